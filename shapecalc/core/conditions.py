@@ -219,8 +219,8 @@ class Assumptions:
     """Assumed conditions and integral dims, with their consequences.
 
     >>> from shapecalc.core.text import parse_dims
-    >>> known = Assumptions(read_dims("H/7,W/7,N*N/3"), require_equal(dims.named_dim("C"), dims.named_dim("H")))
-    >>> [known.is_whole(dim) for dim in read_dims("C*H*W/49,N/3,H/14")]
+    >>> known = Assumptions(parse_dims("H/7,W/7,N*N/3"), require_equal(dims.named_dim("C"), dims.named_dim("H")))
+    >>> [known.is_integral(dim) for dim in parse_dims("C*H*W/49,N/3,H/14")]
     [True, True, False]
     """
 

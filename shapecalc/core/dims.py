@@ -44,7 +44,7 @@ class Monomial(Record):
     def format(self, format_name: Callable[[str], str], times: str = "*", over: str = "/") -> str:
         """Format the monomial with custom names and operator signs.
 
-        >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), 64).written(str.lower, " * ", " // "))
+        >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), 64).format(str.lower, " * ", " // "))
         3 * h * w // 64
         """
         above = [format_name(name) for name, power in self.powers for _ in range(power)]
@@ -64,6 +64,8 @@ class Monomial(Record):
 Dim = int | Monomial
 Shape = tuple[Dim, ...]
 Axes = tuple[int, ...]
+IntTuple = tuple[int, ...]
+"""Concrete sizes, strides or chunk sizes."""
 Sum = tuple[Dim, ...]
 """Nonzero terms with distinct powers, in order, so that equal sums are equal tuples. A dim is never a sum."""
 
@@ -240,7 +242,7 @@ def sum_terms(terms: Iterable[Dim]) -> Sum:
     """Return the sum of terms, which may be negative.
 
     >>> from shapecalc.core.text import parse_dims
-    >>> sum_terms((*read_dims("2*N,3,N/2"), -1))
+    >>> sum_terms((*parse_dims("2*N,3,N/2"), -1))
     (2, 5*N/2)
     """
     terms = tuple(terms)

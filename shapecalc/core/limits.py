@@ -20,7 +20,7 @@ REFUSED = "refused"
 class Limit(int):
     """An upper bound on one quantity of a request.
 
-    >>> Limit("dims", 8, "the dims of a shape").passed("9 dims").find_problem.message
+    >>> Limit("dims", 8, "the dims of a shape").error("9 dims").problem.message
     "9 dims, and the limit 'dims' is 8"
     """
 

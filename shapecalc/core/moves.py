@@ -21,7 +21,7 @@ class Permute(Record):
     def output_shape(self, shape: Shape) -> Shape:
         """Return the output shape for an input of `shape`.
 
-        >>> Permute((1, 2, 0)).after((2, 3, 4))
+        >>> Permute((1, 2, 0)).output_shape((2, 3, 4))
         (3, 4, 2)
         """
         return tuple([shape[axis] for axis in self.axes])
@@ -63,7 +63,7 @@ class StridedSlice(Record):
     def output_shape(self, shape: Shape) -> Shape:
         """Return the output shape for an input of `shape`.
 
-        >>> StridedSlice((0, 1), (1, 1), (2, None)).after((2, 3))
+        >>> StridedSlice((0, 1), (1, 1), (2, None)).output_shape((2, 3))
         (2,)
         """
         return tuple([size for size in self.sizes if size is not None])
@@ -117,7 +117,7 @@ class Take(Record):
     def output_shape(self, shape: Shape) -> Shape:
         """Return the output shape for an input of `shape`.
 
-        >>> Take(1, (2, 0, 0, 1)).after((2, 3))
+        >>> Take(1, (2, 0, 0, 1)).output_shape((2, 3))
         (2, 4)
         """
         return (*shape[: self.axis], len(self.positions), *shape[self.axis + 1 :])

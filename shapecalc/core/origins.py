@@ -257,7 +257,7 @@ def group_axes(
     `dependencies` are the axes that each dim depends on, and `mixed` the dims that mix them. Groups are sorted by input
     axes.
 
-    >>> [(group.left_lines, group.outs) for group in group_axes(3, [(0, 1), (1,), (), (2,)])]
+    >>> [(group.sources, group.outputs) for group in group_axes(3, [(0, 1), (1,), (), (2,)])]
     [((0, 1), (0, 1)), ((), (2,)), ((2,), (3,))]
     """
     set_of_axis = dict[int, tuple[set[int], set[int]]]()
@@ -287,7 +287,7 @@ def split_mixed_groups(
     Groups that do not mix are yielded unchanged.
 
     >>> wires = [(0, 1), (0, 1), (1,)]
-    >>> [(each.left_lines, each.outs, each.verb) for each in split_mixed_groups(group_axes(2, wires, [0, 1]), wires, [0, 1])]
+    >>> [(each.sources, each.outputs, each.verb) for each in split_mixed_groups(group_axes(2, wires, [0, 1]), wires, [0, 1])]
     [((0, 1), (0, 1), 'mix into'), ((1,), (2,), 'become')]
     """
     for link in groups:

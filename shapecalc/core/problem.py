@@ -21,7 +21,7 @@ class Rule(str):
     """A rule: its id, with the texts that `shapecalc why ID` prints.
 
     >>> rule = Rule("two-infers", "more than one dim to infer", "Two unknowns ...", "shapecalc ...", "ONNX Reshape")
-    >>> rule, rule.template
+    >>> rule, rule.sentence
     ('two-infers', 'more than one dim to infer')
     """
 

@@ -171,7 +171,7 @@ class LazyRegistry(Mapping[str, "Value"]):
     request needs one op and one dialect, and importing all the others takes longer than answering it.
 
     >>> table = LazyRegistry("shapecalc.core.ops", "reshape", "squeeze")
-    >>> list(table), list(table.found), table["squeeze"].name, list(table.found)
+    >>> list(table), list(table.loaded), table["squeeze"].name, list(table.loaded)
     (['reshape', 'squeeze'], [], 'squeeze', ['squeeze'])
     """
 

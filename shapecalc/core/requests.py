@@ -239,7 +239,7 @@ def make_request(op: str, shape: str | Iterable[object], options: Mapping[str, o
 
     Raises `ShapeError` (usage) for invalid values, and for options that the op or the dialect does not have.
 
-    >>> make_request("reshape", "2,3,4", {"target": "0,-1"}).evaluate_arguments
+    >>> make_request("reshape", "2,3,4", {"target": "0,-1"}).arguments
     {'target': (0, -1)}
     """
     spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")

@@ -288,7 +288,7 @@ def _slice_text(parts: Iterable[object], argument: str) -> str:
 def parse_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
     """Parse an einops pattern; raise `ShapeError` (usage) if it is invalid.
 
-    >>> [part.render for part in parse_axis_pattern("b c (h p) -> b h (p c)").right]
+    >>> [part.text for part in parse_axis_pattern("b c (h p) -> b h (p c)").right]
     ['b', 'h', '(p c)']
     """
     if not isinstance(text, str):

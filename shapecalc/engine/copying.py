@@ -23,15 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
-from shapecalc.engine.plan import axes_from_strides, merge_axes
+from shapecalc.engine.plan import AxisPieces, axes_from_strides, merge_axes
 from shapecalc.engine.processes import count_cores
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FillFunction = Callable[[Array, Array], object]
-Sizes = tuple[int, ...]
-Pieces = tuple[int, tuple[tuple[int, int], ...]]
-"""An axis of the source, and the (start, length) of its pieces, in output order."""
 
 IN_ORDER, TILES, BY_POSITION = "in order", "tiles", "by position"
 """The methods: NumPy's copy of the whole, of each tile, of each last index."""
@@ -74,18 +72,20 @@ MIN_REUSE = 4
 class CopyStrategy(Record):
     """The tiles of a copy, and the method that fills each tile."""
 
-    shape: Sizes
+    shape: IntTuple
     """The shape of both sides, with axes merged where one stride steps through them."""
     itemsize: int
     """The bytes of an element, including the last axis if it is merged into it."""
     method: str
     """One of the three methods."""
-    tile_shape: Sizes
+    tile_shape: IntTuple
     """The shape of a tile."""
     thread_count: int
 
 
-def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int, pieces: Pieces | None = None) -> None:
+def copy_into(
+    target: Array, source: Array, tick: Callable[[int], object] = int, pieces: AxisPieces | None = None
+) -> None:
     """Copy `source` into the C-contiguous `target`, both of the same shape.
 
     With `pieces` of an axis of the source, these are copied one after another. `tick` is called with the bytes of each
@@ -119,7 +119,7 @@ def choose_fill(source: Array) -> Callable[..., object]:
 
 
 @lru_cache(maxsize=256)
-def _choose_fill_for_layout(shape: Sizes, strides: Sizes, itemsize: int, cores: int) -> Callable[..., object]:
+def _choose_fill_for_layout(shape: IntTuple, strides: IntTuple, itemsize: int, cores: int) -> Callable[..., object]:
     strategy = copy_strategy(shape, strides, itemsize, cores)
     whole = (
         FILL_FUNCTIONS[strategy.method] is np.copyto
@@ -135,7 +135,7 @@ def _choose_fill_for_layout(shape: Sizes, strides: Sizes, itemsize: int, cores: 
 
 
 @lru_cache(maxsize=256)
-def copy_strategy(shape: Sizes, strides: Sizes, itemsize: int, cores: int) -> CopyStrategy:
+def copy_strategy(shape: IntTuple, strides: IntTuple, itemsize: int, cores: int) -> CopyStrategy:
     """Return the strategy that copies a source of this layout to C order.
 
     `strides` and `itemsize` are in bytes, `cores` is the number of cores that may be used.
@@ -153,7 +153,7 @@ def copy_strategy(shape: Sizes, strides: Sizes, itemsize: int, cores: int) -> Co
     return CopyStrategy(together, width, fill, choose_tile(fill, sizes, strides, width, threads), threads)
 
 
-def merge_last_axis(shape: Sizes, strides: Sizes, itemsize: int) -> tuple[Sizes, Sizes, int]:
+def merge_last_axis(shape: IntTuple, strides: IntTuple, itemsize: int) -> tuple[IntTuple, IntTuple, int]:
     """Merge a contiguous last axis of up to `MAX_MERGED_BYTES` into the element.
 
     Returns the remaining sizes and strides, and the bytes of an element.
@@ -164,7 +164,7 @@ def merge_last_axis(shape: Sizes, strides: Sizes, itemsize: int) -> tuple[Sizes,
     return shape, strides, itemsize
 
 
-def choose_method(shape: Sizes, strides: Sizes, itemsize: int) -> str:
+def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
     """Return the fastest method for a layout.
 
     The fast axis is the one with the smallest stride in the source. A cache line is read again at the next position of
@@ -184,14 +184,14 @@ def choose_method(shape: Sizes, strides: Sizes, itemsize: int) -> str:
     return IN_ORDER if is_kept or shape[fast_axis] < MIN_REUSE else TILES
 
 
-def c_order_tile(shape: Sequence[int], max_elements: int) -> Sizes:
+def c_order_tile(shape: Sequence[int], max_elements: int) -> IntTuple:
     """Return the largest C-contiguous tile of at most `max_elements` elements."""
     sizes = [1] * len(shape)
     _grow_tile(sizes, range(len(shape))[::-1], shape, max_elements, max_elements)
     return tuple(sizes)
 
 
-def choose_tile(method: str, shape: Sizes, strides: Sizes, itemsize: int, threads: int = 1) -> Sizes:
+def choose_tile(method: str, shape: IntTuple, strides: IntTuple, itemsize: int, threads: int = 1) -> IntTuple:
     """Return the shape of a tile for one of the methods.
 
     The tile is first extended along the innermost axes of both sides, then as far as it fits. Each thread gets at least

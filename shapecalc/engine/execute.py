@@ -31,9 +31,9 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.engine.arrays import FileError, Source, load_copy, read_elements, truncation_error
 from shapecalc.engine.atomic_files import atomic_file
-from shapecalc.engine.copying import Pieces, copy_into
+from shapecalc.engine.copying import copy_into
 from shapecalc.engine.headers import file_stamp, write_npy_header
-from shapecalc.engine.plan import Plan, StridedView, concrete_moves, copy_shape, plan_moves
+from shapecalc.engine.plan import AxisPieces, Plan, StridedView, concrete_moves, copy_shape, plan_moves
 from shapecalc.engine.processes import CAN_FORK, KilledError, run_in_child
 from shapecalc.reasoning.examples import stage_moves
 
@@ -110,7 +110,7 @@ class Backend(Record):
             array = strided(array, (2,), (view.offset,))[1:]
         return strided(array, view.shape, view.strides)
 
-    def copy(self, view: Any, pieces: Pieces | None = None) -> Any:
+    def copy(self, view: Any, pieces: AxisPieces | None = None) -> Any:
         """Return a C-contiguous copy of a view, or of pieces of one of its axes."""
         kind = view.dtype
         if self.name == "cupy":
@@ -524,7 +524,7 @@ def _fill_output(output: Any, array: Any, moves: Any, tick: Callable[[int], obje
     copy_into(output, NUMPY.view(array, plan.view), tick)
 
 
-def _copy_to_scratch(view: Any, pieces: Pieces | None, tick: Callable[[int], object]) -> Any:
+def _copy_to_scratch(view: Any, pieces: AxisPieces | None, tick: Callable[[int], object]) -> Any:
     shape = copy_shape(view.shape, pieces)
     with tempfile.TemporaryFile() as file:
         _reserve_space(file, max(prod(shape) * view.itemsize, 1))

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from shapecalc.core.dialects.base import ALL_TYPES
-from shapecalc.core.dims import INT64_MAX
+from shapecalc.core.dims import INT64_MAX, IntTuple
 from shapecalc.core.limits import MAX_NPY_HEADER_BYTES, MAX_SAFETENSORS_HEADER_BYTES, MAX_ZARR_METADATA_BYTES
 from shapecalc.core.record import Record
 from shapecalc.core.text import split_file_argument, truncate
@@ -33,7 +33,6 @@ from shapecalc.core.text import split_file_argument, truncate
 if TYPE_CHECKING:
     import numpy as np
 
-Shape = tuple[int, ...]
 
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 """Flags that open a file without waiting for the writer of a pipe, in binary mode."""
@@ -100,7 +99,7 @@ class ArrayInfo(Record):
 
     name: str
     """The text that names it on a command line."""
-    shape: Shape = ()
+    shape: IntTuple = ()
     dtype: str | None = None
     """The name of the element type; None for a structure or plain bytes."""
     problem: str = ""
@@ -110,7 +109,7 @@ class ArrayInfo(Record):
 class NpyHeader(Record):
     """The header of a .npy file."""
 
-    shape: Shape
+    shape: IntTuple
     fortran_order: bool
     descr: object
     """The element type as NumPy writes it."""
@@ -352,7 +351,7 @@ def dtype_name(numpy_dtype: np.dtype[Any]) -> str | None:
     return {"U": "string", "S": "bytes", "V": None}.get(numpy_dtype.kind, numpy_dtype.newbyteorder("=").name)
 
 
-def write_npy_header(file: IO[bytes], shape: Shape, numpy_dtype: np.dtype[Any]) -> None:
+def write_npy_header(file: IO[bytes], shape: IntTuple, numpy_dtype: np.dtype[Any]) -> None:
     """Write the .npy header of an array in C order, in the oldest version that fits.
 
     Version 1.0 holds Latin-1 and up to 64 KiB, version 3.0 any text and length.
@@ -474,7 +473,7 @@ def parse_json_object(data: bytes) -> dict[str, Any]:
     return result
 
 
-def _parse_shape(value: object) -> Shape:
+def _parse_shape(value: object) -> IntTuple:
     """Return a list of sizes as a shape; raise `UnreadableError` for anything else."""
     sizes = value if isinstance(value, list) else [None]
     for size in sizes:

@@ -16,14 +16,13 @@ from operator import mul
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.conditions import Assumptions
-from shapecalc.core.dims import sum_terms
+from shapecalc.core.dims import IntTuple, sum_terms
 from shapecalc.core.layout import Atom, StridedAxes, View, merge_atoms
 from shapecalc.core.limits import MAX_COPY_SEARCH, MAX_MIXED_STAGES
 from shapecalc.core.moves import Combine, Move, Reshape, Roll, ShapeVector, StridedSlice, Take
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 
-IntTuple = tuple[int, ...]
 AxisPieces = tuple[int, tuple[tuple[int, int], ...]]
 """An axis of the source, and the (start, length) of its pieces, in output order."""
 IndexedViews = tuple[tuple[int, View], ...]

@@ -13,10 +13,10 @@ from itertools import islice
 from math import gcd, prod
 
 from shapecalc.core import dims as core
-from shapecalc.core.dims import Dim
+from shapecalc.core.dims import Dim, IntTuple
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.results import NameAllocator, NameRequest, size_or_name_request
-from shapecalc.models.batch_axis import ConcreteShape, LaneShapes
+from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import ABSENT, Node, NodeGraph, iter_nodes
 from shapecalc.models.free_dims import MAX_NAMES, DimFitter, DimSum, Lane, sizes_by_axis
 from shapecalc.models.propagate import BatchTracker
@@ -219,7 +219,7 @@ class _SymbolicDims:
 
     def _shapes_at_sizes(
         self, number: int, other_sizes: Mapping[str, int], name: str, sizes: range
-    ) -> Iterator[ConcreteShape | None]:
+    ) -> Iterator[IntTuple | None]:
         """Yield the shape of a tensor with a name at each of these sizes.
 
         None where a dim is not integral.

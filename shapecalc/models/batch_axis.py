@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
 
-ConcreteShape = tuple[int, ...]
-"""A shape whose dims are integers."""
-LaneShapes = tuple[ConcreteShape | None, ...]
+LaneShapes = tuple[IntTuple | None, ...]
 """A concrete shape in each lane; None where it is unknown."""
 MAX_AXIS_LENGTH = 1 << 20
 """The longest axis whose positions are enumerated."""
@@ -54,7 +53,7 @@ class SharedSample(LostBatch):
     """The mark of the output if this is intended."""
 
 
-def locate_batch(mark: BatchMark, shape: ConcreteShape, batch: int) -> tuple[int, str] | None:
+def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str] | None:
     """Return the axis that holds the batch, and which part of it is the batch.
 
     The part is `whole`, `major` (the slow part) or `minor` (the fast part). None if no axis holds the batch, or if the
@@ -71,9 +70,7 @@ def locate_batch(mark: BatchMark, shape: ConcreteShape, batch: int) -> tuple[int
     return (mark.axis, "minor") if mark.inner == 1 else None
 
 
-def reshape_batch_axis(
-    mark: BatchAxis, input_shape: ConcreteShape, output_shape: ConcreteShape, batch: int
-) -> BatchMark:
+def reshape_batch_axis(mark: BatchAxis, input_shape: IntTuple, output_shape: IntTuple, batch: int) -> BatchMark:
     """Return the mark after a reshape that keeps the element order.
 
     Sizes of 0 are read as 1, because the axes of an empty tensor still exist.
@@ -94,7 +91,7 @@ def reshape_batch_axis(
     return LostBatch("no axis separates the samples any more", certain=True)
 
 
-def _nonzero_product(shape: ConcreteShape) -> int:
+def _nonzero_product(shape: IntTuple) -> int:
     return prod([size or 1 for size in shape])
 
 
@@ -148,8 +145,8 @@ class NodeInLane:
     batch: int
     marks: Sequence[BatchMark]
     """The marks of its inputs."""
-    inputs: Sequence[ConcreteShape | None]
-    outputs: Sequence[ConcreteShape | None]
+    inputs: Sequence[IntTuple | None]
+    outputs: Sequence[IntTuple | None]
     elements: Callable[[int], Any]
     """A function from an input index to the elements; None if they are unknown."""
     absent: Sequence[int] = ()
@@ -580,7 +577,7 @@ def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> Batc
     return LostBatch("the samples change places")
 
 
-def _samples_at_indices(mark: BatchAxis, shape: ConcreteShape, indices: Any, batch: int) -> np.ndarray:
+def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: int) -> np.ndarray:
     """Return the samples at indices along the marked axis.
 
     Negative indices count from its end.

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
 from shapecalc.core.text import truncate
 from shapecalc.models import batch_axis as batch
-from shapecalc.models.batch_axis import AxisRule, ConcreteShape, MarkRule, NodeInLane
+from shapecalc.models.batch_axis import AxisRule, MarkRule, NodeInLane
 from shapecalc.models.file import DTYPE_NAMES, MAX_ELEMENTS, MAX_FLOAT_ELEMENTS, ElementArray, Node, parse_elements
 from shapecalc.models.verdicts import CandidateGenerator, expand_candidates, flatten_candidates, reshape_candidates
 from shapecalc.models.walk_state import broadcast_shapes
@@ -29,7 +30,7 @@ Evaluator = Callable[..., Any]
 A list holds all outputs. It raises `IndexError` for an index that the operator refuses, and other errors for
 unsupported cases.
 """
-InputSizes = Sequence[ConcreteShape | None]
+InputSizes = Sequence[IntTuple | None]
 IndexBounds = Callable[[bool], Sequence[tuple[int, int]]]
 """A function that returns the minimum and maximum of a node's indices, in total or per column.
 
@@ -102,7 +103,7 @@ class CoreCall(Record):
 
     op: str
     arguments: tuple[CoreArgument, ...]
-    elements: Callable[[ElementArray, ConcreteShape, dict[str, Any]], ElementArray] | None = None
+    elements: Callable[[ElementArray, IntTuple, dict[str, Any]], ElementArray] | None = None
     """The elements of a small output, from the input elements, the output shape and the arguments."""
     fix_candidates: CandidateGenerator | None = None
     only_moves_elements: bool = False
@@ -347,13 +348,13 @@ def check_indices(node: Node, shapes: InputSizes, _: Container[int], extremes: I
     return error
 
 
-def _check_update_shape(updates: ConcreteShape | None, expected: ConcreteShape) -> str | None:
+def _check_update_shape(updates: IntTuple | None, expected: IntTuple) -> str | None:
     if updates is None or updates == expected:
         return None
     return f"updates are {','.join(map(str, updates))}, and indices ask for {','.join(map(str, expected))}"
 
 
-def _check_index_shape(data: ConcreteShape | None, indices: ConcreteShape | None, axis: int) -> str | None:
+def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: int) -> str | None:
     """Return on which axis other than `axis` indices are longer than their data.
 
     >>> _check_index_shape((1, 8), (2, 3), 1), _check_index_shape((2, 8), (2, 9), -1)

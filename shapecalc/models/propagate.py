@@ -14,12 +14,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.models import verdicts
 from shapecalc.models.batch_axis import (
     BatchAxis,
     BatchMark,
-    ConcreteShape,
     LaneShapes,
     LostBatch,
     NodeInLane,
@@ -116,9 +116,7 @@ def _apply_axis_rule(node: NodeInLane, spec: OperatorSpec, output_index: int) ->
     return merge_marks(marks)
 
 
-def _is_same_size(
-    input_shape: ConcreteShape | None, axis: int, output_shape: ConcreteShape | None, output_axis: int
-) -> bool:
+def _is_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTuple | None, output_axis: int) -> bool:
     return (
         input_shape is not None
         and output_shape is not None
@@ -127,7 +125,7 @@ def _is_same_size(
     )
 
 
-def _mark_without_axis(node: Node, mark: BatchMark, shape: ConcreteShape | None, axis: int) -> BatchMark:
+def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
     """Return the mark of one slice of a Scan input, which lacks one axis."""
     if not isinstance(mark, BatchAxis):
         return mark
@@ -136,7 +134,7 @@ def _mark_without_axis(node: Node, mark: BatchMark, shape: ConcreteShape | None,
     return BatchAxis(mark.axis - (axis % len(shape) < mark.axis), mark.inner)
 
 
-def _mark_with_new_axis(mark: BatchMark, shape: ConcreteShape | None, axis: int) -> BatchMark:
+def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
     """Return the mark of a loop output that is collected along a new axis."""
     if not isinstance(mark, BatchAxis):
         return mark

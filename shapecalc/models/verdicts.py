@@ -13,9 +13,10 @@ from itertools import product as every_choice
 from math import prod
 from typing import Any
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
 from shapecalc.core.text import join_with_and
-from shapecalc.models.batch_axis import BatchAxis, BatchMark, ConcreteShape, LostBatch, locate_batch, reshape_batch_axis
+from shapecalc.models.batch_axis import BatchAxis, BatchMark, LostBatch, locate_batch, reshape_batch_axis
 
 
 class BatchVerdict(Enum):
@@ -37,7 +38,7 @@ PART_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": 
 MAX_TARGETS = 256
 """The largest number of targets that are tried per entry."""
 OTHER_SIZES_STAY, NO_TRANSPOSE = "the other sizes stay", "no Transpose"
-TargetEvaluator = Callable[[tuple[Any, ...], bool | None], tuple[ConcreteShape | None, ...]]
+TargetEvaluator = Callable[[tuple[Any, ...], bool | None], tuple[IntTuple | None, ...]]
 """A function from targets and allowzero to core's output shape in each lane; None if refused."""
 
 
@@ -49,8 +50,8 @@ class BatchRun:
     def __init__(
         self,
         batch: int,
-        input: ConcreteShape | None,
-        output: ConcreteShape | None,
+        input: IntTuple | None,
+        output: IntTuple | None,
         input_mark: BatchMark,
         output_mark: BatchMark,
         error: str = "",
@@ -121,18 +122,18 @@ class FixedOutputs(Record):
     """A fix and the output shape with it in each lane; None where it fails."""
 
     fix: NodeFix
-    outputs: tuple[ConcreteShape | None, ...]
+    outputs: tuple[IntTuple | None, ...]
 
 
 class BatchFailure(Record):
     """A node that fails at another batch size, in all lanes."""
 
-    input: tuple[ConcreteShape | None, ...]
+    input: tuple[IntTuple | None, ...]
     targets: tuple[Any, ...]
     """The target in each lane; None where it is unknown."""
     switch: bool | None
     """The value of allowzero; None if it is absent or the operator has none."""
-    outputs: tuple[ConcreteShape | None, ...]
+    outputs: tuple[IntTuple | None, ...]
     batches: tuple[int, ...]
     """The batch size of each lane."""
     judged: tuple[bool, ...]
@@ -245,7 +246,7 @@ def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetE
 
 
 def mark_after_fix(
-    mark: BatchMark, input_shape: ConcreteShape | None, output_shape: ConcreteShape | None, batch: int
+    mark: BatchMark, input_shape: IntTuple | None, output_shape: IntTuple | None, batch: int
 ) -> BatchMark:
     """Return the mark of the output of a fixed node.
 
@@ -284,8 +285,8 @@ def _complete_target(
     constant_entries: Sequence[int | None],
     batch_entry: int,
     symbol: int,
-    input_shape: ConcreteShape,
-    output_shape: ConcreteShape,
+    input_shape: IntTuple,
+    output_shape: IntTuple,
 ) -> Iterator[tuple[int, ...]]:
     """Yield targets with `symbol` at index `batch_entry`.
 
@@ -340,7 +341,7 @@ def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
     return OTHER_SIZES_STAY
 
 
-def folded_transpose(input_shape: ConcreteShape | None, output_shape: ConcreteShape | None) -> tuple[int, ...] | None:
+def folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None) -> tuple[int, ...] | None:
     """Return the permutation that a reshape of one sample may represent, or None.
 
     Exporters write a Transpose as a Reshape if it moves only a batch of 1.

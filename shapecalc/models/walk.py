@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.models import operators
-from shapecalc.models.batch_axis import ConcreteShape, LaneShapes
+from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import (
     ABSENT,
     BOOL,
@@ -592,7 +593,7 @@ def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> Walk
     return walk
 
 
-def _output_elements(visit: NodeVisit, array: Any, shape: ConcreteShape | None, arguments: CoreArguments | None) -> Any:
+def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, arguments: CoreArguments | None) -> Any:
     """Return the output elements of a listed node; None if many or unknown."""
     if array is None or shape is None or arguments is None or visit.call.elements is None:
         return None
@@ -605,7 +606,7 @@ def _is_true(array: Any) -> bool:
     return array is not None and array.size == 1 and bool(array.item())
 
 
-def _split_axis(shape: ConcreteShape | None, axis: int) -> tuple[int | None, ConcreteShape | None]:
+def _split_axis(shape: IntTuple | None, axis: int) -> tuple[int | None, IntTuple | None]:
     """Return the size of an axis, and the shape without it."""
     if shape is None or not -len(shape) <= axis < len(shape):
         return None, None

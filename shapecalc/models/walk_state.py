@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from shapecalc.models.batch_axis import ConcreteShape, LaneShapes
+from shapecalc.core.dims import IntTuple
+from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import ABSENT, Initializer, Model, Node, ValueInfo, parse_elements
 from shapecalc.models.free_dims import InputChoice
 
@@ -151,7 +152,7 @@ def is_same_in_all_lanes(lanes: Sequence[Any]) -> bool:
     return first is not None
 
 
-def broadcast_shapes(shapes: Sequence[ConcreteShape]) -> ConcreteShape | str:
+def broadcast_shapes(shapes: Sequence[IntTuple]) -> IntTuple | str:
     """Return the shape that shapes broadcast to, or the reason if they do not.
 
     >>> broadcast_shapes([(2, 1), (3,)]), broadcast_shapes([(2,), (3,)])

@@ -28,14 +28,13 @@ from shapecalc.core.ops.split import part_count
 from shapecalc.core.ops.view import STRIDE_INCOMPATIBLE, strides_after_traces
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record, replace
-from shapecalc.core.requests import check_size_names, lookup_dialect, make_request
+from shapecalc.core.requests import StageRequest, check_size_names, lookup_dialect, make_request
 from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.text import SIZE_BOUND, escape_unprintable, parse_dims, shape_text, truncate
 from shapecalc.reading.commands import COMPOSITE_OPS, expand_composite, read_stage
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.pattern import Matcher, ShapePattern, read_pattern
 
-Stage: TypeAlias = tuple[str, Mapping[str, object]]
 CodeValue: TypeAlias = "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance | tuple[CodeValue, ...] | None"
 """The value of an expression; nan is an unknown number or truth value."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
@@ -68,7 +67,7 @@ class TracedTensor(Record):
     """A traced tensor: its shape and the stages that led to it, without data."""
 
     shape: Shape
-    stages: tuple[Stage, ...]
+    stages: tuple[StageRequest, ...]
     dialect: str
     traces: tuple[Trace, ...] = ()
     """The answers to its stages."""
@@ -1065,7 +1064,7 @@ class CodeChain(Record):
     """The chain that code describes, with notes on its interpretation."""
 
     input_shape: Shape
-    stages: tuple[Stage, ...]
+    stages: tuple[StageRequest, ...]
     notes: tuple[str, ...]
     is_main: bool
     """Whether the chain starts at the first input."""

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 from shapecalc.core.dims import Shape, quotient
 from shapecalc.core.record import Record
+from shapecalc.core.requests import Options
 
 LayerArguments: TypeAlias = Mapping[str, Any]
 """Arguments by parameter name; None for an omitted one, a shape for a tensor."""
-Options: TypeAlias = Mapping[str, object]
 OptionBuilder: TypeAlias = Callable[[Shape, LayerArguments], Options]
 """Builds the options of an op from the tensor's shape and the arguments."""
 

@@ -98,7 +98,7 @@ class Option(Record):
         """Parse a value; raise `ShapeError` (usage) for an invalid number or switch.
 
         >>> jobs = Option("jobs", "...", OptionKind.NUMBER, minimum=1, maximum=256)
-        >>> jobs.value("4"), Option("where", "...").value(" -1,4")
+        >>> jobs.parse_value("4"), Option("where", "...").parse_value(" -1,4")
         (4, '-1,4')
         """
         if self.kind is OptionKind.SWITCH:

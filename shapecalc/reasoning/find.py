@@ -21,7 +21,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from shapecalc.core.conditions import Assumptions, Conditions, Unsatisfiable, require_equal, simplify_conditions
-from shapecalc.core.dims import Dim, Shape, dim_names, is_concrete, named_dim, product, quotient, substitute
+from shapecalc.core.dims import Dim, IntTuple, Shape, dim_names, is_concrete, named_dim, product, quotient, substitute
 from shapecalc.core.layout import Atom, split_atoms
 from shapecalc.core.limits import MAX_FIND_PAIRS
 from shapecalc.core.origins import AxisAtom, describe_reshape, mixed_dims, reshape_origins
@@ -56,7 +56,6 @@ NAMED_LAYOUTS = (
 A word is a dim, and each letter in it a factor.
 """
 
-IntShape = tuple[int, ...]
 SizesAndStrides = tuple[tuple[int, int], ...]
 """Sizes and strides, the outermost first."""
 
@@ -189,8 +188,8 @@ class ChainSearch(Record):
 class ArrayPair(Record):
     """The shapes of two arrays, and the first one's atoms in the second one's order."""
 
-    before: IntShape
-    after: IntShape
+    before: IntTuple
+    after: IntTuple
     atoms: SizesAndStrides
 
     @property
@@ -222,7 +221,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
 
     Both shapes have the same volume.
 
-    >>> [sorted((part.source, part.out_dim, part.size) for part in parts) for parts in find_splits((6, 4), (3, 8)).candidates]
+    >>> [sorted((part.source, part.out, part.size) for part in parts) for parts in find_splits((6, 4), (3, 8)).candidates]
     [[(0, 0, 3), (0, 1, 2), (1, 1, 4)]]
     """
     known = Assumptions(before + after)
@@ -252,7 +251,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
 def order_preserving_split(before: Shape, after: Shape) -> SharedFactors | None:
     """Return the split that keeps the factors in order; None if the axes mix.
 
-    >>> sorted((part.source, part.out_dim, part.size) for part in order_preserving_split((2, 6), (4, 3)))
+    >>> sorted((part.source, part.out, part.size) for part in order_preserving_split((2, 6), (4, 3)))
     [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
     """
     origins = reshape_origins(before, after)
@@ -332,7 +331,7 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
     are none if the volumes differ.
 
     >>> found = search_chains((2, 3, 4), (6, 4))
-    >>> found.fits, [way.build_chain for way in found.ways]
+    >>> found.fits, [way.chain for way in found.ways]
     (2, ['2,3,4 | reshape 6,4', '2,3,4 | transpose 1,0,2 | reshape 6,4'])
     """
     if product(before) != product(after):
@@ -394,7 +393,7 @@ def _iterate_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -
 def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
     """Return the well-known layout changes between two shapes, each function once.
 
-    >>> [(way.default_layout, way.build_chain) for way in find_named_layouts((2, 3, 8, 8), (2, 4, 48))][:1]
+    >>> [(way.layout, way.chain) for way in find_named_layouts((2, 3, 8, 8), (2, 4, 48))][:1]
     [('image to patches (ViT)', '2,3,8,8 | reshape 2,3,2,4,2,4 | transpose 0,2,4,3,5,1 | reshape 2,4,48')]
     """
     result: dict[object, Rearrangement] = {}
@@ -544,7 +543,7 @@ def _is_consistent(pair: ArrayPair, rearrangement: Rearrangement, sizes: Mapping
 def rearrangement_of_pair(pair: ArrayPair) -> Rearrangement:
     """Return the rearrangement that maps the first array of a pair to the second.
 
-    >>> print(rearrangement_of_pair(ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3)))).build_chain)
+    >>> print(rearrangement_of_pair(ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3)))).chain)
     2,3 | transpose 1,0
     """
     pieces = _split_pair(pair)
@@ -557,7 +556,7 @@ def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
     """Return the rearrangement that fits every pair, with names for differing sizes.
 
     >>> pairs = ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3))), ArrayPair((2, 5), (5, 2), ((5, 1), (2, 5)))
-    >>> [way.build_chain for way in generalize_pairs(pairs).found.ways]
+    >>> [way.chain for way in generalize_pairs(pairs).search.ways]
     ['2,A | transpose 1,0']
     """
     none = PairSearch(ChainSearch((), 0))
@@ -584,7 +583,7 @@ def _multiply_by_axis(factors: Sequence[PairFactor], dims: Sequence[Dim], side: 
     return tuple(product([dim for position, dim in rows if position == axis]) for axis in range(rank))
 
 
-def _factor_dims(sizes: Sequence[IntShape], model: Sequence[PairFactor]) -> list[Dim]:
+def _factor_dims(sizes: Sequence[IntTuple], model: Sequence[PairFactor]) -> list[Dim]:
     """Return a dim for each factor: its size, or a new name if the sizes differ."""
     order = sorted(range(len(model)), key=lambda index: (model[index].source, -model[index].stride))
     new_names = map(named_dim, chain(ascii_uppercase, (f"A{count}" for count in range(len(order)))))
@@ -592,7 +591,7 @@ def _factor_dims(sizes: Sequence[IntShape], model: Sequence[PairFactor]) -> list
     return [dims[index] for index in range(len(model))]
 
 
-def _align_sizes(model: Sequence[PairFactor], factors: Sequence[PairFactor]) -> IntShape | None:
+def _align_sizes(model: Sequence[PairFactor], factors: Sequence[PairFactor]) -> IntTuple | None:
     """Return the sizes of `factors` aligned with `model`; None if they do not fit.
 
     A factor that is missing has size 1.

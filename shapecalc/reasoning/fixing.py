@@ -546,7 +546,7 @@ def find_fixes(trace: Trace) -> tuple[Fix, ...]:
 
     For a request that resolves for one batch size only, they make it resolve for every batch size.
 
-    >>> [fix.said for fix in find_fixes(resolve(make_request("reshape", "2,3,4", {"target": "5,-1"})))]
+    >>> [fix.description for fix in find_fixes(resolve(make_request("reshape", "2,3,4", {"target": "5,-1"})))]
     ['write 4,-1', 'write 6,-1']
     """
     if trace.problem is None:
@@ -605,7 +605,7 @@ def apply_fix(request: Request, fix: Fix) -> Request:
 
     Raises `ShapeError` (usage) if the option does not take the value.
 
-    >>> apply_fix(make_request("reshape", "2,3,4", {"target": "5,-1"}), Fix("target", "4,-1", "write 4,-1")).evaluate_arguments
+    >>> apply_fix(make_request("reshape", "2,3,4", {"target": "5,-1"}), Fix("target", "4,-1", "write 4,-1")).arguments
     {'target': (4, -1)}
     """
     switch = DIALECTS[request.dialect].switch
@@ -860,7 +860,7 @@ def answer_request(request: Request) -> Trace:
     """Return the answer to a request, or its problem with a hint.
 
     >>> from shapecalc.core.requests import make_request
-    >>> answer_request(make_request("transpose", "2,3,4", {"perm": "1,0,1"})).find_problem.show_hint
+    >>> answer_request(make_request("transpose", "2,3,4", {"perm": "1,0,1"})).problem.hint
     'not named yet: 2'
     """
     trace = resolve(request)

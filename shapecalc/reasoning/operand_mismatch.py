@@ -191,7 +191,7 @@ def propose_operand_changes(request: Request) -> Iterator[ArgumentChange]:
     """Yield changes that may make the operands of a request fit.
 
     >>> from shapecalc.core.requests import make_request
-    >>> [(each.value, each.said) for each in propose_operand_changes(ask("matmul", "2,3", {"operands": "4,3"}))][0]
+    >>> [(each.value, each.description) for each in propose_operand_changes(make_request("matmul", "2,3", {"operands": "4,3"}))][0]
     ('3,4', 'transpose the second operand')
     """
     weight, channels = request.arguments.get("weight"), request.input[1:2]
@@ -250,7 +250,7 @@ def find_size_mismatch(request: Request) -> tuple[int, int] | None:
     """Return the actual and the expected size that mismatch; None if there are none.
 
     >>> from shapecalc.core.requests import make_request
-    >>> find_size_mismatch(ask("broadcast", "1,64,245", {"operands": "64,244"}))
+    >>> find_size_mismatch(make_request("broadcast", "1,64,245", {"operands": "64,244"}))
     (245, 244)
     """
     shape: Shape = request.input
@@ -297,7 +297,7 @@ def explain_mismatch(request: Request) -> str:
     """Explain the sizes of a refused request of several operands; empty if unclear.
 
     >>> from shapecalc.core.requests import make_request
-    >>> explain_mismatch(ask("matmul", "14336,7", {"operands": "3136,10"}))
+    >>> explain_mismatch(make_request("matmul", "14336,7", {"operands": "3136,10"}))
     '14336*7 = 32*3136: 32 rows of 3136, so a flatten may be missing'
     """
     pair = find_size_mismatch(request)

@@ -209,7 +209,7 @@ def prefer_known_dim(dims: Iterable[Dim]) -> Dim:
     """Return the first known dim of several equal ones, or else the first.
 
     >>> from shapecalc.core.text import parse_dims
-    >>> prefer_known_dim(read_dims("N,3")), prefer_known_dim(read_dims("N,M"))
+    >>> prefer_known_dim(parse_dims("N,3")), prefer_known_dim(parse_dims("N,M"))
     (3, N)
     """
     dims = tuple(dims)

@@ -17,10 +17,9 @@ from operator import mul
 from typing import Any
 
 from shapecalc.core.conditions import Assumptions
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.layout import Atom, View, contiguous_strides
 from shapecalc.core.moves import Move, ShapeVector, Take, unravel
-
-Sizes = tuple[int, ...]
 
 
 class MoveError(ValueError):
@@ -67,12 +66,12 @@ class AxisMap:
     An output part of no group repeats all elements.
     """
 
-    source_shape: Sizes
-    output_shape: Sizes
+    source_shape: IntTuple
+    output_shape: IntTuple
     groups: tuple[PartGroup, ...]
-    starts: Sizes
+    starts: IntTuple
     """The index on each source axis at which all of its parts start."""
-    rolls: Sizes
+    rolls: IntTuple
     """The shift by which each source axis is rolled first."""
     repeated_parts: tuple[AxisPart, ...] = ()
 
@@ -99,7 +98,7 @@ def _sort_by_axis(parts: Iterable[AxisPart], rank: int) -> tuple[tuple[AxisPart,
     return tuple([tuple([part for part in ordered if part.axis == axis]) for axis in range(rank)])
 
 
-def build_axis_map(source_shape: Sizes, moves: Sequence[Move]) -> AxisMap:
+def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
     """Return the map of an array under moves; no dim may be 0.
 
     Raises `MoveError` for moves that cannot be executed in one pass over the data.
@@ -123,7 +122,7 @@ def build_axis_map(source_shape: Sizes, moves: Sequence[Move]) -> AxisMap:
     return _MapBuilder(source_shape, padded_shape, view.normalize(Assumptions())).build(shape)
 
 
-def split_into_axis_maps(source_shape: Sizes, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
+def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
     """Return the maps that execute moves in the fewest passes over the data.
 
     Of several solutions, the one with the smallest intermediate arrays is returned. Raises `MoveError` for a move that
@@ -133,7 +132,7 @@ def split_into_axis_maps(source_shape: Sizes, moves: Sequence[Move]) -> tuple[Ax
     >>> len(split_into_axis_maps((2, 3), [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2)), Permute((1, 0))]))
     2
     """
-    shapes: list[Sizes] = [*accumulate(moves, lambda shape, move: move.output_shape(shape), initial=source_shape)]  # type: ignore[arg-type, return-value]
+    shapes: list[IntTuple] = [*accumulate(moves, lambda shape, move: move.output_shape(shape), initial=source_shape)]  # type: ignore[arg-type, return-value]
     best: list[tuple[int, int, tuple[AxisMap, ...]]] = [(0, 0, ())]
     for end in range(1, len(shapes)):
         solutions = []
@@ -154,17 +153,17 @@ def split_into_axis_maps(source_shape: Sizes, moves: Sequence[Move]) -> tuple[Ax
 class _MapBuilder:
     """A builder of axis maps, which reads the atoms of a view as parts of source axes."""
 
-    def __init__(self, source_shape: Sizes, padded_shape: Sizes, view: View) -> None:
+    def __init__(self, source_shape: IntTuple, padded_shape: IntTuple, view: View) -> None:
         if view.fixed:
             raise MoveError("what is mixed is not picked from")
         self.source_shape, self.padded_shape = source_shape, padded_shape
         self.axes: Any = view.axes  # all sizes and strides in it are numbers
-        self.strides: Sizes = contiguous_strides(padded_shape)  # type: ignore[assignment]  # all of them are numbers
+        self.strides: IntTuple = contiguous_strides(padded_shape)  # type: ignore[assignment]  # all of them are numbers
         self.offsets: dict[int | None, int] = {None: sum(view.offset)}  # type: ignore[arg-type]
         self.rolls = [0] * len(source_shape)
         self.levels: dict[Any, tuple[int | None, int]] = {((), ()): (None, 1)}
 
-    def build(self, output_shape: Sizes) -> AxisMap:
+    def build(self, output_shape: IntTuple) -> AxisMap:
         """Return the map of the view, which has the shape `output`."""
         runs: dict[Any, list[tuple[int, AxisPart]]] = {}
         repeated = []
@@ -238,7 +237,7 @@ class _MapBuilder:
                 pending += atom.base
         return extent
 
-    def _axis_starts(self) -> Sizes:
+    def _axis_starts(self) -> IntTuple:
         """Return the index at which each axis starts, after all atoms were read."""
         starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
         for axis, first in self.offsets.items():

@@ -21,6 +21,7 @@ import numpy as np
 
 import shapecalc
 from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.moves import index_before_move
 from shapecalc.core.record import Record
 from shapecalc.core.text import split_file_argument
@@ -38,7 +39,7 @@ from shapecalc.engine.headers import error_reason
 from shapecalc.engine.plan import concrete_moves
 from shapecalc.engine.processes import SignalGuard
 from shapecalc.engine.stores import store_io
-from shapecalc.engine.stores.axis_map import AxisMap, MoveError, Sizes, split_into_axis_maps
+from shapecalc.engine.stores.axis_map import AxisMap, MoveError, split_into_axis_maps
 from shapecalc.engine.stores.plan import Pass, PlanError, StorePlan, plan_store
 from shapecalc.engine.stores.regions import iter_grid
 from shapecalc.engine.stores.workers import PassJob, TaskRunner
@@ -167,7 +168,7 @@ class _ChunkReader:
             ]
         return result
 
-    def _read_chunk(self, corner: Sizes) -> Any:
+    def _read_chunk(self, corner: IntTuple) -> Any:
         axes = zip(corner, self.store.chunks, self.store.array.shape, strict=True)
         return self.store.reader[[slice(start, min(start + step, size)) for start, step, size in axes]]
 
@@ -295,7 +296,7 @@ def _remove_part(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chunks: Sizes | None = None) -> StoreJob:
+def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chunks: IntTuple | None = None) -> StoreJob:
     """Plan an answer on a store, with fewer threads per worker if the memory is small.
 
     Raises `FileError` if the store cannot be used, or if the chain or the memory does not allow a plan; `ShapeError`
@@ -304,7 +305,7 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
     path = os.path.join(Path.cwd(), source)  # noqa: PTH118 - a Path would normalize the name of the array
     state = store_io.source_state(path)
     moves, store = concrete_moves(answer), store_io.open_store(path)
-    shape: Sizes = answer.output  # type: ignore[assignment]  # all of them are numbers
+    shape: IntTuple = answer.output  # type: ignore[assignment]  # all of them are numbers
     if chunks is not None and (len(chunks) != len(shape) or min(chunks, default=1) < 1):
         raise FileError(f"{source}: --chunks needs {len(shape)} sizes above 0, one for each axis of the output")
     itemsize = store.array.dtype.itemsize

@@ -18,9 +18,10 @@ from contextlib import suppress
 from itertools import pairwise
 from math import inf, prod
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record, replace
 from shapecalc.engine.copying import c_order_tile
-from shapecalc.engine.stores.axis_map import AxisMap, AxisPart, PartGroup, Sizes
+from shapecalc.engine.stores.axis_map import AxisMap, AxisPart, PartGroup
 from shapecalc.engine.stores.regions import (
     Region,
     count_decoded_elements,
@@ -65,10 +66,10 @@ class Pass(Record):
 
     axis_map: AxisMap
     itemsize: int
-    source_chunks: Sizes
-    chunks: Sizes
+    source_chunks: IntTuple
+    chunks: IntTuple
     """The chunks of the output."""
-    task_shape: Sizes
+    task_shape: IntTuple
     """The extent of a task on each output axis, in whole chunks."""
     bytes_read: int = 0
     """The bytes of source chunks that all tasks decode."""
@@ -143,19 +144,19 @@ class StorePlan(Record):
 class _TaskSearch:
     """A search for the shapes of tasks and chunks that read the least."""
 
-    def __init__(self, axis_map: AxisMap, itemsize: int, source_chunks: Sizes, memory: int) -> None:
+    def __init__(self, axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int) -> None:
         self.axis_map, self.itemsize, self.source_chunks, self.memory = axis_map, itemsize, source_chunks, memory
         self.output_parts = axis_map.output_parts
         in_chunk = _count_outputs_in_chunk(axis_map, source_chunks)
         self.extents = [_candidate_extents(atoms, in_chunk) for atoms in self.output_parts]
-        self.costs: dict[Sizes, float] = {}
+        self.costs: dict[IntTuple, float] = {}
 
-    def iter_initial_tasks(self) -> Iterator[Sizes]:
+    def iter_initial_tasks(self) -> Iterator[IntTuple]:
         """Yield the initial tasks: a closed source chunk, and whole rows of the output."""
         for steps in (self.close_source_chunk(), tuple([ladder[-1] for ladder in self.extents])):
             yield self.shrink(steps, self.memory, whole_task=1)
 
-    def choose_chunks(self, task: Sizes, chunk_bytes: int) -> Sizes:
+    def choose_chunks(self, task: IntTuple, chunk_bytes: int) -> IntTuple:
         """Return the chunks of a task, of about `chunk_bytes` bytes.
 
         If `chunk_bytes` is 0, they have as many bytes as the source chunks.
@@ -165,7 +166,7 @@ class _TaskSearch:
         )
         return self.shrink(task, chunk_bytes, whole_task=0)
 
-    def close_source_chunk(self) -> Sizes:
+    def close_source_chunk(self) -> IntTuple:
         """Return the extent of the output region that contains a source chunk."""
         in_chunk = _count_outputs_in_chunk(self.axis_map, self.source_chunks)
         steps = []
@@ -175,7 +176,7 @@ class _TaskSearch:
             steps.append(ladder[min(bisect_left(ladder, step), len(ladder) - 1)])
         return tuple(steps)
 
-    def cost(self, task_shape: Sizes) -> float:
+    def cost(self, task_shape: IntTuple) -> float:
         """Return the decoded elements per written element, for regions of a shape."""
         if task_shape not in self.costs:
             shape = self.axis_map.output_shape
@@ -193,7 +194,7 @@ class _TaskSearch:
             self.costs[task_shape] = inf if many else sum(decoded) / written
         return self.costs[task_shape]
 
-    def shrink(self, task_shape: Sizes, max_bytes: int, *, whole_task: int) -> Sizes:
+    def shrink(self, task_shape: IntTuple, max_bytes: int, *, whole_task: int) -> IntTuple:
         """Shrink a task until it fits `max_bytes`.
 
         The bytes are those of its region, or with `whole_task` all that a task allocates.
@@ -205,7 +206,7 @@ class _TaskSearch:
             task_shape = min(smaller, key=lambda task: (self.cost(task), -prod(task)))
         return task_shape
 
-    def _task_bytes(self, task_shape: Sizes, whole_task: int) -> int:
+    def _task_bytes(self, task_shape: IntTuple, whole_task: int) -> int:
         if not whole_task:
             return prod(task_shape) * self.itemsize
         chunk = min(
@@ -214,16 +215,16 @@ class _TaskSearch:
         )
         return self._task_memory((1,) * len(task_shape), task_shape) + 2 * chunk
 
-    def _task_memory(self, chunks: Sizes, task_shape: Sizes) -> int:
+    def _task_memory(self, chunks: IntTuple, task_shape: IntTuple) -> int:
         return Pass(self.axis_map, self.itemsize, self.source_chunks, chunks, task_shape).task_memory
 
-    def _iter_smaller(self, task_shape: Sizes) -> Iterator[Sizes]:
+    def _iter_smaller(self, task_shape: IntTuple) -> Iterator[IntTuple]:
         for axis, (step, ladder) in enumerate(zip(task_shape, self.extents, strict=True)):
             if step > 1:
                 smaller = ladder[max(0, bisect_left(ladder, step // 2 + 1) - 1)]
                 yield (*task_shape[:axis], smaller, *task_shape[axis + 1 :])
 
-    def grow(self, chunks: Sizes) -> Sizes:
+    def grow(self, chunks: IntTuple) -> IntTuple:
         """Return the task of these chunks that reads the least within the memory.
 
         A task of fewer than `MIN_TASK_BYTES` grows even if that saves nothing.
@@ -240,7 +241,7 @@ class _TaskSearch:
                 best = steps
         return best
 
-    def _iter_larger(self, task_shape: Sizes, chunks: Sizes) -> Iterator[Sizes]:
+    def _iter_larger(self, task_shape: IntTuple, chunks: IntTuple) -> Iterator[IntTuple]:
         for axis, (step, size, ladder) in enumerate(
             zip(task_shape, self.axis_map.output_shape, self.extents, strict=True)
         ):
@@ -254,7 +255,7 @@ class _TaskSearch:
 
 
 def plan_store(
-    maps: Sequence[AxisMap], itemsize: int, source_chunks: Sizes, memory: int, chunks: Sizes | None = None
+    maps: Sequence[AxisMap], itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None = None
 ) -> StorePlan:
     """Return the plan of consecutive maps, with at most `memory` bytes per task.
 
@@ -268,7 +269,7 @@ def plan_store(
 
 
 def _plan_axis_map(
-    axis_map: AxisMap, itemsize: int, source_chunks: Sizes, memory: int, chunks: Sizes | None
+    axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None
 ) -> tuple[Pass, ...]:
     """Return one pass, or two with an intermediate store if that moves less."""
     alone = StorePlan((plan_pass(axis_map, itemsize, source_chunks, memory, chunks),))
@@ -302,7 +303,7 @@ def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
     )
 
 
-def _choose_intermediate_chunks(single_pass: Pass, region: Sizes, memory: int) -> Sizes:
+def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int) -> IntTuple:
     """Return the chunks of the intermediate store.
 
     `region` is the extent in which the output is written. A chunk that holds no more of any part than a source chunk
@@ -346,7 +347,7 @@ def _closed_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int
     return prod(counts[atom] if place <= wide else atom.size for place, atom in enumerate(row))
 
 
-def _count_in_chunk(chunk: Sizes, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
+def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
     """Return the number of positions of each part in a chunk.
 
     With `upper_bound`, that is the maximum over all chunks; otherwise the chunk begins with whole parts.
@@ -372,13 +373,13 @@ def _propagate_counts(
     return result
 
 
-def _count_outputs_in_chunk(axis_map: AxisMap, chunk: Sizes) -> dict[AxisPart, int]:
+def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[AxisPart, int]:
     """Return the number of positions of each output part in a source chunk."""
     in_chunk = _count_in_chunk(chunk, axis_map.source_parts, upper_bound=False)
     return _propagate_counts(in_chunk, [(run.sources, run.outputs) for run in axis_map.groups])
 
 
-def choose_row_chunks(shape: Sizes, itemsize: int) -> Sizes:
+def choose_row_chunks(shape: IntTuple, itemsize: int) -> IntTuple:
     """Return the chunks of an unchunked array: whole rows of up to `ROW_CHUNK_BYTES`.
 
     >>> choose_row_chunks((100, 1024, 1024), 4)
@@ -390,9 +391,9 @@ def choose_row_chunks(shape: Sizes, itemsize: int) -> Sizes:
 def plan_pass(
     axis_map: AxisMap,
     itemsize: int,
-    source_chunks: Sizes,
+    source_chunks: IntTuple,
     memory: int,
-    chunks: Sizes | None = None,
+    chunks: IntTuple | None = None,
     chunk_bytes: int = 0,
 ) -> Pass:
     """Return the plan of one pass, with at most `memory` bytes per task.

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
 from shapecalc.engine.copying import SMALL_COPY_BYTES, choose_fill, copy_into
-from shapecalc.engine.stores.axis_map import AxisMap, AxisPart, Sizes
+from shapecalc.engine.stores.axis_map import AxisMap, AxisPart
 
 AxisRange = tuple[int, int]
 """The first position, and the one after the last."""
@@ -232,7 +233,7 @@ def spanned_range(start: int, parts: Sequence[AxisPart], region: Region) -> Axis
     return first, last + 1
 
 
-def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: Sizes, max_chunks: float = inf) -> int:
+def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, max_chunks: float = inf) -> int:
     """Return the number of source elements that are decoded to fill a region.
 
     A chunk that is read is decoded as a whole. From `max_chunks` chunks on, chunks shared by parts of the region are

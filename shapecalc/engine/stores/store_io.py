@@ -28,6 +28,7 @@ from zlib import crc32
 
 import numpy as np
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.limits import MAX_ZARR_METADATA_BYTES
 from shapecalc.core.packages import missing_package_message
 from shapecalc.core.record import Record
@@ -43,7 +44,7 @@ from shapecalc.engine.headers import (
     raise_unreadable_on,
     read_first_bytes,
 )
-from shapecalc.engine.stores.axis_map import AxisMap, Sizes
+from shapecalc.engine.stores.axis_map import AxisMap
 from shapecalc.engine.stores.plan import READ_BLOCK_BYTES, choose_row_chunks
 from shapecalc.engine.stores.regions import Region
 
@@ -73,13 +74,13 @@ class ArrayMetadata(Record):
         return document
 
     @property
-    def chunks(self) -> Sizes:
+    def chunks(self) -> IntTuple:
         """The shape of the chunks in files; of a sharded array, the shards."""
         grid = self.document.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
         return tuple(grid if self.version == 3 else self.document["chunks"])
 
     @property
-    def inner_chunks(self) -> Sizes | None:
+    def inner_chunks(self) -> IntTuple | None:
         """The shape of the chunks in a shard; None if the array is not sharded."""
         for codec in self.document.get("codecs", ()):
             if codec["name"] == SHARDING_CODEC:
@@ -94,9 +95,9 @@ class Store(Record):
     """The array of its library."""
     reader: Any
     """The reader of slices that are within one block."""
-    chunks: Sizes
+    chunks: IntTuple
     """The shape that is decoded at once."""
-    block: Sizes
+    block: IntTuple
     """The shape that is read at once."""
     metadata: ArrayMetadata | None
     """The metadata of a Zarr array."""
@@ -200,7 +201,9 @@ def _open_hdf5(path: str, member: str) -> Store:
     return _make_block_store(data, path, chunks, None)
 
 
-def _make_block_store(array: Any, path: str, chunks: Sizes, metadata: ArrayMetadata | None, scratch: int = 0) -> Store:
+def _make_block_store(
+    array: Any, path: str, chunks: IntTuple, metadata: ArrayMetadata | None, scratch: int = 0
+) -> Store:
     """Return a store whose library reads several small chunks at once."""
     block = block_shape(chunks, array.shape, array.dtype.itemsize)
     return Store(array, SliceReader(array, path), chunks, block, metadata, scratch)
@@ -219,7 +222,7 @@ def block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> t
     return tuple(block)
 
 
-def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: Sizes) -> None:
+def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: IntTuple) -> None:
     """Create the output array of a map, without chunks.
 
     Raises `OSError` if it cannot be written.
@@ -272,7 +275,7 @@ def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
         write_atomically(folder / name, json.dumps(metadata.files[name], indent=2).encode(), force=True)
 
 
-def output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: Sizes) -> ArrayMetadata:
+def output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: IntTuple) -> ArrayMetadata:
     """Return the metadata of the output of a map, with the given chunks or shards."""
     main = {**source.document, "shape": [*axis_map.output_shape]}
     files: dict[str, Any] = {**source.files}
@@ -297,7 +300,7 @@ def _supports_rank(codec: Mapping[str, Any], rank: int) -> bool:
     return bool(codec["name"] != "transpose" or len(codec["configuration"]["order"]) == rank)
 
 
-def _output_codec(codec: Mapping[str, Any], shards: Sizes, source_shards: Sizes) -> Mapping[str, Any]:
+def _output_codec(codec: Mapping[str, Any], shards: IntTuple, source_shards: IntTuple) -> Mapping[str, Any]:
     """Return a codec for the output.
 
     Output shards have about as many chunks as those of the source.
@@ -310,7 +313,7 @@ def _output_codec(codec: Mapping[str, Any], shards: Sizes, source_shards: Sizes)
     return {**codec, "configuration": {**configuration, "chunk_shape": [*inner], "codecs": codecs}}
 
 
-def divide_shape(shape: Sizes, count: int) -> Sizes:
+def divide_shape(shape: IntTuple, count: int) -> IntTuple:
     """Divide a shape into at most `count` equal parts, from the first axis on.
 
     >>> divide_shape((6, 4), 12), divide_shape((7, 4), 4)

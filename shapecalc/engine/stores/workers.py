@@ -20,12 +20,12 @@ from socket import gethostname
 from typing import Any
 
 import shapecalc
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.packages import missing_package_message
 from shapecalc.core.record import Record
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.headers import error_reason
 from shapecalc.engine.processes import ignore_termination, limit_memory
-from shapecalc.engine.stores.axis_map import Sizes
 from shapecalc.engine.stores.plan import Pass
 from shapecalc.engine.stores.regions import Region, fill_regions, iter_grid
 from shapecalc.engine.stores.store_io import WriteSummary, codec_loop, open_chunks, open_store, source_state
@@ -155,7 +155,7 @@ def _check_source(source: str, expected_state: str, _: str) -> None:
         raise FileError(f"{source}: {gethostname()} sees another source there, or it was changed")
 
 
-def _iter_grid_in_region(region: Region, steps: Sizes) -> Iterator[Region]:
+def _iter_grid_in_region(region: Region, steps: IntTuple) -> Iterator[Region]:
     """Yield the regions of a grid that starts at the corner of a region."""
     for part in iter_grid([stop - start for start, stop in region], steps):
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])

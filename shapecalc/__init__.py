@@ -11,12 +11,13 @@ of an ONNX operator; `dtype` is the element type, which the dialect may refuse; 
 >>> sc.reshape((2, 3, 4), (0, -1)).output
 (2, 12)
 >>> trace = sc.reshape(("N", "C", "H", "W"), (0, -1, 64))
->>> print(sc.shape_text(trace.output), "when", *trace.required_conditions)
+>>> print(sc.shape_text(trace.output), "when", *trace.conditions)
 N,C*H*W/64,64 when C*H*W % 64 == 0
 """
 
 from __future__ import annotations
 
+from shapecalc.core import __version__ as __version__
 from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
 from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.requests import make_request
@@ -105,7 +106,6 @@ if TYPE_CHECKING:
         uneven: bool | None
 
 
-__version__ = "0.3.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["broadcast", "chain", "compare", "concat", "conv", "depth_to_space", "einsum", "equiv", "expand"]
 __all__ += ["find", "flatten", "flip", "linear", "match", "matmul", "moveaxis", "pad", "pool", "rearrange"]
@@ -578,7 +578,7 @@ def simplify(
     element type for `bytes`; by default that of the chain, or float32. Raises `ShapeError`.
 
     >>> found = simplify("N,C,H | transpose 2,0,1 | transpose 0,2,1")
-    >>> found.render, found.before.transposes, found.after.transposes
+    >>> found.text, found.before.transposes, found.after.transposes
     ('N,C,H | transpose 2,1,0', 2, 1)
     """
     from shapecalc.reading.commands import parse_chain_request
@@ -621,7 +621,7 @@ def find(
     Each is executed and verified before it is returned. `pairs` are input arrays with their output arrays. Raises
     `ShapeError` for invalid shapes, and if the elements of an input array are not distinct.
 
-    >>> [way.build_chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
+    >>> [way.chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
     ['B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2', 'B,H*W,C | reshape B,C,H,W']
     """
     from shapecalc.engine.chain_search import find_chains, find_chains_for_arrays

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shapecalc import match
+from shapecalc.core.dims import Dim
 from shapecalc.core.problem import DIFFERS, ShapeError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shapecalc.core.dims import Dim
 
 
 def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:

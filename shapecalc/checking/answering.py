@@ -34,6 +34,7 @@ def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
 
     Raises `ShapeError` (usage) if the question is invalid.
 
+    >>> from shapecalc.reading.cases import read_case
     >>> print(answer_case(read_case("reshape N,4 2,6 => 2,6 when N == 3", {})))
     2,6 when N == 3
     """
@@ -131,6 +132,7 @@ def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
     """Format the expected and the actual answer with a reason.
 
     >>> import shapecalc as sc
+    >>> from shapecalc.reading.cases import read_expectation
     >>> describe_mismatch(read_expectation("error"), sc.reshape("2,3", "6"))
     'expected error, got 6'
     """

@@ -156,7 +156,7 @@ def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
     if HELP.name in options:
         return run_command_line(["help", *names[:1]], app)
     if VERSION_OPTION.name in options:
-        from shapecalc import __version__
+        from shapecalc.core import __version__
 
         print_stdout(f"shapecalc {__version__}")
     elif options:

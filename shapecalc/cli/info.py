@@ -131,7 +131,7 @@ def run_why(rule: str | None, output_options: OutputOptions) -> int:
 def doctor_causes() -> dict[str, Rule]:
     """Return the causes that `shapecalc doctor` names, as rules by id.
 
-    >>> doctor_causes()["bad-axis"].template
+    >>> doctor_causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
     """
     from shapecalc.diagnosis.reading import CAUSES  # slow to import

@@ -22,10 +22,10 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from shapecalc import __version__
 from shapecalc.cli import output
 from shapecalc.cli.chains import check_no_common_options
 from shapecalc.cli.options import Command
+from shapecalc.core import __version__
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ParamKind

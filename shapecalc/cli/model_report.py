@@ -74,7 +74,7 @@ MAX_DIGITS = 9
 def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str]) -> SizeOptions:
     """Parse `--batch`, `--set` and `--where`; raise `ShapeError` (usage).
 
-    >>> parse_size_options("N,1,4", ["x=N,3,8"], ["H=640"]).compute
+    >>> parse_size_options("N,1,4", ["x=N,3,8"], ["H=640"]).shapes
     {'x': ('N', 3, 8)}
     """
     name, sizes = _parse_batch(batch) if batch is not None else (None, SizeOptions().sizes)

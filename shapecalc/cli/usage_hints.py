@@ -33,7 +33,7 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
 
     PowerShell, for one, splits words at commas.
 
-    >>> print(split_shape_error(["reshape", "2", "3", "4", "0", "-1", "--json"]).find_problem.show_hint)
+    >>> print(split_shape_error(["reshape", "2", "3", "4", "0", "-1", "--json"]).problem.hint)
     in quotes it stays whole: shapecalc reshape "2,3,4" "0,-1" --json
     """
     names_op = len(words) > 1 and words[1] in OPS
@@ -153,7 +153,7 @@ def _quote_word(word: str) -> str:
 def extra_words_error(words: Sequence[str]) -> ShapeError | None:
     """Return the error (usage) for a line with more values than its op takes, if any.
 
-    >>> extra_words_error(["transpose", "2,3,4", "0", "2", "1"]).find_problem.show_hint
+    >>> extra_words_error(["transpose", "2,3,4", "0", "2", "1"]).problem.hint
     'write shapecalc transpose 2,3,4 0,2,1'
     """
     op = OPS.get(words[0]) if words else None

@@ -101,7 +101,7 @@ class Condition(Record):
     def phrase(self) -> str:
         """The condition in English.
 
-        >>> require_equal(dims.named_dim("N"), 3)[0].words
+        >>> require_equal(dims.named_dim("N"), 3)[0].phrase
         'N is 3'
         """
         return RELATION_PHRASES[self.relation].format(left=self.left, right=self.right)

@@ -7,7 +7,7 @@ unknown dim and prints as `?`.
 
 from __future__ import annotations
 
-from _collections_abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import gcd, prod
 
 from shapecalc.core.record import Record

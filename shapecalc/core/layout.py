@@ -21,7 +21,9 @@ Sources: XLA's `ShapeUtil::CommonFactors`, for numbers; CuTe's layouts of nested
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd, lcm, prod
+from typing import Any
 
 from shapecalc.core import dims
 from shapecalc.core.conditions import Assumptions, Undecided, Unsatisfiable, require_equal, solve_equalities
@@ -42,11 +44,6 @@ from shapecalc.core.moves import (
 )
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
 CUT_LOOKAHEAD = 16
 """The most atoms and dims ahead in which a common cut is searched for."""

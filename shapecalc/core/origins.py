@@ -16,20 +16,17 @@ old ones: then a new axis is not made of whole factors of old axes.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import gcd, prod
+from typing import Any, TypeAlias
 
 from shapecalc.core import dims, layout
 from shapecalc.core.conditions import Assumptions, Conditions, Undecided, Unsatisfiable, require_equal
 from shapecalc.core.dims import Dim, Shape, Sum
 from shapecalc.core.moves import Combine, Expand, Move, OperandAxis, Reshape, StridedSlice, Take
 from shapecalc.core.record import Record, fields, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, TypeAlias
 
 MAX_ENUMERATED_ELEMENTS = 1 << 16
 """The most elements whose positions are enumerated to find the axes of a dim."""

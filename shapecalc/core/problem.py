@@ -128,7 +128,7 @@ class ShapeError(ValueError):
     >>> try:
     ...     sc.reshape((2, 3, 4), (5, -1))
     ... except sc.ShapeError as error:
-    ...     print(error.find_problem.check, error.find_problem.index)
+    ...     print(error.problem.rule, error.problem.index)
     indivisible 1
     """
 

@@ -7,8 +7,8 @@ checkers treat records as frozen dataclasses and choices as enums. They are plai
 
 from __future__ import annotations
 
-from _collections_abc import Mapping  # `collections.abc` re-exports it and takes longer to import
-from _operator import attrgetter  # `operator` re-exports it and takes longer to import
+from collections.abc import Mapping
+from operator import attrgetter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ Defaults follow the same rules in every front end:
 
 from __future__ import annotations
 
-from _collections_abc import Mapping  # `collections.abc` re-exports it and takes longer to import
+from collections.abc import Mapping
 
 from shapecalc.core import rules, values
 from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Request, shapes_in

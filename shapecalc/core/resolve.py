@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import EMPTY_DICT, Chain, OpEvents, Request, Stage, Step, Trace, shapes_in
 from shapecalc.core.conditions import (

@@ -6,7 +6,7 @@ its output is a new name, and the trace has the definition of that name in `resu
 
 from __future__ import annotations
 
-from _collections_abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from math import gcd
 
 from shapecalc.core import dims

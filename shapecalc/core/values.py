@@ -11,9 +11,9 @@ term       = {letter | "..."}               with "..." at most once, blanks are 
 
 from __future__ import annotations
 
-from _collections_abc import Mapping
-from _operator import index
+from collections.abc import Mapping
 from itertools import count
+from operator import index
 
 from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim
 from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_SIZE_DIGITS

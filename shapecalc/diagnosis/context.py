@@ -276,9 +276,9 @@ def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | 
 def find_call(text: str, op: str | None, target: PrintedSizes | None = None) -> CodeCall | None:
     """Return the last call of an op in `text` that is compatible with a target.
 
-    >>> find_call("in decode pred = feats.reshape(32, 5 + classes) ", "reshape").evaluate_arguments
+    >>> find_call("in decode pred = feats.reshape(32, 5 + classes) ", "reshape").arguments
     ('32', '5 + classes')
-    >>> find_call("y = x.view(n, 4).transpose(1, 2).view(n, 8)", "reshape", (6, 4)).render
+    >>> find_call("y = x.view(n, 4).transpose(1, 2).view(n, 8)", "reshape", (6, 4)).text
     'x.view(n, 4)'
     """
     text = LISTING_NUMBER.sub("", text)

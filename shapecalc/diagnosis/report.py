@@ -149,7 +149,7 @@ class Diagnosis(Record):
 def diagnose(text: str, model_path: str | None = None) -> Diagnosis:
     r"""Diagnose a log, a traceback or a message, perhaps of a known model file.
 
-    >>> print("\n".add_directions(diagnose("shape '[8, 3, 64]' is invalid for input of size 1600").lines()[:4]))
+    >>> print("\n".join(diagnose("shape '[8, 3, 64]' is invalid for input of size 1600").format_lines()[:4]))
     torch reshape: count-mismatch
       message  shape '[8, 3, 64]' is invalid for input of size 1600
       input    1600 elements, the shape is not in the message

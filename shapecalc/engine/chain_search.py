@@ -40,7 +40,7 @@ def find_chains(before: Shape, after: Shape) -> ChainSearch:
 
     Raises `ShapeError` if the dialect refuses the shapes, (usage) if names have no small example sizes.
 
-    >>> [way.build_chain for way in find_chains((2, 3), (3, 2)).ways]
+    >>> [way.chain for way in find_chains((2, 3), (3, 2)).ways]
     ['2,3 | reshape 3,2', '2,3 | transpose 1,0']
     """
     found = search_chains(before, after)
@@ -58,7 +58,7 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
     have the requested shape.
 
     >>> x = np.arange(6).reshape(2, 3)
-    >>> [way.build_chain for way in find_chains_for_arrays([(x, x.T)]).ways]
+    >>> [way.chain for way in find_chains_for_arrays([(x, x.T)]).ways]
     ['2,3 | transpose 1,0']
     """
     arrays = [(np.asarray(before), np.asarray(after)) for before, after in arrays]

@@ -161,7 +161,7 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
 
     >>> import numpy as np, shapecalc as sc
     >>> result = run(sc.transpose((2, 3)), np.arange(6).reshape(2, 3))
-    >>> result.array_folder.tolist(), result.verdict
+    >>> result.array.tolist(), result.verdict
     ([[0, 3], [1, 4], [2, 5]], 'view')
     """
     used = select_backend(array, backend)
@@ -370,7 +370,7 @@ def sample_elements(
     more than `MAX_DIMS` dims; `FileError` if the file of `data` does not hold the elements any more.
 
     >>> import shapecalc as sc
-    >>> [sample.read_elements for sample in sample_elements(sc.transpose((2, 3)))]
+    >>> [sample.elements for sample in sample_elements(sc.transpose((2, 3)))]
     [[[0, 1, 2], [3, 4, 5]], [[0, 3], [1, 4], [2, 5]]]
     """
     output = answer.output or ()

@@ -33,7 +33,6 @@ from shapecalc.core.text import split_file_argument, truncate
 if TYPE_CHECKING:
     import numpy as np
 
-
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 """Flags that open a file without waiting for the writer of a pipe, in binary mode."""
 FIRST_READ_BYTES = 4096

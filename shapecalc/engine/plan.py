@@ -310,7 +310,7 @@ def axes_from_strides(shape: Sequence[int], strides: Sequence[int]) -> StridedAx
 def view_from_strides(shape: Sequence[int], strides: Sequence[int]) -> View:
     """Return an array as a view of its buffer, relative to its own first element.
 
-    >>> view_from_strides((3,), (-4,)).first
+    >>> view_from_strides((3,), (-4,)).first_index
     0
     """
     view = View(axes_from_strides(shape, strides))

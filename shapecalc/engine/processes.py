@@ -6,17 +6,14 @@ import os
 import signal
 import threading
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Self
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
-    from typing import Self
-
-    ProgressCallback = Callable[[int], object]
+ProgressCallback = Callable[[int], object]
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 """The mount point of Linux control groups."""

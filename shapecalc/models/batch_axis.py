@@ -76,7 +76,7 @@ def reshape_batch_axis(mark: BatchAxis, input_shape: IntTuple, output_shape: Int
     Sizes of 0 are read as 1, because the axes of an empty tensor still exist.
 
     >>> reshape_batch_axis(BatchAxis(0, 1), (3, 4, 5), (1, 60), 3), reshape_batch_axis(BatchAxis(0, 1), (3, 8), (8, 3), 3)
-    (BatchAxis(axis=1, inner=20), Lost(why='no axis separates the samples any more', certain=True))
+    (BatchAxis(axis=1, inner=20), LostBatch(why='no axis separates the samples any more', certain=True))
     """
     kept = mark.axis + 1
     if input_shape[:kept] == output_shape[:kept]:
@@ -122,8 +122,8 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
     A sample of -1 is a position without a sample.
 
     >>> import numpy as np
-    >>> infer_mark(0, np.array_folder([0, 1, -1, -1]), 2), infer_mark(0, np.array_folder([1, 0]), 2)
-    (BatchAxis(axis=0, inner=1), Lost(why='the samples change places', certain=False))
+    >>> infer_mark(0, np.array([0, 1, -1, -1]), 2), infer_mark(0, np.array([1, 0]), 2)
+    (BatchAxis(axis=0, inner=1), LostBatch(why='the samples change places', certain=False))
     """
     size = len(samples)
     for inner in range(1, size // batch + 1):

@@ -11,6 +11,7 @@ from typing import Any
 from shapecalc.core.conditions import Condition, can_hold, substitute_condition
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import FrozenDict, Record, fields, replace
+from shapecalc.models.all_nodes import describe_all_nodes
 from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import Model, Node, iter_nodes, read_model
 from shapecalc.models.free_dims import DimFitter, InputChoice, InputGuess, SizeOptions, SymbolicShape, guess_inputs
@@ -181,8 +182,6 @@ def report_model(
     judged = judge_model(read_model(file), options)
     report = judged.build_report(str(file))
     if include_all:
-        from shapecalc.models.all_nodes import describe_all_nodes
-
         report = replace(report, all_nodes=describe_all_nodes(judged.walk, judged.tracker))
     return explain_named_nodes(judged, report, names)
 

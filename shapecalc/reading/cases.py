@@ -38,7 +38,7 @@ from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.requests import apply_defaults, common_option_names, lookup_dialect
 from shapecalc.core.text import escape_unprintable, lookup, parse_dims, split_unbracketed, suggestion, truncate
 from shapecalc.core.values import describe_value, parse_integer
-from shapecalc.reading.commands import StageRequests, read_chain, read_stage, resolve_aliases
+from shapecalc.reading.commands import StageRequests, parse_chain_request, read_chain, read_stage, resolve_aliases
 from shapecalc.reading.options import Option, rule_options
 from shapecalc.reading.pattern import ShapePattern, names_with_sizes, pattern_from_sequence, read_pattern
 
@@ -84,7 +84,7 @@ def read_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> E
 
     >>> print(read_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
-    >>> read_expectation("error indivisible").check
+    >>> read_expectation("error indivisible").rule
     'indivisible'
     """
     words = text.split()
@@ -164,8 +164,6 @@ def _read_refusal(words: list[str]) -> Expectation:
 
 
 def _read_same_as(chain: str, options: Mapping[str, object]) -> Expectation:
-    from shapecalc.reading.commands import parse_chain_request
-
     if not chain.strip():
         raise usage_error(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
     parse_chain_request(chain, ())

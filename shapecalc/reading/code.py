@@ -1088,7 +1088,7 @@ def read_code(
     >>> from shapecalc.core.text import parse_dims
     >>> read_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
     (('transpose', {'perm': (0, 2, 1), 'dialect': 'torch'}),)
-    >>> read_code("torch.zeros(2, 3).view(-1)", {}).shape
+    >>> read_code("torch.zeros(2, 3).view(-1)", {}).input_shape
     (2, 3)
     """
     if len(text) > MAX_CODE_LENGTH:

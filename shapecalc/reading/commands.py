@@ -11,6 +11,7 @@ separate words.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, takewhile
 
 from shapecalc.core.answers import Chain, Request, Trace
@@ -53,7 +54,6 @@ from shapecalc.reading.options import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from shapecalc.core.answers import Chain, Trace
@@ -489,9 +489,9 @@ def command_line(answer: Trace | Chain) -> str:
     A refused chain ends with the refused stage.
 
     >>> import shapecalc as sc
-    >>> print(command_line(sc.add_shuffle((3, 4), first=(1, 0), to=(0, -1))))
+    >>> print(command_line(sc.shuffle((3, 4), first=(1, 0), to=(0, -1))))
     shapecalc shuffle 3,4 --first 1,0 --to 0,-1
-    >>> print(command_line(sc.build_chain((2, 3), "transpose", "reshape 1,-1")))
+    >>> print(command_line(sc.chain((2, 3), "transpose", "reshape 1,-1")))
     shapecalc chain '2,3 | transpose | reshape 1,-1'
     """
     from shlex import join
@@ -506,7 +506,7 @@ def chain_text(answer: Trace | Chain) -> str:
     """Return a chain as text, with normalized shapes.
 
     >>> import shapecalc as sc
-    >>> chain_text(sc.build_chain((2, 3), "transpose", "reshape [1, -1]"))
+    >>> chain_text(sc.chain((2, 3), "transpose", "reshape [1, -1]"))
     '2,3 | transpose | reshape 1,-1'
     """
     return " | ".join([shape_text(answer.input), *map(stage_line, _requests_without_texts(answer))])
@@ -596,7 +596,7 @@ def parse_chain_request(text: str, shape: object = None) -> ChainRequest:
     Raises `ShapeError` (usage) if it cannot be parsed.
 
     >>> parse_chain_request("| transpose 1,0", (2, 3))
-    Asked(input=(2, 3), stages=(('transpose', {'perm': '1,0'}),))
+    ChainRequest(input=(2, 3), stages=(('transpose', {'perm': '1,0'}),))
     """
     if not text.strip():
         raise usage_error("a chain is missing", "write INPUT | OP ... or | OP ...")

@@ -201,6 +201,7 @@ def parse_words(
     After `--` every word is a value. With `allow_unknown`, an unknown option is a value; otherwise raises `ShapeError`
     (usage). With `allow_named`, a word such as `axis=1` is an option, as in Python.
 
+    >>> from shapecalc.core.ops import OPS
     >>> parse_words(["1,3,1", "--axes", "-1", "-donnx"], op_option_lookup(OPS["squeeze"]), "squeeze")
     (['1,3,1'], {'axes': '-1', 'dialect': 'onnx'})
     """

@@ -102,7 +102,7 @@ def read_pattern(text: str, argument: str) -> ShapePattern:
     """Parse a pattern; raise `ShapeError` (usage) if it is invalid.
 
     >>> read_pattern("float32[N, ..., 3]", "pattern")
-    ShapePattern(dims=(N, 3), gap=1, dtype='float32')
+    ShapePattern(dims=(N, 3), ellipsis_index=1, dtype='float32')
     """
     dtype, start = _read_element_type(text, argument)
     text = " " * start + text[start:]  # keeps the spans of the dims
@@ -182,7 +182,7 @@ class Matcher:
 
         >>> from shapecalc.reading.pattern import to_pattern
         >>> matcher = Matcher(to_pattern("N,2*H,..."))
-        >>> matcher.find_problem((8, 6, 1), place="a.npy"), matcher.fixed_sizes
+        >>> matcher.find_problem((8, 6, 1), location="a.npy"), matcher.fixed_sizes
         (None, {'N': 8, 'H': 3})
         >>> matcher.find_problem((8, 8)).message
         '8,8 is not N,2*H,...: dim 1 is 8, and 2*H is 6 (H is 3: a.npy, dim 1)'

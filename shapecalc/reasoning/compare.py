@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
 from shapecalc.core.dialects import DIALECTS

@@ -255,8 +255,8 @@ def check_equivalence(
     Raises `ShapeError`: the problem of a chain that is refused; usage for different inputs, and for op `shape`.
 
     >>> import shapecalc as sc
-    >>> shuffled = sc.build_chain("N,C,H", "transpose 0,2,1", "transpose 2,1,0", "transpose 1,2,0")
-    >>> print(check_equivalence(shuffled, sc.build_chain("N,C,H", "transpose 0,1,2")))
+    >>> shuffled = sc.chain("N,C,H", "transpose 0,2,1", "transpose 2,1,0", "transpose 1,2,0")
+    >>> print(check_equivalence(shuffled, sc.chain("N,C,H", "transpose 0,1,2")))
     different
     """
     for which, answer in (("first", first), ("second", second)):

@@ -143,7 +143,7 @@ def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]
     Raises `ShapeError` (usage) as `stage_moves` does, and if the input has no such element.
 
     >>> import shapecalc as sc
-    >>> follow(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (1, 0, 0))
+    >>> follow(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (1, 0, 0))
     [('input', (1, 0, 0)), ('first', (0, 1, 0)), ('to', (0, 1, 1))]
     """
     stages = stage_moves(answer)
@@ -163,7 +163,7 @@ def follow_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
     Raises `ShapeError` (usage) as `stage_moves` does, and if the output has no such element.
 
     >>> import shapecalc as sc
-    >>> follow_back(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (0, 1, 1))
+    >>> follow_back(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (0, 1, 1))
     [('to', (0, 1, 1)), ('first', (0, 1, 0)), ('input', (1, 0, 0))]
     """
     stages = stage_moves(answer)

@@ -36,7 +36,7 @@ def find_mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
     """Yield the mistakes that lead to another answer; none for a refused request.
 
     >>> import shapecalc as sc
-    >>> [(mistake.numpy_dtype, mistake.answer.output) for mistake in find_mistakes(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))]
+    >>> [(mistake.kind, mistake.answer.output) for mistake in find_mistakes(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))]
     [('zero miscounted', (4, 3, 2)), ('switch', None)]
     """
     if answer.output is None:
@@ -56,7 +56,7 @@ def explain_prediction(answer: Trace | Chain, predicted: Sequence[Dim | None] | 
     predicts a refusal.
 
     >>> import shapecalc as sc
-    >>> explain_prediction(sc.transpose((2, 3, 4), (1, 2, 0)), (4, None, None)).numpy_dtype
+    >>> explain_prediction(sc.transpose((2, 3, 4), (1, 2, 0)), (4, None, None)).kind
     'permutation the other way'
     """
     if predicted is None or answer.output is None or _matches(answer.output, predicted):
@@ -71,7 +71,7 @@ def find_same_shape_mistake(answer: Trace | Chain) -> Mistake | None:
     None if there is no such mistake.
 
     >>> import shapecalc as sc
-    >>> find_same_shape_mistake(sc.transpose((2, 3), (1, 0))).numpy_dtype
+    >>> find_same_shape_mistake(sc.transpose((2, 3), (1, 0))).kind
     'reshape for transpose'
     """
     return next((mistake for mistake in find_mistakes(answer) if mistake.answer.output == answer.output), None)
@@ -83,7 +83,7 @@ def explain_misplacement(answer: Trace | Chain, element: Index, predicted: Index
     Raises `ShapeError` (usage) as `follow` does for the answer.
 
     >>> import shapecalc as sc
-    >>> explain_misplacement(sc.reshape((2, 3), (3, 2)), (0, 2), (2, 0)).numpy_dtype
+    >>> explain_misplacement(sc.reshape((2, 3), (3, 2)), (0, 2), (2, 0)).kind
     'transpose for reshape'
     """
     if follow(answer, element)[-1][1] == predicted:

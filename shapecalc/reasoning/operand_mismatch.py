@@ -6,7 +6,7 @@ are yielded.
 
 from __future__ import annotations
 
-from _collections_abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isqrt
 
 from shapecalc.core.answers import CHAIN_TENSOR, Request, Trace

@@ -106,7 +106,7 @@ def short_forms(
     >>> from shapecalc.core.layout import view_after_moves
     >>> from shapecalc.core.conditions import Assumptions
     >>> moves = [Permute((1, 0)), Reshape((3, 1, 2)), Permute((2, 1, 0))]
-    >>> list(short_forms((2, 3), view_through((2, 3), moves, Assumptions()).axes, (2, 1, 3), Assumptions()))
+    >>> list(short_forms((2, 3), view_after_moves((2, 3), moves, Assumptions()).axes, (2, 1, 3), Assumptions()))
     [(Reshape(shape=(2, 1, 3)),)]
     """
     if 0 in after:
@@ -408,8 +408,8 @@ def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | N
     Raises `ShapeError`: the problem of an answer that is refused; usage for a type whose elements have no fixed size.
 
     >>> import shapecalc as sc
-    >>> found = simplify(sc.build_chain("N,C,H", "transpose 2,0,1", "transpose 1,2,0"))
-    >>> found.render, found.before.transposes, found.after.transposes
+    >>> found = simplify(sc.chain("N,C,H", "transpose 2,0,1", "transpose 1,2,0"))
+    >>> found.text, found.before.transposes, found.after.transposes
     ('N,C,H', 2, 0)
     """
     if answer.problem:

@@ -66,7 +66,7 @@ class FigureColumn(Record):
 def render_figures(text: str, scale: Scale) -> list[str]:
     r"""Return the lines of a text in large figures, in upper case and of equal width.
 
-    >>> print("\n".add_directions(render_figures("24", Scale.MEDIUM)))
+    >>> print("\n".join(render_figures("24", Scale.MEDIUM)))
     ▀▀█ █ █
     █▀▀ ▀▀█
     ▀▀▀   ▀

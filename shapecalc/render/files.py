@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import as_file, files
 from io import StringIO
+from textwrap import wrap
 from zlib import crc32
 
 from rich.console import Console
@@ -279,8 +280,6 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Tex
 
 def _caption_lines(answer: Trace | Chain, step_index: int | None, width: int) -> list[Text]:
     """Return the wrapped caption of a step, or of the whole answer."""
-    from textwrap import wrap
-
     problem = answer.problem
     if step_index == QUESTION_STEP:
         sentence, style = "predict the output shape, or error", "bold"

@@ -215,7 +215,7 @@ def draw_flow(
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
-    >>> print(draw_flow(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), glyphs=ASCII))
+    >>> print(draw_flow(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), glyphs=ASCII))
     input transpose 1,0,2   reshape 0,-1
     a   2 -\/---------- b 3 ----- 0 -- b  3
     b   3 -/\---------- a 2 -+-- -1 -- ac 8
@@ -444,7 +444,7 @@ def draw_rail(
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
-    >>> print(draw_rail(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
+    >>> print(draw_rail(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
     input > transpose > reshape [6 of 7: solve -1] > output
     """
     all_layouts = stage_layouts(answer)
@@ -490,7 +490,7 @@ def draw_strip(
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
-    >>> print(draw_strip(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
+    >>> print(draw_strip(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
     2,3,4 -> 3,2,4 -> 3,_
     """
     current_step = len(answer.steps) if step_index is None else step_index

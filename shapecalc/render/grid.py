@@ -22,15 +22,15 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import escape_unprintable, shape_text
+from shapecalc.reasoning.equiv import (
+    Counterexample,  # the app starts without it
+    check_equivalence,
+)
 from shapecalc.reasoning.examples import example_sizes, index_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, clip, clip_line, make_style, pack_notes, rows_around, stack_texts
 from shapecalc.render.hints import sizes_text
 from shapecalc.render.pictures import division_notes
 from shapecalc.render.stage_layout import DimMark, input_cells, mark_text, stage_layouts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.reasoning.equiv import Counterexample  # the app starts without it
 
 MIN_TABLE_WIDTH = 23
 """The minimum width of a table."""
@@ -471,7 +471,7 @@ def draw_output_grids(
     Raises `ShapeError` (usage) if there are no elements.
 
     >>> import shapecalc as sc
-    >>> pair = sc.build_chain("2,3", "transpose 1,0"), sc.build_chain("2,3", "reshape 3,2")
+    >>> pair = sc.chain("2,3", "transpose 1,0"), sc.chain("2,3", "reshape 3,2")
     >>> draw_output_grids(pair, sc.equiv(*pair).counterexample).plain.splitlines()[:2]
     ['first 3,2        second 3,2', '3 is at [0,1]    1 is at [0,1]']
     """
@@ -561,8 +561,6 @@ def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str,
     """Return sizes for which both answers hold. Empty if no dim is named."""
     if answer.is_concrete and mistake.is_concrete:
         return {}
-    from shapecalc.reasoning.equiv import check_equivalence  # integer shapes do not need it
-
     counterexample = check_equivalence(answer, mistake).counterexample
     return {} if counterexample is None else counterexample.sizes
 

@@ -43,7 +43,7 @@ def stage_name(stage: Stage) -> str:
     Its label may be the name of an argument, or a step of an op.
 
     >>> import shapecalc as sc
-    >>> [stage_name(stage) for stage in sc.add_shuffle((2, 3), first=(1, 0), to=(6,)).stages]
+    >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
     ['transpose', 'reshape']
     """
     if stage.kind is StageKind.PERMUTE and stage.label in (stage.argument, "move"):
@@ -109,9 +109,9 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 2, 3, 2), (-1, 0, 0)).stages
     >>> hint = make_hint(stage, stage.steps[0])
-    >>> hint.asks, hint.arithmetic
+    >>> hint.question, hint.arithmetic
     ('what does the 0 at index 1 copy?', '0 copies dim 1, counted from the left, which is ?')
-    >>> print(hint.where)
+    >>> print(hint.location)
     the 0 is at index 1:
     index   0   1   2   3
     input   2   2   3   2
@@ -151,7 +151,7 @@ def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
-    >>> [is_worth_asking(stage, step, step.out_dim, step.value) for step in stage.steps[:3]]
+    >>> [is_worth_asking(stage, step, step.out, step.value) for step in stage.steps[:3]]
     [True, False, True]
     """
     if step.rule in (rules.COPIED_ZERO, rules.INFERRED, rules.INFERRED_EMPTY):

@@ -217,8 +217,8 @@ def draw_operand_table(
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
     >>> from shapecalc.render.stage_layout import stage_layouts
-    >>> made = sc.build_chain("8,1,6", "broadcast 7,1")
-    >>> print(draw_operand_table(made, layouts(made)[0], 3, width=60, glyphs=ASCII))
+    >>> made = sc.chain("8,1,6", "broadcast 7,1")
+    >>> print(draw_operand_table(made, stage_layouts(made)[0], 3, width=60, glyphs=ASCII))
     broadcast   -3   -2   -1
     input        8   >1    6
     operand 1         7   >1

@@ -631,7 +631,7 @@ def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, ho
     hole for each output dim.
 
     >>> import shapecalc as sc
-    >>> print(draw_request(sc.add_shuffle((2, 3), first=(1, 0), to=(0, -1)), height=4, hole="[  ]"))
+    >>> print(draw_request(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), height=4, hole="[  ]"))
     input transpose 1,0   reshape 0,-1
     a   2       1    [  ]       0    [  ]
     b   3       0    [  ]      -1    [  ]

@@ -17,6 +17,7 @@ from shapecalc.core.origins import AxisChange
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import join_with_and, pluralize, shape_text
+from shapecalc.reasoning.examples import example_sizes
 from shapecalc.render.canvas import (
     UNICODE,
     Canvas,
@@ -191,8 +192,6 @@ def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int]
     """Return sizes for the names of a stage; None if none meet the conditions."""
     if is_concrete([cell.dim or 0 for cell in (*layout.cells_before, *layout.cells)]):
         return {}
-    from shapecalc.reasoning.examples import example_sizes  # integer shapes do not need it
-
     try:
         return example_sizes(answer)
     except ShapeError:

@@ -281,7 +281,7 @@ def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, r
     more cells.
 
     >>> tape = make_tape((2, 3, 4), 2, 80, 0, 4, 2)
-    >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.shown, tape.place(23)
+    >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.shown_count, tape.cell_position(23)
     (24, 3, 2, 24, (70, 1))
     """
     count, steps = prod(shape), bar_distances(shape)
@@ -789,7 +789,7 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
 
     >>> import shapecalc as sc
     >>> film = make_film(sc.reshape((2, 3), (0, -1)))
-    >>> film.frames[-1].template, film.notes
+    >>> film.frames[-1].sentence, film.notes
     ('The answer is 2,3.', ())
     """
     all_layouts = stage_layouts(answer)

@@ -20,6 +20,7 @@ from shapecalc.core import origins, rules
 from shapecalc.core.answers import Chain, Request, Stage, StageKind, Step, Trace, stage_origins
 from shapecalc.core.dims import Dim, Monomial, dim_names, is_negative, product, quotient
 from shapecalc.core.ops.operands import Operand, order_operands
+from shapecalc.core.ops.rearrange import plan_rearrange
 from shapecalc.core.origins import Origin, Origins
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record, replace
@@ -303,8 +304,6 @@ def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str
     """Return a pattern's names of the axes in each input dim, and of output axes."""
     if trace.op != "rearrange":
         return (), ()
-    from shapecalc.core.ops.rearrange import plan_rearrange
-
     arguments = trace.request.arguments
     try:
         plan = plan_rearrange(len(trace.input), arguments["pattern"], arguments.get("lengths"))
@@ -671,7 +670,7 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
     >>> import shapecalc as sc
     >>> [(cell.token, str(cell.dim)) for cell in stage_layouts(unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4))))[0].cells]
     [('0', 'None'), ('-1', 'None'), ('', '4')]
-    >>> [each.title for each in stage_layouts(unresolved_trace(sc.add_shuffle((2, 3), first=(1, 0), to=(0, -1))))]
+    >>> [each.title for each in stage_layouts(unresolved_trace(sc.shuffle((2, 3), first=(1, 0), to=(0, -1))))]
     ['transpose 1,0', 'reshape 0,-1']
     """
     first = answer.traces[0]

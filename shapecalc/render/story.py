@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Step, Trace
@@ -11,16 +12,12 @@ from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import USAGE, Problem
 from shapecalc.core.text import escape_unprintable, pluralize, shape_text
+from shapecalc.reasoning.compare import Comparison, ComparisonRow
+from shapecalc.reasoning.fixing import batch_hint
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.hints import display_name, verdict_text
 from shapecalc.render.pictures import draw_explanation, draw_picture, steps_to_draw
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from shapecalc.reasoning.compare import Comparison, ComparisonRow
 
 MIN_FLOW_HEIGHT = 6
 """The minimum height of a flow that is shortened to leave room for the steps.
@@ -55,8 +52,6 @@ def steps_text(answer: Trace | Chain) -> Text:
             text.append(f"  [{step.rule}]\n", "dim")
     conditions = list(answer.caveats)
     if conditions:
-        from shapecalc.reasoning.fixing import batch_hint  # only answers with conditions need it
-
         conditions += filter(None, [escape_unprintable(batch_hint(answer))])
     for condition in conditions:
         text.append(f"{condition}\n", "yellow")
@@ -100,7 +95,7 @@ def draw_story(
     option that draws all pictures, which is mentioned if some are omitted. Without it, all are drawn.
 
     >>> import shapecalc as sc
-    >>> answer = sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
+    >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
     >>> len(str(draw_story(answer, more_command="--explain=all")).splitlines())
     19
     """

@@ -159,7 +159,7 @@ def question_topic(question: str) -> str:
 def load_puzzles() -> tuple[ExerciseKind, ...]:
     """Return the kinds of the puzzles, easiest first; each draws a single chain.
 
-    >>> load_puzzles()[0].puzzle, draw_exercise(load_puzzles()[0], 1, "monday").task_shape.question
+    >>> load_puzzles()[0].puzzle, draw_exercise(load_puzzles()[0], 1, "monday").task.question
     ('which op gives 0 3 1 4 2 5, read row by row', "chain '2,3 | transpose 1,0'")
     """
     lines = files("shapecalc.teaching").joinpath("puzzles.txt").read_text("utf-8").splitlines()
@@ -176,7 +176,7 @@ def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
 
     Its level is at least the kind's first level.
 
-    >>> draw_exercise(KINDS["inferred"], 1, "monday").task_shape.question == draw_exercise(KINDS["inferred"], 1, "monday").task_shape.question
+    >>> draw_exercise(KINDS["inferred"], 1, "monday").task.question == draw_exercise(KINDS["inferred"], 1, "monday").task.question
     True
     """
     level = kind.first_level if kind.puzzle else max(kind.first_level, min(level, len(DIFFICULTIES)))
@@ -576,7 +576,7 @@ class Drill:
     >>> first = drill.exercise
     >>> drill.mark(right=False)
     0
-    >>> drill.exercise == first, drill.is_answered, drill.right
+    >>> drill.exercise == first, drill.answered, drill.right
     (False, 1, 0)
     """
 

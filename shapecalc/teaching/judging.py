@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
+from rich.text import Text
+
 from shapecalc.core import text
 from shapecalc.core.answers import Chain, Stage, StageKind, Step, Trace, moves_of
 from shapecalc.core.dims import Shape, product
@@ -29,10 +31,6 @@ from shapecalc.reasoning.fixing import answer_chain
 from shapecalc.reasoning.fixing import answer_request as answer_request
 from shapecalc.reasoning.mistakes import Mistake, explain_misplacement, explain_prediction
 from shapecalc.render.hints import make_hint
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rich.text import Text
 
 SIZE_PATTERN = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """A number that is neither 0, 1 nor negative."""
@@ -82,7 +80,7 @@ class Task(Record):
 
         It is the question, or the description of the chain with its input and output.
 
-        >>> Task("chain '2,3 | transpose'", puzzle="turn the table").shown
+        >>> Task("chain '2,3 | transpose'", puzzle="turn the table").text
         'turn the table: 2,3 -> 3,2'
         """
         answer = answer_line(self.question)
@@ -95,7 +93,7 @@ class Task(Record):
 
         Questions that differ only in their sizes have equal forms.
 
-        >>> Task("reshape 2,3,4 0,-1").signature_of, Task("transpose 2,3 1,0").signature_of
+        >>> Task("reshape 2,3,4 0,-1").form, Task("transpose 2,3 1,0").form
         ('reshape #,#,# 0,-1', 'transpose #,# 1,0')
         """
         words = self.question.split(" ")
@@ -223,7 +221,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
 
     Returns None if it solves the puzzle for all sizes. Raises `ShapeError` as `answer_built_chain` does.
 
-    >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").said
+    >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").sentence
     'at [0,1] is element 1 of the input, where element 3 is asked for'
     """
     answer, built = answer_line(task.question), answer_built_chain(task, typed)
@@ -267,7 +265,7 @@ def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> M
 
     Returns None if there is none.
 
-    >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40)).said
+    >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40)).sentence
     'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
     """
     if task.stage:

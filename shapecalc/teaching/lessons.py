@@ -18,6 +18,7 @@ from shapecalc.engine.headers import UnreadableError, error_reason, read_first_b
 from shapecalc.reasoning.examples import follow
 from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text
+from shapecalc.teaching.progress import Progress
 
 PATH_IDS = (
     *("dim", "order", "plain-zero", "hole", "transpose", "perm-direction"),
@@ -137,8 +138,6 @@ def introductory_course() -> Course | None:
 
     Returns None after the path, another lesson or an exercise.
     """
-    from shapecalc.teaching.progress import Progress
-
     progress = Progress()
     return None if progress.tally.asked or not progress.done <= {*PATH_IDS} else Course(load_path_lessons(), path=True)
 
@@ -202,7 +201,7 @@ def find_faults(text: str) -> tuple[int, list[LessonFault]]:
     r"""Return the number of lessons in a text, and its faults sorted by line.
 
     >>> find_faults("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
-    (1, [Fault(line=6, said='point is a text, not an integer')])
+    (1, [LessonFault(line=6, message='point is a text, not an integer')])
     """
     try:
         table, lines = tomllib.loads(text), locate_lines(text)
@@ -400,7 +399,7 @@ def syntax_fault(message: str, text: str) -> LessonFault:
     """Convert a message of `tomllib` to a fault.
 
     >>> syntax_fault("Invalid value (at line 3, column 5)", "")
-    Fault(line=3, said='it is not TOML: invalid value')
+    LessonFault(line=3, message='it is not TOML: invalid value')
     """
     position = ERROR_POSITION.search(message)
     line = int(position[1]) if position and position[1] else text.count("\n") + 1

@@ -41,7 +41,7 @@ class Tally:
     def with_answer(self, kind_name: str, box: int, *, right: bool) -> Tally:
         """Return the tally with one more answer.
 
-        >>> Tally(3, 2, 1, 2).after("copied", 1, right=True)
+        >>> Tally(3, 2, 1, 2).with_answer("copied", 1, right=True)
         Tally(asked=4, right=3, streak=2, best=2, boxes={'copied': 1})
         """
         streak = self.streak + 1 if right else 0
@@ -81,8 +81,8 @@ class Progress:
 
     >>> from os import devnull
     >>> progress = Progress(Path(devnull, "lessons.json"))
-    >>> progress.mark("hole")
-    >>> sorted(progress.done), progress.complaint() != "", progress.complaint()
+    >>> progress.mark_done("hole")
+    >>> sorted(progress.done), progress.pop_complaint() != "", progress.pop_complaint()
     (['hole'], True, '')
     """
 

@@ -39,7 +39,9 @@ from shapecalc.core.text import escape_unprintable
 from shapecalc.engine.atomic_files import write_atomically
 from shapecalc.teaching import TOPICS
 from shapecalc.teaching.progress import Progress
+from shapecalc.tui.dialogs import HelpDialog
 from shapecalc.tui.explore import Explore
+from shapecalc.tui.files import save_screen
 from shapecalc.tui.question import (
     CHAIN,
     FIRST_QUESTION,
@@ -356,8 +358,6 @@ class ShapecalcApp(App[QuestionResult]):
 
     def action_help(self) -> None:
         """Open the help on the current screen, or close it."""
-        from shapecalc.tui.dialogs import HelpDialog
-
         if isinstance(self.screen, HelpDialog):
             self.screen.dismiss()
         elif isinstance(self.screen, HelpScreen):
@@ -365,8 +365,6 @@ class ShapecalcApp(App[QuestionResult]):
 
     def action_save_screen(self, kind: str) -> None:
         """Save the screen as a picture or as text to the current folder, or download it."""
-        from shapecalc.tui.files import save_screen
-
         save_screen(self.screen, as_text=kind == "text")
 
     def action_command_palette(self) -> None:

@@ -65,7 +65,7 @@ def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
     """Compare an answer with a typed chain, which may be stages alone.
 
     >>> import shapecalc as sc
-    >>> print(compare_chains(sc.build_chain("N,C", "transpose", "reshape -1"), "reshape -1").decide)
+    >>> print(compare_chains(sc.chain("N,C", "transpose", "reshape -1"), "reshape -1").equivalence)
     same when N is 1, or when C is 1
     """
     words = text.split()

@@ -20,24 +20,28 @@ from shapecalc.core.limits import MAX_FILM_STAGES
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable
+from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
+from shapecalc.tui.chains import Equiv, Simplify
+from shapecalc.tui.dialogs import EXTRA_HELP, CodeScreen, DoctorScreen, focus_help
+from shapecalc.tui.files import FilesDialog, save_answer
+from shapecalc.tui.film import FilmScreen
+from shapecalc.tui.lessons import DrillScreen, Lessons
 from shapecalc.tui.question import (
     CHAIN,
     FILES_CLOSED_MESSAGE,
     Question,
+    chain_from_code,
     element_reader,
     may_open_files,
     problem_span,
     question_command,
     question_from_words,
 )
+from shapecalc.tui.question_dialogs import ChooseDialog, CompareDialog
 from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
 from shapecalc.tui.themes import next_theme
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.teaching.lessons import Course
 
 IDLE_SECONDS = 0.05
 """The seconds since the last drawing after which a key is drawn at once."""
@@ -147,8 +151,6 @@ class Explore(widgets.HelpScreen[None]):
     @on(widgets.TextField.CodePasted)
     async def open_pasted_code(self, event: widgets.TextField.CodePasted) -> None:
         """Open a pasted line of code as a chain of the current input."""
-        from shapecalc.tui.question import chain_from_code
-
         try:
             question, notes = chain_from_code(event.text, self.state.question)
         except ShapeError as error:
@@ -353,21 +355,15 @@ class Explore(widgets.HelpScreen[None]):
     @on(widgets.TextField.ErrorPasted)
     def show_diagnosis(self, event: widgets.TextField.ErrorPasted) -> None:
         """Show the diagnosis of a pasted error message."""
-        from shapecalc.tui.dialogs import DoctorScreen
-
         self.app.push_screen(DoctorScreen(event.diagnosis), self._open_optional_question)
 
     def action_choose(self, setting: str = "") -> None:
         """Choose operator, dialect and settings, beginning with `setting` if given."""
-        from shapecalc.tui.question_dialogs import ChooseDialog
-
         hidden = explore_text.hidden_answer_text(self.state)
         self.app.push_screen(ChooseDialog(self.state.question, setting, hidden), self._open_optional_question)
 
     def action_files(self) -> None:
         """Choose an array of a file as the input."""
-        from shapecalc.tui.files import FilesDialog
-
         if may_open_files():
             self.app.push_screen(FilesDialog("."), self._open_file)
         else:
@@ -379,22 +375,16 @@ class Explore(widgets.HelpScreen[None]):
 
     def action_compare(self) -> None:
         """Compare the answers of every dialect."""
-        from shapecalc.tui.question_dialogs import CompareDialog
-
         if self.state.result.answer is None or self._visible_answer() is not None:
             self.app.push_screen(CompareDialog(self.state.question), self._open_comparison_row)
 
     def action_equiv(self) -> None:
         """Compare with another chain, unless the answer is hidden."""
-        from shapecalc.tui.chains import Equiv
-
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
 
     def action_simplify(self) -> None:
         """Show the shortest equivalent chain, unless the answer is hidden."""
-        from shapecalc.tui.chains import Simplify
-
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(Simplify(answer), self._open_simplified_chain)
 
@@ -409,8 +399,6 @@ class Explore(widgets.HelpScreen[None]):
 
     def action_film(self) -> None:
         """Play the film from the current step; it asks for hidden dims."""
-        from shapecalc.tui.film import FilmScreen
-
         state = self.state
         answer = self._visible_answer() if state.asks_validity else state.answer
         if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
@@ -423,8 +411,6 @@ class Explore(widgets.HelpScreen[None]):
 
     def action_save(self, kind: str) -> None:
         """Save the film or the picture of the step; a browser downloads it."""
-        from shapecalc.tui.files import save_answer
-
         if (answer := self._visible_answer()) is not None:
             save_answer(
                 self.app,
@@ -435,8 +421,6 @@ class Explore(widgets.HelpScreen[None]):
 
     def action_lessons(self) -> None:
         """Open the lessons."""
-        from shapecalc.tui.lessons import Lessons
-
         screen = Lessons(self.progress, self.course, self._lesson_id)
 
         async def take(question: Question | None) -> None:
@@ -449,21 +433,15 @@ class Explore(widgets.HelpScreen[None]):
 
     def action_drill(self) -> None:
         """Open exercises of all topics."""
-        from shapecalc.tui.lessons import DrillScreen
-
         self.app.push_screen(DrillScreen(progress=self.progress), self._open_optional_question)
 
     def action_code(self) -> None:
         """Show equivalent code."""
-        from shapecalc.tui.dialogs import CodeScreen
-
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(CodeScreen(answer))
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the help of the focused widget, and the keys with their effects."""
-        from shapecalc.tui.dialogs import EXTRA_HELP, focus_help
-
         about = focus_help(str(self.focused.id) if self.focused else "", self.state.question.op)
         keys = widgets.LEARNING_KEYS if self.state.is_learning else widgets.KEYS
         return about, [*((key.display, key.help) for key in keys), *EXTRA_HELP, *widgets.COMMON_KEYS]

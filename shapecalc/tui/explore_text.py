@@ -145,7 +145,7 @@ def _stage_summary(answer: Trace | Chain, width: int) -> str:
     """Return one line about the effect of the stages of an answer.
 
     >>> import shapecalc as sc
-    >>> _stage_summary(sc.build_chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
+    >>> _stage_summary(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
     'Squeeze drops dims of 1. Expand repeats dims of 1.'
     """
     sentences = (
@@ -292,7 +292,7 @@ def hole_texts(state: ExploreState) -> dict[Hole, str]:
     A hole that cannot be filled yet is a line.
 
     >>> from shapecalc.tui.question import question_from_words
-    >>> state = ExploreState(question_of(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"]), 0, is_learning=True)
+    >>> state = ExploreState(question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"]), 0, is_learning=True)
     >>> state.type_char("y")
     >>> state.type_char("2")
     >>> hole_texts(state)

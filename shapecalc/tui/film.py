@@ -50,7 +50,7 @@ class Player:
     >>> import shapecalc as sc
     >>> from shapecalc.render.scenes import make_film
     >>> player = Player(make_film(sc.reshape((2, 3), (0, -1))))
-    >>> player.asks = True
+    >>> player.is_asking = True
     >>> player.toggle(), player.advance(60)
     (None, None)
     >>> player.question.question, player.is_playing

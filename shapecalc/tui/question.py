@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
+from shlex import join
+from typing import TYPE_CHECKING
 
 from shapecalc.core import requests
 from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
@@ -17,10 +19,10 @@ from shapecalc.core.resolve import make_chain_requests, resolve_chain
 from shapecalc.core.text import is_file_argument, parse_shape, shape_text, suggestion, truncate
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
+from shapecalc.reading.code import normalize_pasted_code, read_code
 from shapecalc.reasoning.fixing import IDENTITY_STAGES, Fix, answer_chain, find_fixes
 from shapecalc.reasoning.fixing import answer_request as answer_request
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
 
@@ -185,7 +187,7 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
 
     `defaults` apply to options that the line does not set.
 
-    >>> question_from_words(["reshape", "2,3,4", "0,-1", "--opset", "13"], {"dialect": "onnxruntime", "opset": 9}).switch_settings
+    >>> question_from_words(["reshape", "2,3,4", "0,-1", "--opset", "13"], {"dialect": "onnxruntime", "opset": 9}).settings
     {'dialect': 'onnxruntime', 'opset': '13'}
     """
     if not words:
@@ -246,8 +248,6 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
     >>> question_command(FIRST_QUESTION, None)
     'shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1'
     """
-    from shlex import join
-
     as_typed = "where" in question.settings or is_file_argument(question.texts.get("input", ""))
     if answer is not None and not as_typed and not (question.is_chain and answer.problem):
         return commands.command_line(answer)
@@ -292,7 +292,7 @@ def open_source(text: str) -> Source | None:
 def answer_question(question: Question, focused_field: str | None = None) -> QuestionResult:
     """Return the result of a question; `focused_field` is the field that is being edited.
 
-    >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").typing
+    >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").is_incomplete
     True
     >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-1"})).answer.output
     (2, 12)
@@ -448,8 +448,6 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     >>> chain.texts["stages"]
     'view N,-1 | transpose 1,0 --dialect torch'
     """
-    from shapecalc.reading.code import normalize_pasted_code, read_code  # imported late: it imports Python's parser
-
     code = normalize_pasted_code(text)
     typed = question.texts.get("input", "")
     source = open_source(typed)

@@ -160,8 +160,8 @@ def dialect_rows(question: Question) -> list[DialectRow]:
     A default setting is omitted from the question.
 
     >>> from shapecalc.tui.question import question_from_words
-    >>> for row in dialect_rows(question_of(["reshape", "0,3", "0,-1"]))[:2]:
-    ...     print(row.question.dialect, row.dims_setting, row.answer_text, dict(row.question.switch_settings))
+    >>> for row in dialect_rows(question_from_words(["reshape", "0,3", "0,-1"]))[:2]:
+    ...     print(row.question.dialect, row.setting, row.answer_text, dict(row.question.settings))
     onnx allowzero off refused: zero-volume-infer {}
     onnx allowzero on refused: zero-beside-infer {'allowzero': True}
     """

@@ -17,6 +17,7 @@ from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import fields
 from shapecalc.teaching.lessons import Course
 from shapecalc.tui.question import Question, disable_files, replace_file
+from shapecalc.tui.served_app import ServedApp, opening_question
 
 MAX_MEMORY_BYTES = 1 << 29
 """The memory limit of an app in bytes."""
@@ -76,8 +77,6 @@ def main() -> None:
     """Run the app for one visitor until it exits or the server dies."""
     limit_process()
     disable_files()
-    from shapecalc.tui.served_app import ServedApp, opening_question
-
     question, course = sys.argv[1:]
     link = json.loads(os.environ["SHAPECALC_LINK"])
     lessons = Course.from_json(json.loads(course)) if course else None

@@ -51,7 +51,7 @@ class Predictions:
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
     >>> mine.type_char((1, 1), "3")
-    >>> mine.is_wrong((1, 1)), [*mine.holes(0)], mine.show_hint((1, 1)).asks
+    >>> mine.is_wrong((1, 1)), [*mine.holes(0)], mine.hint((1, 1)).question
     (True, [(1, 0), (1, 1), (1, 2)], 'what does the 0 at index 1 copy?')
     """
 
@@ -234,9 +234,9 @@ class ExploreState:
     """The state of a question that is being explored.
 
     >>> from shapecalc.tui.question import FIRST_QUESTION
-    >>> state = ExploreState(FIRST)
-    >>> state.go(5)
-    >>> state.at, state.answer.steps[5].check, state.is_available("step(1)"), state.is_available("fix")
+    >>> state = ExploreState(FIRST_QUESTION)
+    >>> state.go_to_step(5)
+    >>> state.current_step, state.answer.steps[5].rule, state.is_available("step(1)"), state.is_available("fix")
     (5, 'infer', True, False)
     """
 

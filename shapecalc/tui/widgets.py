@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rich.segment import Segment
 from rich.style import Style
@@ -28,10 +28,9 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable
+from shapecalc.diagnosis.report import Diagnosis, diagnose
+from shapecalc.reading.code import is_code
 from shapecalc.render.canvas import UNICODE
-
-if TYPE_CHECKING:
-    from shapecalc.diagnosis.report import Diagnosis
 
 TextRenderer = Callable[[int, int], Text]
 """A function that draws a text for a width and a height."""
@@ -366,9 +365,6 @@ class TextField(Input):
         """Post a pasted error message or line of code; insert any other text."""
         if self.screen.is_modal:
             return
-        from shapecalc.diagnosis.report import diagnose
-        from shapecalc.reading.code import is_code  # imported here, as they delay the start
-
         report = diagnose(event.text) if " " in event.text.strip() else None
         if report is not None and report.entries:
             event.prevent_default().stop()
@@ -465,7 +461,7 @@ def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
 def mark_keys(sentence: str) -> Text:
     """Return a sentence in which the names of keys have the key as metadata.
 
-    >>> [span.options.meta for span in mark_keys("F7 copies, escape closes").spans]
+    >>> [span.style.meta for span in mark_keys("F7 copies, escape closes").spans]
     [{'press': 'f7'}, {'press': 'escape'}]
     """
     text = Text(sentence)

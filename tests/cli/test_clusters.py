@@ -193,7 +193,7 @@ def test_cluster_different_workers_are_refused(small, cluster, tmp_path, request
         import shapecalc
         from shapecalc.engine.stores import workers
 
-        setattr(shapecalc if name == "__version__" else workers, name, found)
+        setattr(workers, name, found)
 
     for name, own in (("source_state", source_state), ("__version__", __version__)):
         request.addfinalizer(partial(cluster.client.run, pretend, name, own))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Iterable
+from collections.abc import Iterable
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
 from shapecalc.core.dialects.base import RepeatedAxes, Setting, check_volume, regroup_elements

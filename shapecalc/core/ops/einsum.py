@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule

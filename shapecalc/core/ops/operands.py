@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from shapecalc.core.answers import CHAIN_TENSOR, Step, StepRule
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, require_equal

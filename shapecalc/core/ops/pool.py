@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Mapping
+from collections.abc import Mapping
 
 from shapecalc.core.answers import EMPTY_DICT, OpEvents, Stage, StageKind
 from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamKind, Setting

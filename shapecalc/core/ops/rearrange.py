@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Iterator
+from collections.abc import Iterator
 from math import prod
 
 from shapecalc.core.answers import EMPTY_DICT, OpEvents, Stage, StageKind, Step, StepRule, Trace

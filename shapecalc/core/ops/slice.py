@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Generator
+from collections.abc import Generator
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_at_least

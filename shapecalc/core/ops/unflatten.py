@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Iterator
+from collections.abc import Iterator
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
 from shapecalc.core.conditions import Conditions, conditions_or_raise, require_equal

@@ -137,7 +137,7 @@ def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int,
     Both shapes have the same element count, which is not 0. Source: at::detail::computeStride.
 
     >>> compute_view_strides((3, 4), (1, 3), (3, 2, 2)), compute_view_strides((3, 4), (1, 3), (12,))
-    ((1, 6, 3), Clash(outer=0, inner=1, needed=12))
+    ((1, 6, 3), StrideConflict(outer=0, inner=1, needed_stride=12))
     """
     result = list[int]()
     remaining = list(target)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
 from shapecalc.core.answers import OpEvents, Step, StepRule
 from shapecalc.core.conditions import Conditions, conditions_or_raise, require_at_least
 from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_volume
@@ -10,22 +13,16 @@ from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.operands import floor_dim
 from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.results import NameRequest
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import pluralize, rank_text, truncate
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
-    from typing import Any, TypeVar
+T = TypeVar("T")
 
-    from shapecalc.core.results import NameRequest
-
-    T = TypeVar("T")
-
-    WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
-    """The operands and axes of output dims that a weight determines, by output axis."""
-    StepResolver = Generator[NameRequest, None, Step]
-    """Resolves the step of one axis; may yield a request for a name of its dim."""
+WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
+"""The operands and axes of output dims that a weight determines, by output axis."""
+StepResolver = Generator[NameRequest, None, Step]
+"""Resolves the step of one axis; may yield a request for a name of its dim."""
 
 SOURCE = (
     "ONNX Conv, ConvTranspose, MaxPool and AveragePool, torch.nn.Conv2d and MaxPool2d, tf.nn.conv2d, Keras' layers, "

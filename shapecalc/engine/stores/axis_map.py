@@ -104,7 +104,7 @@ def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
     Raises `MoveError` for moves that cannot be executed in one pass over the data.
 
     >>> from shapecalc.core.moves import Permute, Reshape
-    >>> [run.size for run in build_axis_map((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))]).runs]
+    >>> [run.size for run in build_axis_map((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))]).groups]
     [3, 2, 4]
     """
     padded_shape = tuple(

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-import shapecalc
+from shapecalc.core import __version__
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.moves import index_before_move
@@ -345,7 +345,7 @@ def run_job(
             for store_pass in job.plan.passes
         ],
         "source": [job.source, job.source_state],
-        "shapecalc": shapecalc.__version__,
+        "shapecalc": __version__,
     }
     with SignalGuard():
         try:

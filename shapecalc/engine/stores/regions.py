@@ -240,7 +240,7 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
     counted several times.
 
     >>> from shapecalc.engine.stores.axis_map import build_axis_map
-    >>> count_decoded_elements(axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
+    >>> count_decoded_elements(build_axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
     8
     """
     source_regions = find_source_regions(axis_map, find_targets(axis_map, region))

@@ -19,7 +19,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-import shapecalc
+from shapecalc.core import __version__
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.packages import missing_package_message
 from shapecalc.core.record import Record
@@ -201,7 +201,7 @@ def describe_worker(source: str, folder: str) -> dict[str, object]:
     The source is identified by its files, the folder by its inode.
     """
     return {
-        "shapecalc": shapecalc.__version__,
+        "shapecalc": __version__,
         "view of the source": _try_read(lambda: f"state {source_state(source)}"),
         "view of the output's folder": _try_read(lambda: f"inode {Path(folder).stat().st_ino}"),
     }

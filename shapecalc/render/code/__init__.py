@@ -43,7 +43,7 @@ def write_code(answer: Trace | Chain, target: str) -> Code:
     Raises `ShapeError` (usage) for an unknown target, a refused request, or an answer that the target cannot express.
 
     >>> import shapecalc as sc
-    >>> print(write_code(sc.reshape("N,C,H,W", "0,-1"), "numpy").render)
+    >>> print(write_code(sc.reshape("N,C,H,W", "0,-1"), "numpy").text)
     # x: N,C,H,W -> y: N,C*H*W
     y = x.reshape(x.shape[0], -1)
     """

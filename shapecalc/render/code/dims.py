@@ -242,7 +242,7 @@ def build_calls(answer: Trace | Chain, *, has_tile: bool = True, fold: bool = Tr
     reshapes.
 
     >>> import shapecalc as sc
-    >>> [call.stage.label_width for call in build_calls(sc.build_chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten"))]
+    >>> [call.stage.label for call in build_calls(sc.chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten"))]
     ['flatten']
     """
     calls = list[EmittedCall]()
@@ -515,8 +515,8 @@ class ReadableSizes:
         Names that cannot be read are unchanged.
 
         >>> from shapecalc.core.text import parse_dims
-        >>> readings = ReadableSizes(read_dims("N,2*C,H*W"))
-        >>> [str(readings.read(dim)) for dim in read_dims("C*H*W/49,N*H")]
+        >>> readings = ReadableSizes(parse_dims("N,2*C,H*W"))
+        >>> [str(readings.express(dim)) for dim in parse_dims("C*H*W/49,N*H")]
         ['[1]*[2]/98', 'H*[0]']
         """
         if isinstance(dim, int):
@@ -576,7 +576,7 @@ def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
     `shape_of` is the expression for the shape of `x`. Raises `ShapeError` (usage) for a `?`, which has no variable.
 
     >>> from shapecalc.core.text import parse_dims
-    >>> size_text(ReadableSizes(read_dims("N,C,H")).read(read_dims("C*H/64")[0]))
+    >>> size_text(ReadableSizes(parse_dims("N,C,H")).express(parse_dims("C*H/64")[0]))
     'x.shape[1] * x.shape[2] // 64'
     """
     if isinstance(dim, int):

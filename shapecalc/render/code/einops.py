@@ -26,7 +26,7 @@ def write_einops(answer: Trace | Chain) -> Code:
     Raises `ShapeError` (usage) if a reshape mixes axes, if an axis is sliced, rolled or joined, and for op `shape`.
 
     >>> import shapecalc as sc
-    >>> print(write_einops(sc.build_chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).render.splitlines()[-1])
+    >>> print(write_einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
     y = rearrange(x, "a (b1 b2) c -> a b2 b1 c", b1=3)
     """
     output_pieces, readings = _output_pieces(answer), ReadableSizes(answer.input)

@@ -515,7 +515,7 @@ def write_openvino(answer: Trace | Chain) -> Code:
     Raises `ShapeError` (usage) if OpenVINO refuses the request.
 
     >>> import shapecalc as sc
-    >>> print(write_openvino(sc.reshape("N,C,H,W", "0,-1")).render.splitlines()[-1])
+    >>> print(write_openvino(sc.reshape("N,C,H,W", "0,-1")).text.splitlines()[-1])
     y = ops.reshape(x, [0, -1], special_zero=True)
     """
     return OpenVinoWriter(answer).build_code(code.build_calls(answer), *batch_warnings(answer))
@@ -669,7 +669,7 @@ def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> li
 
     >>> from shapecalc.core.requests import make_request
     >>> from shapecalc.core.resolve import resolve
-    >>> batch_warnings(resolve(ask("reshape", "8,3,4", {"target": "8,6,2"})))[0].partition(";")[0]
+    >>> batch_warnings(resolve(make_request("reshape", "8,3,4", {"target": "8,6,2"})))[0].partition(";")[0]
     'this code is right for a first dim of 8 only, as the input N,3,4 shows'
     """
     batch, *others = answer.input or (None,)

@@ -86,7 +86,7 @@ def operand_names(traces: tuple[Trace, ...]) -> dict[str, Any]:
     Each has its shape.
 
     >>> import shapecalc as sc
-    >>> operand_names(sc.build_chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
+    >>> operand_names(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
     {'x1': (3, 4), 'x2': (1, 4)}
     """
     moves = [stage.move for trace in traces for stage in trace.stages]

@@ -38,16 +38,16 @@ for words, stdin in asked:
 WITHIN = f"""
 import numpy as np, shapecalc as sc
 from shapecalc.engine import run
-from shapecalc.tui.question import question_of
-from shapecalc.tui.state import State
-from shapecalc.render.stage_layout import layouts
+from shapecalc.tui.question import question_from_words
+from shapecalc.tui.state import ExploreState
+from shapecalc.render.stage_layout import stage_layouts
 print(run(sc.chain((2, 3), "swap_ends"), np.arange(6).reshape(2, 3)).array.tolist())
-state = State(question_of(["swap_ends", "2,3,4"]))
+state = ExploreState(question_from_words(["swap_ends", "2,3,4"]))
 print(state.answer.output, [step.why for step in state.answer.steps][0])
-print(State(question_of(["reshape", "2,3,4", "0,-1", "-d", "toyframe"])).answer.output)
+print(ExploreState(question_from_words(["reshape", "2,3,4", "0,-1", "-d", "toyframe"])).answer.output)
 {PICTURE}
 answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))
-print(bars(answer, layouts(answer)[-1], 0, width=78, height=12, strokes=None))
+print(draw_bars(answer, stage_layouts(answer)[-1], 0, width=78, height=12, glyphs=None))
 """
 
 

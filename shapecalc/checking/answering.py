@@ -15,7 +15,6 @@ from shapecalc.core.text import MAX_QUOTED_SHAPE_LENGTH, shape_text, truncate
 from shapecalc.reading.cases import ERROR_KEYWORD, Case, Expectation, format_expectation
 from shapecalc.reading.commands import parse_chain_request
 from shapecalc.reading.pattern import pattern_mismatch
-from shapecalc.reasoning.equiv import check_equivalence
 from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 SAME_VERDICT = "same"
@@ -104,6 +103,8 @@ def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace
     >>> equivalence_verdict("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
     'different (the outputs are 3,2 and 2,3)'
     """
+    from shapecalc.reasoning.equiv import check_equivalence  # costs 5 ms; few cases compare chains
+
     request = parse_chain_request(chain, answer.input)
     stages = tuple([(op, apply_defaults(op, options, stage_options)) for op, stage_options in request.stages])
     try:

@@ -368,9 +368,8 @@ def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[
         data = render_still(
             answer, name, output_options.step, theme=output_options.theme, width=output_options.width or DEFAULT_WIDTH
         )
-        messages = [
-            f"a picture{'' if output_options.step is None else f' of step {output_options.step} of {len(answer.steps)}'}"
-        ]
+        step_text = "" if output_options.step is None else f" of step {output_options.step} of {len(answer.steps)}"
+        messages = [f"a picture{step_text}"]
     write_file(name, data, force=output_options.force)
     for message in messages if not (output_options.quiet or output_options.json) else ():
         print_stderr(escape_unprintable(f"shapecalc: {name}: {message}"))

@@ -84,7 +84,8 @@ def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence
     where_sizes = FrozenDict(parse_sizes(",".join(where))) if where else FrozenDict()
     for symbol, size in where_sizes.items():
         if not 0 < size < 10**MAX_DIGITS:
-            message = f"{escape_unprintable(truncate(symbol))} is {truncate(str(size))}, and a size is from 1 to {10**MAX_DIGITS - 1}"
+            shown, largest = escape_unprintable(truncate(symbol)), 10**MAX_DIGITS - 1
+            message = f"{shown} is {truncate(str(size))}, and a size is from 1 to {largest}"
             raise usage_error(message, argument="where")
     return SizeOptions(name, sizes, FrozenDict(input_shapes), where_sizes)
 
@@ -387,9 +388,8 @@ def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[
     node, (inputs, _) = node_report.node, node_report.tensors
     head = f"{reports.node_name(node)}  {node.op}{'' if node_report.version is None else f' {node_report.version}'}"
     rows = [*_shape_rows(node_report), *_batch_rows(report, node_report), *_fix_rows(node_report)]
-    lines = [
-        f"{head}   in  {inputs[0] if inputs else ''}   ({truncate(reports.format_shape(node_report.input), MAX_TEXT_LENGTH)})"
-    ]
+    input_shape = truncate(reports.format_shape(node_report.input), MAX_TEXT_LENGTH)
+    lines = [f"{head}   in  {inputs[0] if inputs else ''}   ({input_shape})"]
     lines += [*_align_rows(rows), *_align_rows(_try_rows(report, node_report))]
     return [escape_line(line) for line in lines]
 
@@ -482,7 +482,8 @@ def _kept_input_text(model_input: reports.ModelInput, report: reports.Report) ->
     """Return an input that keeps its declared batch, with the option that frees it."""
     axis = report.axis_to_free(model_input)
     freed = ",".join([report.batch if index == axis else str(dim) for index, dim in enumerate(model_input.taken or ())])
-    return f"input {model_input.name}  {_dims_text(model_input.declared)}; {join(['--set', f'{model_input.name}={freed}'])} frees it"
+    option = join(["--set", f"{model_input.name}={freed}"])
+    return f"input {model_input.name}  {_dims_text(model_input.declared)}; {option} frees it"
 
 
 def lint_lines(

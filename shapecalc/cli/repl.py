@@ -233,8 +233,10 @@ def _has_own_input(words: list[str], has_shape: bool) -> bool:
 def completions_after(text: str) -> list[str]:
     """Return the completions after a text: commands and ops, then options and values.
 
-    >>> completions_after("dialect ")[:2], completions_after("2,3 | reshape 6 --dialect ")[:2], completions_after("2,3 ")
-    (['onnx', 'tensorrt'], ['onnx', 'tensorrt'], [])
+    >>> completions_after("dialect ")[:2], completions_after("2,3 | reshape 6 --dialect ")[:2]
+    (['onnx', 'tensorrt'], ['onnx', 'tensorrt'])
+    >>> completions_after("2,3 ")
+    []
     """
     _, bar, stage = text.rpartition("|")
     words = stage.split()

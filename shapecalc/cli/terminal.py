@@ -267,7 +267,8 @@ TUI_COMMAND = Command(
   shapecalc tui --lesson-file week3.toml --notes
   shapecalc tui --model yolo.onnx
   s=$(shapecalc tui reshape 2,3,4 0,-1)""",
-    details=" At first it shows all of a request, and asks without one; ^G changes that. F10 quits and prints the answer.",
+    details=" At first it shows all of a request, and asks without one; ^G changes that. F10 quits and prints the"
+    " answer.",
     opens_app=True,
     accepts_unknown_options=True,
 )

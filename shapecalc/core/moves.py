@@ -98,8 +98,10 @@ class Take(Record):
 
         The step is 0 for repeats of one position. It is None if the positions are not evenly spaced.
 
-        >>> Take(0, (5, 3, 1)).start_and_step, Take(0, (2, 2)).start_and_step, Take(0, (0, 2, 1)).start_and_step, Take(0, (0, -1)).start_and_step
-        ((5, -2), (2, 0), None, None)
+        >>> Take(0, (5, 3, 1)).start_and_step, Take(0, (2, 2)).start_and_step
+        ((5, -2), (2, 0))
+        >>> Take(0, (0, 2, 1)).start_and_step, Take(0, (0, -1)).start_and_step
+        (None, None)
         """
         steps = {after - before for before, after in pairwise(self.positions)} or {1}
         from_both_ends = min(self.positions, default=0) < 0 and len({*self.positions}) > 1

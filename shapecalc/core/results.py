@@ -27,7 +27,8 @@ class SizeExpression(Record):
     def __str__(self) -> str:
         """Return the size as a Python expression.
 
-        >>> print(floor_quotient([dims.named_dim("H"), -1], 2, 1), "|", floor_quotient([dims.named_dim("C"), dims.named_dim("D")]))
+        >>> C, D, H = map(dims.named_dim, "CDH")
+        >>> print(floor_quotient([H, -1], 2, 1), "|", floor_quotient([C, D]))
         (H - 1)//2 + 1 | C + D
         """
         rest = str(dims.sum_to_json(self.terms)) if self.terms else ""
@@ -57,8 +58,10 @@ def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> D
     Returns a dim if that is a monomial.
 
     >>> H = dims.named_dim("H")
-    >>> print(floor_quotient([7, -3], 2, 1), floor_quotient([H, -2], 2, 1), floor_quotient([H, 6, -7], 2, 1), floor_quotient([8, H], 1, -8))
-    3 H//2 (H - 1)//2 + 1 H
+    >>> print(floor_quotient([7, -3], 2, 1), floor_quotient([H, -2], 2, 1))
+    3 H//2
+    >>> print(floor_quotient([H, 6, -7], 2, 1), floor_quotient([8, H], 1, -8))
+    (H - 1)//2 + 1 H
     """
     outside, inside, constant = list[Dim]([offset]), list[Dim](), 0
     for term in dims.sum_terms(terms):

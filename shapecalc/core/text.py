@@ -292,8 +292,8 @@ def is_file_argument(text: str) -> bool:
 
     The name of an array in it may follow: `x.npz:weights`.
 
-    >>> is_file_argument("x.npy"), is_file_argument("x.npz:weights"), is_file_argument("x.zarr"), is_file_argument("x.h5:/data"), is_file_argument("2,3,4")
-    (True, True, True, True, False)
+    >>> [is_file_argument(text) for text in ("x.npy", "x.npz:weights", "x.zarr", "x.h5:/data", "2,3,4")]
+    [True, True, True, True, False]
     """
     return split_file_argument(text)[0].endswith((".npy", *CONTAINER_SUFFIXES))
 

@@ -450,7 +450,8 @@ def _code_command(message: ParsedMessage) -> str | None:
     line = message.line
     if message.cause != "stride-incompatible" or line is None or not (line.tensor or "").isidentifier():
         return None
-    return f"shapecalc code {quote(line.text)} --input {line.tensor}={format_sizes(message.stated) if message.stated else '...'}"
+    shape = format_sizes(message.stated) if message.stated else "..."
+    return f"shapecalc code {quote(line.text)} --input {line.tensor}={shape}"
 
 
 def _findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:

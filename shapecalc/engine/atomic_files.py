@@ -14,7 +14,6 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from platform import node
 from typing import IO, Any
 
 from shapecalc.engine.processes import SignalGuard
@@ -257,6 +256,8 @@ def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
 
 def _part_affixes(target: Path) -> tuple[str, str]:
     """Return the prefix and the suffix of the names of a target's parts."""
+    from platform import node  # costs 2 ms; only commands that write files need it
+
     return f".{target.name[:MAX_NAME_LENGTH]}.{node()[:MAX_NAME_LENGTH]}.", ".part"
 
 

@@ -141,7 +141,7 @@ def copy_strategy(shape: IntTuple, strides: IntTuple, itemsize: int, cores: int)
     `strides` and `itemsize` are in bytes, `cores` is the number of cores that may be used.
 
     >>> strategy = copy_strategy((4096, 4096, 4), (4, 16384, 1), 1, cores=2)
-    >>> strategy.shape, strategy.itemsize, strategy.fill
+    >>> strategy.shape, strategy.itemsize, strategy.method
     ((4096, 4096, 4), 4, 'tiles')
     >>> copy_strategy((1000, 100, 3), (3, 3000, 1), 1, cores=2).itemsize
     3
@@ -171,8 +171,10 @@ def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
     the fast axis, after all axes behind it were traversed. It is still in the cache if few enough lines are read in
     between.
 
-    >>> choose_method((9000, 3), (1, 9000), 1), choose_method((4096, 4096), (1, 4096), 1), choose_method((4096, 4096), (4096, 1), 1)
-    ('by position', 'tiles', 'in order')
+    >>> choose_method((9000, 3), (1, 9000), 1), choose_method((4096, 4096), (1, 4096), 1)
+    ('by position', 'tiles')
+    >>> choose_method((4096, 4096), (4096, 1), 1)
+    'in order'
     """
     fast_axis = min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
     if fast_axis == len(shape) - 1 or itemsize > MAX_TILED_ITEMSIZE:

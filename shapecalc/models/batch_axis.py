@@ -75,8 +75,10 @@ def reshape_batch_axis(mark: BatchAxis, input_shape: IntTuple, output_shape: Int
 
     Sizes of 0 are read as 1, because the axes of an empty tensor still exist.
 
-    >>> reshape_batch_axis(BatchAxis(0, 1), (3, 4, 5), (1, 60), 3), reshape_batch_axis(BatchAxis(0, 1), (3, 8), (8, 3), 3)
-    (BatchAxis(axis=1, inner=20), LostBatch(why='no axis separates the samples any more', certain=True))
+    >>> reshape_batch_axis(BatchAxis(0, 1), (3, 4, 5), (1, 60), 3)
+    BatchAxis(axis=1, inner=20)
+    >>> reshape_batch_axis(BatchAxis(0, 1), (3, 8), (8, 3), 3)
+    LostBatch(why='no axis separates the samples any more', certain=True)
     """
     kept = mark.axis + 1
     if input_shape[:kept] == output_shape[:kept]:

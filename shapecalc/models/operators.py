@@ -421,7 +421,7 @@ def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
 
     >>> _matmul_shape({}, [(5, 2, 3), (1, 3, 4)]), _matmul_shape({"transA": 1}, [(3, 2), (3, 4)])
     (((5, 2, 4),), ((2, 4),))
-    >>> _matmul_shape({}, [(2, 3), (2, 3)]), _matmul_shape({"transBatchA": 1}, [(5, 2, 3), (5, 3, 4)])  # moves the batch
+    >>> _matmul_shape({}, [(2, 3), (2, 3)]), _matmul_shape({"transBatchA": 1}, [(5, 2, 3), (5, 3, 4)])
     ((None,), (None,))
     """
     first, second = shapes[0], shapes[1]
@@ -439,8 +439,10 @@ def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
 
     The heads of key and value may have an axis of their own.
 
-    >>> _attention_shape({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)]), _attention_shape({}, [(2, 5, 8), (2, 4, 6, 2), (2, 4, 6, 3)])
-    (((2, 5, 16),), ((2, 5, 12),))
+    >>> _attention_shape({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)])
+    ((2, 5, 16),)
+    >>> _attention_shape({}, [(2, 5, 8), (2, 4, 6, 2), (2, 4, 6, 3)])
+    ((2, 5, 12),)
     """
     query, value = shapes[0], shapes[2] if len(shapes) > 2 else None
     if query is None or value is None or len(query) != 3 or len(value) not in (3, 4):

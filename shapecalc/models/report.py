@@ -204,8 +204,10 @@ def format_fix(fix: NodeFix) -> str:
 def format_assumption(fix: NodeFix) -> str:
     """Format the assumption of a fix; empty if it has none.
 
-    >>> format_assumption(NodeFix((0, -1), None, "the batch stays first")), format_assumption(NodeFix((-1, 12), None, "3*4 stays 12"))
-    ('assumes that the batch stays first', 'assumes 3*4 stays 12')
+    >>> format_assumption(NodeFix((0, -1), None, "the batch stays first"))
+    'assumes that the batch stays first'
+    >>> format_assumption(NodeFix((-1, 12), None, "3*4 stays 12"))
+    'assumes 3*4 stays 12'
     """
     if not fix.assumes:
         return ""
@@ -240,7 +242,8 @@ def find_node(report: Report, text: str) -> JudgedNode:
         )
     if not matches and text in report.failing_above:
         failing = next(judged for judged in report.nodes if judged.node.path == report.failing_above[text])
-        message = f"'{shown}' is not among the listed nodes; next above it {escape_unprintable(node_name(failing.node))} offends"
+        failing_name = escape_unprintable(node_name(failing.node))
+        message = f"'{shown}' is not among the listed nodes; next above it {failing_name} offends"
         raise usage_error(message, argument="node")
     if not matches:
         names = dict.fromkeys(judged.node.name for judged in report.nodes[:MAX_COMPARED_NAMES] if judged.node.name)

@@ -346,8 +346,10 @@ def folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None
 
     Exporters write a Transpose as a Reshape if it moves only a batch of 1.
 
-    >>> folded_transpose((1, 8, 8, 8), (64, 1, 8)), folded_transpose((1, 64, 8), (64, 8)), folded_transpose((1, 64, 8), (1, 8, 64))
-    ((1, 0, 2), None, None)
+    >>> folded_transpose((1, 8, 8, 8), (64, 1, 8))
+    (1, 0, 2)
+    >>> folded_transpose((1, 64, 8), (64, 8)), folded_transpose((1, 64, 8), (1, 8, 64))
+    (None, None)
     """
     if not input_shape or not output_shape or input_shape[0] != 1 or output_shape[0] == 1 or 1 not in output_shape:
         return None

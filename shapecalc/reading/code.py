@@ -35,7 +35,10 @@ from shapecalc.reading.commands import COMPOSITE_OPS, expand_composite, read_sta
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.pattern import Matcher, ShapePattern, read_pattern
 
-CodeValue: TypeAlias = "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance | tuple[CodeValue, ...] | None"
+CodeValue: TypeAlias = (
+    "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance"
+    " | tuple[CodeValue, ...] | None"
+)
 """The value of an expression; nan is an unknown number or truth value."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
 """Builds the error for the current expression from a message and a hint."""

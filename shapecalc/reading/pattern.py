@@ -182,7 +182,7 @@ class Matcher:
 
         >>> from shapecalc.reading.pattern import to_pattern
         >>> matcher = Matcher(to_pattern("N,2*H,..."))
-        >>> matcher.find_problem((8, 6, 1), location="a.npy"), matcher.fixed_sizes
+        >>> matcher.find_problem((8, 6, 1), location="a.npy"), matcher.sizes
         (None, {'N': 8, 'H': 3})
         >>> matcher.find_problem((8, 8)).message
         '8,8 is not N,2*H,...: dim 1 is 8, and 2*H is 6 (H is 3: a.npy, dim 1)'
@@ -358,8 +358,10 @@ def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names:
     >>> from shapecalc.reading.pattern import read_pattern
     >>> answer = sc.reshape("N,C,H,W", "0,-1,64")
     >>> pattern_mismatch(read_pattern("N,B,64", "expect"), answer)
-    >>> pattern_mismatch(read_pattern("N,C,64", "expect"), answer), pattern_mismatch(read_pattern("1,?,...", "expect"), answer)
-    ('', 'differs: N,C*H*W/64,64 is not 1,?,...: dim 0 is N, not 1')
+    >>> pattern_mismatch(read_pattern("N,C,64", "expect"), answer)
+    ''
+    >>> pattern_mismatch(read_pattern("1,?,...", "expect"), answer)
+    'differs: N,C*H*W/64,64 is not 1,?,...: dim 0 is N, not 1'
     """
     output = answer.output or ()
     if expected.dims == output and expected.ellipsis_index is None and expected.dtype is None:

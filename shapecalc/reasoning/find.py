@@ -221,7 +221,8 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
 
     Both shapes have the same volume.
 
-    >>> [sorted((part.source, part.out, part.size) for part in parts) for parts in find_splits((6, 4), (3, 8)).candidates]
+    >>> splits = find_splits((6, 4), (3, 8))
+    >>> [sorted((part.source, part.out, part.size) for part in parts) for parts in splits.candidates]
     [[(0, 0, 3), (0, 1, 2), (1, 1, 4)]]
     """
     known = Assumptions(before + after)

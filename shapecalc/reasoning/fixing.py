@@ -203,8 +203,10 @@ def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, 
 
     The image has other sides in the same ratio, is one dim with its pixels, or is another square.
 
-    >>> [*find_image_replacements((1, 27, 120, 120), (1, 3, 9, 30, 30))], [*find_image_replacements((1, 4, 256, 256), (1, 4, 1, 4096))]
-    ([(3, (120, 120))], [(3, (-1,))])
+    >>> [*find_image_replacements((1, 27, 120, 120), (1, 3, 9, 30, 30))]
+    [(3, (120, 120))]
+    >>> [*find_image_replacements((1, 4, 256, 256), (1, 4, 1, 4096))]
+    [(3, (-1,))]
     >>> [*find_image_replacements((8921088,), (16, 34, 34, 512))]
     [(1, (33, 33))]
     """
@@ -263,8 +265,10 @@ def _prefix_volumes(shape: Shape) -> Iterator[Dim]:
 def has_other_batch(shape: Shape, target: Shape) -> bool:
     """Return whether two shapes are equal in volume except for differing first dims.
 
-    >>> has_other_batch((8, 255, 52), (1, 3, 85, 52)), has_other_batch((8, 255), (1, 3, 80)), has_other_batch((8,), (1,))
-    (True, False, False)
+    >>> has_other_batch((8, 255, 52), (1, 3, 85, 52))
+    True
+    >>> has_other_batch((8, 255), (1, 3, 80)), has_other_batch((8,), (1,))
+    (False, False)
     """
     if len(shape) < 2 or len(target) < 2 or shape[0] == target[0]:
         return False
@@ -293,8 +297,10 @@ def describe_batch_move(before: Shape, after: Shape) -> str:
 
     The text is empty if the batch stays.
 
-    >>> describe_batch_move((4, 197, 768), (1, 788, 12, 64)), describe_batch_move((4, 6), (1, 3, 8)), describe_batch_move((4, 6), (4, 3, 2))
-    ('takes the batch into axis 1', 'mixes the samples of the batch', '')
+    >>> describe_batch_move((4, 197, 768), (1, 788, 12, 64)), describe_batch_move((4, 6), (1, 3, 8))
+    ('takes the batch into axis 1', 'mixes the samples of the batch')
+    >>> describe_batch_move((4, 6), (4, 3, 2))
+    ''
     """
     sizes = [dim for dim in (*before, *after) if isinstance(dim, int) and dim > 0]
     if len(sizes) < len(before) + len(after) or len(before) < 2 or before[0] == 1 or after[:1] != (1,):

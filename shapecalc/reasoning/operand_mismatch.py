@@ -191,7 +191,8 @@ def propose_operand_changes(request: Request) -> Iterator[ArgumentChange]:
     """Yield changes that may make the operands of a request fit.
 
     >>> from shapecalc.core.requests import make_request
-    >>> [(each.value, each.description) for each in propose_operand_changes(make_request("matmul", "2,3", {"operands": "4,3"}))][0]
+    >>> change = next(propose_operand_changes(make_request("matmul", "2,3", {"operands": "4,3"})))
+    >>> change.value, change.description
     ('3,4', 'transpose the second operand')
     """
     weight, channels = request.arguments.get("weight"), request.input[1:2]

@@ -77,8 +77,10 @@ ASCII = GlyphSet(" '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=
 def glyphs_for_encoding(encoding: str | None) -> GlyphSet:
     """Return the glyphs that an output stream with this encoding can show.
 
-    >>> glyphs_for_encoding("utf-8") is UNICODE, glyphs_for_encoding("ascii") is ASCII, glyphs_for_encoding(None) is ASCII
-    (True, True, True)
+    >>> glyphs_for_encoding("utf-8") is UNICODE
+    True
+    >>> glyphs_for_encoding("ascii") is ASCII, glyphs_for_encoding(None) is ASCII
+    (True, True)
     """
     try:
         repr(UNICODE).encode(encoding or "ascii")

@@ -182,7 +182,8 @@ def _word_element(text: str, look: str, x: float, y: float, animation: str = "")
             _format_number(x * files.CELL_WIDTH + (files.CELL_WIDTH - BAR_WIDTHS[text]) / 2),
             BAR_WIDTHS[text],
         )
-        return f'<rect{class_name} x="{middle}" y="{top}" width="{thickness}" height="{files.CELL_HEIGHT}">{animation}</rect>'
+        size = f'width="{thickness}" height="{files.CELL_HEIGHT}"'
+        return f'<rect{class_name} x="{middle}" y="{top}" {size}>{animation}</rect>'
     baseline, spacing = (
         _format_number(y * files.CELL_HEIGHT + BASELINE_OFFSET),
         f" {GLYPH_SPACING}" if {*text} & {*"█░━"} else "",

@@ -728,8 +728,10 @@ def _add_pick_frame(
 def index_span_text(indices: Sequence[Index], shape: Index) -> str:
     """Return several indices as one, with a colon for an axis that they cover.
 
-    >>> index_span_text([(0, 1)], (2, 3)), index_span_text([(0, 0), (0, 1)], (2, 2)), index_span_text([(0, 1), (0, 2)], (2, 4))
-    ('[0,1]', '[0,:]', '[0,1..2]')
+    >>> index_span_text([(0, 1)], (2, 3)), index_span_text([(0, 0), (0, 1)], (2, 2))
+    ('[0,1]', '[0,:]')
+    >>> index_span_text([(0, 1), (0, 2)], (2, 4))
+    '[0,1..2]'
     """
     texts = []
     for axis, size in enumerate(shape):

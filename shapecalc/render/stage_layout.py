@@ -20,7 +20,6 @@ from shapecalc.core import origins, rules
 from shapecalc.core.answers import Chain, Request, Stage, StageKind, Step, Trace, stage_origins
 from shapecalc.core.dims import Dim, Monomial, dim_names, is_negative, product, quotient
 from shapecalc.core.ops.operands import Operand, order_operands
-from shapecalc.core.ops.rearrange import plan_rearrange
 from shapecalc.core.origins import Origin, Origins
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record, replace
@@ -149,8 +148,10 @@ def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
     """Return the text of a mark.
 
     >>> from shapecalc.render.canvas import ASCII, UNICODE
-    >>> mark_text(DimMark(("a", "c")), ASCII), mark_text(DimMark(("c", "b1")), UNICODE), mark_text(DimMark(tuple("abcd")), ASCII)
-    ('ac', 'c·b1', 'a-d')
+    >>> mark_text(DimMark(("a", "c")), ASCII), mark_text(DimMark(("c", "b1")), UNICODE)
+    ('ac', 'c·b1')
+    >>> mark_text(DimMark(tuple("abcd")), ASCII)
+    'a-d'
     """
     if mark is None or not mark.names:
         return glyphs.no_axis if mark else ""
@@ -306,6 +307,8 @@ def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str
         return (), ()
     arguments = trace.request.arguments
     try:
+        from shapecalc.core.ops.rearrange import plan_rearrange  # its ops cost 2 ms; only rearrange needs them
+
         plan = plan_rearrange(len(trace.input), arguments["pattern"], arguments.get("lengths"))
     except ShapeError:
         return (), ()
@@ -645,7 +648,8 @@ def hide_dims(layout: StageLayout, holes: Mapping[int, str]) -> StageLayout:
     depends on all dims, so all marks and wires are removed.
 
     >>> import shapecalc as sc
-    >>> [(str(cell.dim), cell.hole) for cell in hide_dims(stage_layouts(sc.reshape((2, 3), (0, -1)))[0], {1: "_"}).cells]
+    >>> layout = stage_layouts(sc.reshape((2, 3), (0, -1)))[0]
+    >>> [(str(cell.dim), cell.hole) for cell in hide_dims(layout, {1: "_"}).cells]
     [('2', ''), ('None', '_')]
     """
     if not holes:
@@ -668,7 +672,8 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
     target as another operand, since it may have additional dims.
 
     >>> import shapecalc as sc
-    >>> [(cell.token, str(cell.dim)) for cell in stage_layouts(unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4))))[0].cells]
+    >>> trace = unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4)))
+    >>> [(cell.token, str(cell.dim)) for cell in stage_layouts(trace)[0].cells]
     [('0', 'None'), ('-1', 'None'), ('', '4')]
     >>> [each.title for each in stage_layouts(unresolved_trace(sc.shuffle((2, 3), first=(1, 0), to=(0, -1))))]
     ['transpose 1,0', 'reshape 0,-1']

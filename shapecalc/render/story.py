@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Step, Trace
@@ -18,6 +17,10 @@ from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.hints import display_name, verdict_text
 from shapecalc.render.pictures import draw_explanation, draw_picture, steps_to_draw
+
+TYPE_CHECKING = False  # Rich's tables cost 4 ms of the 75 ms of --explain
+if TYPE_CHECKING:
+    from rich.table import Table
 
 MIN_FLOW_HEIGHT = 6
 """The minimum height of a flow that is shortened to leave room for the steps.

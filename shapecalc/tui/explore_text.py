@@ -292,7 +292,8 @@ def hole_texts(state: ExploreState) -> dict[Hole, str]:
     A hole that cannot be filled yet is a line.
 
     >>> from shapecalc.tui.question import question_from_words
-    >>> state = ExploreState(question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"]), 0, is_learning=True)
+    >>> question = question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"])
+    >>> state = ExploreState(question, 0, is_learning=True)
     >>> state.type_char("y")
     >>> state.type_char("2")
     >>> hole_texts(state)

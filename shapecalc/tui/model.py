@@ -265,7 +265,8 @@ def node_text(nodes: ModelList, width: int, height: int) -> Text:
     judged = nodes.selected
     if judged is None:
         return Text()
-    head = f"{_shorten_start(escape_unprintable(report.node_name(judged.node)), width // 2)}  {report.format_verdict(judged, nodes.report)}"
+    name = _shorten_start(escape_unprintable(report.node_name(judged.node)), width // 2)
+    head = f"{name}  {report.format_verdict(judged, nodes.report)}"
     lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if report.is_failing(judged) else "bold")]
     target = "" if judged.target is None else report.format_shape(judged.target)
     target = report.format_fix(nodes.shown_fix) if nodes.shown_fix else target

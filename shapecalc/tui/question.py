@@ -187,7 +187,8 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
 
     `defaults` apply to options that the line does not set.
 
-    >>> question_from_words(["reshape", "2,3,4", "0,-1", "--opset", "13"], {"dialect": "onnxruntime", "opset": 9}).settings
+    >>> words = ["reshape", "2,3,4", "0,-1", "--opset", "13"]
+    >>> question_from_words(words, {"dialect": "onnxruntime", "opset": 9}).settings
     {'dialect': 'onnxruntime', 'opset': '13'}
     """
     if not words:

@@ -62,8 +62,10 @@ DEFAULT_THEME, *_, COLOURLESS_THEME = THEME_NAMES
 def initial_theme(stored_name: str, *, has_colour: bool) -> str:
     """Return the theme to start with: the stored one, unless colours are disabled.
 
-    >>> initial_theme("light", has_colour=True), initial_theme("light", has_colour=False), initial_theme("", has_colour=True)
-    ('light', 'without colour', 'shapecalc')
+    >>> initial_theme("light", has_colour=True), initial_theme("light", has_colour=False)
+    ('light', 'without colour')
+    >>> initial_theme("", has_colour=True)
+    'shapecalc'
     """
     name = stored_name if has_colour else COLOURLESS_THEME
     return name if name in THEMES else DEFAULT_THEME

@@ -20,7 +20,7 @@ VALUES = {"list": (2, 3), "lists": ((2, 3), (2, 3)), "count": 24, "words": "some
 @pytest.mark.parametrize("sentences", some_and_rest(TEMPLATES, 50))
 def test_sentence_match_returns_its_holes_once(sentences):
     for sentence in sentences:
-        filled = sentence.template.format_map({name: TEXTS[kind] for name, kind in HOLE_KINDS.items()})
+        filled = sentence.text.format_map({name: TEXTS[kind] for name, kind in HOLE_KINDS.items()})
         text, holes = f"RuntimeError: {filled} and so on", sentence.parts[1::2]
         assert next(find_matches(sentence, clean_text(text))).values == {
             hole: VALUES[HOLE_KINDS[hole]] for hole in holes
@@ -41,7 +41,7 @@ def lacking(sentence):
     yield from (f"the cause {each}" for each in [sentence.cause] if each not in causes and not sentence.about)
     yield from (f"the hole {each}" for each in sentence.parts[1::2] if each not in HOLE_KINDS)
     yield from ["one of a pair"] if len({"there", "wanted"} & {*sentence.parts[1::2]}) == 1 else []
-    yield from ["a capital letter"] if sentence.template != sentence.template.lower() else []
+    yield from ["a capital letter"] if sentence.text != sentence.text.lower() else []
     yield from [] if sentence.source else ["no versions that say so"]
 
 

@@ -84,8 +84,8 @@ def dialect(row):
     operators = {op: operator.name for op, operator in operators_of(row).items()}
     named = [f"{op} ({name})" if op != name else op for op, name in operators.items()]
     yield from entry("Operations", f"{', '.join(named)}.")
-    for on in row.settings():
-        yield from entry(f"reshape{_setting(row, on)}", _answers(row.readings[on]))
+    for on in row.switch_settings():
+        yield from entry(f"reshape{_setting(row, on)}", _answers(row.reshape_semantics[on]))
     for op, question, answer in ANSWERS:
         said = answer(row)
         if op in operators and said != "since 1":

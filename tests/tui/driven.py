@@ -187,7 +187,7 @@ class User:
     async def ask(self, line):
         """Ask another question in the app that is open, and stand where it would open."""
         await self.app.explore.open_question(question_from_words(split_unbracketed(line)))
-        self.state.go(0 if self.state.learns else self.state.last)
+        self.state.go_to_step(0 if self.state.is_learning else self.state.last_step)
         self.app.explore.focus_first()
         await self.settle()
 

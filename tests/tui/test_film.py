@@ -49,7 +49,7 @@ async def test_film_click_on_the_progress_bar_seeks(user):
     await user.press("ctrl+r", "space", "home")
     await user.click("●", after=20)
     player = user.app.screen.player
-    assert player.second == pytest.approx(player.film.seconds / 2, rel=0.3)
+    assert player.time == pytest.approx(player.film.seconds / 2, rel=0.3)
 
 
 @driven("chain", "2,3" + " | transpose 1,0" * 101)
@@ -61,19 +61,19 @@ async def test_film_refuses_chains_beyond_the_limit(user):
 def test_film_player_stops_at_the_end_and_restarts():
     player = player_of_shuffle()
     player.toggle()
-    player.tick(1000)
-    assert (player.at_end, player.playing, player.frame) == (True, False, len(player.film.frames) - 1)
+    player.advance(1000)
+    assert (player.is_at_end, player.is_playing, player.frame) == (True, False, len(player.film.frames) - 1)
     player.toggle()
-    assert (player.second, player.playing) == (0.0, True)
+    assert (player.time, player.is_playing) == (0.0, True)
 
 
 def test_film_player_stops_once_at_every_question():
     player = player_of_shuffle()
-    player.asks, asked = True, []
+    player.is_asking, asked = True, []
     player.toggle()
-    while not player.at_end:
-        player.tick(7.3)
+    while not player.is_at_end:
+        player.advance(7.3)
         if player.question is not None:
             asked.append(player.question.answer)
-            player.reveal()
+            player.skip_question()
     assert asked == [frame.asks.answer for frame in player.film.frames if frame.asks]

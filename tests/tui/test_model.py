@@ -53,4 +53,4 @@ def test_model_screen_leaves_the_fix_on_moving():
     nodes.move(1)
     assert nodes.shown_fix is None
     nodes.show_next_fix()
-    assert nodes.fix is None
+    assert nodes.shown_fix is None

@@ -11,7 +11,7 @@ from shapecalc.reading.commands import split_unbracketed
 from shapecalc.tui.widgets import KEYS
 from tests.tui.driven import using
 
-pytestmark = pytest.mark.max_sessions(1)
+pytestmark = pytest.mark.sessions(1)
 
 LEAVING = ("f10", "ctrl+q")
 KEYS_PRESSED = [

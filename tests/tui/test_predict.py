@@ -36,7 +36,7 @@ def state_of(line, said=True):
 
 def typed(state, text):
     for char in text:
-        state.type(char)
+        state.type_char(char)
 
 
 def screen(state, width=78):
@@ -77,7 +77,7 @@ def test_predict_hides_whether_a_request_is_refused(works, refused, width):
     screens = []
     for line in (works, refused):
         state, words = state_of(line, None), {*re.findall(r"[\w,-]+", works + " " + refused)}
-        assert state.opening
+        assert state.asks_validity
         typing = {*re.findall(r"\d+", " ".join(words))}
         screens.append(re.sub(r"-?\b(" + "|".join(typing) + r")\b| +|─+|█+", " ", screen(state, width)).split())
         assert not {"refused", "stopped", "✗", "F6"} & {*re.findall(r"\w+|✗", screen(state, width))}
@@ -92,11 +92,11 @@ def test_predict_shows_all_stages_over_the_first_picture(line, drawn):
 @pytest.mark.parametrize(("line", "keys", "wrong", "counted"), table("judged"))
 def test_predict_prefix_of_a_right_answer_is_not_wrong(line, keys, wrong, counted):
     state, (text, *enter) = state_of(line), keys.split()
-    typed(state, str(state.predictions.cells[state.hole].dim))
-    state.enter()
+    typed(state, str(state.predictions.cells[state.current_hole].dim))
+    state.submit()
     typed(state, text)
     if enter:
-        state.enter()
+        state.submit()
     assert state.predictions.is_wrong((1, 1)) == (wrong == "yes")
     assert state.score.asked == 2 + (counted == "yes")
 
@@ -123,9 +123,9 @@ async def test_predict_escapes_what_is_typed_into_a_hole(user):
 @pytest.mark.parametrize(("line", "size"), table("primes"))
 def test_predict_screen_hides_the_requested_size(line, size):
     state, passed = state_of(line, None), 0
-    while state.hides:
+    while state.hides_answer:
         assert size not in re.findall(r"\d+", screen(state)), screen(state)
-        state.step(1)
+        state.advance(1)
         passed += 1
     assert passed > 1
     assert size in screen(state)
@@ -174,18 +174,18 @@ def test_predict_screen_hides_the_requested_number(kind):
     for level in range(1, len(DIFFICULTIES) + 1):
         drawn = draw_exercise(kind, level, f"asks/{level}")
         state = state_of(drawn.task.question)
-        while state.hides:
-            hole, seen = state.hole, screen(state)
-            if hole is not None and state.asking:
+        while state.hides_answer:
+            hole, seen = state.current_hole, screen(state)
+            if hole is not None and state.is_awaiting_input:
                 asked += 1
                 stage = stage_layouts(state.answer)[hole[0] - 1].stage
                 dim = state.predictions.cells[hole].dim
-                assert stage.kind is StageKind.PERMUTE or hole[1] >= len(stage.asked) or stage.asked[hole[1]] != dim
+                assert stage.kind is StageKind.PERMUTE or hole[1] >= len(stage.requested) or stage.requested[hole[1]] != dim
                 truth, state.answer = state.answer, altered(state.answer, state.holes)
                 state.predictions._layouts, cells = stage_layouts(state.answer), state.predictions._layouts
                 assert words_of(screen(state)) == words_of(seen), (drawn.task.question, hole)
                 state.answer, state.predictions._layouts = truth, cells
-            state.step(1)
+            state.advance(1)
     assert asked
 
 
@@ -199,7 +199,7 @@ def test_predict_unknown_wrong_size_is_only_wrong():
 def test_predict_names_the_mistake_for_empty_tensors():
     state = state_of("reshape 3,0 0,0")
     typed(state, "0")
-    state.choose((1, 1))
+    state.toggle_highlight((1, 1))
     typed(state, "7")
     assert state.mistake is None or state.mistake.kind
 
@@ -227,6 +227,6 @@ def test_predict_works_for_every_example(op):
 def test_predict_works_for_many_dims():
     ones = ",".join(["1"] * 2000)
     state = state_of(f"squeeze {ones},7")
-    assert state.hides
+    assert state.hides_answer
     typed(state, "6")
-    assert (state.asking, state.mistake) == (True, None)
+    assert (state.is_awaiting_input, state.mistake) == (True, None)

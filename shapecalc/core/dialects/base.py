@@ -431,8 +431,10 @@ def parse_element_type(text: str, dialect: Dialect) -> str | None:
 
     >>> from shapecalc.core.dialects.numpy import NUMPY
     >>> from shapecalc.core.dialects.onnx import ONNX
-    >>> parse_element_type("float", ONNX), parse_element_type("float", NUMPY), parse_element_type("tensor(float16)", ONNX)
-    ('float32', 'float64', 'float16')
+    >>> parse_element_type("float", ONNX), parse_element_type("tensor(float16)", ONNX)
+    ('float32', 'float16')
+    >>> parse_element_type("float", NUMPY)
+    'float64'
     """
     name = text.strip()
     if name.startswith("tensor(") and name.endswith(")"):

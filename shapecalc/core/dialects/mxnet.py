@@ -230,7 +230,8 @@ def _check_infer_position(codes: TargetCodes, position: int, dim_position: int, 
     base.check_negative_dim(codes.index_of(position, len(codes.target)), -1, infer_position)
     if position != dim_position:
         order = ", read from the right" if codes.reverse else ""
-        message = f"MXNet writes the size of entry {position} to output dim {position}, and this -1 is dim {dim_position}{order}"
+        infer_text = f"this -1 is dim {dim_position}{order}"
+        message = f"MXNet writes the size of entry {position} to output dim {position}, and {infer_text}"
         raise codes.build_error(SHIFTED_INFER, message, position)
 
 

@@ -121,7 +121,8 @@ class TargetResolver:
         """Return the error for a -1 that is not an integer."""
         others = self.dims[:infer_index] + self.dims[infer_index + 1 :]
         factors = f" ({truncate('*'.join(map(str, others)))})" if len(others) > 1 else ""
-        message = f"{element_count_text(self.shape, count)} cannot be divided by {known}{factors}{remainder_text(count, known)}"
+        total, remainder = element_count_text(self.shape, count), remainder_text(count, known)
+        message = f"{total} cannot be divided by {known}{factors}{remainder}"
         return self._target_error(rules.INDIVISIBLE, message, infer_index)
 
     def _target_error(self, rule: Rule, message: str, index: int) -> ShapeError:

@@ -178,8 +178,10 @@ def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tu
 
     The last of `counts` is the number of values of the result. Raises `ShapeError` (window-values) for other numbers.
 
-    >>> values_per_axis((3,), [2, 4], "padding"), values_per_axis((1, 2), [2, 4], "padding"), values_per_axis((1, 2, 3, 4), [2, 4], "padding")
-    ((3, 3, 3, 3), (1, 2, 1, 2), (1, 2, 3, 4))
+    >>> values_per_axis((3,), [2, 4], "padding"), values_per_axis((1, 2), [2, 4], "padding")
+    ((3, 3, 3, 3), (1, 2, 1, 2))
+    >>> values_per_axis((1, 2, 3, 4), [2, 4], "padding")
+    (1, 2, 3, 4)
     """
     *_, most = allowed = (1, *counts)
     if len(values) not in allowed:

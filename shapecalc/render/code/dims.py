@@ -242,7 +242,8 @@ def build_calls(answer: Trace | Chain, *, has_tile: bool = True, fold: bool = Tr
     reshapes.
 
     >>> import shapecalc as sc
-    >>> [call.stage.label for call in build_calls(sc.chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten"))]
+    >>> chain = sc.chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten")
+    >>> [call.stage.label for call in build_calls(chain)]
     ['flatten']
     """
     calls = list[EmittedCall]()

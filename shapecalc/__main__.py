@@ -85,7 +85,7 @@ def main() -> int:
 def _run(words: list[str]) -> int:
     """Run a command line and return its exit code.
 
-    Raises `RunEnded` if a standard stream is unusable.
+    Raises `EarlyExit` if a standard stream is unusable.
     """
     output.escape_unencodable()
     try:

@@ -1,4 +1,4 @@
-"""The size of the package, and how far a question travels through it: `python -m tests.structure`."""
+"""Measure the size of the package and the calls between its files: `python -m tests.structure`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import shapecalc
 PACKAGE = Path(shapecalc.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 DATA = frozenset({".toml", ".json", ".jsonl", ".csv", ".txt", ".yaml", ".js", ".html", ".css", ".tcss"})
-"""What files of data end in; those beside fonts are none."""
+"""Suffixes of data files; files beside fonts do not count."""
 WIDTH = 120
-"""Characters of data that count as one line."""
-QUESTION = ("reshape", "2,3,4", "0,-1", "--explain")
-MEASURED = """
+"""The characters of data that count as one line."""
+EXPLAINED_REQUEST = ("reshape", "2,3,4", "0,-1", "--explain")
+MEASURING_PROGRAM = """
 import json, sys
 calls = 0
 
@@ -60,7 +60,7 @@ def data_lines() -> int:
     return sum(-(-len(line.strip()) // WIDTH) for file in files for line in file.read_text("utf-8").splitlines())
 
 
-def functions() -> Iterator[tuple[int, str, Path]]:
+def iter_functions() -> Iterator[tuple[int, str, Path]]:
     """Yield the lines, the name and the file of every function of the package."""
     for file in SOURCES:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -68,9 +68,9 @@ def functions() -> Iterator[tuple[int, str, Path]]:
                 yield node.end_lineno - node.lineno + 1, node.name, file
 
 
-def journey(*question: str) -> tuple[list[str], int]:
+def measure_request(*question: str) -> tuple[list[str], int]:
     """Return the modules of the package that a question loads, and the calls from one of its files into another."""
-    command = [sys.executable, "-c", MEASURED, str(PACKAGE), "shapecalc", *question]
+    command = [sys.executable, "-c", MEASURING_PROGRAM, str(PACKAGE), "shapecalc", *question]
     ran = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, encoding="utf-8", check=True)
     modules, calls = json.loads(ran.stderr.splitlines()[-1])
     return modules, calls
@@ -79,11 +79,11 @@ def journey(*question: str) -> tuple[list[str], int]:
 def main() -> None:
     """Print the measures."""
     code = sum(code_lines(file.read_text("utf-8")) for file in SOURCES)
-    data, (lines, name, file), (modules, calls) = data_lines(), max(functions()), journey(*QUESTION)
+    data, (lines, name, file), (modules, calls) = data_lines(), max(iter_functions()), measure_request(*EXPLAINED_REQUEST)
     print(f"files            {len(SOURCES)}")
     print(f"lines of code    {code + data}, {data} of them in files of data")
     print(f"longest function {lines} lines: {name} in {file.relative_to(PACKAGE)}")
-    print(f"shapecalc {' '.join(QUESTION)}")
+    print(f"shapecalc {' '.join(EXPLAINED_REQUEST)}")
     print(f"  modules        {len(modules)}")
     print(f"  calls          {calls} from one file into another")
 

@@ -61,7 +61,7 @@ def test_zipapp_answers_and_names_missing_packages(alone, tmp_path):
 
 def test_zipapp_finds_lessons_and_app(alone, tmp_path):
     read = f"import sys; sys.path[:0] = [{str(alone)!r}]; from shapecalc.tui.app import ShapecalcApp"
-    read += "; from shapecalc.teaching.lessons import lessons; print(len(lessons()))"
+    read += "; from shapecalc.teaching.lessons import load_lessons; print(len(load_lessons()))"
     ended, printed, _ = python(tmp_path, "-c", read)
     assert (ended, int(printed) > 3) == (0, True)
 

@@ -197,7 +197,6 @@ def _rule_option_properties(options: Iterable[Option], dialects: Iterable[str]) 
 
 
 def _op_tool(op: Op) -> AgentTool:
-    """Return the tool of an op."""
     properties = {"input": INPUT_SCHEMA} | {
         param.name: PARAM_SCHEMAS[param.kind]
         | {"description": param.help}

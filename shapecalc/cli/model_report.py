@@ -236,7 +236,6 @@ def _format_table(columns: Cells, rows: Sequence[Cells]) -> list[str]:
 
 
 def _listed_node_cells(node_report: reports.JudgedNode, report: reports.Report, shape_texts: dict[int, str]) -> Cells:
-    """Return the cells of a listed node."""
     target = (
         _shape_text(node_report.target, shape_texts)
         if node_report.target is not None or node_report.target_from != "none"
@@ -430,7 +429,6 @@ def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iter
 
 
 def _fix_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
-    """Yield a row for each fix."""
     for number, fix in enumerate(node_report.fixes):
         remark = "; ".join(filter(None, (fix.effect, reports.format_assumption(fix))))
         yield "   or" if number else "fix", reports.format_fix(fix), remark

@@ -241,7 +241,6 @@ def _make_console(**options: Any) -> Console:
 
 
 def _render_text(renderable: RenderableType, *, soft_wrap: bool = False, width: int | None = None) -> str:
-    """Return a renderable as text."""
     from io import StringIO
 
     console = _make_console(file=StringIO(), no_color=True, width=width)

@@ -124,7 +124,7 @@ SITE_COMMAND = Command(
 
 
 def answer_line(text: str, *options: str) -> str:
-    """Run a command line with more options; return its output as JSON.
+    """Run a command line with further options; return its output as JSON.
 
     `code` is the exit code, `out` and `told` are the text on stdout and stderr, `picture` is an SVG or empty.
 

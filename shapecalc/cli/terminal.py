@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 AnyTerminalApp = Any
-"""An object with the interface of `__main__.TerminalApp`, which imports this package."""
+"""An object with the interface of `__main__.TextualApp`, which imports this package."""
 PICTURES_HINT = "shapecalc OP ... --explain=all prints the same pictures"
 """Hint for users without a suitable terminal."""
 LAST_STEP = "last"
@@ -298,11 +298,11 @@ def run_serve(
         command = list(
             app.visitor_command(read_opening_question(app, words, output_options), load_opening_course(**course))
         )
-        door = create_access_policy(host, allow_host or [])
+        policy = create_access_policy(host, allow_host or [])
     except ShapeError as error:
         return _print_opening_error(error, "serve", words, output_options)
     with _listen(host, port) as server_socket:
-        address = f"http://{host_for_url(host)}:{port}/?token={door.token}"
+        address = f"http://{host_for_url(host)}:{port}/?token={policy.token}"
         print_stdout(address)
         print_stderr("shapecalc: serving until interrupted; the apps that are served open no files and write none")
         if not is_loopback(host):
@@ -312,7 +312,7 @@ def run_serve(
         remove_file = _open_browser(address) if opens else lambda: None
         try:
             asyncio.run(
-                serve(ServerConfig(command, door, sessions, print_stderr, on_page_request=remove_file), server_socket)
+                serve(ServerConfig(command, policy, sessions, print_stderr, on_page_request=remove_file), server_socket)
             )
         finally:
             remove_file()

@@ -154,7 +154,7 @@ def _completion(parameter: Argument | Option) -> Callable[..., list[str]] | None
 
 
 def names_with_prefix(names: Iterable[str], prefix: str) -> list[str]:
-    """Return the names that start with a text.
+    """Return the names that start with `prefix`.
 
     >>> names_with_prefix(["onnx", "onednn", "numpy"], "on")
     ['onnx', 'onednn']

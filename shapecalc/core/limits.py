@@ -31,7 +31,7 @@ class Limit(int):
     """The consequence of exceeding the limit, as that page describes it."""
 
     def __new__(cls, name: str, maximum: int, quantity: str, consequence: str = REFUSED) -> Self:
-        """Create a limit of `most`."""
+        """Create a limit whose largest allowed value is `maximum`."""
         limit = super().__new__(cls, maximum)
         limit.name, limit.quantity, limit.consequence = name, quantity, consequence
         return limit

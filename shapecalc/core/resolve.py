@@ -1,6 +1,6 @@
 """The resolver of requests and chains, without the search for fixes.
 
-`fixing.answer` returns the same answers with hints; front ends use it.
+`reasoning.fixing.answer_request` returns the same answers with hints; front ends use it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _switch_independent_answer(request: Request) -> Trace | None:
 def _collect_stages(events: OpEvents, allocator: NameAllocator | None) -> tuple[tuple[Stage, ...], Problem | None]:
     """Run an op and return its stages, with the problem that stopped it or None.
 
-    A stage that is followed by another one without a move is dropped: an op may check an argument before its stage.
+    A stage without a move that another stage follows is dropped: an op may check an argument before its stage.
     """
     stages: list[Stage] = []
     current: Stage | None = None

@@ -260,7 +260,7 @@ def _bound_matches(matches: list[TemplateMatch], length: int) -> Iterator[tuple[
 
 
 def _drop_less_specific(messages: list[ParsedMessage]) -> list[ParsedMessage]:
-    """Drop messages that state less than another one about the same failure."""
+    """Drop messages that state less than another message about the same failure."""
     specific = {one.framework for one in messages if one.cause != "unspecified"}
     kept = [one for one in messages if one.cause != "unspecified" or one.framework not in specific]
     return [one for one in kept if not any(other is not one and _is_more_specific(other, one) for other in kept)]

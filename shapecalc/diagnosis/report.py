@@ -179,7 +179,6 @@ def _find_lists(text: str) -> tuple[PrintedSizes, ...]:
 
 
 def _entry_as_json(message: ParsedMessage, advice: Advice) -> dict[str, object]:
-    """Return the JSON object of one message."""
     fixes = [{"text": text, "command": command} for text, command in advice.fixes]
     parsed = {name: _to_lists(getattr(message, name)) for name in JSON_FIELDS}
     return parsed | {"said": advice.summary, "fixes": fixes, "ask": advice.missing, "command": advice.command}
@@ -558,7 +557,7 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield the reason of the refusal, or what the message must hide."""
+    """Yield the reason of the refusal, or the conditions or output that contradict the message."""
     has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
     if trace is None or message.op == "concat":
         return

@@ -334,10 +334,10 @@ def iter_output_regions(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterato
 
 
 def combine_arrays(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -> Any:
-    """Concatenate, stack or broadcast arrays as an answer says.
+    """Concatenate, stack or broadcast arrays as an answer specifies.
 
     Without `arrays`, the elements are 0, 1, 2 ... through all operands. Raises `ShapeError` (usage) as `combine_move`
-    does, and for more than `MOST_COUNTED` elements.
+    does, and for more than `MAX_NUMBERED_ELEMENTS`.
 
     >>> import shapecalc as sc
     >>> combine_arrays(sc.concat((2, 1), (2, 2), axis=1)).tolist()
@@ -390,10 +390,7 @@ def sample_elements(
 
 
 def _make_sample(input_shape: Shape, index: tuple[Any, ...], shape: Shape, data: Source | None) -> Sample:
-    """Return the elements of the input at `index` as a sample of a tensor of `shape`.
-
-    `source` is the shape of the input.
-    """
+    """Return the elements of the input at `index` as a sample of a tensor of `shape`."""
     counts = list(map(len, _sampled_positions(shape)))
     if 0 in shape:
         elements: Any = np.empty(counts)

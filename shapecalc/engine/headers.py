@@ -225,7 +225,7 @@ def read_first_bytes(path: str, limit: int = FIRST_READ_BYTES) -> tuple[bytes, i
 def raise_unreadable_on(*errors: type[Exception], path: str = "") -> Iterator[None]:
     """Convert errors that a library raises for damaged files to `UnreadableError`.
 
-    `where` names the file of a store. `OSError` and `ImportError` pass through: a missing file or library is not
+    `path` is the file of a store. `OSError` and `ImportError` pass through: a missing file or library is not
     damage.
     """
     try:
@@ -504,7 +504,7 @@ def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
 
 
 def _tensor_info(name: str, entry: object, data_bytes: int) -> ArrayInfo:
-    """Return the tensor of a header entry; `elements` is the size of all data in bytes."""
+    """Return the tensor of a header entry; `data_bytes` is the size of all data."""
     try:
         fields = entry if isinstance(entry, dict) else {}
         spelled, offsets = fields.get("dtype"), fields.get("data_offsets")

@@ -276,7 +276,7 @@ def _make_copy(view: View) -> BufferCopy:
 
 
 def copy_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
-    """Return the shape of a copy of a source of `shape`."""
+    """Return the shape of a copy of a source, or of its pieces along an axis."""
     if pieces is None:
         return source_shape
     return (*source_shape[: pieces[0]], sum([count for _, count in pieces[1]]), *source_shape[pieces[0] + 1 :])

@@ -109,7 +109,7 @@ class CoreCall(Record):
     only_moves_elements: bool = False
     """Whether the op only moves the elements of one input."""
     repeats_elements: bool = False
-    """Whether the op repeats elements as often as its argument says."""
+    """Whether the op repeats elements by the counts in its argument."""
     returns_shape: bool = False
     """Whether core's answer is the output value, not the output shape (Shape)."""
     switch: str = ""

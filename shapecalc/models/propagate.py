@@ -496,7 +496,7 @@ class BatchTracker:
         return self._producers.get(tensor) if tensor != ABSENT else None
 
     def iter_above(self, nodes: Iterable[Node], should_follow: Callable[[int], bool] = bool) -> Iterator[Node]:
-        """Yield nodes and the producers of what they read, breadth first.
+        """Yield nodes and the producers of their inputs, breadth first.
 
         `should_follow` decides which tensors are followed.
         """
@@ -525,7 +525,7 @@ class BatchTracker:
     def _propagate_failure(self, node: Node, *, is_failing: bool = False) -> str | None:
         """Propagate the first failure above a node to its outputs, and return its path.
 
-        `is_failing` says whether the node itself fails.
+        `is_failing` is whether the node itself fails.
         """
         if not self._failures_above and not is_failing:
             return None

@@ -389,7 +389,6 @@ class UnlistedNodeVisitor:
         return [*zip(columns.min(0).tolist(), columns.max(0).tolist(), strict=True)]
 
     def _type_in_lane(self, number: int, lane: int) -> Any:
-        """Return the type of a tensor in a lane."""
         other = self._walk.non_tensor_types.get(number)
         if other is not None and other[lane] is not None:
             return other[lane]

@@ -228,7 +228,7 @@ def write_fixed_model(
 def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str, NodeFix]) -> FixedModel:
     """Fix a model, and walk it again until there is nothing more to fix.
 
-    `chosen_fixes` fixes have priority over the best ones.
+    `chosen_fixes` have priority over the best ones.
     """
     done: dict[str, NodeFix] = {}
     inserted: frozenset[str] = frozenset()

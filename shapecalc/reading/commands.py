@@ -276,7 +276,7 @@ def _reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
 
 
 def _normalize_axis(axis: int, rank: int, limit: int) -> int:
-    """Return an axis or insertion index (one of `count`) as a non-negative index.
+    """Return an axis or insertion index (below `limit`) as a non-negative index.
 
     Raises `ShapeError` (axis-out-of-range).
     """

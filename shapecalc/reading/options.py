@@ -306,7 +306,7 @@ METAVARS = {
     **{holds: holds.name for holds in (ParamKind.SLICES, ParamKind.LENGTHS, ParamKind.SIZES)},
     ParamKind.INT: "I",
 }
-"""The metavars of options that are parameters, by what the parameter holds."""
+"""The metavars of options that are parameters, by the kind of the parameter."""
 _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
 """The option lookups of ops, by op name."""
 

@@ -351,8 +351,8 @@ PRINTED_SHAPE = re.compile(r"# \w+: (\S+) -> |(?<![\w,])(\d+(?:\s?[,x]\s?\d+)+)"
 def _read_shuffles(user_input: UserInput) -> list[str] | None:
     """Read TensorRT's Shuffles by the names of their parts.
 
-    Another shape is the input. Error messages are not read. Raises `ShapeError` (usage) for more than Shuffles of
-    numbers.
+    Another shape is the input. Error messages are not read. Raises `ShapeError` (usage) for other layers,
+    for computed shapes, and for several Shuffles with inputs of their own.
     """
     layers = _parse_shuffles(user_input.line)
     part_words = [word for word in user_input.words if re.search("|".join(SHUFFLE_PARTS.values()), word, re.IGNORECASE)]

@@ -236,7 +236,7 @@ def _chain_names(parsed: ChainRequest) -> tuple[str, ...]:
 def answer_both(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
     """Return two chains, answering those given as texts with `sizes` for their names.
 
-    Raises `ShapeError` (usage) as `parse_chain_spec` and `answer_pair` do.
+    Raises `ShapeError` (usage) as `parse_chain_request` and `answer_pair` do.
     """
     one = parse_chain_request(first) if isinstance(first, str) else first
     other = parse_chain_request(second, one.input) if isinstance(second, str) else second

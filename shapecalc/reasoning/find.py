@@ -291,7 +291,6 @@ def _match_unique_names(split: PartialSplit, known: Assumptions) -> PartialSplit
 
 
 def _axes_by_name(shape: Shape) -> dict[str, list[int]]:
-    """Return the axes of each name."""
     axes: dict[str, list[int]] = {}
     for axis, dim in enumerate(shape):
         for name in dim_names((dim,)):

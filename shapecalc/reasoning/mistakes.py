@@ -155,7 +155,7 @@ def _copy_zeros_from_input(trace: Trace) -> Iterator[MisreadRequest]:
 def _fill_zeros(stage: Stage, shape: Shape, start: int = 0, increment: int = 1) -> Shape:
     """Return the target with its zeros replaced by dims of `shape`.
 
-    The zero at index `out` copies the dim at `start + by * out`. The result is empty if there is no such dim.
+    The zero at index `out` copies the dim at `start + increment * out`. The result is empty if there is no such dim.
     """
     outs = [step.out for step in stage.steps if step.rule == COPIED_ZERO and step.out is not None]
     target = list(stage.requested)

@@ -187,7 +187,6 @@ def _sort_by_input(atoms: Atoms) -> Atoms | None:
 
 
 def _split_transpose_merge(before: Shape, row: Atoms, column: Atoms, after: Shape) -> MoveSequence:
-    """Return a split, a transpose, and a merge."""
     split, transposed = (tuple([atom.size for atom in atoms]) for atoms in (row, column))
     return (
         *_reshape_if_needed(before, split),

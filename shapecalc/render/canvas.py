@@ -49,7 +49,7 @@ class GlyphSet(Record):
     shade: str = "░"
     """The fill of a ruler whose cuts are too close together to be drawn."""
     excess: str = "▒"
-    """The block of an element that is left over or missing."""
+    """The block of a surplus or missing element."""
     hole: str = "_"
     unknown: str = "?"
     fail: str = "✗"

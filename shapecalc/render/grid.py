@@ -228,7 +228,7 @@ def _table_widths(widths: list[int], width: int) -> list[int]:
 def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *, is_ruled: bool) -> list[Text]:
     """Return the lines of a table: title, position, column indices and rows.
 
-    If it is `ruled`, a rule separates the column indices from the rows.
+    If `is_ruled`, a rule separates the column indices from the rows.
     """
     width, height = size
     title = table.long_title if 0 < len(table.long_title) <= width else table.title

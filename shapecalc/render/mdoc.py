@@ -51,7 +51,7 @@ def remove_escapes(text: str) -> str:
 
 
 def format_macros(words: list[str], page_name: str = "") -> str:
-    """Return the text of a line of macros on the page `name`.
+    """Return the text of a line of macros on the page `page_name`.
 
     >>> format_macros("Op Fl d | Fl -dialect Ar name".split()), format_macros("Nm Ns Pq 1 ,".split(), "calc")
     ('[-d | --dialect name]', 'calc(1),')
@@ -151,7 +151,7 @@ class _Page:
         self.lines += wrapper.fill(text).replace(UNBREAKABLE_BLANK, " ").split("\n")
 
     def add_blank_line(self) -> None:
-        """End the paragraph with a blank line, except after a heading or another one."""
+        """End the paragraph with a blank line, except after a heading or a blank line."""
         self.end_paragraph()
         if self.lines and self.lines[-1].startswith(" " * BODY_INDENT):
             self.lines.append("")

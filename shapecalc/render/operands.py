@@ -421,7 +421,7 @@ def _draw_position_rows(
     """Return rows of texts by position. Middle positions are omitted if needed."""
     label_width = max(len(head) for head, _ in rows) + 2
     position_count, lines = max(3, (width - label_width) // (cell_width + 1)), []
-    count = positions.stop - positions.start  # `len(places)` overflows for a dim that is refused for its size
+    count = positions.stop - positions.start  # `len(positions)` overflows for a dim that is refused for its size
     cut = position_count // 2 if count > position_count else count
     for head, text in rows:
         cells = [text(place).rjust(cell_width) for place in positions[:cut]]

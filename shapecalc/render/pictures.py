@@ -311,7 +311,7 @@ def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
 def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> list[Text]:
     """Return the bars of two counts.
 
-    If `divided`, the first consists of pieces of the size of the second. Otherwise the difference is marked.
+    If `is_divided`, the first consists of pieces of the size of the second. Otherwise the difference is marked.
     """
     pieces, rest = divmod(have, known) if is_divided else (1, abs(have - known))
     wall = glyphs.vertical if is_divided and known > 1 else ""

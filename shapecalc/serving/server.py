@@ -112,7 +112,7 @@ class OwnerLogHandler(logging.Handler):
         self._report_times: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Report an unreadable request, or an error of the server with its place."""
+        """Report an unreadable request, or an error of the server with its location."""
         text, error = str(record.msg), record.exc_info[1] if record.exc_info else None
         if isinstance(error, HttpProcessingError):
             text = "a request that cannot be read is refused"
@@ -137,7 +137,7 @@ class ConnectionLimiter:
         self._server, self._limit, self._states, self._logger = server, limit, states, logger
 
     def accept(self) -> RequestHandler:
-        """Return the handler of a new connection, and drop another one above the limit."""
+        """Return the handler of a new connection; above the limit, drop the oldest one."""
         connections = self._open_connections()
         for closed in self._states.keys() - connections:
             del self._states[closed]
@@ -187,10 +187,10 @@ class AccessPolicy(Record):
         A page of another site can send requests here, with its own `Origin`. A site whose name resolves to this address
         (DNS rebinding) sends that name as `Host`.
 
-        >>> door = AccessPolicy(frozenset({"box"}), "")
-        >>> door.rejection_reason("127.0.0.1:8000", None), door.rejection_reason("box", "http://box")
+        >>> policy = AccessPolicy(frozenset({"box"}), "")
+        >>> policy.rejection_reason("127.0.0.1:8000", None), policy.rejection_reason("box", "http://box")
         ('', '')
-        >>> door.rejection_reason("evil.example", None), door.rejection_reason("box", "https://evil.example")
+        >>> policy.rejection_reason("evil.example", None), policy.rejection_reason("box", "https://evil.example")
         ('this host is not served; its owner can add it: --allow-host NAME', 'another site may not use this one')
         """
         name = _parse_host_header(host)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from shapecalc.core import text
 from shapecalc.core.answers import Chain, Stage, StageKind, Step, Trace, moves_of
@@ -31,6 +30,9 @@ from shapecalc.reasoning.fixing import answer_chain
 from shapecalc.reasoning.fixing import answer_request as answer_request
 from shapecalc.reasoning.mistakes import Mistake, explain_misplacement, explain_prediction
 from shapecalc.render.hints import make_hint
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 SIZE_PATTERN = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """A number that is neither 0, 1 nor negative."""

@@ -277,8 +277,8 @@ class ShapecalcApp(App[QuestionResult]):
     ) -> None:
         """Open a question at one of its steps, or past the last one if `step` is None.
 
-        `lesson` opens the lessons over it, and `big` draws the step in large figures. `model_screen` replaces
-        the main screen.
+        `lesson` opens the lessons over it, and `big` draws the step in large figures. `model` is a screen that
+        replaces the main screen.
 
         `learns` selects learning mode. By default it is the stored mode, and at the first start it depends on
         whether the question is the app's own example.

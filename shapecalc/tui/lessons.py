@@ -410,7 +410,6 @@ class Lessons(TaskScreen):
 
     @property
     def _is_list_visible(self) -> bool:
-        """Whether the list is visible."""
         return self.has_class("-listing")
 
     def _set_list_visible(self, visible: bool) -> None:

@@ -44,7 +44,7 @@ def test_answer_meets_its_printed_expectation(listed):
         expected = read_expectation(expectation_text(answer))
         assert is_met(expected, answer, strict=True), case
         assert str(expected).split(" when ")[0] == expectation_text(answer).split(" when ")[0]
-        for conditions in (map(str, answer.conditions), (condition.words for condition in answer.conditions)):
+        for conditions in (map(str, answer.conditions), (condition.phrase for condition in answer.conditions)):
             assert {*map(str, read_conditions(conditions))} == {*map(str, answer.conditions)}, case
 
 

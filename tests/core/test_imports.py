@@ -1,4 +1,4 @@
-"""The floors of the house: the core imports the standard library and itself, the command line what it needs."""
+"""The packages that the core and each command may import."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_commands_import_only_allowed_packages(title):
 
 
 def test_bare_question_imports_one_op_and_dialect():
-    rooms = {"ops": OPS, "dialects": DIALECTS}
-    files = [f"shapecalc.core.{room}.{name}" for room, names in rooms.items() for name in names]
+    tables = {"ops": OPS, "dialects": DIALECTS}
+    files = [f"shapecalc.core.{table}.{name}" for table, names in tables.items() for name in names]
     files += ["shapecalc.cli.options", "shapecalc.cli.data", "shapecalc.core.layout"]
     found = loaded(question(["squeeze", "1,3"]), files)
     assert found == ["shapecalc.core.ops.squeeze", "shapecalc.core.dialects.onnx"]

@@ -1,8 +1,10 @@
-"""The house: floors and rooms in their order, no circles. Imports for types count like any others."""
+"""The layers of the package, the order of modules in its lower layers, and no cycles; type imports count, too."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -16,17 +18,31 @@ from shapecalc.core.ops.op import Op
 from shapecalc.core.record import LazyRegistry
 
 PACKAGE = Path(shapecalc.__file__).parent
-FLOORS = {"core": 1, "view": 2, "engine": 2, "serving": 2, "models": 3, "doctor": 3, "teaching": 3, "cli": 4, "tui": 4}
-"""The folders of the package by floor. Folders of one floor do not import each other."""
-DOOR = 5
-"""The floor of what stands beside the folders: the package's own names and its entry point."""
-ROOMS = (
-    *("record", "problem", "packages", "limits", "dims", "results", "conditions", "text", "values", "moves", "layout"),
-    *("origins", "answers", "examples", "rules"),
-    *("dialects", "ops", "ask", "resolve", "commands", "layers", "pattern", "code"),
-    *("meeting", "fixing", "compare", "mistakes", "equiv", "find", "simplify", "cases", "readings"),
+LAYERS = (
+    ("core",),
+    ("reading", "reasoning"),
+    ("render", "engine", "serving"),
+    ("models", "diagnosis", "teaching", "checking"),
+    ("cli", "tui"),
 )
-"""The rooms of the core, lowest first: modules, and the folders of dialects and ops. A room imports none above it."""
+"""The subpackages by layer, lowest first. Subpackages of one layer do not import each other, except as `ALSO` says."""
+ALSO = {("reasoning", "reading")}
+"""Pairs of importer and imported subpackage that are allowed within a layer."""
+TOP = len(LAYERS)
+"""The layer of the modules beside the subpackages: the Python API and the entry point."""
+ORDER = {
+    "core": (
+        *("record", "problem", "packages", "limits", "dims", "results", "conditions", "text", "values", "moves"),
+        *("layout", "origins", "answers", "rules", "dialects", "ops", "requests", "resolve"),
+    ),
+    "reading": ("options", "commands", "layers", "pattern", "code", "cases", "readings"),
+    "reasoning": (
+        *("operand_mismatch", "examples", "fixing", "compare", "mistakes"),
+        *("equiv", "find", "costs", "simplify"),
+    ),
+    "checking": ("answering", "rewriting", "vectors", "judging"),
+}
+"""The modules of the lower layers in their order: none imports a later one."""
 
 
 def name_of(path):
@@ -50,26 +66,24 @@ def imports(source, known=SOURCES):
     return {name for name in found if name in known}
 
 
-def floor(module):
+def layer_of(module):
+    """Return the index of a module's layer."""
     parts = module.split(".")
-    return FLOORS.get(parts[1], DOOR) if len(parts) > 1 else DOOR
+    return next((index for index, names in enumerate(LAYERS) if parts[1:2] and parts[1] in names), TOP)
 
 
-def trespass(module, imported):
+def violation(module, imported):
     """Return why a module may not import another; None if it may."""
-    if imported == "shapecalc":
-        return None  # it is imported with any of its modules; that none below it needs it, the circles show
-    here, there = module.split("."), imported.split(".")
-    if floor(imported) > floor(module):
-        return "it is on a floor above"
-    if floor(imported) == floor(module) != DOOR and here[1] != there[1]:
-        return "it is the other folder of the same floor"
-    if (
-        here[1:2] == there[1:2] == ["core"]
-        and len(here) > 2 < len(there)
-        and ROOMS.index(there[2]) > ROOMS.index(here[2])
-    ):
-        return "it is a room above"
+    importer, target = module.split("."), imported.split(".")
+    if layer_of(imported) > layer_of(module):
+        return "a higher layer"
+    if layer_of(module) == TOP:
+        return None
+    if layer_of(imported) == layer_of(module) and importer[1] != target[1]:
+        return None if (importer[1], target[1]) in ALSO else "another subpackage of the same layer"
+    order = ORDER.get(importer[1], ())
+    if importer[1] == target[1] and order and len(importer) > 2 < len(target):
+        return "a later module" if order.index(target[2]) > order.index(importer[2]) else None
     return None
 
 
@@ -77,39 +91,46 @@ def trespass(module, imported):
 def test_imports_follow_the_layers_without_cycles():
     imported = {module: imports(source) for module, source in SOURCES.items()}
     pairs = [(module, name) for module, names in imported.items() for name in names]
-    assert {pair: why for pair in pairs if (why := trespass(*pair))} == {}
+    assert {pair: why for pair in pairs if (why := violation(*pair))} == {}
     assert circle(imported) == []
 
 
 @pytest.mark.parametrize(
     ("module", "imported"),
     [
-        ("core.ops.squeeze", "view.flow"),
+        ("core.ops.squeeze", "render.flow"),
         ("core.dims", "core.answers"),
         ("core.rules", "core.dialects.onnx"),
-        ("view.flow", "engine.plan"),
-        ("engine.plan", "view.flow"),
+        ("core.resolve", "reading.commands"),
+        ("reading.commands", "reading.cases"),
+        ("reading.cases", "reasoning.equiv"),
+        ("render.flow", "engine.plan"),
+        ("engine.plan", "render.flow"),
+        ("checking.answering", "teaching.lessons"),
         ("tui.app", "cli.app"),
         ("cli.app", "tui.app"),
         ("cli.app", "__main__"),
     ],
 )
 def test_layer_violation_is_detected(module, imported):
-    assert trespass(f"shapecalc.{module}", f"shapecalc.{imported}")
+    assert violation(f"shapecalc.{module}", f"shapecalc.{imported}")
 
 
 def test_packages_have_a_layer_and_modules_an_order():
-    folders = {name.split(".")[1] for name in SOURCES if name.count(".") > 1}
-    rooms = {name.split(".")[2] for name in SOURCES if name.startswith("shapecalc.core.")}
-    assert folders <= FLOORS.keys()
-    assert rooms <= {*ROOMS}
+    subpackages = {name.split(".")[1] for name in SOURCES if name.count(".") > 1}
+    assert subpackages == {name for layer in LAYERS for name in layer}
+    for subpackage, order in ORDER.items():
+        modules = {name.split(".")[2] for name in SOURCES if name.startswith(f"shapecalc.{subpackage}.")}
+        assert modules == {*order}
 
 
 @pytest.mark.parametrize(("table", "kind"), [(OPS, Op), (DIALECTS, Dialect)])
 def test_op_and_dialect_files_are_listed(table, kind):
-    files = [path.stem for path in PACKAGE.parent.joinpath(*table.room.split(".")).glob("*.py")]
+    files = [path.stem for path in PACKAGE.parent.joinpath(*table.package.split(".")).glob("*.py")]
     holding = {
-        name for name in files if isinstance(getattr(import_module(f"{table.room}.{name}"), name.upper(), None), kind)
+        name
+        for name in files
+        if isinstance(getattr(import_module(f"{table.package}.{name}"), name.upper(), None), kind)
     }
     assert holding == {*table}
     assert [value.name for value in table.values()] == [*table]
@@ -152,3 +173,38 @@ def test_type_imports_count_as_imports():
     known = {"shapecalc.core.ops.op": "", "shapecalc.core.ops": ""}
     source = "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from shapecalc.core.ops.op import Op\n"
     assert imports(source, known) == {"shapecalc.core.ops.op"}
+
+
+EVERYTHING = """
+import importlib, pkgutil, shlex
+import shapecalc as sc
+from shapecalc.cli.options import OUTPUT_OPTIONS
+from shapecalc.core.ops import OPS
+from shapecalc.reading.commands import read_op_words
+
+for module in pkgutil.walk_packages(sc.__path__, "shapecalc."):
+    if module.name.partition(".")[2] != "__main__":
+        importlib.import_module(module.name)
+called = 0
+for name in sc.__all__:
+    function = getattr(sc, name)
+    if name in OPS:
+        _, *words = shlex.split(OPS[name].examples[0])
+        options = read_op_words(OPS[name], words, OUTPUT_OPTIONS.values())
+        options = {key: value for key, value in options.items() if key not in OUTPUT_OPTIONS}
+        if name == "matmul":
+            options["other"] = options.pop("operands")
+        function(**options)
+    elif not isinstance(function, type):
+        assert callable(function), name
+    called += 1
+print(called == len(sc.__all__))
+"""
+"""A program that imports every module, and then calls each op."""
+
+
+@pytest.mark.slow
+def test_public_functions_work_after_importing_every_module():
+    """A subpackage with the name of a public function would replace it."""
+    ran = subprocess.run([sys.executable, "-c", EVERYTHING], capture_output=True, text=True, cwd=PACKAGE.parent)
+    assert (ran.stderr, ran.stdout) == ("", "True\n")

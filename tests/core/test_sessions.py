@@ -41,7 +41,7 @@ def problem(line):
     return answered(line).problem
 
 
-NAMES = {"pytest": pytest, "sc": sc, "ask": make_request, "resolve": resolve, "fixes": find_fixes}
+NAMES = {"pytest": pytest, "sc": sc, "make_request": make_request, "resolve": resolve, "fixes": find_fixes}
 NAMES |= {each.__name__: each for each in (answered, problem, refusal, said)}
 
 

@@ -94,7 +94,7 @@ def read(view, shape):
                 steps = np.array([*map(int, str(atom.stride).removeprefix(TABLE_PREFIX).split(","))])[place]
             else:
                 steps = place * atom.stride if atom.stride >= 0 else (place + 1 - atom.size) * atom.stride
-            sums[atom.level] = sums.get(atom.level, 0) + steps
+            sums[atom.space] = sums.get(atom.space, 0) + steps
 
     for axis, index in zip(view.axes, np.indices(shape), strict=True):
         add(axis, index)
@@ -105,7 +105,7 @@ def read(view, shape):
 
 
 def depth(level):
-    return 1 + max((depth(atom.level) for atom in level[0]), default=0)
+    return 1 + max((depth(atom.space) for atom in level[0]), default=0)
 
 
 @MANY
@@ -114,7 +114,7 @@ def test_view_positions_equal_numpy(drawn):
     shape, made, array = drawn
     view, before = contiguous_view(shape), shape
     for move in made:
-        view, before = view.apply_move(move, before, Assumptions()), move.after(before)
+        view, before = view.apply_move(move, before, Assumptions()), move.output_shape(before)
     assert (read(view, array.shape) == array).all()
     assert (read(view.normalize(Assumptions()), array.shape) == array).all()
     assert (

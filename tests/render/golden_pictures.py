@@ -44,15 +44,15 @@ def helps(answer: Answer) -> str:
     return "\n\n".join("\n".join((each.question, *each.levels)) for each in found)
 
 
-def frames(answer: Answer, at: tuple[int, ...] | int | None = None, width: int = 80, height: int = 24) -> str:
-    """Return frames of a film, all but repeated ones if none is named: the words where they end, and what is asked."""
-    made = scenes.make_film(answer, width, height)
-    chosen = made.frames if at is None else [made.frames[each] for each in ((at,) if isinstance(at, int) else at)]
-    shown = []
-    for frame in chosen:
-        said = [f"? {frame.prompt.question} {frame.prompt.answer}"] if frame.prompt else []
-        shown.append("\n".join([film.render_screen(made, frame.sprites.values()).plain.strip("\n"), *said]))
-    return "\n\n".join(shown)
+def film_text(answer: Answer, frame: tuple[int, ...] | int | None = None, width: int = 80, height: int = 24) -> str:
+    """Return the screens and prompts of the frames with the given numbers, by default of all."""
+    drawn = scenes.make_film(answer, width, height)
+    numbers = range(len(drawn.frames)) if frame is None else (frame,) if isinstance(frame, int) else frame
+    texts = []
+    for chosen in [drawn.frames[number] for number in numbers]:
+        prompt = [f"? {chosen.prompt.question} {chosen.prompt.answer}"] if chosen.prompt else []
+        texts.append("\n".join([film.render_screen(drawn, chosen.sprites.values()).plain.strip("\n"), *prompt]))
+    return "\n\n".join(texts)
 
 
 def calls(answer: Answer, of: tuple[str, ...] = APART) -> str:
@@ -93,7 +93,7 @@ DRAWS = {
     "code": lambda answer: calls(answer, tuple(code.TARGETS)),
     "big": lambda answer, **options: big.draw_large_figures(answer, **options).plain,
     "explain": lambda answer, **options: pictures.draw_explanation(answer, **options).plain,
-    "film": frames,
+    "film": film_text,
     "flow": lambda answer, **options: flow.draw_flow(answer, **options).plain,
     "grid": lambda answer, **options: grid.draw_grid(answer, **options).plain,
     "helps": helps,

@@ -73,7 +73,7 @@ def test_film_of_huge_counts_reports_omissions(line):
 @given(answers(without=("shape", *COMBINING)), ROOMS)
 @examples(45)
 def test_film_memory_equals_numpy(answer, room):
-    assume(answer.concrete)
+    assume(answer.is_concrete)
     assume(all(prod(dim or 1 for dim in shape) <= 10_000 for shape in (answer.input, answer.output)))
     made = run(answer, np.arange(prod(answer.input)).reshape(answer.input)).array.ravel()
     (shown,) = cells_of(make_film(answer, *room).frames[-1]).values() or [[]]
@@ -135,7 +135,7 @@ def test_film_reshape_moves_no_element(drawn):
 
 
 def at_steps(film, step):
-    return [number for number, frame in enumerate(film.frames) if frame.step == step]
+    return [number for number, frame in enumerate(film.frames) if frame.step_index == step]
 
 
 def test_film_copied_zero_highlights_its_column():

@@ -38,7 +38,7 @@ from tests.render.film_picture import FILM, LINE, made
 from tests.render.questions import answer_to
 from tests.sampling import each_row
 
-pytestmark = pytest.mark.max_sessions(8)
+pytestmark = pytest.mark.sessions(8)
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><b>&\"'\u2028 ]]> {0} $x"

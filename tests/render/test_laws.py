@@ -178,7 +178,7 @@ def test_help_never_reveals_a_dim(op):
             assert hint.arithmetic.startswith("the request gives a ")
         else:
             assert hint.arithmetic.replace("?", value, 1) == step.why or "?" in value
-        shown = {*re.findall(number, f"{stage.before} {stage.asked} {step.rule.sentence}"), *map(str, range(8))}
+        shown = {*re.findall(number, f"{stage.before} {stage.requested} {step.rule.sentence}"), *map(str, range(8))}
         assert value in shown or value not in re.findall(number, f"{hint.rule} {hint.location}")
 
 

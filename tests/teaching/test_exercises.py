@@ -144,10 +144,10 @@ def test_puzzle_solution_has_at_most_three_ops(asked):
     assert (len(answer.traces) <= 3, answer.problem, answer.conditions) == (True, None, ())
     for typed in (solution, solution.partition("|")[2]):
         assert judge_exercise(asked, typed).right
-    if listed := findall(r"\d+", asked.task.builds.partition(" give")[2]):
+    if listed := findall(r"\d+", asked.task.puzzle.partition(" give")[2]):
         assert [input_index(moves_of(answer), place) for place in range(len(listed))] == [*map(int, listed)]
     assert not judge_exercise(asked, "reshape -1 | flip 0").right
-    assert solution.partition("|")[2] not in " ".join([asked.task.shown, *graded_hints(asked.task, answer)])
+    assert solution.partition("|")[2] not in " ".join([asked.task.text, *graded_hints(asked.task, answer)])
 
 
 @each_row(("words", "typed", "said"), table("built", "teaching"))

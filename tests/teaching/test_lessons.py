@@ -59,7 +59,7 @@ def test_lesson_fits_its_length_limits(lesson):
     assert len(lesson.title) <= WIDEST_TITLE
     assert set(lesson.id) <= {*string.ascii_lowercase, "-"}
     assert lesson.point.endswith(".")
-    assert len(lesson.task.asks) <= WIDEST
+    assert len(lesson.task.prompt) <= WIDEST
     assert lesson.wrong or [*find_mistakes(answer_line(lesson.question))]
 
 

@@ -76,4 +76,4 @@ def test_film_player_stops_once_at_every_question():
         if player.question is not None:
             asked.append(player.question.answer)
             player.skip_question()
-    assert asked == [frame.asks.answer for frame in player.film.frames if frame.asks]
+    assert asked == [frame.prompt.answer for frame in player.film.frames if frame.prompt]

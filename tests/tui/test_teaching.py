@@ -29,11 +29,11 @@ async def test_lesson_screen_shows_question_and_field(user, places):
     for size in SIZES:
         await user.resize(*size)
         for place in places:
-            user.app.screen.action_go(place - user.app.screen.at)
+            user.app.screen.action_go(place - user.app.screen.index)
             await user.settle()
             lesson, field = load_lessons()[place], user.app.screen.pane.field
             text = " ".join(user.text.replace("│", " ").split())
-            assert f"$ shapecalc {lesson.question} {lesson.task.asks}" in text
+            assert f"$ shapecalc {lesson.question} {lesson.task.prompt}" in text
             assert field.region.bottom < size[1]
             assert field.has_focus
             await user.hurry("7", "enter", "ctrl+g")

@@ -128,7 +128,6 @@ def _is_quotient(part: str, axis_parts: str) -> bool:
 
 
 def _part_step(output_axis: int, axis: int, part: str, axis_parts: str, dim: Dim, block: int) -> Step:
-    """Return the step of one part of an axis."""
     if len(axis_parts) == 1:
         return Step(KEPT_DIM, output_axis, (axis,), dim)
     if part in BLOCK_PARTS:

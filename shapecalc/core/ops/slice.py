@@ -97,7 +97,6 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> OpEvents:
 
 
 def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> Generator[NameRequest, None, AxisSlice]:
-    """Return the slice of one axis."""
     step = 1 if ends[2] is None else ends[2]
     if step == 0 or (step < 0 and not rules.dialect.slices_backwards):
         below = f"{rules.dialect.name} takes no step below 0, and this is {truncate(str(step))}"

@@ -225,7 +225,7 @@ def _needs_size_error(dim: Dim, axis: int, argument: str) -> ShapeError:
 
 
 def _extra_outputs(trace: Trace) -> dict[str, object]:
-    """Return the shape of every part; None if there are more than `MOST_DIMS`."""
+    """Return the shape of every part; None if there are more than `MAX_SHAPE_DIMS`."""
     (step,) = [step for step in trace.steps if step.rule is SPLIT_AXIS]
     (axis,), runs, shape = step.sources, step.facts["runs"], trace.input
     if part_count(runs) > MAX_SHAPE_DIMS:

@@ -239,7 +239,7 @@ def build_windows(
 
 
 def _padding_fault(window: Window, rules: Setting, operator_kind: str) -> str:
-    """Return what is wrong with a padding in this framework; empty if it is accepted."""
+    """Return why a framework refuses a padding; empty if it accepts it."""
     window_rules, kernel = rules.dialect.windows, window.kernel
     if window_rules.has_symmetric_padding and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"

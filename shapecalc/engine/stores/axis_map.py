@@ -164,7 +164,7 @@ class _MapBuilder:
         self.levels: dict[Any, tuple[int | None, int]] = {((), ()): (None, 1)}
 
     def build(self, output_shape: IntTuple) -> AxisMap:
-        """Return the map of the view, which has the shape `output`."""
+        """Return the map of the view, which has the shape `output_shape`."""
         runs: dict[Any, list[tuple[int, AxisPart]]] = {}
         repeated = []
         for axis, atoms in enumerate(self.axes):

@@ -169,7 +169,7 @@ def _run_bounded(
 ) -> Iterator[tuple[int, WriteSummary]]:
     """Run tasks with at most `max_pending` submitted; yield their summaries.
 
-    `check` is called about once a second with the number of tasks finished since.
+    `on_finished` is called about once a second with the number of tasks finished since.
     """
     remaining, pending = iter(numbers), dict[Future[WriteSummary], int]()
     while True:

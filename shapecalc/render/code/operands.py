@@ -95,10 +95,7 @@ def operand_names(traces: tuple[Trace, ...]) -> dict[str, Any]:
 
 
 def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
-    """Return the variable names of a request's operands in order.
-
-    Numbering starts at `first`.
-    """
+    """Return the variable names of a request's operands, numbered from `first_number`."""
     operands = trace.request.arguments.get("operands")
     if operands is None:
         count = sum([len(stage.move.operands) - 1 for stage in trace.stages if isinstance(stage.move, Combine)])

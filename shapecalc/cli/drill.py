@@ -174,7 +174,6 @@ def _print_question(drill: Drill, *, interactive: bool) -> None:
 
 
 def _wrap_to_terminal(text: str) -> str:
-    """Wrap a text to the width of the terminal."""
     from textwrap import fill
 
     return fill(text, get_terminal_size().columns)

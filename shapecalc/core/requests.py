@@ -648,7 +648,8 @@ def effective_defaults(
     `chain_options` apply to all stages.
 
     >>> set_before = [parse_default("dialect", "onnx", "x"), parse_default("opset", "13", "x")]
-    >>> [each.name for each in effective_defaults([("reshape", {}), ("shape", {"opset": "9"})], {}, set_before)]
+    >>> stages = [("reshape", {}), ("shape", {"opset": "9"})]
+    >>> [default.name for default in effective_defaults(stages, {}, set_before)]
     ['opset']
     """
     defaults = list(defaults)

@@ -198,7 +198,7 @@ class TemplateMatch(Record):
 def parse_templates(rows: str) -> Iterator[MessageTemplate]:
     r"""Parse a table of templates; raise `ValueError` for an incomplete row.
 
-    >>> [each.cause for each in parse_templates("[1.0]\ntorch | - | two-infer | only one dimension can be")]
+    >>> [template.cause for template in parse_templates("[1.0]\ntorch | - | two-infer | only one dimension can be")]
     ['two-infer']
     """
     source = ""
@@ -221,8 +221,8 @@ TEMPLATES = (*parse_templates(files("shapecalc.diagnosis").joinpath("sentences.t
 def find_matches(template: MessageTemplate, cleaned: CleanText) -> Iterator[TemplateMatch]:
     """Yield the occurrences of a template in a text.
 
-    >>> said = MessageTemplate("invalid for size {elements}", "torch", "reshape", "counts", "")
-    >>> [match.values for match in find_matches(said, CleanText("Invalid for size 24", "invalid for size 24"))]
+    >>> template = MessageTemplate("invalid for size {elements}", "torch", "reshape", "counts", "")
+    >>> [match.values for match in find_matches(template, CleanText("Invalid for size 24", "invalid for size 24"))]
     [{'elements': 24}]
     """
     by_end: dict[int, TemplateMatch] = {}
@@ -421,8 +421,8 @@ def find_excerpts(
     r"""Yield the excerpts that may contain a message, with candidate templates.
 
     >>> from shapecalc.diagnosis.match import MessageTemplate
-    >>> said = MessageTemplate("is invalid for input of size {elements}", "torch", "reshape", "counts", "")
-    >>> [part for part, _ in find_excerpts("It is\ninvalid for input of size 24.", [said], ERROR_WORDS)]
+    >>> template = MessageTemplate("is invalid for input of size {elements}", "torch", "reshape", "counts", "")
+    >>> [part for part, _ in find_excerpts("It is\ninvalid for input of size 24.", [template], ERROR_WORDS)]
     ['It is\ninvalid for input of size 24.']
     """
     for piece in _split_chunks(text):

@@ -292,7 +292,6 @@ def _select_matches(matches: Iterable[TemplateMatch]) -> list[TemplateMatch]:
 
 
 def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, int]) -> ParsedMessage:
-    """Parse a match and its context."""
     sentence = match.template
     framework = context.identify_framework(match, cleaned)
     node = context.find_node(match, framework, cleaned, bounds)

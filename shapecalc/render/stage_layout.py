@@ -323,7 +323,8 @@ def stage_layouts(answer: Trace | Chain) -> tuple[StageLayout, ...]:
     The last one is unfinished if the request is refused.
 
     >>> import shapecalc as sc
-    >>> [(each.title, [str(cell.dim) for cell in each.cells]) for each in stage_layouts(sc.reshape((2, 3, 4), (0, -1)))]
+    >>> layouts = stage_layouts(sc.reshape((2, 3, 4), (0, -1)))
+    >>> [(layout.title, [str(cell.dim) for cell in layout.cells]) for layout in layouts]
     [('reshape 0,-1', ['2', '12'])]
     """
     return _build_layouts(answer)[1]
@@ -675,7 +676,8 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
     >>> trace = unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4)))
     >>> [(cell.token, str(cell.dim)) for cell in stage_layouts(trace)[0].cells]
     [('0', 'None'), ('-1', 'None'), ('', '4')]
-    >>> [each.title for each in stage_layouts(unresolved_trace(sc.shuffle((2, 3), first=(1, 0), to=(0, -1))))]
+    >>> trace = unresolved_trace(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)))
+    >>> [layout.title for layout in stage_layouts(trace)]
     ['transpose 1,0', 'reshape 0,-1']
     """
     first = answer.traces[0]

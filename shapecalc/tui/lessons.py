@@ -413,7 +413,6 @@ class Lessons(TaskScreen):
         return self.has_class("-listing")
 
     def _set_list_visible(self, visible: bool) -> None:
-        """Show or hide the list."""
         self.set_class(visible, "-listing")
         self.show_keys()
 

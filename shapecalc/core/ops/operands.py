@@ -69,7 +69,7 @@ class Operand(Record):
 def order_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
     """Return all operands in order; the input is first, or at the position of `_`.
 
-    >>> [each.number for each in order_operands((2,), ((1,), "_", (3,)))]
+    >>> [operand.number for operand in order_operands((2,), ((1,), "_", (3,)))]
     [1, 0, 2]
     """
     others = iter(range(1, len(operands) + 1))

@@ -126,7 +126,6 @@ class TargetResolver:
         return self._target_error(rules.INDIVISIBLE, message, infer_index)
 
     def _target_error(self, rule: Rule, message: str, index: int) -> ShapeError:
-        """Return the error for a dim of the target."""
         return rule_error(rule, message, argument=self.argument, index=index)
 
 

@@ -1,4 +1,4 @@
-"""Fixtures that more than one folder of tests uses, and what is slow."""
+"""Shared fixtures, the Hypothesis profile, and the marks of slow tests."""
 
 import gc
 import os
@@ -14,12 +14,12 @@ __all__ = ["shapecalc"]
 
 def pytest_configure(config):
     load_profile(sample="not slow" in config.option.markexpr, seed=config.getoption("--hypothesis-seed"))
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's job in the background ignores
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job of a shell
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup
     for name in ("SHAPECALC_DIALECT", "SHAPECALC_OPSET"):
         os.environ.pop(name, None)
-    gc.set_threshold(200_000)  # looking for garbage every 700 objects takes a third of the tests of the app
+    gc.set_threshold(200_000)  # a collection every 700 objects takes a third of the time of the app tests
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,10 +1,10 @@
-"""Invented parameters: squeeze takes a flag everywhere, and in one dialect a word and a flag of its operator's own."""
+"""Invented parameters of squeeze: a flag in all dialects, a choice and a flag in one."""
 
 from __future__ import annotations
 
 import pytest
 
-from shapecalc.core import requests as setting
+from shapecalc.core import requests
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Param, ParamKind
 from shapecalc.core.ops import OPS
@@ -18,22 +18,22 @@ MODE = Param("mode", ParamKind.CHOICE, "torch: where the new dim goes", choices=
 KEEP_ONE = Param("keep_one", ParamKind.FLAG, "torch: whether a new dim of 1 is put in")
 
 
-def steps(shape, at, axes=None, reverse=None, mode="HEAD", keep_one=None):
-    """Resolve the invented squeeze by its steps."""
-    shape = yield from squeeze(shape, at, axes)
+def resolve_invented(shape, rules, axes=None, reverse=None, mode="HEAD", keep_one=None):
+    """Resolve the invented squeeze as a sequence of other ops."""
+    shape = yield from squeeze(shape, rules, axes)
     if keep_one:
-        shape = yield from unsqueeze(shape, at, (0 if mode == "HEAD" else len(shape),))
+        shape = yield from unsqueeze(shape, rules, (0 if mode == "HEAD" else len(shape),))
     if reverse:
-        shape = yield from transpose(shape, at, tuple(range(len(shape)))[::-1])
+        shape = yield from transpose(shape, rules, tuple(range(len(shape)))[::-1])
     return shape
 
 
 @pytest.fixture
 def invented(monkeypatch):
-    """Let squeeze have the invented parameters for the time of a test."""
-    monkeypatch.setattr(setting, "_setting_cache", {})  # what was made for squeeze as it is
+    """Add the invented parameters to squeeze during a test."""
+    monkeypatch.setattr(requests, "_setting_cache", {})  # it holds settings of the real squeeze
     op = OPS["squeeze"]
-    monkeypatch.setitem(OPS.loaded, "squeeze", replace(op, params=(*op.params, REVERSE), resolve=steps))
+    monkeypatch.setitem(OPS.loaded, "squeeze", replace(op, params=(*op.params, REVERSE), resolve=resolve_invented))
     torch = DIALECTS["torch"]
     own = replace(torch.operators["squeeze"], params=(MODE, KEEP_ONE))
     operators = FrozenDict({**torch.operators, "squeeze": own})

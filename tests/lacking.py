@@ -1,4 +1,4 @@
-"""Runs a command line in a Python without what only some systems have: `python tests/lacking.py WORDS...`."""
+"""Run a command line without the modules, functions and signals of POSIX: `python tests/lacking.py WORDS...`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ SIGNALS = ("SIGHUP", "SIGALRM", "SIGCONT", "SIGTSTP", "SIGQUIT")
 
 
 def take_away():
-    """Take away the functions and signals, TERM, and the modules from all that shapecalc imports itself."""
-    for place, names in ((os, FUNCTIONS), (signal, SIGNALS)):
+    """Remove the functions, the signals and TERM, and make the modules fail to import in shapecalc."""
+    for module, names in ((os, FUNCTIONS), (signal, SIGNALS)):
         for name in names:
-            vars(place).pop(name, None)
+            vars(module).pop(name, None)
     os.environ.pop("TERM", None)
     import_module = builtins.__import__
 
-    def imported(name, globals=None, *rest, **named):
+    def import_or_raise(name, globals=None, *rest, **named):
         if name in MODULES and str((globals or {}).get("__name__")).startswith("shapecalc"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return import_module(name, globals, *rest, **named)
 
-    builtins.__import__ = imported
+    builtins.__import__ = import_or_raise
 
 
 if __name__ == "__main__":

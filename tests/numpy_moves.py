@@ -1,4 +1,4 @@
-"""What NumPy's own functions make of moves, one by one: what the engine and the stores are held to."""
+"""Moves applied by NumPy's own functions, the reference for the engine and the stores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shapecalc.core.moves import Expand, Permute, Reshape, Roll, StridedSlice, T
 
 
 def moved_by_numpy(array, moves):
-    """Return an array after the moves; a view of it where NumPy finds one."""
+    """Apply moves to an array one by one; return a view where NumPy does."""
     for move in moves:
         match move:
             case Permute():
@@ -29,15 +29,15 @@ def moved_by_numpy(array, moves):
 
 
 def positions_of(answer):
-    """Return where in the input each element of the output of a chain of numbers stands, as NumPy finds it."""
+    """Return the flat input position of each output element of a concrete chain."""
     return moved_by_numpy(np.arange(prod(answer.input)).reshape(answer.input), answer.moves)
 
 
 def index_of(move, shape):
-    """Return the index that reads what a move keeps of an array of `shape`."""
-    places = []
+    """Return the NumPy index of a strided slice of an array of `shape`."""
+    indices = []
     for (start, step, size), dim in zip(move.axes, shape, strict=True):
         first = start if size == 0 else start % dim
         stop = 0 if size is None else first + step * size
-        places.append(first if size is None else slice(first, stop if stop >= 0 else None, step))
-    return (*places, ...)
+        indices.append(first if size is None else slice(first, stop if stop >= 0 else None, step))
+    return (*indices, ...)

@@ -1,4 +1,4 @@
-"""What Hypothesis draws: rows of requests under every dialect, as one answer."""
+"""Hypothesis strategies of chains: requests under all dialects, answered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCKS = [op.name for op in OPS.values() if "block" in op.positional_names]
 """The ops that cut axes into blocks."""
 OFTEN = ["reshape", "reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand", "view", "rearrange"]
 LARGEST = 5000
-"""Elements of the largest array that is made."""
+"""The exclusive limit on the elements of an array."""
 
 
 @st.composite
@@ -40,7 +40,7 @@ def requests(draw, shape, last):
 
 
 def arguments(op, shape, row):
-    """Return what an op may be given in one dialect."""
+    """Return the strategy of the arguments of an op in one dialect."""
     perms, none = st.permutations(range(len(shape))).map(tuple), st.none()
     grown = st.tuples(*(st.sampled_from([dim, 3]) if dim == 1 else st.just(dim) for dim in shape))
     flattens = {
@@ -76,12 +76,12 @@ def requested_answers(draw):
     """Draw a chain of one to three requests, resolved or not."""
     shape = draw(st.one_of(shapes, ones, images))
     stages, answer, count = [], None, draw(st.integers(1, 3))
-    for place in range(count):
+    for index in range(count):
         dims = shape if answer is None else answer.output
-        stage = draw(requests(dims, place == count - 1))
+        stage = draw(requests(dims, index == count - 1))
         try:
             answer = answer_chain(shape, [*stages, stage], {})
-        except ShapeError:  # an op that is not understood, such as an opset without it
+        except ShapeError:  # an unusable request, such as an op that the opset lacks
             break
         stages.append(stage)
         if answer.output is None:

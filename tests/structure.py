@@ -79,7 +79,11 @@ def measure_request(*question: str) -> tuple[list[str], int]:
 def main() -> None:
     """Print the measures."""
     code = sum(code_lines(file.read_text("utf-8")) for file in SOURCES)
-    data, (lines, name, file), (modules, calls) = data_lines(), max(iter_functions()), measure_request(*EXPLAINED_REQUEST)
+    data, (lines, name, file), (modules, calls) = (
+        data_lines(),
+        max(iter_functions()),
+        measure_request(*EXPLAINED_REQUEST),
+    )
     print(f"files            {len(SOURCES)}")
     print(f"lines of code    {code + data}, {data} of them in files of data")
     print(f"longest function {lines} lines: {name} in {file.relative_to(PACKAGE)}")

@@ -1,4 +1,4 @@
-"""What is left of slow tests where they are left out: never nothing, and the same every time."""
+"""The sample of slow tests is never empty, and reproducible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sampling import FEW, MOST_ROWS, drawn, each_row, examples, mark_slow, some_and_rest
+from tests.sampling import FEW, MOST_ROWS, draw_sample, each_row, examples, mark_slow, some_and_rest
 
 
 def test_sampling_marks_all_but_the_drawn_rows_slow():
@@ -25,7 +25,9 @@ def test_sampling_marks_all_but_the_drawn_rows_slow():
 
 
 def test_sampling_is_reproducible_per_law():
-    assert drawn("one", range(100), 5) == drawn("one", range(100), 5) != drawn("another", range(100), 5)
+    assert (
+        draw_sample("one", range(100), 5) == draw_sample("one", range(100), 5) != draw_sample("another", range(100), 5)
+    )
 
 
 def test_sampling_keeps_the_order_of_rows():
@@ -49,10 +51,10 @@ def test_each_row_reports_failures_and_skips():
     (mark,) = law.pytestmark
     (rows,) = mark.args[1][0].values
     assert [*inspect.signature(law).parameters] == ["kept", "part"]
-    with pytest.raises(BaseExceptionGroup, match="2 of 4 rows are wrong") as told:
+    with pytest.raises(BaseExceptionGroup, match="2 of 4 rows are wrong") as caught:
         law(kept="x", part=rows)
     assert met == [("x", 1), ("x", 2), ("x", 3), ("x", 4)]
-    assert [error.__notes__ for error in told.value.exceptions] == [
+    assert [error.__notes__ for error in caught.value.exceptions] == [
         ["The row: ('wrong', 2)"],
         ["The row: ('fails', 4)"],
     ]

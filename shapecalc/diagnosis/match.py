@@ -5,8 +5,8 @@
 A template is the text that all versions of a message share, with holes for the rest. Templates are the rows of
 `sentences.txt`, in lower case. The framework is a row of `context.FRAMEWORKS`; "-" means that only the context
 identifies it, or the op. The cause is a row of `reading.CAUSES`; for "counts" and "asked", the numbers decide; "about"
-and a subject mark messages about something else that resemble shape errors. The name of a hole says what it contains,
-and `HOLE_KINDS` how it is parsed. "{}" keeps a blank at an end. The text before "^", or between two of them, is also a
+and a subject mark messages about something else that resemble shape errors. The name of a hole states its content,
+`HOLE_KINDS` selects its parser. "{}" keeps a blank at an end. The text before "^", or between two of them, is also a
 template of its own. A line in brackets gives the versions that print the rows below it.
 
 A long text is first searched for typical words of errors, because a substring search is fast. Near these, a template is

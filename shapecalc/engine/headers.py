@@ -547,7 +547,7 @@ def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
 
 
 def find_store_array(path: str) -> ArrayInfo:
-    """Return one array of a store; raise `OSError`, `UnreadableError` if it is none.
+    """Return one array of a store; raise `OSError`, `UnreadableError` if it is not one.
 
     For a group, the error lists the arrays.
     """

@@ -517,7 +517,7 @@ def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, 
         try:
             equations = [each for size, dim in zip(actual, requested, strict=True) for each in require_equal(dim, size)]
             stated += simplify_conditions(equations)
-        except ValueError:  # another rank, or `Never`
+        except ValueError:  # another rank, or `Unsatisfiable`
             message = f"an array has shape {shape_text(actual)}, and {shape_text(requested)} is asked for"
             raise usage_error(message, argument=argument) from None
     try:

@@ -178,7 +178,7 @@ class FocusableText(ClickableText, can_focus=True):
 
 
 class Pane(FocusableText):
-    """A picture that is drawn anew for each size."""
+    """A picture that is redrawn for each size."""
 
     renderer: TextRenderer | None = None
 

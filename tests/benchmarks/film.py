@@ -23,7 +23,7 @@ async def measured(user: User) -> None:
     drawn, draw = [], FilmPane.draw
     await user.press("ctrl+r")
     player = user.app.screen.player
-    player.go(player.starts[PICKING])
+    player.seek(player.starts[PICKING])
     FilmPane.draw = lambda pane: drawn.append(draw(pane))
     start, spent = time.perf_counter(), time.process_time()
     await asyncio.sleep(SECONDS)

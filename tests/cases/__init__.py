@@ -1,4 +1,4 @@
-"""Tables of cases as text, one a line: `reshape N,4 2,6 => 2,6 when N == 3  # where it comes from`."""
+"""Read tables of cases, one per line: `reshape N,4 2,6 => 2,6 when N == 3  # source`."""
 
 from __future__ import annotations
 
@@ -12,57 +12,59 @@ from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 FOLDER = Path(__file__).parent
 NAMES = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe")
-"""The tables that hold every rule."""
+"""The tables that cover every rule together."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One line of a table: a request, and the answer or the refusal it must have."""
+    """One line of a table: a request and its expected answer or refusal."""
 
     request: str
     expected: str
-    place: str
+    location: str
 
     def __str__(self):
-        return f"{self.place} {self.request}"
+        return f"{self.location} {self.request}"
 
     def answer(self):
-        """Return the answer to the request of the line."""
+        """Answer the request."""
         return answered(self.request)
 
 
 def answered(line):
-    """Return the answer to a request or a chain as it is typed, with its hint."""
+    """Answer a request or chain as typed, with its hint."""
     if "|" in line:
         return answer_chain(*read_chain(line), {})
     stage = read_stage(split_unbracketed(line), with_input=True)
     return answer_request(make_request(stage.op, stage.input, stage.options))
 
 
-def described(answer):
-    """Return an answer as the tables write it."""
+def describe_answer(answer):
+    """Return an answer in the notation of the tables."""
     if answer.problem:
         return f"error {answer.problem.rule}"
     conditions = ", ".join(sorted(map(str, answer.conditions)))
-    assumed = f" assuming {','.join(answer.assumes)}" if answer.assumes else ""
-    results = " and ".join([f"{name} == {each}" for name, each in answer.results.items()])
-    stated = f" when {conditions}" * bool(conditions) + assumed + f" with {results}" * bool(results)
-    return shape_text(answer.output) + stated
+    assumptions = f" assuming {','.join(answer.assumes)}" if answer.assumes else ""
+    results = " and ".join([f"{name} == {size}" for name, size in answer.results.items()])
+    conditions_text = f" when {conditions}" * bool(conditions) + assumptions + f" with {results}" * bool(results)
+    return shape_text(answer.output) + conditions_text
 
 
 def cases(name):
     """Return the cases of one table."""
     lines = (FOLDER / f"{name}.txt").read_text("ascii").splitlines()
-    return [_case(line, f"{name}.txt:{place}") for place, line in enumerate(lines, 1) if "=>" in line.partition("#")[0]]
+    return [
+        _case(line, f"{name}.txt:{number}") for number, line in enumerate(lines, 1) if "=>" in line.partition("#")[0]
+    ]
 
 
-def _case(line, place):
+def _case(line, location):
     request, _, expected = line.partition("#")[0].partition("=>")
-    return Case(request.strip(), expected.strip(), place)
+    return Case(request.strip(), expected.strip(), location)
 
 
 def parts(path, sign="# "):
-    """Yield the parts of a text, each with its title: a line `# TITLE` begins one, what stands before has none."""
+    """Yield the parts of a text with their titles. A line `# TITLE` begins a part; the first part has no title."""
     title, lines = "", []
     for line in [*path.read_text("utf-8").splitlines(), sign]:
         if line.startswith(sign):
@@ -73,12 +75,12 @@ def parts(path, sign="# "):
 
 
 def rows(table, title):
-    """Return the rows under a title of a table, each with its columns, which `=>` separates.
+    """Return the rows under a title of a table, as tuples of the columns between `=>`.
 
-    What a backslash begins is written as in Python.
+    Backslash escapes are those of Python.
     """
-    found = [line for name, lines in parts(FOLDER / f"{table}.txt") if name == title for line in lines if line.strip()]
-    return [tuple(_unescaped(column.strip()) for column in f" {line} ".split(" => ")) for line in found]
+    lines = [line for name, lines in parts(FOLDER / f"{table}.txt") if name == title for line in lines if line.strip()]
+    return [tuple(_unescaped(column.strip()) for column in f" {line} ".split(" => ")) for line in lines]
 
 
 def _unescaped(text):

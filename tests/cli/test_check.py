@@ -26,7 +26,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.reading.cases import case_from_json, read_json_object
 from tests.cli.conftest import ROOT, command, environment, process, program, told_on_a_terminal
 
-pytestmark = pytest.mark.max_sessions(2)
+pytestmark = pytest.mark.sessions(2)
 
 PASSES = "reshape 2,3,4 0,-1 => 2,12\n"
 FAILS = "reshape 2,3,4 0,-1 => 2,13\n"

@@ -15,7 +15,7 @@ from tests.cli.conftest import rows
 from tests.sampling import some_and_rest
 from tests.sessions import environment, folder_with_shapecalc
 
-pytestmark = pytest.mark.max_sessions(2)
+pytestmark = pytest.mark.sessions(2)
 WHOLE_TABLES = [
     ("reshape --dialect ?", list(DIALECTS)),
     ("transpose --dtype ?", sorted(ALL_TYPES)),

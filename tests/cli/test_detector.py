@@ -19,7 +19,7 @@ from tests.models import detector
 from tests.models.samples import session
 from tests.transcripts import transcripts
 
-pytestmark = pytest.mark.max_sessions(5)
+pytestmark = pytest.mark.sessions(5)
 node = helper.make_node
 RUN = [
     node("Transpose", ["x"], ["a"], "/T", perm=[0, 2, 1]),

@@ -21,7 +21,7 @@ from tests.cli.conftest import meant, rows
 from tests.sampling import each_row
 from tests.sessions import PAGES
 
-pytestmark = pytest.mark.max_sessions(5)
+pytestmark = pytest.mark.sessions(5)
 READ = [(" => ".join(held), command) for *held, command in rows("held_read.txt")]
 
 

@@ -10,7 +10,7 @@ import pytest
 from shapecalc.core.ops import OPS
 from shapecalc.render.film import FORMATS
 
-pytestmark = pytest.mark.max_sessions(6)
+pytestmark = pytest.mark.sessions(6)
 
 
 @pytest.mark.parametrize("op", OPS)

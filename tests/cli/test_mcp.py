@@ -28,7 +28,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-pytestmark = pytest.mark.max_sessions(1)
+pytestmark = pytest.mark.sessions(1)
 
 SIX = {"input": "2,3", "target": "6"}
 

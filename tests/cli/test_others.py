@@ -15,7 +15,7 @@ from shapecalc.diagnosis.reading import CAUSES
 from tests.cli.conftest import on_a_terminal
 from tests.sampling import each_row
 
-pytestmark = pytest.mark.max_sessions(4)
+pytestmark = pytest.mark.sessions(4)
 
 
 def test_version(shapecalc):

@@ -47,7 +47,7 @@ from shapecalc.serving.server import (  # noqa: E402
 from shapecalc.tui.question import question_from_words  # noqa: E402
 from shapecalc.tui.served import MAX_COURSE_BYTES, app_command  # noqa: E402
 
-pytestmark = pytest.mark.max_sessions(2)
+pytestmark = pytest.mark.sessions(2)
 
 PATIENCE = 30
 KEYS = {"F3": "\x1bOR", "F5": "\x1b[15~", "F9": "\x1b[20~", "ESC": "\x1b", "ENTER": "\r", "HOME": "\x1b[1~"}

@@ -1,4 +1,4 @@
-"""The tables of cases: the documents' own examples, and every rule of every dialect, with laws that each case keeps."""
+"""Check the tables of cases (documented examples, every rule of every dialect) and laws that hold for each case."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.reading.cases import read_conditions, read_expectation
-from tests.cases import NAMES, cases, described
-from tests.core.test_fixes import check
+from tests.cases import NAMES, cases, describe_answer
+from tests.core.test_fixes import check_fixes
 from tests.sampling import some_and_rest
 
 TABLES = [case for name in NAMES for case in cases(name)]
@@ -20,26 +20,26 @@ WITH_NAMES = cases("symbolic")
 
 @pytest.mark.parametrize("name", [*NAMES, "symbolic"])
 def test_case_tables(name):
-    listed = {each.place: each for each in cases(name)}
-    assert {place: described(case.answer()) for place, case in listed.items()} == {
-        place: case.expected for place, case in listed.items()
+    by_location = {case.location: case for case in cases(name)}
+    assert {location: describe_answer(case.answer()) for location, case in by_location.items()} == {
+        location: case.expected for location, case in by_location.items()
     }
 
 
-@pytest.mark.parametrize("listed", some_and_rest(TABLES, 200))
-def test_case_steps_settle_dims_and_fixes_resolve(listed):
-    for case in listed:
+@pytest.mark.parametrize("part", some_and_rest(TABLES, 200))
+def test_case_steps_settle_dims_and_fixes_resolve(part):
+    for case in part:
         answer = case.answer()
         for stage in answer.stages:
-            settled = {step.out: step.value for step in stage.steps if step.out is not None}
+            resolved = {step.out: step.value for step in stage.steps if step.out is not None}
             after = dict(enumerate(stage.after or ()))
-            assert {out: after.get(out, dim) for out, dim in settled.items()} == settled, case
-        check(answer.traces[-1])
+            assert {out: after.get(out, dim) for out, dim in resolved.items()} == resolved, case
+        check_fixes(answer.traces[-1])
 
 
-@pytest.mark.parametrize("listed", some_and_rest([*WITH_NAMES, *cases("ops"), *cases("seeds")], 100))
-def test_answer_meets_its_printed_expectation(listed):
-    for case in listed:
+@pytest.mark.parametrize("part", some_and_rest([*WITH_NAMES, *cases("ops"), *cases("seeds")], 100))
+def test_answer_meets_its_printed_expectation(part):
+    for case in part:
         answer = case.answer()
         expected = read_expectation(expectation_text(answer))
         assert is_met(expected, answer, strict=True), case

@@ -1,4 +1,4 @@
-"""Lines of code: the chains that they are, what they are refused for and where, and that none of them runs."""
+"""Check the reader of code: chains, refusals with their spans, and that no code is executed."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from shapecalc.core.text import parse_shape
 from shapecalc.reading.code import normalize_pasted_code, read_code
 from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.fixing import answer_chain
-from tests.cases import FOLDER, described, parts, rows
+from tests.cases import FOLDER, describe_answer, parts, rows
 from tests.numpy_moves import positions_of
 from tests.sampling import each_row
 
 
 def shapes_of(inputs):
-    """Return the shapes that `x=2,3 w=3` gives, by name."""
-    return {name: parse_shape(shape) for name, _, shape in (each.rpartition("=") for each in inputs.split())}
+    """Parse `x=2,3 w=3` to shapes by name."""
+    return {name: parse_shape(shape) for name, _, shape in (word.rpartition("=") for word in inputs.split())}
 
 
-def sizes_of(where):
-    """Return the sizes and the lists of sizes that `a=2 b=2,3` gives, by name."""
-    every = {name: parse_shape(sizes) for name, _, sizes in (each.partition("=") for each in where.split())}
-    return {name: sizes[0] if len(sizes) == 1 else sizes for name, sizes in every.items()}
+def sizes_of(text):
+    """Parse `a=2 b=2,3` to sizes and lists of sizes by name."""
+    shapes = {name: parse_shape(sizes) for name, _, sizes in (word.partition("=") for word in text.split())}
+    return {name: sizes[0] if len(sizes) == 1 else sizes for name, sizes in shapes.items()}
 
 
 def answer_of(line, inputs="2,3,4", dialect=None):
-    """Return the answer to the chain that a line of code is."""
-    found = read_code(line, shapes_of(inputs), dialect)
-    return answer_chain(found.input_shape, found.stages, {})
+    """Answer the chain that a line of code describes."""
+    reading = read_code(line, shapes_of(inputs), dialect)
+    return answer_chain(reading.input_shape, reading.stages, {})
 
 
 @each_row("row", rows("code", "one tensor") + rows("code", "several tensors"))
 def test_code_line_is_a_chain(row):
     line, inputs, expected, *stages = row
     answer = answer_of(line, inputs)
-    assert described(answer) == expected
-    written = chain_text(answer).replace(" --dialect torch", "").replace('"', "'")
-    assert all(written.endswith(f" | {each}") for each in stages)
+    assert describe_answer(answer) == expected
+    text = chain_text(answer).replace(" --dialect torch", "").replace('"', "'")
+    assert all(text.endswith(f" | {stage}") for stage in stages)
 
 
-@each_row(("line", "inputs", "said"), rows("code", "refused"))
-def test_code_refusal_has_a_span(line, inputs, said):
-    before, _, marked = line.partition("«")
-    marked, _, after = marked.partition("»")
-    with pytest.raises(ShapeError) as caught:
-        read_code(before + marked + after, shapes_of(inputs))
-    problem = caught.value.problem
-    assert (problem.rule, problem.span) == ("usage", (len(before), len(before + marked)) if marked else None)
-    assert said in str(caught.value)
+@each_row(("line", "inputs", "message"), rows("code", "refused"))
+def test_code_refusal_has_a_span(line, inputs, message):
+    before, _, span_text = line.partition("«")
+    span_text, _, after = span_text.partition("»")
+    with pytest.raises(ShapeError) as raised:
+        read_code(before + span_text + after, shapes_of(inputs))
+    problem = raised.value.problem
+    assert (problem.rule, problem.span) == ("usage", (len(before), len(before + span_text)) if span_text else None)
+    assert message in str(raised.value)
 
 
 PASTED = [part for part in parts(FOLDER / "pasted.txt", "--- ") if part[0]]
@@ -58,21 +58,21 @@ PASTED = [part for part in parts(FOLDER / "pasted.txt", "--- ") if part[0]]
 
 @each_row(("title", "lines"), PASTED)
 def test_pasted_code_is_answered(title, lines):
-    """What is lacking is asked for in one line, what is passed over is told; a bare `!` says that nothing is."""
-    given, _, expected = title.partition("=> ")
-    inputs, _, where = given.partition(" where ")
+    """Lines `? ` hold the expected error, lines `! ` the expected notes; a bare `!` means no notes."""
+    setting, _, expected = title.partition("=> ")
+    inputs, _, where = setting.partition(" where ")
     code = "\n".join(line for line in lines if line[:2] not in ("!", "! ", "? "))
     try:
-        found = read_code(normalize_pasted_code(code), shapes_of(inputs), None, sizes_of(where))
+        reading = read_code(normalize_pasted_code(code), shapes_of(inputs), None, sizes_of(where))
     except ShapeError as error:
         assert expected == f"error {error.problem.rule}"
         assert lines[-1].removeprefix("? ") in str(error)
         assert "\n" not in str(error)
         return
-    assert described(answer_chain(found.input_shape, found.stages, {})) == expected
+    assert describe_answer(answer_chain(reading.input_shape, reading.stages, {})) == expected
     if notes := [line[2:] for line in lines if line[:1] == "!"]:
-        assert len(found.notes) == len([*filter(None, notes)])
-        assert all(note.startswith(begins) for note, begins in zip(found.notes, notes, strict=False))
+        assert len(reading.notes) == len([*filter(None, notes)])
+        assert all(note.startswith(prefix) for note, prefix in zip(reading.notes, notes, strict=False))
 
 
 HOSTILE = [
@@ -99,10 +99,10 @@ HOSTILE = [
 
 @each_row("line", HOSTILE)
 def test_hostile_code_is_refused_in_one_line(line):
-    with pytest.raises(ShapeError) as caught:
+    with pytest.raises(ShapeError) as raised:
         answer_of(line)
-    assert str(caught.value).isprintable()
-    assert len(str(caught.value)) < 300
+    assert str(raised.value).isprintable()
+    assert len(str(raised.value)) < 300
 
 
 @pytest.mark.parametrize("line", ["open({!r}, 'w')", "x.view(open({!r}, 'w'), -1)", "x[open({!r}, 'w')]"])
@@ -113,15 +113,15 @@ def test_code_is_never_run(line, tmp_path):
 
 
 NEWER = {"permute_dims": (2, 0), ".mT": (2, 0), "unstack": (2, 1), "newshape": (2, 1)}
-"""What NumPy has since a version; since that one it also calls `newshape` by its new name, `shape`."""
+"""Names by the NumPy version that added them; `newshape` became `shape` in its version."""
 
 
 @each_row("row", rows("code", "NumPy") + rows("code", "the same in NumPy"))
 def test_code_line_equals_numpy(row):
-    """A line of PyTorch or TensorFlow does what it is in NumPy."""
+    """A line of PyTorch or TensorFlow equals its counterpart in NumPy."""
     since = max((version for word, version in NEWER.items() if word in row[-1]), default=(1, 26))
     if tuple(map(int, np.__version__.split(".")[:2])) < since:
         pytest.skip(f"NumPy has this since {since[0]}.{since[1]}")
     answer = answer_of(row[0], dialect="numpy" if len(row) == 1 else None)
-    wanted = eval(row[-1].replace("newshape", "shape"), {"np": np, "x": np.arange(24).reshape(2, 3, 4)})
-    assert positions_of(answer).tolist() == wanted.tolist()
+    expected = eval(row[-1].replace("newshape", "shape"), {"np": np, "x": np.arange(24).reshape(2, 3, 4)})
+    assert positions_of(answer).tolist() == expected.tolist()

@@ -1,4 +1,4 @@
-"""Conditions: what is always true, what no sizes meet, what follows, and what is left to say, against brute force."""
+"""Check conditions (their simplification, contradictions and consequences) against brute force."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ dims = st.builds(
 relations = st.tuples(st.sampled_from([*MAKERS]), dims, dims.filter(bool))
 
 
-def true_at(relation, a, b, sizes):
+def is_true_at(relation, a, b, sizes):
     left, right = substitute(a, sizes), substitute(b, sizes)
     return {"==": left == right, "%": right != 0 and left % right == 0, "!=": left != right}[relation]
 
 
 @examples(150)
 @given(st.lists(relations, min_size=1, max_size=4))
-def test_conditions_are_necessary_and_sufficient(listed):
+def test_conditions_are_necessary_and_sufficient(drawn):
     try:
-        conditions = simplify_conditions(sum((MAKERS[name](a, b) for name, a, b in listed), ()))
+        conditions = simplify_conditions(sum((MAKERS[name](a, b) for name, a, b in drawn), ()))
     except Unsatisfiable:
         conditions = None
     for sizes in SIZES:
-        meant = all(true_at(name, a, b, sizes) for name, a, b in listed)
-        assert (conditions is not None and can_hold(conditions, sizes)) is meant
+        expected = all(is_true_at(name, a, b, sizes) for name, a, b in drawn)
+        assert (conditions is not None and can_hold(conditions, sizes)) is expected
 
 
 FEW, MANY = range(9), range(60)
-"""The exponents of one prime in a name that are tried, and those that are tried where there must be some."""
+"""Exponents of one prime in a name: those to try first, and those to try where a solution must exist."""
 products = st.tuples(st.lists(st.integers(-2, 2), min_size=3, max_size=3).filter(any), st.integers(-1, 1))
 """A monomial of N, M and K by its exponents, and the exponent of 2 in its coefficient."""
 
 
 def sides(exponents, twos):
-    """Return two dims of which a product is the quotient."""
+    """Return two dims whose quotient is the monomial."""
     named = dict(zip("NMK", exponents, strict=True))
     return [
         lowest_terms(2 ** max(sign * twos, 0), 1, {name: max(sign * power, 0) for name, power in named.items()})
@@ -67,37 +67,37 @@ def sides(exponents, twos):
     ]
 
 
-def solution(listed, exponents):
-    """Return those of the exponents of 2 with which names meet relations between products; None if none do."""
+def solution(ratios, exponents):
+    """Return exponents of 2 at which the names meet the relations, or None."""
 
-    def meets(tried):
-        sums = [sum(a * b for a, b in zip(row, tried, strict=True)) + twos for _, (row, twos) in listed]
-        return all(found >= 0 and not (found and sign == "==") for found, (sign, _) in zip(sums, listed, strict=True))
+    def meets(candidate):
+        sums = [sum(a * b for a, b in zip(row, candidate, strict=True)) + twos for _, (row, twos) in ratios]
+        return all(value >= 0 and not (value and sign == "==") for value, (sign, _) in zip(sums, ratios, strict=True))
 
     return next(filter(meets, every(exponents, repeat=3)), None)
 
 
 @examples(75)
 @given(st.lists(st.tuples(st.sampled_from(["==", "==", "%"]), products), min_size=2, max_size=4))
-def test_unsolvable_equalities_are_refused(listed):
-    """Each prime has its own exponents, so that 2, which coefficients have, and any other one tell it all."""
+def test_unsolvable_equalities_are_refused(ratios):
+    """Primes are independent, so 2 (the only prime in coefficients) and one other prime suffice."""
     try:
-        conditions = simplify_conditions(sum((MAKERS[name](*sides(*ratio)) for name, ratio in listed), ()))
+        conditions = simplify_conditions(sum((MAKERS[name](*sides(*ratio)) for name, ratio in ratios), ()))
     except Unsatisfiable:
-        assert solution(listed, FEW) is None
+        assert solution(ratios, FEW) is None
         return
-    twos = solution(listed, FEW) or solution(listed, MANY)
+    twos = solution(ratios, FEW) or solution(ratios, MANY)
     assert twos is not None
-    for dropped in conditions:
-        others = [each for each in conditions if each != dropped]
-        assert any(can_hold(others, sizes) and not can_hold([dropped], sizes) for sizes in sizes_near(twos))
+    for removed in conditions:
+        remaining = [condition for condition in conditions if condition != removed]
+        assert any(can_hold(remaining, sizes) and not can_hold([removed], sizes) for sizes in sizes_near(twos))
 
 
 def sizes_near(twos):
-    """Yield sizes that are powers of 2, and sizes with the given exponents of 2 that are also powers of 3."""
-    for tried in every(FEW, repeat=3):
-        for places in ((tried, (0, 0, 0)), (twos, tried)):
-            yield {name: 2**a * 3**b for name, a, b in zip("NMK", *places, strict=True)}
+    """Yield sizes that are powers of 2, and sizes with the given exponents of 2 times powers of 3."""
+    for exponents in every(FEW, repeat=3):
+        for pair in ((exponents, (0, 0, 0)), (twos, exponents)):
+            yield {name: 2**a * 3**b for name, a, b in zip("NMK", *pair, strict=True)}
 
 
 bounds = st.sampled_from(["12 % N == 0", "N*M == 12", "12 % (N*M) == 0", "N % M == 0", "2*M == N", "8 % N == 0"])
@@ -107,81 +107,86 @@ others = st.sampled_from(["N != M", "N != 2*M", "2*N != 3*M", "N != 3*M", "M != 
 
 @examples(110)
 @given(st.lists(bounds, min_size=1, max_size=2), st.lists(differences | others, min_size=1, max_size=5))
-def test_unsolvable_inequalities_are_refused(bounding, differing):
-    """What these relations leave possible, sizes below 49 show."""
-    listed = [*bounding, *differing]
-    wanted = [condition for text in listed for condition in stated(text)]
-    met = any(can_hold(wanted, dict(zip("NM", pair, strict=True))) for pair in every(range(1, 49), repeat=2))
+def test_unsolvable_inequalities_are_refused(bound_texts, inequality_texts):
+    """Sizes below 49 decide all of these relations."""
+    texts = [*bound_texts, *inequality_texts]
+    conditions = [condition for text in texts for condition in conditions_of(text)]
+    is_satisfiable = any(
+        can_hold(conditions, dict(zip("NM", pair, strict=True))) for pair in every(range(1, 49), repeat=2)
+    )
     try:
-        read_conditions(listed)
+        read_conditions(texts)
     except ShapeError:
-        assert not met
+        assert not is_satisfiable
     else:
-        assert met
+        assert is_satisfiable
 
 
-def stated(text):
-    """Return the conditions that one text states; one that never holds where it is refused."""
+def conditions_of(text):
+    """Parse one condition; return one that never holds if it is refused."""
     try:
         return read_conditions([text])
     except ShapeError:
         return [Condition(1, "==", 2)]
 
 
-# What follows, against every size: the exponents of one prime in three names are tried one by one.
+# Consequences, checked at all exponents of one prime in three names.
 
 NAMES = ("H", "N", "W")
 MOST = 3
-"""The largest exponent that a name may have."""
+"""The largest exponent of a name."""
 
 
-def drawn_row(draw, most):
-    """Return the factors of the exponents of each name, up to `most`, and a number that is added."""
+def draw_row(draw, most):
+    """Draw a linear form of the exponents: a factor of at most `most` for each name, and a constant."""
     return [draw.choice([0, 0, 1, 1, most, -1, -1, -most]) for _ in NAMES], draw.randint(-4, 6)
 
 
 def ratio(factors, number):
-    """Return the monomial whose exponent is the sum of a row."""
+    """Return the monomial whose exponent is the linear form."""
     return monomial(lowest_terms(2 ** max(number, 0), 2 ** max(-number, 0), dict(zip(NAMES, factors, strict=True))))
 
 
-def total(row, exponents):
+def row_value(row, exponents):
     factors, number = row
     return sum(factor * exponent for factor, exponent in zip(factors, exponents, strict=True)) + number
 
 
-def check_known(seed):
-    """Raise `AssertionError` if what is known says other than its solutions do, or more where powers are above 1."""
+def check_assumptions(seed):
+    """Fail unless `Assumptions` agrees with its solutions; where factors are above 1 it may leave truths unproved."""
     draw = Random(seed)
     most = draw.randint(1, 3)
 
-    def right(said, is_so):
-        return said == is_so if most == 1 else is_so or not said
+    def is_right(claim, truth):
+        return claim == truth if most == 1 else truth or not claim
 
-    ones = [drawn_row(draw, most) for _ in range(draw.choice([0, 0, 0, 1, 1, 2]))]
-    wholes = [drawn_row(draw, most) for _ in range(draw.randint(0, 3))]
-    wholes += [([-(each == name) for each in NAMES], MOST) for name in NAMES]
-    apart = [drawn_row(draw, most) for _ in range(draw.randint(1, 3))]
-    found = [
+    unit_rows = [draw_row(draw, most) for _ in range(draw.choice([0, 0, 0, 1, 1, 2]))]
+    integral_rows = [draw_row(draw, most) for _ in range(draw.randint(0, 3))]
+    integral_rows += [([-(other == name) for other in NAMES], MOST) for name in NAMES]
+    unequal_rows = [draw_row(draw, most) for _ in range(draw.randint(1, 3))]
+    solutions = [
         exponents
         for exponents in every(range(MOST + 1), repeat=len(NAMES))
-        if all(total(row, exponents) == 0 for row in ones) and all(total(row, exponents) >= 0 for row in wholes)
+        if all(row_value(row, exponents) == 0 for row in unit_rows)
+        and all(row_value(row, exponents) >= 0 for row in integral_rows)
     ]
-    equalities = [Condition(ratio(*row), "==", 1) for row in ones]
-    whole = [ratio(*row) for row in wholes]
-    known = Assumptions(whole, equalities)
-    assert right(known.is_contradictory(), not found), seed
-    kept_apart = Assumptions(whole, [*equalities, *(Condition(ratio(*row), "!=", 1) for row in apart)])
-    assert right(kept_apart.is_contradictory(), not any(all(total(row, each) for row in apart) for each in found)), seed
-    asked = drawn_row(draw, most)
-    if found:
-        assert right(known.is_integral(ratio(*asked)), all(total(asked, each) >= 0 for each in found)), (seed, asked)
-        for sign, meets in (("==", lambda value: value == 0), ("%", lambda value: value >= 0), ("!=", bool)):
-            follows = all(meets(total(asked, each)) for each in found)
-            assert right(known.implies(Condition(ratio(*asked), sign, 1)), follows), (seed, asked, sign)
+    equalities = [Condition(ratio(*row), "==", 1) for row in unit_rows]
+    integral = [ratio(*row) for row in integral_rows]
+    assumptions = Assumptions(integral, equalities)
+    assert is_right(assumptions.is_contradictory(), not solutions), seed
+    inequalities = [Condition(ratio(*row), "!=", 1) for row in unequal_rows]
+    is_solvable = any(all(row_value(row, exponents) for row in unequal_rows) for exponents in solutions)
+    assert is_right(Assumptions(integral, [*equalities, *inequalities]).is_contradictory(), not is_solvable), seed
+    row = draw_row(draw, most)
+    if solutions:
+        values = [row_value(row, exponents) for exponents in solutions]
+        assert is_right(assumptions.is_integral(ratio(*row)), all(value >= 0 for value in values)), (seed, row)
+        for sign, holds in (("==", lambda value: value == 0), ("%", lambda value: value >= 0), ("!=", bool)):
+            follows = all(map(holds, values))
+            assert is_right(assumptions.implies(Condition(ratio(*row), sign, 1)), follows), (seed, row, sign)
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(1500), 200))
 def test_implied_conditions_hold_for_all_solutions(seeds):
     for seed in seeds:
-        check_known(seed)
+        check_assumptions(seed)

@@ -1,4 +1,4 @@
-"""Elements on their way through chains of numbers, and where they lie in memory, against NumPy."""
+"""Compare the paths of elements through chains, and their memory layout, with NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import shapecalc as sc
 from shapecalc.core.text import shape_text
 from shapecalc.reasoning.examples import follow, follow_back
 from tests.cases import rows
-from tests.core.drawing import SIZES, drawn_chain, factors, stage
+from tests.core.drawing import SIZES, draw_chain, draw_factors, draw_stage
 from tests.numpy_moves import moved_by_numpy, positions_of
 from tests.sampling import each_row, some_and_rest
 
@@ -20,49 +20,52 @@ from tests.sampling import each_row, some_and_rest
 @pytest.mark.parametrize("seeds", some_and_rest(range(650), 100))
 def test_followed_elements_match_numpy(seeds):
     for seed in seeds:
-        answer = drawn_chain(Random(seed))
+        answer = draw_chain(Random(seed))
         for index, element in np.ndenumerate(positions_of(answer)):
             path = follow_back(answer, index)
             assert path[0][1] == index
-            assert path[-1] == ("input", places(np.unravel_index(element, answer.input))), (seed, index)
+            assert path[-1] == ("input", int_index(np.unravel_index(element, answer.input))), (seed, index)
         for index in np.ndindex(answer.input):
-            assert [place for _, place in follow(answer, index)] == [*path_by_numpy(answer, index)], (seed, index)
+            assert [step_index for _, step_index in follow(answer, index)] == [*numpy_path(answer, index)], (
+                seed,
+                index,
+            )
 
 
-def path_by_numpy(answer, index):
-    """Yield the index of an element, and where each stage has it first, until one leaves it out."""
+def numpy_path(answer, index):
+    """Yield the index of an element, then its first index after each stage; None once a stage drops it."""
     yield index
-    for each in answer.stages:
-        before = np.arange(np.prod(each.before, dtype=int)).reshape(each.before)
-        found = np.argwhere(moved_by_numpy(before, (each.move,)) == before[index])
-        if not len(found):
+    for stage in answer.stages:
+        before = np.arange(np.prod(stage.before, dtype=int)).reshape(stage.before)
+        matches = np.argwhere(moved_by_numpy(before, (stage.move,)) == before[index])
+        if not len(matches):
             yield None
             return
-        index = places(found[0])
+        index = int_index(matches[0])
         yield index
 
 
-def places(index):
+def int_index(index):
     return tuple(map(int, index))
 
 
-def asked(shape, *texts):
-    """Return the answer of PyTorch to a chain."""
+def torch_chain(shape, *texts):
+    """Return the answer to a chain in the PyTorch dialect."""
     return sc.chain(shape, *(f"{text} --dialect torch" for text in texts))
 
 
-def drawn(draw):
-    """Return a shape, the texts of a few stages that PyTorch has, and the array that lies in memory as its tensor."""
+def draw_torch_chain(draw):
+    """Draw a shape and a few PyTorch stages, and return them with an array of the same memory layout."""
     shape, texts = [draw.choice(SIZES) for _ in range(draw.randint(1, 3))], []
     array = np.arange(prod(shape)).reshape(shape)
     for _ in range(draw.randint(1, 4)):
         if not array.ndim or array.size > 300:
             break
-        text = stage(draw, array.shape)
+        text = draw_stage(draw, array.shape)
         try:
-            move = asked(shape, *texts, text).moves[-1]
+            move = torch_chain(shape, *texts, text).moves[-1]
         except sc.ShapeError:
-            continue  # PyTorch slices in one direction only
+            continue  # PyTorch has no negative slice steps
         texts.append(text)
         array = moved_by_numpy(array, (move,))
         if text.startswith(("flip", "roll")):
@@ -75,24 +78,24 @@ def test_view_is_refused_where_numpy_copies(seeds):
     refused = 0
     for seed in seeds:
         draw = Random(seed)
-        shape, texts, array = drawn(draw)
-        target = factors(draw, array.size)
-        copied = not np.shares_memory(array.reshape(target), array)
-        refused += copied
+        shape, texts, array = draw_torch_chain(draw)
+        target = draw_factors(draw, array.size)
+        is_copy = not np.shares_memory(array.reshape(target), array)
+        refused += is_copy
         try:
-            output = asked(shape, *texts, f"view {shape_text(target)}").output
+            output = torch_chain(shape, *texts, f"view {shape_text(target)}").output
         except sc.ShapeError as error:
-            assert copied, (shape, texts, target)
+            assert is_copy, (shape, texts, target)
             assert error.problem.rule == "stride-incompatible"
         else:
-            assert (output, copied) == (tuple(target), False), (shape, texts, target)
+            assert (output, is_copy) == (tuple(target), False), (shape, texts, target)
     assert 0 < refused < len(seeds)
 
 
 @each_row(("chain", "output"), rows("chains", "views in PyTorch"))
 def test_view_inside_a_chain(chain, output):
     try:
-        found = shape_text(asked(*chain.split(" | ")).output)
+        result = shape_text(torch_chain(*chain.split(" | ")).output)
     except sc.ShapeError as error:
-        found = error.problem.rule
-    assert found == output
+        result = error.problem.rule
+    assert result == output

@@ -1,4 +1,4 @@
-"""Equivalence: never the same where NumPy differs, proved where cuts line up, and the conditions that make it so."""
+"""Check equivalence verdicts against NumPy: never `same` where arrays differ, and proved where axes do not mix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shapecalc.core.text import parse_dims, shape_text
 from shapecalc.reading.commands import stage_line
 from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence
 from tests.cases import rows
-from tests.core.drawing import drawn_chain, factors
+from tests.core.drawing import draw_chain, draw_factors
 from tests.numpy_moves import positions_of
 from tests.sampling import each_row, examples, some_and_rest
 
@@ -31,48 +31,48 @@ SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
 
 @st.composite
 def stages(draw, shape, most=4):
-    """Draw the texts of stages for a shape of names and numbers: every move, and splits, merges and new cuts."""
-    made = []
+    """Draw the texts of stages for a symbolic shape: every move, and reshapes that split, merge and regroup axes."""
+    texts = []
     for _ in range(draw(st.integers(1, most))):
         kind = draw(st.sampled_from(["permute", "merge", "split", "name", "cut", "pick", "pick"])) if shape else "split"
         dims = list(shape)
         if kind == "pick":
-            made.append(draw(picking(dims)))
+            texts.append(draw(position_stages(dims)))
             try:
-                shape = sc.chain(shape_text(shape), made[-1]).output
+                shape = sc.chain(shape_text(shape), texts[-1]).output
             except sc.ShapeError:
-                return made
+                return texts
             continue
         if kind == "permute":
             perm = draw(st.permutations(range(len(dims))))
-            made.append(f"transpose {','.join(map(str, perm))}")
+            texts.append(f"transpose {','.join(map(str, perm))}")
             shape = tuple(dims[axis] for axis in perm)
             continue
-        place = draw(st.integers(0, len(dims) - 1)) if dims else 0
+        axis = draw(st.integers(0, len(dims) - 1)) if dims else 0
         if kind == "merge":
-            dims[place : place + 2] = [product(dims[place : place + 2])]
+            dims[axis : axis + 2] = [product(dims[axis : axis + 2])]
         elif kind == "cut":
-            dims[place : place + 2] = draw(st.permutations(dims[place : place + 2]))
+            dims[axis : axis + 2] = draw(st.permutations(dims[axis : axis + 2]))
         elif len(dims) < 6:
             part = draw(st.sampled_from([2, 3] if kind == "split" else parse_dims("C,H")))
-            dims[place : place + 1] = draw(st.permutations([part, quotient(dims[place], part)])) if dims else [1]
+            dims[axis : axis + 1] = draw(st.permutations([part, quotient(dims[axis], part)])) if dims else [1]
         shape = tuple(dims)
-        made.append(f"reshape {shape_text(shape)}")
-    return made
+        texts.append(f"reshape {shape_text(shape)}")
+    return texts
 
 
 @st.composite
-def picking(draw, dims):
-    """Draw the text of a stage that takes, turns or rolls positions of one axis."""
+def position_stages(draw, dims):
+    """Draw the text of a stage that selects, flips or rolls along one axis."""
     axis = draw(st.integers(0, len(dims) - 1))
     kind = draw(st.sampled_from(["select", "slice", "split", "flip", "roll", "take"]))
     if kind == "select":
         return f"select {axis} {draw(st.sampled_from([0, -1]))}"
     if kind == "slice":
-        taken = draw(
+        bounds = draw(
             st.sampled_from(["::2", "::-1", ":1", "-1:", *([":2", "1:", "1::2"] * (dims[axis] in (2, 3, 4, 6)))])
         )
-        return f"slice {':,' * axis}{taken}"
+        return f"slice {':,' * axis}{bounds}"
     if kind == "split":
         return f"split {axis} 2 --part {draw(st.integers(0, 1))}"
     if kind == "take":
@@ -80,22 +80,22 @@ def picking(draw, dims):
     return f"flip {axis}" if kind == "flip" else f"roll {draw(st.integers(-2, 2))} {axis}"
 
 
-def answered(shape, texts):
-    """Return the answer to a chain; None if it is refused."""
+def answer_or_none(shape, texts):
+    """Return the answer to a chain, or None if it is refused."""
     try:
         return sc.chain(shape_text(shape), *texts)
     except sc.ShapeError:
         return None
 
 
-def at(answer, sizes):
-    """Return what NumPy makes of an answer at some sizes; None if it is not defined for them."""
+def positions_at(answer, sizes):
+    """Return the input positions that NumPy gives for an answer at some sizes, or None if it is undefined there."""
     sizes = sizes_with_results(answer.results, sizes)
     return positions_of(moves_of(answer).rewrite(sizes)) if can_hold(answer.conditions, sizes) else None
 
 
-def alike(one, other):
-    """Say whether two results are the same, or neither is defined."""
+def is_same_result(one, other):
+    """Return whether two arrays are equal, or both undefined."""
     if one is None or other is None:
         return one is other
     return one.shape == other.shape and bool((one == other).all())
@@ -110,19 +110,19 @@ SHAPES = st.sampled_from(
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape), stages(shape))), st.data())
 def test_equiv_never_calls_different_chains_same(drawn, data):
     shape, *texts = drawn
-    first, second = (answered(shape, each) for each in texts)
+    first, second = (answer_or_none(shape, each) for each in texts)
     if first is None or second is None:
         return
     found = check_equivalence(first, second)
     if found.counterexample:
-        results = [at(each, found.counterexample.sizes) for each in (first, second)]
-        assert not alike(*results)
+        results = [positions_at(each, found.counterexample.sizes) for each in (first, second)]
+        assert not is_same_result(*results)
         if index := found.counterexample.index:
             assert tuple(int(each[index]) for each in results) == found.counterexample.elements
             assert ravel(index, results[0].shape) == int(np.argmax((results[0] != results[1]).ravel()))
     for _ in range(4):
         sizes = {name: data.draw(SIZES) for name in "NCH"}
-        same = alike(at(first, sizes), at(second, sizes))
+        same = is_same_result(positions_at(first, sizes), positions_at(second, sizes))
         listed = (
             ()
             if found.verdict in (EquivalenceVerdict.DIFFERENT, EquivalenceVerdict.UNDECIDED)
@@ -132,29 +132,29 @@ def test_equiv_never_calls_different_chains_same(drawn, data):
 
 
 @st.composite
-def longer(draw, texts, shape):
-    """Draw a longer way to do what stages do: with every transpose in two, and with detours between the stages."""
-    made = []
+def longer_stages(draw, texts, shape):
+    """Draw longer stages with the same effect: each transpose factored in two, with detours in between."""
+    longer_texts = []
     for text in texts:
-        for trace in sc.chain(shape_text(shape), *made, text).traces[-1:]:
+        for trace in sc.chain(shape_text(shape), *longer_texts, text).traces[-1:]:
             before, after = trace.input, trace.output
         if text.startswith("transpose"):
-            wanted = [int(axis) for axis in text.split()[1].split(",")]
-            one = draw(st.permutations(range(len(before))))
-            other = [one.index(axis) for axis in wanted]
-            made += [f"transpose {','.join(map(str, perm))}" for perm in (one, other)]
+            perm = [int(axis) for axis in text.split()[1].split(",")]
+            first = draw(st.permutations(range(len(before))))
+            second = [first.index(axis) for axis in perm]
+            longer_texts += [f"transpose {','.join(map(str, factor))}" for factor in (first, second)]
         elif text.startswith("reshape"):
-            made += [*draw(st.sampled_from([[], ["reshape -1"]])), f"reshape {shape_text(after)}"]
+            longer_texts += [*draw(st.sampled_from([[], ["reshape -1"]])), f"reshape {shape_text(after)}"]
         else:
-            made += draw(taken_otherwise(text, before, after))
+            longer_texts += draw(equivalent_stages(text, before, after))
         if draw(st.booleans()):
-            made += ["unsqueeze --axes 0", "squeeze --axes 0"]
-    return made
+            longer_texts += ["unsqueeze --axes 0", "squeeze --axes 0"]
+    return longer_texts
 
 
 @st.composite
-def taken_otherwise(draw, text, before, after):
-    """Draw stages that do what a stage of `picking` does: from the other end, in two steps, or by a reshape."""
+def equivalent_stages(draw, text, before, after):
+    """Draw stages equivalent to one of `position_stages`: from the other end, in two steps, or by a reshape."""
     op, *words = text.split()
     if op == "roll":
         part = draw(st.integers(-2, 2))
@@ -162,7 +162,10 @@ def taken_otherwise(draw, text, before, after):
     if op == "select":
         return [f"flip {words[0]}", f"select {words[0]} {-1 - int(words[1])}"]
     if op == "take":
-        return [f"flip {words[0]}", f"take {words[0]} {','.join(str(-1 - int(each)) for each in words[1].split(','))}"]
+        return [
+            f"flip {words[0]}",
+            f"take {words[0]} {','.join(str(-1 - int(index)) for index in words[1].split(','))}",
+        ]
     if op == "flip":
         return ["flip 0", *[text] * (words[0] != "0"), *["flip 0"] * (words[0] != "0")]
     axis = int(words[0]) if op == "split" else words[0].count(",")
@@ -171,42 +174,44 @@ def taken_otherwise(draw, text, before, after):
         return [f"reshape {shape_text(cut)}", f"select {axis} {words[-1]}"]
     others = [other for other in range(len(before)) if other != axis]
     there, back = [axis, *others], [*range(1, axis + 1), 0, *range(axis + 1, len(before))]
-    taken = f"slice {words[0].split(',')[-1]}"
-    return [f"transpose {shape_text(there)}", taken, f"transpose {shape_text(back)}"]
+    slice_text = f"slice {words[0].split(',')[-1]}"
+    return [f"transpose {shape_text(there)}", slice_text, f"transpose {shape_text(back)}"]
 
 
 @MANY
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape))), st.data())
 def test_equiv_proves_equal_longer_chains(drawn, data):
     shape, texts = drawn
-    first = answered(shape, texts)
+    first = answer_or_none(shape, texts)
     if first is not None:
-        second = sc.chain(shape_text(shape), *data.draw(longer(texts, shape)))
+        second = sc.chain(shape_text(shape), *data.draw(longer_stages(texts, shape)))
         found = check_equivalence(first, second).verdict
-        assert found is EquivalenceVerdict.SAME or (mixes(first, second) and found is not EquivalenceVerdict.DIFFERENT)
+        assert found is EquivalenceVerdict.SAME or (
+            has_mixed_axes(first, second) and found is not EquivalenceVerdict.DIFFERENT
+        )
 
 
-def mixes(*chains):
-    """Say whether the cuts of some shapes of chains do not line up."""
-    courses = [moves_of(chain) for chain in chains]
-    known = Assumptions([dim for course in courses for dim in course.dims])
-    return not all(course.view(known).is_strided for course in courses)
+def has_mixed_axes(*chains):
+    """Return whether a reshape in one of the chains mixes axes."""
+    move_chains = [moves_of(chain) for chain in chains]
+    assumptions = Assumptions([dim for moves in move_chains for dim in moves.dims])
+    return not all(moves.view(assumptions).is_strided for moves in move_chains)
 
 
 @MANY
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape, 3), stages(shape, 3))))
 def test_equiv_proves_unmixed_equal_chains(drawn):
     shape, *texts = drawn
-    first, second = (answered(shape, each) for each in texts)
+    first, second = (answer_or_none(shape, chain) for chain in texts)
     if first is None or second is None or first.conditions != second.conditions:
         return
-    results = [at(each, {"N": 8, "C": 36, "H": 30}) for each in (first, second)]
-    if not mixes(first, second) and results[0] is not None and alike(*results):
+    results = [positions_at(chain, {"N": 8, "C": 36, "H": 30}) for chain in (first, second)]
+    if not has_mixed_axes(first, second) and results[0] is not None and is_same_result(*results):
         assert check_equivalence(first, second).verdict is not EquivalenceVerdict.UNDECIDED
 
 
-def lengthened(chain, text):
-    """Return the answer to a chain with one more stage."""
+def append_stage(chain, text):
+    """Return the answer to the chain with one more stage."""
     return sc.chain(chain.input, *(stage_line(trace.request) for trace in chain.traces), text)
 
 
@@ -214,18 +219,18 @@ def lengthened(chain, text):
 def test_equiv_of_numbers_finds_numpys_first_difference(seeds):
     for seed in seeds:
         draw = Random(seed)
-        first = drawn_chain(draw)
-        second = drawn_chain(draw, first.input)
+        first = draw_chain(draw)
+        second = draw_chain(draw, first.input)
         if prod(first.output) == prod(second.output) and first.output != second.output:
-            target = shape_text(draw.choice([first.output, second.output, factors(draw, prod(first.output))]))
-            first, second = (lengthened(each, f"reshape {target}") for each in (first, second))
+            target = shape_text(draw.choice([first.output, second.output, draw_factors(draw, prod(first.output))]))
+            first, second = (append_stage(chain, f"reshape {target}") for chain in (first, second))
         found = check_equivalence(first, second)
         one, other = positions_of(first), positions_of(second)
-        assert (found.verdict is EquivalenceVerdict.SAME) == alike(one, other), seed
-        if one.shape == other.shape and not alike(one, other):
-            place = int(np.argmax((one != other).ravel()))
-            assert ravel(found.counterexample.index, one.shape) == place, seed
-            assert found.counterexample.elements == (one.flat[place], other.flat[place]), seed
+        assert (found.verdict is EquivalenceVerdict.SAME) == is_same_result(one, other), seed
+        if one.shape == other.shape and not is_same_result(one, other):
+            first_difference = int(np.argmax((one != other).ravel()))
+            assert ravel(found.counterexample.index, one.shape) == first_difference, seed
+            assert found.counterexample.elements == (one.flat[first_difference], other.flat[first_difference]), seed
 
 
 @each_row(("first", "second", "verdict"), rows("chains", "the same or not"))
@@ -233,9 +238,9 @@ def test_equiv_worked_cases(first, second, verdict):
     assert str(sc.equiv(first, second)) == verdict
 
 
-@pytest.mark.parametrize(("first", "second", "said"), rows("chains", "counterexamples"))
-def test_equiv_counterexample(first, second, said):
-    assert str(sc.equiv(first, second).counterexample) == said
+@pytest.mark.parametrize(("first", "second", "text"), rows("chains", "counterexamples"))
+def test_equiv_counterexample(first, second, text):
+    assert str(sc.equiv(first, second).counterexample) == text
 
 
 @pytest.mark.parametrize(("first", "second", "reasons"), rows("chains", "reasons"))

@@ -1,4 +1,4 @@
-"""Origins: where each dim comes from, said by size and stride, against what NumPy makes of every element."""
+"""Check the origins of output dims, as sizes and strides of input axes, against NumPy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from shapecalc.core.text import parse_dims
 from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.find import order_preserving_split
 from tests.cases import rows
-from tests.core.drawing import MOVES, cut, drawn_chain
+from tests.core.drawing import MOVES, cut_row, draw_chain
 from tests.numpy_moves import positions_of
 from tests.sampling import each_row, examples
 from tests.strategies import factorisations
@@ -37,42 +37,45 @@ from tests.strategies import factorisations
 OPS = (*MOVES, "tile", "swapaxes", "unsqueeze", *["reshape"] * 8)
 
 
-def changes(places, out):
-    return bool((places != places.take([0], axis=out)).any())
+def varies_along(indices, out):
+    return bool((indices != indices.take([0], axis=out)).any())
 
 
-def complaints(chain, origins=None, *, least=True):
-    """Return what origins, by default its own, say of a chain that NumPy contradicts; `least` forbids axes too many."""
-    flat, wrong, told = positions_of(chain), [], {}
-    places = [flat // prod(chain.input[axis + 1 :]) % size for axis, size in enumerate(chain.input)]
+def origin_errors(chain, origins=None, *, least=True):
+    """Return the statements of origins (by default those of the chain) that NumPy contradicts.
+
+    With `least`, mixed dims must not name axes that they do not depend on.
+    """
+    positions, errors, terms_by_axis = positions_of(chain), [], {}
+    indices = [positions // prod(chain.input[axis + 1 :]) % size for axis, size in enumerate(chain.input)]
     origins = origins or chain.origins
     mixed = {axis for dim in origins for atom in dim for axis in getattr(atom, "axes", ())}
     for out, dim in enumerate(origins):
-        changing = {axis for axis in range(len(chain.input)) if changes(places[axis], out)}
+        changing = {axis for axis in range(len(chain.input)) if varies_along(indices[axis], out)}
         if isinstance(dim[0] if dim else None, MixedAtom):
             axes = set(dim[0].axes)
             if len(dim) > 1 or not changing <= axes or (least and (axes != changing or not dim[0].exact)):
-                wrong.append((out, dim, changing))
+                errors.append((out, dim, changing))
             continue
-        named = {atom.axis for atom in dim if isinstance(atom, AxisAtom) and atom.size != 1}
-        if prod(atom.size for atom in dim) != chain.output[out] or named != changing:
-            wrong.append((out, dim, changing))
+        stated = {atom.axis for atom in dim if isinstance(atom, AxisAtom) and atom.size != 1}
+        if prod(atom.size for atom in dim) != chain.output[out] or stated != changing:
+            errors.append((out, dim, changing))
             continue
-        for atom, digit in digits(chain.output, out, dim):
+        for atom, digit in atom_digits(chain.output, out, dim):
             (start,) = atom.start or (0,)
             if atom.axis not in mixed:
-                told.setdefault((atom.axis, start), []).append(atom.stride * digit)
-            elif atom.stride <= 0 or ((places[atom.axis] - start) // atom.stride % atom.size != digit).any():
-                wrong.append((out, atom, "tells no digit"))
-    for (axis, start), terms in told.items():
-        if ((start + sum(terms)) % chain.input[axis] != places[axis]).any():
-            wrong.append((axis, start, "is elsewhere"))
-    return wrong
+                terms_by_axis.setdefault((atom.axis, start), []).append(atom.stride * digit)
+            elif atom.stride <= 0 or ((indices[atom.axis] - start) // atom.stride % atom.size != digit).any():
+                errors.append((out, atom, "wrong digit"))
+    for (axis, start), terms in terms_by_axis.items():
+        if ((start + sum(terms)) % chain.input[axis] != indices[axis]).any():
+            errors.append((axis, start, "wrong index"))
+    return errors
 
 
-def digits(output, out, dim):
-    """Yield the atoms of axes of a dim, each with its digit at every index of the dim."""
-    along = np.arange(output[out]).reshape([-1 if each == out else 1 for each in range(len(output))])
+def atom_digits(output, out, dim):
+    """Yield the axis atoms of a dim, each with its digit at every index of the dim."""
+    along = np.arange(output[out]).reshape([-1 if axis == out else 1 for axis in range(len(output))])
     for atom in reversed(dim):
         if isinstance(atom, AxisAtom):
             yield atom, along % atom.size
@@ -84,25 +87,25 @@ def test_origins_of_drawn_chains_equal_numpy(lot):
     for seed in range(100):
         draw = Random(f"{lot} {seed}")
         shape = [draw.choice((1, 2, 2, 3, 4, 4, 5, 6, 8, 12)) for _ in range(draw.randint(1, 4))]
-        chain = drawn_chain(draw, shape if prod(shape) <= 300 else None, OPS)
+        chain = draw_chain(draw, shape if prod(shape) <= 300 else None, OPS)
         text = chain_text(chain)
-        assert complaints(chain, least="take" not in text) == [], text
+        assert origin_errors(chain, least="take" not in text) == [], text
 
 
-# Names: what is said holds for all sizes that meet the conditions.
+# Symbolic chains: origins hold for all sizes that meet the conditions.
 
 
-def named_dims(draw, factors):
-    """Return dims that are these factors in some order."""
-    return ",".join(map("*".join, cut(draw, draw.sample(factors, len(factors)), 4)))
+def draw_named_dims(draw, factors):
+    """Draw dims that multiply the factors in some order."""
+    return ",".join(map("*".join, cut_row(draw, draw.sample(factors, len(factors)), 4)))
 
 
-def named_stage(draw, shape, factors):
-    """Return the text of a stage for a shape of names; some reshapes need a condition."""
+def draw_named_stage(draw, shape, factors):
+    """Draw the text of a stage for a symbolic shape; some reshapes need a condition."""
     axis, rank = draw.randrange(len(shape)), len(shape)
-    wholes = [named_dims(draw, factors), "-1", "0,-1", "-1,2", "-1,A", "2,-1,B"]
+    targets = [draw_named_dims(draw, factors), "-1", "0,-1", "-1,2", "-1,A", "2,-1,B"]
     texts = [
-        *[f"reshape {draw.choice(wholes)}"] * 4,
+        *[f"reshape {draw.choice(targets)}"] * 4,
         *[f"transpose {','.join(map(str, draw.sample(range(rank), rank)))}"] * 3,
         f"flip {axis}",
         f"roll {draw.randint(-3, 3)} {axis}",
@@ -115,25 +118,25 @@ def named_stage(draw, shape, factors):
     return draw.choice(texts)
 
 
-def named_chain(draw):
-    """Return the answer to a chain of names, and its stages."""
+def draw_named_chain(draw):
+    """Draw a symbolic chain, and return its shape, stages and answer."""
     factors = draw.choices(("2", "3", "A", "B", "C"), k=draw.randint(2, 5))
-    shape, stages, answer = named_dims(draw, factors), [], None
+    shape, stages, answer = draw_named_dims(draw, factors), [], None
     for _ in range(draw.randint(2, 5)):
         before = answer.output if answer else parse_dims(shape)
         with suppress(sc.ShapeError):
-            text = named_stage(draw, before, factors)
+            text = draw_named_stage(draw, before, factors)
             answer = sc.chain(shape, *stages, text)
             stages.append(text)
         if answer and not answer.output:
             break
-    return (shape, stages, answer) if answer else named_chain(draw)
+    return (shape, stages, answer) if answer else draw_named_chain(draw)
 
 
-def with_sizes(origins, sizes):
-    """Return origins with sizes put in for names."""
+def substitute_origins(origins, sizes):
+    """Substitute sizes for names in origins."""
 
-    def put_in(atom):
+    def substitute_atom(atom):
         if isinstance(atom, MixedAtom):
             return atom
         if isinstance(atom, RepeatAtom):
@@ -141,7 +144,7 @@ def with_sizes(origins, sizes):
         start = sum_terms([substitute(term, sizes) for term in atom.start])
         return AxisAtom(atom.axis, substitute(atom.size, sizes), substitute(atom.stride, sizes), start)
 
-    return tuple(tuple(map(put_in, dim)) for dim in origins)
+    return tuple(tuple(map(substitute_atom, dim)) for dim in origins)
 
 
 @pytest.mark.sampled(1)
@@ -149,29 +152,29 @@ def with_sizes(origins, sizes):
 def test_origins_of_names_hold_for_all_valid_sizes(lot):
     for seed in range(50):
         draw = Random(f"{lot} {seed}")
-        shape, stages, answer = named_chain(draw)
+        shape, stages, answer = draw_named_chain(draw)
         for _ in range(8):
             sizes = {name: draw.choice((1, 2, 3, 4, 6, 8, 9)) for name in "ABC" if name in chain_text(answer)}
             numbers = tuple(substitute(dim, sizes) for dim in answer.input)
             if can_hold(answer.conditions, sizes) and prod(numbers) <= 500:
                 concrete = sc.chain(shape, *stages, where=sizes)
-                found = with_sizes(answer.origins, sizes)
+                origins = substitute_origins(answer.origins, sizes)
                 too_large = prod(concrete.output) > 4000
-                assert too_large or complaints(concrete, found, least=False) == [], (chain_text(answer), sizes)
+                assert too_large or origin_errors(concrete, origins, least=False) == [], (chain_text(answer), sizes)
 
 
 @pytest.mark.parametrize(("shape", "larger", "stages"), rows("origins", "mixed once"))
 def test_origins_of_one_mixing_reshape_are_exact(shape, larger, stages):
-    """What is said of scaled-down axes holds where all of them are as much larger."""
+    """Origins of scaled-down axes hold where all axes are scaled up alike."""
     *dims, inner = shape.split(",")
-    told = []
+    axes = []
     for size in (inner, larger):
         texts = stages.replace("INNER", size).split(" | ")
         answer = sc.chain(",".join([*dims, size]), *texts)
-        told.append([input_axes_of(dim) for dim in answer.origins])
+        axes.append([input_axes_of(dim) for dim in answer.origins])
         assert '"exact"' not in json.dumps(origins_json(answer.origins))
-        assert size != inner or complaints(answer) == []
-    assert told[0] == told[1]
+        assert size != inner or origin_errors(answer) == []
+    assert axes[0] == axes[1]
 
 
 EMPTY_STAGES = (
@@ -198,12 +201,12 @@ def test_origin_atoms_of_empty_tensors_multiply_to_dims():
     assert empty > 500 // 4
 
 
-@each_row(("chain", "told"), rows("origins", "told") + rows("origins", "told of several operands"))
-def test_origins_as_json(chain, told):
-    """An axis of 1 that is kept is named, and a new one is nothing."""
+@each_row(("chain", "json_text"), rows("origins", "json_text") + rows("origins", "told of several operands"))
+def test_origins_as_json(chain, json_text):
+    """A kept axis of size 1 is named; a new one has no atoms."""
     shape, *stages = chain.split(" | ")
     found = dict(enumerate(origins_json(sc.chain(shape, *stages).origins)))
-    expected = {int(out): dim for out, dim in json.loads(told).items()}
+    expected = {int(out): dim for out, dim in json.loads(json_text).items()}
     assert {out: found[out] for out in expected} == expected
 
 
@@ -211,13 +214,13 @@ def test_origins_as_json(chain, told):
 def test_origins_exist_for_all_ops_and_stages(chain):
     shape, *stages = chain.split(" | ")
     answer = sc.chain(shape, *stages)
-    assert complaints(answer) == []
+    assert origin_errors(answer) == []
     assert answer.traces[0].origins == answer.origins
-    assert all(each.origins is not None for each in answer.stages)
+    assert all(stage.origins is not None for stage in answer.stages)
     assert answer.origins is answer.origins
 
 
-# Which axes merge, split and mix.
+# Merging, splitting and mixing axes.
 
 pairs = st.sampled_from([1, 6, 16, 24, 36, 72, 180]).flatmap(
     lambda volume: st.tuples(factorisations(volume), factorisations(volume))
@@ -225,7 +228,7 @@ pairs = st.sampled_from([1, 6, 16, 24, 36, 72, 180]).flatmap(
 
 
 def strides(shape):
-    """Return how many elements NumPy steps over along each axis that has a second position."""
+    """Return the NumPy strides, in elements, of the axes longer than 1."""
     array = np.empty(shape, np.int8)
     return [stride for stride, size in zip(array.strides, shape, strict=True) if size != 1]
 
@@ -235,13 +238,13 @@ def strides(shape):
 def test_origins_mix_iff_strides_do_not_divide(pair):
     before, after = pair
     across = any(old % new and new % old for old in strides(before) for new in strides(after))
-    made, origins = order_preserving_split(before, after), reshape_origins(before, after)
-    assert (made is None) == across == bool(mixed_dims(origins))
-    for shape, side in ((before, "source"), (after, "out")) if made else ():
+    split, origins = order_preserving_split(before, after), reshape_origins(before, after)
+    assert (split is None) == across == bool(mixed_dims(origins))
+    for shape, side in ((before, "source"), (after, "out")) if split else ():
         for axis, size in enumerate(shape):
-            assert prod(part.size for part in made if getattr(part, side) == axis) == size
-    found = group_axes(len(before), [input_axes_of(origin) for origin in origins])
-    assert sorted(axis for group in found for axis in group.sources) == [*range(len(before))]
-    assert sorted(axis for group in found for axis in group.outputs) == [*range(len(after))]
-    for group in found:
+            assert prod(part.size for part in split if getattr(part, side) == axis) == size
+    groups = group_axes(len(before), [input_axes_of(origin) for origin in origins])
+    assert sorted(axis for group in groups for axis in group.sources) == [*range(len(before))]
+    assert sorted(axis for group in groups for axis in group.outputs) == [*range(len(after))]
+    for group in groups:
         assert prod(before[axis] for axis in group.sources) == prod(after[axis] for axis in group.outputs)

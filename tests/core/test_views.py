@@ -1,4 +1,4 @@
-"""Views: what they say of a tensor under any moves is what NumPy does, and plain ones are equal where it is equal."""
+"""Check views against NumPy: positions under any moves, and equality of strided views."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shapecalc.core.layout import (
 )
 from shapecalc.core.moves import Expand, Permute, Reshape, Roll, StridedSlice, Take
 from shapecalc.core.text import parse_dims
-from tests.core.drawing import cut
+from tests.core.drawing import cut_row
 from tests.numpy_moves import moved_by_numpy
 from tests.sampling import examples, some_and_rest
 from tests.strategies import factorisations
@@ -37,8 +37,8 @@ MANY = examples(150)
 
 @st.composite
 def picks(draw, shape):
-    """Draw what may be picked of a shape: of each axis one position, or some of them in either direction."""
-    picked = []
+    """Draw a strided slice: one position of each axis, or several in either direction."""
+    bounds = []
     for dim in shape:
         start, step = draw(st.sampled_from([0, 0, 0, dim // 2, dim - 1])), draw(st.sampled_from([1, 1, 2, 3]))
         most = len(range(start, dim, step))
@@ -46,13 +46,13 @@ def picks(draw, shape):
         last = start + step * (count - 1)
         if draw(st.booleans()):
             start, step = last - draw(st.sampled_from([0, dim])), -step
-        picked.append((start, step, None if count == 1 and draw(st.booleans()) else count))
-    return StridedSlice(*zip(*picked, strict=True)) if picked else StridedSlice((), (), ())
+        bounds.append((start, step, None if count == 1 and draw(st.booleans()) else count))
+    return StridedSlice(*zip(*bounds, strict=True)) if bounds else StridedSlice((), (), ())
 
 
 @st.composite
 def moves(draw, shape):
-    """Draw a move of a tensor of a shape of numbers."""
+    """Draw a move for a numeric shape."""
     kinds = ["permute", "reshape", "reshape", "pick", "pick", "flip", "roll", "take", "expand"]
     match draw(st.sampled_from(kinds)):
         case "permute":
@@ -74,26 +74,26 @@ def moves(draw, shape):
 
 @st.composite
 def chains(draw, volume):
-    """Draw a shape of `volume` elements and some moves, with what NumPy makes of the elements' positions."""
+    """Draw a shape of `volume` elements and some moves, with the positions that NumPy gives."""
     shape = draw(factorisations(volume))
-    array, made = np.arange(volume).reshape(shape), []
+    array, chain_moves = np.arange(volume).reshape(shape), []
     for _ in range(draw(st.integers(0, 5))):
-        made.append(draw(moves(array.shape)))
-        array = moved_by_numpy(array, made[-1:])
-    return shape, made, array
+        chain_moves.append(draw(moves(array.shape)))
+        array = moved_by_numpy(array, chain_moves[-1:])
+    return shape, chain_moves, array
 
 
-def read(view, shape):
-    """Return the position in the input of every element of a tensor with this view."""
+def view_positions(view, shape):
+    """Return the input position of every element of a tensor with this view."""
     sums = dict.fromkeys(view.fixed, 0)
 
     def add(atoms, index):
         for atom in reversed(atoms):
-            place, index = index % atom.size, index // atom.size
-            if not isinstance(atom.stride, int):  # a table of places
-                steps = np.array([*map(int, str(atom.stride).removeprefix(TABLE_PREFIX).split(","))])[place]
+            position, index = index % atom.size, index // atom.size
+            if not isinstance(atom.stride, int):  # a table of positions
+                steps = np.array([*map(int, str(atom.stride).removeprefix(TABLE_PREFIX).split(","))])[position]
             else:
-                steps = place * atom.stride if atom.stride >= 0 else (place + 1 - atom.size) * atom.stride
+                steps = position * atom.stride if atom.stride >= 0 else (position + 1 - atom.size) * atom.stride
             sums[atom.space] = sums.get(atom.space, 0) + steps
 
     for axis, index in zip(view.axes, np.indices(shape), strict=True):
@@ -110,23 +110,24 @@ def depth(level):
 
 @MANY
 @given(st.sampled_from([1, 8, 12, 36, 60]).flatmap(chains))
-def test_view_positions_equal_numpy(drawn):
-    shape, made, array = drawn
+def test_view_positions_equal_numpy(chain):
+    shape, chain_moves, array = chain
     view, before = contiguous_view(shape), shape
-    for move in made:
+    for move in chain_moves:
         view, before = view.apply_move(move, before, Assumptions()), move.output_shape(before)
-    assert (read(view, array.shape) == array).all()
-    assert (read(view.normalize(Assumptions()), array.shape) == array).all()
+    assert (view_positions(view, array.shape) == array).all()
+    assert (view_positions(view.normalize(Assumptions()), array.shape) == array).all()
     assert (
-        apply_chain(MoveChain(shape, tuple(made)), array_of("q", range(prod(shape)))).tolist() == array.ravel().tolist()
+        apply_chain(MoveChain(shape, tuple(chain_moves)), array_of("q", range(prod(shape)))).tolist()
+        == array.ravel().tolist()
     )
 
 
 @MANY
 @given(st.sampled_from([6, 8, 12]).flatmap(lambda volume: st.tuples(chains(volume), chains(volume))))
-def test_plain_views_are_equal_iff_elements_are(drawn):
-    (shape, made, array), (other_shape, other_made, other) = drawn
-    one, two = (view_after_moves(*each, Assumptions()) for each in ((shape, made), (other_shape, other_made)))
+def test_plain_views_are_equal_iff_elements_are(pair):
+    (shape, chain_moves, array), (other_shape, other_moves, other) = pair
+    one, two = (view_after_moves(*chain, Assumptions()) for chain in ((shape, chain_moves), (other_shape, other_moves)))
     same = array.shape == other.shape and bool((array == other).all())
     if one.is_strided and two.is_strided:
         assert (one == two) == same
@@ -138,9 +139,9 @@ def test_plain_views_are_equal_iff_elements_are(drawn):
 PRIMES = {"2": 2, "A": 3, "B": 5, "C": 7}
 
 
-def drawn_regroupings(draw):
-    """Return a shape and some moves, twice: of names, and of numbers that are primes in place of the names."""
-    dims = cut(draw, draw.choices([*PRIMES], k=draw.randint(2, 6)), 4)
+def draw_regroupings(draw):
+    """Draw a shape and moves over names, and return them with the names and with primes as dims."""
+    dims = cut_row(draw, draw.choices([*PRIMES], k=draw.randint(2, 6)), 4)
     shapes, perms = [dims], []
     for _ in range(draw.randint(1, 4)):
         if draw.random() < 0.5:
@@ -148,23 +149,23 @@ def drawn_regroupings(draw):
             dims = [dims[axis] for axis in perms[-1]]
         else:
             names = [name for dim in dims for name in dim]
-            dims = cut(draw, draw.sample(names, len(names)), 4)
+            dims = cut_row(draw, draw.sample(names, len(names)), 4)
             shapes.append(dims)
             perms.append(None)
-    return [course(shapes, perms, put_in) for put_in in (lambda name: parse_dims(name)[0], PRIMES.__getitem__)]
+    return [build_moves(shapes, perms, dim_of) for dim_of in (lambda name: parse_dims(name)[0], PRIMES.__getitem__)]
 
 
-def course(shapes, perms, put_in):
-    first, *others = [tuple(product(map(put_in, dim)) for dim in dims) for dims in shapes]
-    waiting = iter(others)
-    return first, [Permute(tuple(perm)) if perm else Reshape(next(waiting)) for perm in perms]
+def build_moves(shapes, perms, dim_of):
+    first, *others = [tuple(product(map(dim_of, dim)) for dim in dims) for dims in shapes]
+    targets = iter(others)
+    return first, [Permute(tuple(perm)) if perm else Reshape(next(targets)) for perm in perms]
 
 
-def put_primes_in(axes):
+def substitute_primes(axes):
     sizes = {name: prime for name, prime in PRIMES.items() if name != "2"}
     return tuple(
         tuple(
-            Atom(substitute(atom.size, sizes), substitute(atom.stride, sizes), *put_primes_in((atom.base,)))
+            Atom(substitute(atom.size, sizes), substitute(atom.stride, sizes), *substitute_primes((atom.base,)))
             for atom in axis
         )
         for axis in axes
@@ -173,20 +174,20 @@ def put_primes_in(axes):
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(2200), 500))
 def test_names_split_like_primes(seeds):
-    """What is read of names holds for all sizes, and primes have no more factors in common than names."""
+    """Names and primes share no factors, so their views agree."""
     for seed in seeds:
-        named, numbered = drawn_regroupings(Random(seed))
+        named, numbered = draw_regroupings(Random(seed))
         assert (
-            put_primes_in(view_after_moves(*named, Assumptions()).axes)
+            substitute_primes(view_after_moves(*named, Assumptions()).axes)
             == view_after_moves(*numbered, Assumptions()).axes
         ), seed
 
 
-def cuts(sizes):
-    """Return the counts of elements at which a row of sizes can be cut."""
+def cut_counts(sizes):
+    """Return the element counts at which a row of sizes can be cut."""
     counts = [*accumulate(sizes, mul, initial=1)]
     inside = range(2, counts[-1])
-    return {at for at in inside for low, high in pairwise(counts) if at % low == 0 and high % at == 0}
+    return {count for count in inside for low, high in pairwise(counts) if count % low == 0 and high % count == 0}
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(2200), 500))
@@ -194,9 +195,9 @@ def test_mixed_atoms_have_no_inner_cut(seeds):
     for seed in seeds:
         draw = Random(seed)
         dims = draw.choices([2, 2, 3, 4, 5], k=draw.randint(2, 6))
-        shape, target = ([prod(lot) for lot in cut(draw, draw.sample(dims, len(dims)), 4)] for _ in range(2))
+        shape, target = ([prod(part) for part in cut_row(draw, draw.sample(dims, len(dims)), 4)] for _ in range(2))
         axes = contiguous_axes(shape)
-        taken = reshape_axes(draw.sample(axes, len(axes)), target, Assumptions())
-        for base, atoms in groupby((atom for axis in taken for atom in axis), key=lambda atom: atom.base):
+        axes_after = reshape_axes(draw.sample(axes, len(axes)), target, Assumptions())
+        for base, atoms in groupby((atom for axis in axes_after for atom in axis), key=lambda atom: atom.base):
             if base:
-                assert not cuts([atom.size for atom in base]) & cuts([atom.size for atom in atoms]), seed
+                assert not cut_counts([atom.size for atom in base]) & cut_counts([atom.size for atom in atoms]), seed

@@ -76,7 +76,7 @@ def drawn_einsum(random, size, spoil):
     pattern = ",".join(terms)
     if random.random() < 0.7:
         kept = sorted({*"".join(terms)} - {".", " "})
-        random.add_shuffle(kept)
+        random.shuffle(kept)
         ellipsis = "..." if "..." in pattern and random.random() < 0.8 else ""
         pattern += "->" + ellipsis + "".join(kept[: random.randint(0, len(kept))])
     return shapes[0], {"pattern": pattern, **({"operands": shapes[1:]} if shapes[1:] else {})}

@@ -23,7 +23,7 @@ from tests.models.samples import dims_of, fed, run, session
 from tests.models.text import model, sections
 from tests.transcripts import is_seen
 
-pytestmark = pytest.mark.max_sessions(4)
+pytestmark = pytest.mark.sessions(4)
 SECTIONS = sections("mended")
 DETECTOR = SECTIONS[0].values[0]
 

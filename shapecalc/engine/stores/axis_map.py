@@ -241,5 +241,5 @@ class _MapBuilder:
         """Return the index at which each axis starts, after all atoms were read."""
         starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
         for axis, first in self.offsets.items():
-            starts[axis] += first  # type: ignore[index]  # only the source itself is no axis
+            starts[axis] += first  # type: ignore[index]  # only the source itself is not an axis
         return tuple(starts)

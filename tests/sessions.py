@@ -1,6 +1,6 @@
-"""Shell sessions as documents show them: the commands after `$`, each with the lines that it prints.
+"""Shell sessions in documents: commands after `$`, each with its output.
 
-`run` says what they print now; tests compare it with what is shown, and `python -m tests.renew` writes it there.
+`run` returns a session with its actual output. Tests compare it with the document; `python -m tests.renew` updates it.
 """
 
 from __future__ import annotations
@@ -28,99 +28,100 @@ BLOCK = re.compile(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", re.M | re.S)
 
 
 def commands(sessions):
-    """Return the commands of some sessions, each with what is shown below it."""
+    """Return the commands of sessions, each with the output in the document."""
     return [pair for text in sessions for pair in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)]
 
 
 def fenced(kind, text):
-    """Return the blocks of one kind in a Markdown text."""
+    """Return the fenced blocks of one language in a Markdown text."""
     return re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S)
 
 
 def literal(page):
-    """Return the literal blocks of a manual page as they are shown."""
+    """Return the literal blocks of a manual page, as displayed."""
     return [remove_escapes(block) for block in BLOCK.findall(page)]
 
 
 def files_of_pages():
-    """Return the files that manual pages show, which their sessions find in the folder: name and text."""
+    """Return the names and texts of the files that manual pages define for their sessions."""
     blocks = [block for page in PAGES for block in literal(page.read_text("utf-8"))]
-    named = [(re.match(r"# file: (\S+)", block), block) for block in blocks]
-    return [(name.group(1), block) for name, block in named if name]
+    matches = [(re.match(r"# file: (\S+)", block), block) for block in blocks]
+    return [(name.group(1), block) for name, block in matches if name]
 
 
 def folder_of_sessions(folder):
-    """Put `shapecalc` and every file that a session names into a folder, and return it."""
+    """Write `shapecalc` and the files of all sessions to a folder, and return it."""
     detector.write(folder / "yolo.onnx")
     return folder_with_shapecalc(folder, files_of_pages())
 
 
 def run(session, folder):
-    """Return a session with what its commands print now."""
-    return "".join(f"$ {command}\n{printed(command, folder)}" for command, _ in commands([session]))
+    """Return a session with the actual output of its commands."""
+    return "".join(f"$ {command}\n{command_output(command, folder)}" for command, _ in commands([session]))
 
 
-def now(shown):
-    """Return a session of a shell or of Python with what it prints now; any other text as it is."""
-    if shown.startswith(">>> "):
-        return doctests.session(shown)
-    if not shown.startswith("$ "):
-        return shown
+def update_block(block):
+    """Return a shell or Python session with its actual output; any other text unchanged."""
+    if block.startswith(">>> "):
+        return doctests.update_session(block)
+    if not block.startswith("$ "):
+        return block
     with TemporaryDirectory() as folder:
-        return run(shown, folder_of_sessions(Path(folder)))
+        return run(block, folder_of_sessions(Path(folder)))
 
 
-def renewed_markdown(text):
-    """Return a Markdown text with what the commands of its sessions print now."""
-    for shown in fenced("console", text):
-        text = text.replace(shown, now(shown))
+def update_markdown(text):
+    """Return a Markdown text with the actual output of its sessions."""
+    for block in fenced("console", text):
+        text = text.replace(block, update_block(block))
     return text
 
 
-def renewed_page(page):
-    """Return a manual page with what its sessions print now; a line that was there stays as it is written."""
+def update_page(page):
+    """Return a manual page with the actual output of its sessions; keep the source of unchanged lines."""
 
-    def renewed_block(block):
-        written = {remove_escapes(line): line for line in block[1].splitlines()}
+    def update_match(match):
+        sources = {remove_escapes(line): line for line in match[1].splitlines()}
         lines = [
-            written[line] if line in written else escaped(line) for line in now(remove_escapes(block[1])).splitlines()
+            sources[line] if line in sources else escape_line(line)
+            for line in update_block(remove_escapes(match[1])).splitlines()
         ]
-        return block[0].replace(block[1], "".join(f"{line}\n" for line in lines))
+        return match[0].replace(match[1], "".join(f"{line}\n" for line in lines))
 
-    return BLOCK.sub(renewed_block, page)
+    return BLOCK.sub(update_match, page)
 
 
-def escaped(line):
-    """Return a line with what a page would read as something else written out."""
+def escape_line(line):
+    """Escape the characters of a line that mdoc would interpret."""
     line = line.replace("\\", r"\e").replace("'", r"\(aq")
     return rf"\&{line}" if line.startswith(".") else line
 
 
 def folder_with_shapecalc(folder, files):
-    """Put this checkout's `shapecalc` and some files into a folder, and return it."""
-    made = folder / "shapecalc"
-    made.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
-    made.chmod(0o755)
+    """Write this checkout's `shapecalc` and some files to a folder, and return it."""
+    script = folder / "shapecalc"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
+    script.chmod(0o755)
     for name, text in files:
         (folder / name).write_text(text)
     return folder
 
 
 def environment(folder):
-    """Return the environment in which `shapecalc` is the one in that folder."""
+    """Return an environment with the `shapecalc` of a folder on its path."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     path = f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     return {**inherited, "PATH": path, "PYTHONUTF8": "1", "XDG_DATA_HOME": str(folder / "data")}
 
 
-def printed(command, folder):
-    """Return what a command prints in a folder that has a `shapecalc`, errors included.
+def command_output(command, folder):
+    """Return the output of a command in a folder with `shapecalc`, errors included.
 
-    What needs no shell runs in this process.
+    A command without shell syntax runs in this process.
     """
     if re.fullmatch(r"shapecalc( [^|<>;&$`*~\\'\"]+| '[^']*')*", command):
         with chdir(folder), mock.patch.dict(os.environ, XDG_DATA_HOME=str(folder / "data")):
             ran = ended(shlex.split(command)[1:], together=True)
         return ran.out + ran.failure
-    given = {"cwd": folder, "env": environment(folder), "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    return subprocess.run(["bash", "-c", command], encoding="utf-8", check=False, **given).stdout
+    options = {"cwd": folder, "env": environment(folder), "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.run(["bash", "-c", command], encoding="utf-8", check=False, **options).stdout

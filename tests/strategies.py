@@ -1,4 +1,4 @@
-"""What Hypothesis draws: small shapes, targets that often fit, permutations, axes."""
+"""Hypothesis strategies: small shapes, targets that often fit, permutations, axes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def factorisations(draw, number):
 
 @st.composite
 def targets(draw, shape):
-    """Draw a requested shape: of the right volume with a dim or two rewritten as 0 or -1, or anything."""
+    """Draw a requested shape: arbitrary, or of the right volume with up to two dims replaced."""
     if draw(st.booleans()):
         return tuple(draw(st.lists(st.integers(-2, 7), max_size=5)))
     dims = list(draw(factorisations(max(1, prod(shape)))))
-    for place in draw(st.lists(st.integers(0, len(dims) - 1), max_size=2)):
-        dims[place] = draw(st.sampled_from([0, -1, -1, 1, shape[place] if place < len(shape) else 2]))
+    for index in draw(st.lists(st.integers(0, len(dims) - 1), max_size=2)):
+        dims[index] = draw(st.sampled_from([0, -1, -1, 1, shape[index] if index < len(shape) else 2]))
     return tuple(dims)
 
 
@@ -41,17 +41,17 @@ def reshapes(draw):
 
 @st.composite
 def empty_reshapes(draw):
-    """Draw a reshape of an empty tensor: its own dims in another order, some rewritten."""
+    """Draw a reshape of an empty tensor: its dims permuted, some replaced."""
     shape = draw(st.lists(st.sampled_from([0, 0, 1, 2, 3, 4]), min_size=1, max_size=4).filter(lambda dims: 0 in dims))
     target = draw(st.permutations(shape)) + draw(st.lists(st.sampled_from([-1, 0, 1, 2]), max_size=2))
-    for place in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)):
-        target[place] = draw(st.sampled_from([-1, -1, 0, 2, 6, -2]))
+    for index in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)):
+        target[index] = draw(st.sampled_from([-1, -1, 0, 2, 6, -2]))
     return tuple(shape), tuple(target)
 
 
 @st.composite
 def permutations(draw):
-    """Draw a shape and a permutation of its axes, sometimes with an entry rewritten."""
+    """Draw a shape and a permutation of its axes, sometimes with one entry replaced."""
     shape = draw(shapes)
     perm = list(draw(st.permutations(range(len(shape)))))
     if perm and draw(st.integers(0, 3)) == 0:
@@ -61,7 +61,7 @@ def permutations(draw):
 
 @st.composite
 def coded_reshapes(draw, sizes, lowest=-4):
-    """Draw an input shape and a requested shape with MXNet's codes, entry by entry, many of which fit."""
+    """Draw an input shape and a requested shape with MXNet's codes, which often fit."""
     shape = draw(st.lists(sizes, max_size=4))
     target, cursor = [], 0
     while cursor < len(shape):
@@ -81,7 +81,7 @@ def coded_reshapes(draw, sizes, lowest=-4):
 
 @st.composite
 def sliced(draw):
-    """Draw a slice of one axis as it is written: often the whole, an end, or every so many."""
+    """Draw the text of a slice of one axis, often a common one."""
     often = st.sampled_from([":", ":", "::2", "::3", ":1", "-1:", "::-1", "1:", ":-1"])
     ends = st.one_of(st.just(""), st.integers(-5, 5).map(str))
     steps = st.sampled_from(["", ":", ":1", ":2", ":-1", ":-2", ":3", ":0"])
@@ -89,17 +89,19 @@ def sliced(draw):
 
 
 def positions(op, rank):
-    """Return what draws the arguments of an op for a tensor of `rank` dims: often fitting, not always."""
+    """Return the strategy of the arguments of an op for a tensor of `rank` dims, which often fit."""
     often_one = st.sampled_from([1, 1, 2, 3, 0, 2, 3, -1])
-    axis, place = st.integers(-rank, max(0, rank - 1)) | st.integers(-5, 5), st.integers(-4, 4)
-    drawn = {
-        "select": {"axis": axis, "index": place | st.sampled_from([0, -1])},
+    axis, index = st.integers(-rank, max(0, rank - 1)) | st.integers(-5, 5), st.integers(-4, 4)
+    strategies = {
+        "select": {"axis": axis, "index": index | st.sampled_from([0, -1])},
         "slice": {
-            "slices": st.lists(sliced(), max_size=max(1, rank) + (rank > 3)).map(lambda parts: ",".join(parts) or "[]")
+            "slices": st.lists(sliced(), max_size=max(1, rank) + (rank > 3)).map(
+                lambda parts: ",".join(parts) or "[]"
+            )
         },
         "split": {"axis": axis, "parts": st.integers(-1, 4), "part": st.just(0) | st.integers(-1, 3)},
         "roll": {"shift": st.tuples(st.integers(-7, 7)), "axis": st.tuples(axis)},
-        "take": {"axis": axis, "indices": st.lists(place, max_size=3).map(tuple)},
+        "take": {"axis": axis, "indices": st.lists(index, max_size=3).map(tuple)},
         "flip": {"axes": st.lists(axis, max_size=3).map(tuple)},
         "swapaxes": {"axis1": axis, "axis2": axis},
         "unflatten": {
@@ -109,12 +111,12 @@ def positions(op, rank):
         "tile": {"repeats": st.lists(often_one, min_size=max(0, rank - 1), max_size=rank + 1).map(tuple)},
         "moveaxis": dict.fromkeys(("axes", "destination"), st.lists(axis, max_size=2).map(tuple)),
     }
-    return st.fixed_dictionaries(drawn[op])
+    return st.fixed_dictionaries(strategies[op])
 
 
 @st.composite
 def patterns(draw, rank):
-    """Draw a pattern of axes that names as many dims as there are: cut, moved, merged, one of them new at times."""
+    """Draw a rearrangement pattern for `rank` dims: split, permuted, merged, sometimes with a new axis."""
     left, names = [], []
     for axis in range(rank):
         own = [f"a{axis}"] if draw(st.integers(0, 2)) else [f"a{axis}", f"b{axis}"]
@@ -131,17 +133,17 @@ def patterns(draw, rank):
 
 @st.composite
 def rearrangements(draw):
-    """Draw a shape, and the arguments of a rearrangement, many of which fit."""
+    """Draw a shape and the arguments of a rearrangement, which often fit."""
     shape = draw(shapes)
     pattern = draw(patterns(len(shape)))
-    named = [name for name in ("p", "b0", "b1", "a2", "b3", "b4") if name in pattern]
-    known = [f"{name}={draw(st.integers(1, 3))}" for name in named]
+    used = [name for name in ("p", "b0", "b1", "a2", "b3", "b4") if name in pattern]
+    known = [f"{name}={draw(st.integers(1, 3))}" for name in used]
     return shape, {"pattern": pattern, "lengths": ",".join(known) or None}
 
 
 POSITIONS = ("select", "take", "slice", "split", "flip", "roll", "swapaxes", "moveaxis", "unflatten", "tile")
-"""The ops whose arguments are drawn for a rank."""
+"""The ops whose arguments `positions` draws."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)
-"""Shapes of images, whose channels, height and width are often divisible by a block."""
+"""Shapes of images with channels, height and width that a block often divides."""
 ones = st.lists(st.sampled_from([1, 1, 2, 3, 0]), max_size=4).map(tuple)

@@ -1,4 +1,4 @@
-"""Tables as text: a row a line, its columns parted by ` => `, under sections `[as this]`; `#` begins a comment."""
+"""Text tables: one row a line, columns separated by ` => `, sections `[name]`, comments after `#`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def rows(file: Path, *sections: str) -> list[tuple[str, ...]]:
-    """Return the rows of a table, or those of some sections of it."""
-    found, section = [], ""
+    """Return the rows of a table, or of some of its sections."""
+    table, section = [], ""
     for line in file.read_text("utf-8").splitlines():
         if line.startswith("["):
             section = line.strip("[]")
         elif line and not line.startswith("#") and (not sections or section in sections):
-            found.append(tuple(column.strip() for column in line.split("=>")))
-    assert found, f"{file.name} has no rows"
-    return found
+            table.append(tuple(column.strip() for column in line.split("=>")))
+    assert table, f"{file.name} has no rows"
+    return table

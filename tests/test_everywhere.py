@@ -1,4 +1,4 @@
-"""What holds for every key, public function and offered command: none of them is left out anywhere."""
+"""Completeness: bound keys are in the manual, and public functions answer as the command line."""
 
 from __future__ import annotations
 
@@ -24,36 +24,37 @@ EXAMPLES = [example for op in OPS.values() for example in op.examples]
 
 
 def bound_keys():
-    """Return every key that a class of the app binds."""
-    modules = [importlib.import_module(f"{tui.__name__}.{each.name}") for each in pkgutil.iter_modules(tui.__path__)]
-    made = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
-    listed = [
-        vars(each)["BINDINGS"] for each in made if each.__module__.startswith(tui.__name__) and "BINDINGS" in vars(each)
+    """Return the keys that the classes of the app bind."""
+    modules = [
+        importlib.import_module(f"{tui.__name__}.{module.name}") for module in pkgutil.iter_modules(tui.__path__)
     ]
-    return sorted({binding.key for bindings in listed for binding in Binding.make_bindings(bindings)})
+    classes = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
+    own = [vars(cls) for cls in classes if cls.__module__.startswith(tui.__name__)]
+    all_bindings = [members["BINDINGS"] for members in own if "BINDINGS" in members]
+    return sorted({binding.key for bindings in all_bindings for binding in Binding.make_bindings(bindings)})
 
 
 def test_bound_keys_are_in_the_manual():
     lines = re.findall(r"^\.(?:It )?Li (.*)", (ROOT / "man" / "shapecalc-tui.1").read_text("utf-8"), re.M)
-    named = {word for line in lines for word in line.lower().split()}
+    documented = {word for line in lines for word in line.lower().split()}
 
     def name(key):
-        held = f"^{key[5:].title()}" if key.startswith("ctrl+") else key
-        return NAMES.get(key) or (key.upper() if re.fullmatch(r"f\d+", key) else held)
+        text = f"^{key[5:].title()}" if key.startswith("ctrl+") else key
+        return NAMES.get(key) or (key.upper() if re.fullmatch(r"f\d+", key) else text)
 
-    assert [key for key in bound_keys() if name(key).lower() not in named] == []
+    assert [key for key in bound_keys() if name(key).lower() not in documented] == []
 
 
 @each_row("example", EXAMPLES)
 def test_public_functions_answer_as_the_command_line(example, shapecalc):
     op, *words = shlex.split(example)
-    typed = read_op_words(OPS[op], words, OUTPUT_OPTIONS.values())
-    given = {name: value for name, value in typed.items() if name not in OUTPUT_OPTIONS}
+    options = read_op_words(OPS[op], words, OUTPUT_OPTIONS.values())
+    arguments = {name: value for name, value in options.items() if name not in OUTPUT_OPTIONS}
     if op == "matmul":
-        given["other"] = given.pop("operands")
+        arguments["other"] = arguments.pop("operands")
     printed = json.loads(shapecalc(op, *words, "--json").out)
     try:
-        answer = getattr(sc, op)(**given).as_json()
+        answer = getattr(sc, op)(**arguments).as_json()
     except sc.ShapeError as error:
         answer = error.trace.as_json()
     assert json.loads(json.dumps(answer)) == printed

@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING, carried out in a copy of the package and asked through every front end."""
+"""Apply the recipes of CONTRIBUTING to a copy of the package, and query it through every front end."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ FILES = dict(re.findall(r"^`(core/\S+\.py)`:\n\n```python\n(.*?)```", GUIDE, re.
 PICTURE = re.search(r"### A picture.*?```python\n(.*?)```", GUIDE, re.S).group(1)
 LISTS = {
     "core/dialects/toyframe.py": ("core/dialects/__init__.py", "__name__,", "toyframe"),
-    "core/ops/swap_ends.py": ("core/ops/__init__.py", '"axes are moved": (', "swap_ends"),
+    "core/ops/swap_ends.py": ("core/ops/__init__.py", '("transpose",', "swap_ends"),
 }
-"""For each file of a recipe: the list it belongs to, how that begins, and its name there."""
-ASKING = """
+"""For each file of a recipe: the file with the list of names, the text to insert after, and the name."""
+RUN_COMMAND_LINES = """
 import json, sys
 from tests.fuzz.running import ended
-out, asked = sys.stdout, json.load(sys.stdin)
-for words, stdin in asked:
-    ran = ended(words, stdin)
-    print(json.dumps([ran.code, ran.out + ran.err + ran.failure]), file=out)
+out, requests = sys.stdout, json.load(sys.stdin)
+for words, stdin in requests:
+    outcome = ended(words, stdin)
+    print(json.dumps([outcome.code, outcome.out + outcome.err + outcome.failure]), file=out)
 """
-WITHIN = f"""
+USE_FROM_PYTHON = f"""
 import numpy as np, shapecalc as sc
 from shapecalc.engine import run
 from shapecalc.tui.question import question_from_words
@@ -52,10 +52,10 @@ print(draw_bars(answer, stage_layouts(answer)[-1], 0, width=78, height=12, glyph
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    """Return a folder with a copy of the package in which the recipes were carried out."""
-    assert FILES.keys() == LISTS.keys(), "the guide shows both files"
-    folder = tmp_path_factory.mktemp("house")
+def checkout(tmp_path_factory):
+    """Return a folder with a copy of the package to which the recipes were applied."""
+    assert FILES.keys() == LISTS.keys(), "the guide has both files"
+    folder = tmp_path_factory.mktemp("checkout")
     package = folder / "shapecalc"
     shutil.copytree(ROOT / "shapecalc", package, ignore=shutil.ignore_patterns("__pycache__"))
     for file, (list_file, start, name) in LISTS.items():
@@ -65,35 +65,36 @@ def house(tmp_path_factory):
     return folder
 
 
-def python(house, code, stdin=""):
-    """Return what code prints in a process with the copy."""
+def python(checkout, code, stdin=""):
+    """Return the output of code in a process that imports the copy."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    given = {"env": clean | {"PYTHONPATH": f"{house}:{ROOT}", "COLUMNS": "200"}, "cwd": house, "input": stdin}
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, **given).stdout
+    options = {"env": clean | {"PYTHONPATH": f"{checkout}:{ROOT}", "COLUMNS": "200"}, "cwd": checkout, "input": stdin}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, **options).stdout
 
 
-def ask(house, *asked):
-    """Return how command lines end, each with its standard input: the exit code, and all that is printed."""
-    return [json.loads(line) for line in python(house, ASKING, json.dumps(asked)).splitlines()]
+def run_command_lines(checkout, *requests):
+    """Return the exit code and the output of command lines, each given with its standard input."""
+    return [json.loads(line) for line in python(checkout, RUN_COMMAND_LINES, json.dumps(requests)).splitlines()]
 
 
-def test_recipe_is_known_to_front_ends(house):
-    asked = rows(Path(__file__).with_name("recipes.txt"))
-    ended = ask(house, *((shlex.split(line), "".join(stdin).replace(r"\n", "\n")) for line, _, _, *stdin in asked))
-    for (line, code, said, *_), (ended_with, printed) in zip(asked, ended, strict=True):
-        assert ended_with == int(code), (line, printed)
-        assert any(is_seen(said, f"{each}\n") for each in printed.splitlines()), (line, printed)
+def test_recipe_is_known_to_front_ends(checkout):
+    table = rows(Path(__file__).with_name("recipes.txt"))
+    requests = ((shlex.split(line), "".join(stdin).replace(r"\n", "\n")) for line, _, _, *stdin in table)
+    outcomes = run_command_lines(checkout, *requests)
+    for (line, code, expected, *_), (exit_code, output) in zip(table, outcomes, strict=True):
+        assert exit_code == int(code), (line, output)
+        assert any(is_seen(expected, f"{printed}\n") for printed in output.splitlines()), (line, output)
 
 
 @pytest.mark.parametrize(("dialect", "op"), [("toyframe", "reshape"), ("torch", "swap_ends")])
-def test_recipe_vectors_pass(house, dialect, op):
-    ((_, vectors),) = ask(house, (["vectors", "--dialect", dialect], ""))
+def test_recipe_vectors_pass(checkout, dialect, op):
+    ((_, vectors),) = run_command_lines(checkout, (["vectors", "--dialect", dialect], ""))
     assert (op, dialect) in {(case["op"], case["dialect"]) for case in map(json.loads, vectors.splitlines())}
-    assert ask(house, (["check", "-"], vectors))[0][0] == 0
+    assert run_command_lines(checkout, (["check", "-"], vectors))[0][0] == 0
 
 
-def test_recipe_works_in_engine_app_and_picture(house):
-    assert python(house, WITHIN).splitlines() == [
+def test_recipe_works_in_engine_app_and_picture(checkout):
+    assert python(checkout, USE_FROM_PYTHON).splitlines() == [
         "[[0, 3], [1, 4], [2, 5]]",
         "(4, 3, 2) output dim 0 is input dim 2, 4",
         "(2, 12)",

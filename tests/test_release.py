@@ -1,4 +1,4 @@
-"""What a release holds: one version, a wheel with what it needs and no more, licences that go together."""
+"""Release files: one version, complete wheel and sdist, compatible licences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEEDED = (
     *("README.md", "CHANGELOG.md", ".github/CONTRIBUTING.md", "LICENSE"),
     *("pyproject.toml", ".pre-commit-hooks.yaml", ".ci/run"),
 )
-"""What the tests and the checks read beside `shapecalc`, `tests` and `man`."""
+"""The files outside `shapecalc`, `tests` and `man` that the tests and checks read."""
 
 
 def test_release_version_and_changelog_agree():
@@ -38,15 +38,15 @@ def test_release_version_and_changelog_agree():
 
 @pytest.mark.parametrize("name", [re.match(r"[\w-]+", requirement).group() for requirement in PROJECT["dependencies"]])
 def test_release_dependencies_have_allowed_licences(name):
-    found = metadata(name)
-    licences = [found.get("License-Expression", ""), *(found.get_all("Classifier") or [])]
+    info = metadata(name)
+    licences = [info.get("License-Expression", ""), *(info.get_all("Classifier") or [])]
     assert any(word in licence for licence in licences for word in PERMISSIVE if "Programming" not in licence)
     assert "GPL" not in " ".join(licences)
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """Return the folder of a wheel and an sdist of this checkout."""
+def dist_folder(tmp_path_factory):
+    """Build a wheel and an sdist of this checkout, and return their folder."""
     if find_spec("hatchling") is None:
         pytest.skip("hatchling is not installed")
     folder = tmp_path_factory.mktemp("dist")
@@ -56,14 +56,14 @@ def built(tmp_path_factory):
 
 
 def files_below(*names):
-    """Return the files of this checkout below some folders, but for what running them leaves there."""
-    found = [path for name in names for path in (ROOT / name).rglob("*") if path.is_file()]
-    return {str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts}
+    """Return the files of this checkout below some folders, without caches."""
+    paths = [path for name in names for path in (ROOT / name).rglob("*") if path.is_file()]
+    return {str(path.relative_to(ROOT)) for path in paths if "__pycache__" not in path.parts}
 
 
 @pytest.mark.slow
-def test_release_wheel_has_package_and_manual(built):
-    (wheel,) = built.glob("*.whl")
+def test_release_wheel_has_package_and_manual(dist_folder):
+    (wheel,) = dist_folder.glob("*.whl")
     files = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
     pages = files_below("man")
     for_man = {f"tensor_shapecalc-{__version__}.data/data/share/man/man{page[-1]}/{page[4:]}" for page in pages}
@@ -75,8 +75,8 @@ def test_release_wheel_has_package_and_manual(built):
 
 
 @pytest.mark.slow
-def test_release_sdist_has_test_files(built):
-    (sdist,) = built.glob("*.tar.gz")
+def test_release_sdist_has_test_files(dist_folder):
+    (sdist,) = dist_folder.glob("*.tar.gz")
     with tarfile.open(sdist) as opened:
         files = {name.partition("/")[2] for name in opened.getnames()}
     assert files >= files_below("shapecalc", "tests", "man") | set(NEEDED)

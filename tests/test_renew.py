@@ -1,4 +1,4 @@
-"""What tests expect is renewed by one command, which leaves the rest as it is."""
+"""`tests.renew` updates expected output, and leaves everything else unchanged."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_seen(lines):
 
 @pytest.fixture
 def golden_folder(tmp_path, monkeypatch):
-    """Return a folder of golden pictures: a file as it is drawn, and one that is old or not drawn yet."""
+    """Return a folder of golden pictures: one up-to-date file, and one with stale and missing pictures."""
     monkeypatch.setattr(renew, "GOLDEN", tmp_path)
     monkeypatch.setitem(golden_pictures.DRAWS, "flow", lambda answer, **options: f"drawn {answer.output} {options}")
     (tmp_path / "same.txt").write_text("$ flow: reshape 2,3 6\ndrawn (6,) {}\n")
@@ -88,41 +88,44 @@ def test_renew_unknown_name_is_reported(capsys):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    """Have the sessions run in a folder without `shapecalc`."""
+def session_folder(tmp_path, monkeypatch):
+    """Run sessions in an empty folder."""
     monkeypatch.setattr(sessions, "folder_of_sessions", lambda _folder: tmp_path)
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("session_folder")
 def test_renew_manual_sessions_keep_escapes():
-    now = sessions.renewed_page(PAGE)
-    assert now == PAGE.replace("old", "a  b", 1).replace("\nold", "\n\\&.c", 1).replace("\nold", "\n2")
-    assert sessions.literal(now)[0] == remove_escapes(now).removeprefix(PAGE.splitlines(True)[0]).partition(".Ed\n")[0]
-    assert sessions.renewed_page(now) == now
+    updated = sessions.update_page(PAGE)
+    assert updated == PAGE.replace("old", "a  b", 1).replace("\nold", "\n\\&.c", 1).replace("\nold", "\n2")
+    assert (
+        sessions.literal(updated)[0]
+        == remove_escapes(updated).removeprefix(PAGE.splitlines(True)[0]).partition(".Ed\n")[0]
+    )
+    assert sessions.update_page(updated) == updated
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("session_folder")
 def test_renew_markdown_sessions():
     text = "a\n```console\n$ echo 1; echo 2\n1\n$ true\nold\n```\n```sh\n$ echo 1\n```\n"
-    assert sessions.renewed_markdown(text) == text.replace("old\n", "").replace("1\n$ true", "1\n2\n$ true")
+    assert sessions.update_markdown(text) == text.replace("old\n", "").replace("1\n$ true", "1\n2\n$ true")
 
 
 def test_renew_doctests(tmp_path):
     (tmp_path / "made.py").write_text(MODULE)
     spec = spec_from_file_location("made", tmp_path / "made.py")
-    made = module_from_spec(spec)
-    spec.loader.exec_module(made)
-    now = doctests.with_results(MODULE, doctest.DocTestFinder().find(made))
-    none = "unsupported operand type(s) for *: 'NoneType' and 'int'"
-    after = MODULE.replace("    5\n", "    4\n").replace("TypeError: old", f"TypeError: {none}")
-    assert now == after.replace("    a\n    >>>", "    a\n    <BLANKLINE>\n    b\n    >>>")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    updated = doctests.update_examples(MODULE, doctest.DocTestFinder().find(module))
+    message = "unsupported operand type(s) for *: 'NoneType' and 'int'"
+    expected = MODULE.replace("    5\n", "    4\n").replace("TypeError: old", f"TypeError: {message}")
+    assert updated == expected.replace("    a\n    >>>", "    a\n    <BLANKLINE>\n    b\n    >>>")
 
 
 @pytest.mark.slow
 def test_renew_transcripts_changes_only_stale_lines(tmp_path):
     (tmp_path / "transcripts").mkdir()
     file = tmp_path / "transcripts" / "made.txt"
-    shown = "# One\n$ a\nfirst\nsecond ...\nthird\n! place {}\n\n# Two\n$ b\n{}\n...\n! place said\n"
-    file.write_text(shown.format("old", "old"))
+    template = "# One\n$ a\nfirst\nsecond ...\nthird\n! place {}\n\n# Two\n$ b\n{}\n...\n! place said\n"
+    file.write_text(template.format("old", "old"))
     (tmp_path / "test_transcripts.py").write_text(TEST)
-    assert dict(transcripts.renewed(tmp_path / "test_transcripts.py")) == {file: shown.format("said", "first")}
+    assert dict(transcripts.updated_files(tmp_path / "test_transcripts.py")) == {file: template.format("said", "first")}

@@ -1,7 +1,7 @@
-"""Transcripts: what is typed and what is seen, as text, one file a subject.
+"""Transcripts: input and expected output as text, one file a subject.
 
-A line `# ...` begins a transcript of its own. `...` in what is seen stands for any text, and alone on a line for any
-lines. `python -m tests.renew transcripts` puts what is seen now in the place of what no longer fits.
+A line `# ...` begins a new transcript. `...` in the expected output matches any text, and alone on a line any lines.
+`python -m tests.renew transcripts` replaces the output that no longer matches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 
 
 class Line(NamedTuple):
-    """A line of a transcript: its sign, what stands behind it, and where it is."""
+    """A line of a transcript: its sign, the text after it, and its file and line number."""
 
     sign: str
     text: str
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 def transcripts(folder: Path, signs: str) -> list:
-    """Return the transcripts of a folder as rows of a test; a line without one of the signs has the sign ''."""
+    """Return the transcripts of a folder as params; a line without one of the signs has the sign ''."""
     rows = []
     for file in sorted(folder.glob("*.txt")):
         lines: list[Line] = []
@@ -35,24 +35,27 @@ def transcripts(folder: Path, signs: str) -> list:
                 lines = []
                 rows.append(pytest.param(lines, id=f"{file.stem}: {text[2:]}"))
             else:
-                signed = re.match(rf"({signs})(?: (.*)|$)", text)
-                sign, behind = (signed[1], signed[2] or "") if signed else ("", text)
-                lines.append(Line(sign, behind, f"{file.name}:{number}"))
+                match = re.match(rf"({signs})(?: (.*)|$)", text)
+                sign, rest = (match[1], match[2] or "") if match else ("", text)
+                lines.append(Line(sign, rest, f"{file.name}:{number}"))
     return rows
 
 
 def is_seen(shown: str, text: str) -> bool:
-    """Say whether a text is what is shown, whose `...` stand for any text."""
+    """Return whether a text matches the expected one, in which `...` matches any text."""
     line = re.compile(re.escape(re.escape("...")))
-    lines = [r"(?:.*\n)*" if each == "..." else line.sub(".*", re.escape(f"{each}\n")) for each in shown.splitlines()]
+    lines = [
+        r"(?:.*\n)*" if text_line == "..." else line.sub(".*", re.escape(f"{text_line}\n"))
+        for text_line in shown.splitlines()
+    ]
     return re.fullmatch("".join(lines), text) is not None
 
 
 class Renewal:
-    """Has pytest run transcripts, and keeps what is seen in place of each block of lines that no longer fits."""
+    """A pytest plugin that records the actual output for each block of lines that no longer matches."""
 
     def __init__(self) -> None:
-        self.found: dict[Path, dict[int, tuple[int, list[str]]]] = {}
+        self.updates: dict[Path, dict[int, tuple[int, list[str]]]] = {}
 
     def pytest_runtest_setup(self, item) -> None:
         lines = item.callspec.params["lines"]
@@ -61,47 +64,50 @@ class Renewal:
         item.module.is_seen = self.is_seen
 
     def is_seen(self, shown: str, text: str) -> bool:
-        """Say whether a text is seen; where it is not, keep it, and say so if it is known where it is shown."""
+        """Record a text that does not match; return whether it matches or was recorded."""
         before, now = shown.rstrip("\n").splitlines(), text.splitlines()
-        block = next((each for each in self.blocks if holds(each, before)), None)
+        block = next((block for block in self.blocks if contains_lines(block, before)), None)
         if block is None:
             return is_seen(shown, text)
         self.blocks.remove(block)
         if not is_seen(shown, text):
             name, number = block[0].place.split(":")
             head = f"{block[0].sign} {block[0].text.removesuffix(before[0])}".removeprefix(" ")
-            now = renewed_lines(before, now)
-            self.found.setdefault(self.folder / name, {})[int(number)] = len(before), [f"{head}{line}" for line in now]
+            now = merge_lines(before, now)
+            self.updates.setdefault(self.folder / name, {})[int(number)] = (
+                len(before),
+                [f"{head}{line}" for line in now],
+            )
         return True
 
 
-def renewed_lines(before: list[str], now: list[str]) -> list[str]:
-    """Return what is seen now: lines that still fit stay as they were, and so do lines left out at one place."""
+def merge_lines(before: list[str], now: list[str]) -> list[str]:
+    """Return the actual lines; keep expected lines that match, and an ellipsis for omitted lines."""
     if "..." in before:
         at = before.index("...")
-        behind = len(now) - (len(before) - at - 1)
-        if behind >= at and "..." not in before[at + 1 :]:
-            return [*renewed_lines(before[:at], now[:at]), "...", *renewed_lines(before[at + 1 :], now[behind:])]
+        tail = len(now) - (len(before) - at - 1)
+        if tail >= at and "..." not in before[at + 1 :]:
+            return [*merge_lines(before[:at], now[:at]), "...", *merge_lines(before[at + 1 :], now[tail:])]
     if len(now) != len(before):
         return now
     return [old if is_seen(old, f"{new}\n") else new for old, new in zip(before, now, strict=True)]
 
 
-def holds(block: list[Line], shown: list[str]) -> bool:
-    """Say whether a block of lines shows these, or the last words of its only line do."""
+def contains_lines(block: list[Line], shown: list[str]) -> bool:
+    """Return whether a block of lines is these, or its only line ends in them."""
     texts = "\n".join(line.text for line in block).rstrip("\n").splitlines()
     return bool(shown) and (texts == shown or (len(texts) == len(shown) == 1 and texts[0].endswith(f" {shown[0]}")))
 
 
-def renewed(*tests: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the transcripts of some tests in which something else is seen than is shown."""
+def updated_files(*tests: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the transcripts of tests whose output changed, with their updated text."""
     renewal = Renewal()
     options = "-n 0 -p no:randomly -p no:cacheprovider -W ignore::pytest.PytestAssertRewriteWarning"
     with redirect_stdout(io.StringIO()):
         pytest.main([*options.split(), *map(str, tests)], plugins=[renewal])
-    for file, found in renewal.found.items():
+    for file, updates in renewal.updates.items():
         lines = file.read_text("utf-8").splitlines()
-        for number in sorted(found, reverse=True):
-            count, now = found[number]
+        for number in sorted(updates, reverse=True):
+            count, now = updates[number]
             lines[number - 1 : number - 1 + count] = now
         yield file, "".join(f"{line}\n" for line in lines)

@@ -1,7 +1,7 @@
-"""Makes shapecalc one file: `python -m tests.zipapp FILE`.
+"""Build a zipapp of shapecalc: `python -m tests.zipapp FILE`.
 
-The file holds the package as its wheel does, and what it needs as it is installed here. NumPy is left out, since it is
-compiled: the commands that need it say what to install.
+The file contains the files of the wheel and the installed dependencies. NumPy is excluded, because compiled modules
+cannot be imported from a zip; the commands that need it print what to install.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ ROOT = Path(__file__).parents[1]
 NAME = "shapecalc"
 DISTRIBUTION = "tensor-shapecalc"
 LEFT_OUT = ("numpy", "pydantic")
-"""What is compiled, so that no zip can hold it, or needs what is. The commands here never use Typer's pydantic."""
+"""The excluded packages, which are compiled. The commands never use Typer's pydantic."""
 COMPILED = (".so", ".pyd", ".dylib", ".pyc")
 LEXERS = Path("pygments/lexers")
 LANGUAGES = ("__init__.py", "_mapping.py", "python.py")
-"""Of the files of languages in which Rich can colour code, those that are packed: nothing here colours code."""
+"""The Pygments lexers that are included; shapecalc highlights no code."""
 MAIN = """\
 import os
 import sys
 
 here = os.path.abspath(sys.path[0])
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))  # for its own processes
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))  # for worker processes
 
 from shapecalc.__main__ import main
 
@@ -41,39 +41,39 @@ sys.exit(main())
 
 
 def make(file):
-    """Write the whole program into a file that Python runs."""
+    """Write the program to an executable zip file."""
     with TemporaryDirectory() as folder:
         inside = Path(folder, NAME)
         build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
         subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
         with ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
             wheel.extractall(inside, [name for name in wheel.namelist() if ".data/" not in name])
-        (made,) = Distribution.discover(name=DISTRIBUTION, path=[str(inside)])
-        for needed in packed(made).values():
-            for part in needed.files:  # what Python imports from a zip, with what is said about it
+        (distribution,) = Distribution.discover(name=DISTRIBUTION, path=[str(inside)])
+        for dependency in find_dependencies(distribution).values():
+            for part in dependency.files:  # modules and metadata
                 if is_packed(part) and part.locate().is_file():
                     (inside / part).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(part.locate(), inside / part)
         (inside / "__main__.py").write_text(MAIN, "ascii")
-        unchecked = PycInvalidationMode.UNCHECKED_HASH  # what is in a zip has no times to check by
+        unchecked = PycInvalidationMode.UNCHECKED_HASH  # zip entries have no reliable modification times
         compileall.compile_dir(inside, quiet=2, legacy=True, invalidation_mode=unchecked)
         zipapp.create_archive(inside, file, "/usr/bin/env python3", compressed=True)
 
 
 def is_packed(part):
-    """Say whether a file of what is needed is for the one file."""
-    language = part.parent == LEXERS and part.name not in LANGUAGES
-    return part.suffix not in COMPILED and ".." not in part.parts and not language
+    """Return whether a file of a dependency is included."""
+    is_unused_lexer = part.parent == LEXERS and part.name not in LANGUAGES
+    return part.suffix not in COMPILED and ".." not in part.parts and not is_unused_lexer
 
 
-def packed(made):
-    """Return what a distribution needs without its extras, and what that needs, as far as it runs in a zip, by name."""
-    found = {}
-    for line in made.requires or []:
+def find_dependencies(distribution):
+    """Return the dependencies of a distribution by name, transitively, without extras and excluded packages."""
+    dependencies = {}
+    for line in distribution.requires or []:
         name = re.match(r"[\w.-]+", line).group()
-        for needed in Distribution.discover(name=name) if "extra ==" not in line and name not in LEFT_OUT else ():
-            found |= {needed.name: needed} | packed(needed)
-    return found
+        for dependency in Distribution.discover(name=name) if "extra ==" not in line and name not in LEFT_OUT else ():
+            dependencies |= {dependency.name: dependency} | find_dependencies(dependency)
+    return dependencies
 
 
 if __name__ == "__main__":

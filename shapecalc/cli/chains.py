@@ -122,12 +122,12 @@ def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
 CHAIN_COMMAND = Command(
     run=run_chain,
     parameters=[CHAIN_ARGUMENT, *rule_options(), *OUTPUT_OPTIONS.values()],
-    summary="Carry a shape through several ops, each on the output of the one before.",
+    summary="Apply several ops in a row to a shape.",
     examples="""\
   shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
   shapecalc chain 'N,C,H,W | reshape 0,0,-1 | transpose 0,2,1' --explain
   shapecalc chain '- | flatten --axis 1' --dialect onnx < shape.txt""",
-    details=""" A stage takes the options of its own command.""",
+    details=""" Each stage takes the options of its op.""",
 )
 
 
@@ -135,7 +135,7 @@ COMPARE_ARGUMENT = command_line_argument(
     "the command line of an op or of chain; without an op, of reshape", "[OP] INPUT ..."
 )
 
-EXPLAIN_OPTION = Option("explain", "Print every step, on standard error.", OptionKind.FLAG_OR_ALL, short="-e")
+EXPLAIN_OPTION = Option("explain", "Print every step on standard error.", OptionKind.FLAG_OR_ALL, short="-e")
 COMPARE_OPTIONS: tuple[Option, ...] = (
     DIALECT_FILTER,
     *(option for option in RULE_OPTIONS.values() if option.name != DIALECT_FILTER.name),
@@ -265,7 +265,7 @@ def _shuffle_hint(answer: Trace | Chain) -> str:
 COMPARE_COMMAND = Command(
     run=run_compare,
     parameters=[COMPARE_ARGUMENT, *COMPARE_OPTIONS],
-    summary="Ask every dialect the same question, and show the answers side by side.",
+    summary="Resolve a request under every dialect, and show the answers side by side.",
     examples="""\
   shapecalc compare 0,3,4 0,-1
   shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
@@ -359,13 +359,13 @@ EQUIV_COMMAND = Command(
         EXPLAIN_OPTION,
         *select_output_options(*EQUIV_OUTPUT_NAMES),
     ],
-    summary="Say whether two chains are the same function of their input.",
+    summary="Check whether two chains are the same function of their input.",
     examples="""\
   shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
   shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
   shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8""",
-    details=""" A second chain that begins with | uses the input of the first; an input alone does nothing. If you have
-code, code LINE --input x=SHAPE --as command writes it as a chain. The answer is same, same when a condition holds,
+    details=""" A second chain that begins with | uses the input of the first; an input without ops is the identity.
+To convert code to a chain: code LINE --input x=SHAPE --as command. The answer is same, same when a condition holds,
 different (with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or
 same under conditions with --strict; 3: undecided, or a chain is refused.""",
 )
@@ -375,7 +375,7 @@ GOALS = ("transposes", "shuffles", "bytes")
 SIMPLIFY_OPTIONS = (
     Option(
         "goal",
-        "What to have the fewest of",
+        "What to minimize",
         long="--for",
         default=GOALS[0],
         completions=lambda: GOALS,
@@ -420,15 +420,15 @@ SIMPLIFY_COMMAND = Command(
         *rule_options(),
         *select_output_options("json", "quiet", "code", "no_config"),
     ],
-    summary="Print the shortest chain that is proved to do the same.",
+    summary="Print the shortest chain that is proved to be equal.",
     examples="""\
   shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'
   shapecalc simplify 'B*8,S,D | reshape B,8,S,D | transpose 0,2,1,3 | reshape B,S,8*D' --for shuffles
   shapecalc simplify 'N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C' --check --quiet""",
     details=""" It has the fewest transposes, TensorRT Shuffles or bytes moved, and then the fewest
-stages. It works wherever the chain works, and uses the dialect of the chain. A chain that cannot
-be shorter is printed as it is. The costs of both are printed on standard error. Bytes are those
-that copying stages read and write; --dtype is the type of the elements, float32 by default.""",
+stages. It accepts every input of the chain, and uses the same dialect. A chain that cannot be
+shortened is printed unchanged. The costs of both are printed on standard error. Bytes are those
+read and written by copying stages; --dtype is the element type, float32 by default.""",
 )
 
 
@@ -437,8 +437,8 @@ SHAPE_ARGUMENTS = (
     Argument("output", "the shape to arrive at", "[OUTPUT]", required=False),
 )
 ARRAY_OPTIONS = (
-    Option("before", "An array of INPUT's shape; may be repeated.", OptionKind.TEXTS, metavar="FILE"),
-    Option("after", "The array that it must become; may be repeated.", OptionKind.TEXTS, metavar="FILE"),
+    Option("before", "An input array; may be repeated.", OptionKind.TEXTS, metavar="FILE"),
+    Option("after", "The expected output array; may be repeated.", OptionKind.TEXTS, metavar="FILE"),
 )
 
 
@@ -524,15 +524,15 @@ def _no_chain_text(shapes: Sequence[Shape]) -> str:
 FIND_COMMAND = Command(
     run=run_find,
     parameters=[*SHAPE_ARGUMENTS, *ARRAY_OPTIONS, *select_output_options("json", "quiet")],
-    summary="Find the chains that lead from one shape to another.",
+    summary="Find chains from one shape to another.",
     examples="""\
   shapecalc find B,H*W,C B,C,H,W
   shapecalc find --before x.npy --after y.npy
   shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy""",
-    details=""" Layouts with a name (patches, windows, heads, pixel shuffle, NCHW to NHWC) come first, then the
-chain that moves no element, then those with one transpose. It also says how many functions fit, and how far it
-looked. It splits into as few parts as possible, and not further: of 6,10 to 4,15 it misses chains that reshape to
-2,3,2,5, transpose, and reshape to 4,15. With arrays, it lists only the chains that turn --before into --after. The
-elements of --before must all differ, as 0, 1, 2 do. A size that differs between pairs gets a name. Exit 1 if there is
-no such chain.""",
+    details=""" Named layouts (patches, windows, heads, pixel shuffle, NCHW to NHWC) come first, then the chain that
+moves no element, then those with one transpose. It also prints the number of matching functions and the bounds of
+the search. Dims are split into as few parts as possible: for 6,10 to 4,15 it misses chains that reshape to 2,3,2,5,
+transpose, and reshape to 4,15. With arrays, it lists only the chains that map --before to --after. The elements of
+--before must be distinct, such as 0, 1, 2 ... A size that differs between pairs gets a name. Exit 1 if no chain is
+found.""",
 )

@@ -110,7 +110,7 @@ CHECK_OPTIONS = (
     GITHUB_OPTION,
     Option(
         "jobs",
-        "How many processes, 1 to 256; by default all cores for large files.",
+        "Number of processes, 1 to 256; by default all cores for large files.",
         OptionKind.NUMBER,
         metavar="N",
         short="-j",
@@ -258,7 +258,7 @@ def _open_file(file: str, stack: ExitStack) -> BufferedIOBase:
     return sys.stdin.buffer  # type: ignore[return-value]
 
 
-STRICT_OPTION = Option("strict", "Fail an answer with a condition that the case does not name.", OptionKind.FLAG)
+STRICT_OPTION = Option("strict", "Fail an answer that holds under a condition the case does not name.", OptionKind.FLAG)
 CHECK_COMMAND = Command(
     run=run_check,
     parameters=[FILES_ARGUMENT, *select_output_options("json", "quiet"), STRICT_OPTION, *CHECK_OPTIONS],

@@ -363,7 +363,7 @@ def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_o
     with _open_workers(output_options) as (run, threads, cluster):
         job = _plan_store_job(answer, source, output_options, threads)
         if cluster is not None:
-            cluster.check(job.source, target.absolute())
+            cluster.check_workers(job.source, target.absolute())
         try:
             with progress_bar(job.plan.bytes_written) as tick:
                 run_job(job, target.absolute(), run, tick, force=output_options.force, resume=output_options.resume)

@@ -216,39 +216,38 @@ DRILL_COMMAND = Command(
         Argument(
             "topics", f"any of {', '.join(TOPICS)}", "[TOPIC]...", False, repeated=True, completions=lambda: TOPICS
         ),
-        Option("seed", "Ask the same questions as all with this seed and the same answers.", metavar="WORD"),
+        Option("seed", "Seed of the questions; the same seed and answers give the same questions.", metavar="WORD"),
         Option(
             "count",
-            "Print a worksheet of that many questions.",
+            "Print a worksheet of N questions.",
             OptionKind.NUMBER,
             "N",
             "--print",
             minimum=1,
             maximum=1000,
         ),
-        Option("with_answers", "With the answers, on a page of their own.", OptionKind.FLAG),
+        Option("with_answers", "Add the answers on a separate page.", OptionKind.FLAG),
         Option(
             "form",
-            "How it is written; -o's ending says it, too",
+            "Format of the worksheet; by default from the suffix of -o",
             metavar="FORMAT",
             long="--format",
             completions=lambda: FORMATS,
             lists_completions=True,
         ),
         Option("out", "Write the worksheet into this file.", metavar="FILE", short="-o"),
-        Option("force", "Write over a file that exists.", OptionKind.FLAG),
+        Option("force", "Overwrite an existing file.", OptionKind.FLAG),
         Option("check_lessons", "Print the mistakes in a file of lessons, with their lines.", metavar="FILE"),
     ],
-    summary="Predict shapes: exercises without end, or a worksheet of them.",
+    summary="Predict shapes: endless exercises, or a worksheet.",
     examples="""\
   shapecalc drill
   shapecalc drill zero perm --seed monday
   shapecalc drill build
   shapecalc drill all --print 20 --with-answers -o sheet.html
   shapecalc drill --check-lessons week3.toml""",
-    details=""" Each line is an answer: an output shape, or error if the request is refused; for build, a chain of ops.
-? gives a hint, a stronger one each time; an empty line shows the answer; Ctrl-D ends. Missed questions come back soon,
-known ones later and harder. The same seed and the same answers give the same questions. A worksheet asks about each
-topic in turn; as .html it has pictures to complete, and a page of answers. Exit 0: all right; 1: some wrong, or a
-mistake in lessons.""",
+    details=""" Type the output shape, or error if the request is refused; for build, a chain of ops. ? gives a hint,
+a stronger one each time; an empty line shows the answer; Ctrl-D ends. Missed questions are repeated soon, known ones
+later and harder. The same seed and answers give the same questions. A worksheet takes the topics in turn; as .html it
+has pictures to complete, and a page of answers. Exit 0: all correct; 1: some wrong, or a mistake in lessons.""",
 )

@@ -45,13 +45,13 @@ from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, strip_pa
 
 LEGEND = """\
 
-  *           the default; a switch without one must be given
+  *           the default; a switch without a default must be given
   0           copies the dim at the same index, or is a dim of size zero
-  infers      the negative values that stand for a dim to infer
+  infers      the negative values that mark a dim to infer
   0 and -1    whether a 0 of size zero and -1 may be used together
-  -1 of none  what -1 is if a known dim is 0: refused; or both products are taken
-              without the zeros (no zeros) or without the copied dims (no
-              copies), and then divided; 0/0 is 1
+  -1 of none  the value of -1 if a known dim is 0: refused; or the quotient of the
+              products without the zeros (no zeros) or without the copied dims
+              (no copies); 0/0 is 1
 """
 
 
@@ -92,7 +92,7 @@ def dialect_as_json(dialect: Dialect) -> dict[str, object]:
 DIALECTS_COMMAND = Command(
     run=run_dialects,
     parameters=select_output_options("json"),
-    summary="Print the dialects: how each reads 0 and -1, its limits, its source.",
+    summary="Print the dialects with their rules for 0 and -1, limits and sources.",
     examples="""\
   shapecalc dialects
   shapecalc dialects --json""",
@@ -101,7 +101,7 @@ DIALECTS_COMMAND = Command(
 
 RULE_ARGUMENT = Argument(
     "rule",
-    "the id of a rule, or of a cause that doctor names, or a word to search for",
+    "the id of a rule or of a cause reported by doctor, or a word to search for",
     "[RULE]",
     required=False,
     completions=all_rules,
@@ -190,7 +190,7 @@ def _print_rules(rules: Sequence[Rule]) -> None:
 WHY_COMMAND = Command(
     run=run_why,
     parameters=[RULE_ARGUMENT, *select_output_options("json")],
-    summary="Explain a rule with an example, list all rules, or those with a certain word.",
+    summary="Explain a rule with an example, or list all rules or those that contain a word.",
     examples="""\
   shapecalc why indivisible
   shapecalc why copy-zero
@@ -264,7 +264,7 @@ def _print_size(text: str, dtype: str | None, where: str | None, output_options:
 SIZE_COMMAND = Command(
     run=run_size,
     parameters=[INPUT_ARGUMENT, RULE_OPTIONS["dtype"], RULE_OPTIONS["where"], *select_output_options("json", "quiet")],
-    summary="Print how many elements a shape has, with its factors and its bytes.",
+    summary="Print the element count of a shape, its factors and its size in bytes.",
     examples="""\
   shapecalc size 2,3,4
   shapecalc size N,C,H,W --where N=8
@@ -286,12 +286,12 @@ def run_vectors(dialect: list[str] | None, output_options: OutputOptions) -> int
 VECTORS_COMMAND = Command(
     run=run_vectors,
     parameters=[DIALECT_FILTER],
-    summary="Write cases with their right answers for every dialect, as JSON Lines that check reads.",
+    summary="Write test cases with answers for every dialect, as JSON Lines for check.",
     examples="""\
   shapecalc vectors > vectors.jsonl
   shapecalc vectors --dialect tensorrt --dialect onednn
   shapecalc vectors | shapecalc check -""",
-    details=""" Each has an id, the source of its rules, and the right answer.""",
+    details=""" Each case has an id, the source of its rules, and the expected answer.""",
 )
 
 
@@ -359,8 +359,8 @@ def page_file_name(topic: str) -> str:
 
 
 FIRST_SCREEN = """\
-shapecalc tells what a tensor's shape becomes, and why, under the rules of a
-framework. Give it what you have:
+shapecalc computes tensor shapes under the rules of a framework, and explains
+every step. Give it one of these:
 
   shapecalc 2,3,4 0,-1                                two shapes
   shapecalc '2,3,4 | transpose 1,0,2 | reshape 6,4'   ops in a row
@@ -370,12 +370,12 @@ framework. Give it what you have:
 
 Three commands to know:
 
-  shapecalc doctor    what an error message means, and what would mend it
-  shapecalc model     which Reshape of a model breaks at another batch size
-  shapecalc tui       every step as a picture, with a ten-minute course
+  shapecalc doctor    explain an error message, and suggest a fix
+  shapecalc model     find and fix nodes that break at another batch size
+  shapecalc tui       show every step as a picture, with a ten-minute course
 """
 FIRST_SCREEN_FOOTER = """\
-shapecalc -h lists all commands, shapecalc help tutorial is for newcomers.
+shapecalc -h lists all commands, shapecalc help tutorial is an introduction.
 On Windows, shapes need double quotes: shapecalc "2,3,4" "0,-1"."""
 
 
@@ -385,8 +385,8 @@ def program_help() -> str:
     groups = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in COMMAND_GROUPS.items()]
     families = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in FAMILIES.items()]
     commands = "\n".join(["Commands:", *groups, "Ops:", *families])
-    more = "shapecalc COMMAND -h explains one, shapecalc help topics lists what else there is.\n"
-    more += "-V tells the version, --install-completion lets the shell complete words."
+    more = "shapecalc COMMAND -h explains a command, shapecalc help topics lists the manual.\n"
+    more += "-V prints the version, --install-completion installs shell completion."
     return f"Usage: shapecalc WHAT... | COMMAND [OPTIONS] ARGS...\n\n{FIRST_SCREEN}\n{commands}\n\n{more}"
 
 
@@ -485,7 +485,7 @@ def list_topics() -> str:
         fill(", ".join(names), 78, initial_indent=f"  {page.ljust(width)}  ", subsequent_indent=" " * (width + 4))
         for page, names in titles.items()
     ]
-    return "\n".join(["shapecalc help TOPIC prints one; the pages and what is in them:", *lines])
+    return "\n".join(["shapecalc help TOPIC prints one; the pages and their sections:", *lines])
 
 
 TOPIC_ARGUMENT = Argument(
@@ -498,7 +498,7 @@ TOPIC_ARGUMENT = Argument(
         [*OPS, *OP_ALIASES, *COMPOSITE_OPS, *COMMAND_MODULES, *MANUAL_PAGES, *TOPIC_ALIASES, "topics"]
     ),
 )
-PAGE_OPTION = Option("page", "Print the page of the manual, even if a command has that name.", OptionKind.FLAG)
+PAGE_OPTION = Option("page", "Print the manual page, even if a command has the same name.", OptionKind.FLAG)
 
 
 def run_help(command: list[str] | None, page: bool, output_options: OutputOptions) -> int:
@@ -551,7 +551,7 @@ def print_paged(text: str) -> None:
 HELP_COMMAND = Command(
     run=run_help,
     parameters=[TOPIC_ARGUMENT, PAGE_OPTION],
-    summary="Print the help of a command, a page of the manual, or a part of one.",
+    summary="Print the help of a command, a manual page, or a section of one.",
     examples="""\
   shapecalc help reshape
   shapecalc help tutorial

@@ -29,8 +29,8 @@ MATCH_VERDICTS = {
     ExitCode.FILE: CheckVerdict.UNREAD,
 }
 """Verdicts of `match` by exit code."""
-PATTERN_ARGUMENT = Argument("pattern", "what the shapes must be: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
-ARRAY_FILES_ARGUMENT = Argument("files", "files, arrays of files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
+PATTERN_ARGUMENT = Argument("pattern", "pattern of the shapes: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
+ARRAY_FILES_ARGUMENT = Argument("files", "files, arrays in files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
 
 
 class ArrayResult(Record):
@@ -143,13 +143,13 @@ MATCH_COMMAND = Command(
         JUNIT_OPTION,
         GITHUB_OPTION,
     ],
-    summary="Say whether the arrays in files have the shapes of a pattern.",
+    summary="Check the shapes of arrays in files against a pattern.",
     examples="""\
   shapecalc match N,3,H,W *.npy
   shapecalc match 'float32[N,...]' data/*.safetensors store.zarr
   shapecalc match '?,3,224,224' x.npz:images --json""",
     details=""" It reads only the headers of .npy, .npz and .safetensors files and of Zarr stores. In the
-pattern ? is any dim and ... any number of dims. A name has the same size in every file. A type may stand
-before brackets. Each array that differs gets a line. Exit 0: all match; 1: some differ; 2: the pattern
+pattern ? is any dim and ... any number of dims. A name has the same size in every file. An element type may
+precede brackets. Each array that differs is printed. Exit 0: all match; 1: some differ; 2: the pattern
 cannot be read; 4: a file cannot be read, and the others are still checked.""",
 )

@@ -84,29 +84,25 @@ INPUT_SCHEMA = {
     "description": 'the input shape: 2,3,4 or N,C,H,W or [2, "C"]; or a file: x.npy, x.npz:NAME',
 }
 CHAIN_SCHEMA = {**TEXT_SCHEMA, "description": "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"}
-CHAIN_DESCRIPTION = (
-    "Carry a shape through several ops. Answers with the shape and every reason; options are for all stages."
-)
+CHAIN_DESCRIPTION = "Apply several ops in a row. Returns the output shape with every step; options apply to all stages."
 COMPARE_PROPERTIES: dict[str, JsonSchema] = {
     "op": {"type": "string", "enum": [*OPS]},
     "input": INPUT_SCHEMA,
-    "arguments": {"type": "object", "description": "what the op takes, by the names of its own tool"},
-    "chain": {**TEXT_SCHEMA, "description": "in place of op, input and arguments: 2,3 | transpose | reshape 0,-1"},
+    "arguments": {"type": "object", "description": "the arguments of the op, named as in its own tool"},
+    "chain": {**TEXT_SCHEMA, "description": "instead of op, input and arguments: 2,3 | transpose | reshape 0,-1"},
     "dialects": {"type": "array", "items": {"type": "string", "enum": [*DIALECTS]}},
 }
 COMPARE_DESCRIPTION = (
-    "Ask every dialect the same op or chain, at every setting of its switch; * marks answers that differ."
+    "Resolve an op or chain under every dialect, at every setting of its switch; * marks answers that differ."
 )
-MESSAGE_SCHEMA = {**TEXT_SCHEMA, "description": "the message, the traceback or the whole log, as it is"}
-DOCTOR_DESCRIPTION = "Say what a runtime's error message about shapes means, what would mend it, and what is missing."
+MESSAGE_SCHEMA = {**TEXT_SCHEMA, "description": "the message, the traceback or the whole log, unchanged"}
+DOCTOR_DESCRIPTION = "Explain a runtime's error message about shapes: its cause, the fix, and missing facts."
 MODEL_PROPERTIES: dict[str, JsonSchema] = {
     "file": {**TEXT_SCHEMA, "description": "the .onnx file"},
-    "node": {**TEXT_SCHEMA, "description": "a listed node's name or path; without it the offenders are listed"},
-    "batch": {**TEXT_SCHEMA, "description": "the batch's name and the sizes to judge: N,1,2,8"},
+    "node": {**TEXT_SCHEMA, "description": "name or path of a listed node; without it, the failing nodes are listed"},
+    "batch": {**TEXT_SCHEMA, "description": "name of the batch dim, and the sizes to check: N,1,2,8"},
 }
-MODEL_DESCRIPTION = (
-    "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
-)
+MODEL_DESCRIPTION = "List the nodes of an ONNX model that break at another batch size, with the reason and the fix."
 MAX_MESSAGE_LENGTH = 1 << 24
 """Limit on the characters of an error message."""
 CALL_TIMEOUT = 30
@@ -114,8 +110,8 @@ CALL_TIMEOUT = 30
 MAX_CONCURRENT_CALLS = 2
 """Limit on concurrent calls; the time that further calls wait does not count."""
 INSTRUCTIONS = (
-    "Ask before you write a reshape or transpose, and when a runtime refuses one: the answers are worked out by the "
-    "documented rules of the framework, the dialect. Dims are numbers or names; an answer tells the conditions under "
+    "Call a tool before you write a reshape or transpose, and when a runtime refuses one. Answers follow the "
+    "documented rules of the framework, the dialect. Dims are numbers or names; an answer lists the conditions under "
     "which it holds for all sizes of these names."
 )
 
@@ -205,9 +201,7 @@ def _op_tool(op: Op) -> AgentTool:
     }
     properties |= _rule_option_properties(rule_options(op), [dialect.name for dialect in dialects_with(op)])
     required = ["input", *(param.name for param in op.params if param.required)]
-    description = (
-        f"{op.summary} Answers with the output shape and every reason, under the rules of {op.default_dialect}"
-    )
+    description = f"{op.summary} Returns the output shape with every step, under the rules of {op.default_dialect}"
 
     def answer_op(arguments: CallArguments, folder: Path) -> ToolResult:
         shape, options = _open_input(arguments["input"], {**arguments, "input": None}, op.name, folder)
@@ -507,11 +501,11 @@ def parse_message(line: bytes) -> SessionMessage | JSONRPCError:
 MCP_COMMAND = Command(
     run=run_mcp,
     parameters=(),
-    summary="Answer coding agents, by the Model Context Protocol.",
+    summary="Serve coding agents over the Model Context Protocol.",
     examples="""\
   shapecalc mcp
   claude mcp add shapecalc -- shapecalc mcp""",
-    details=""" An agent starts it and talks to it on standard input and output. It has a tool for every op, and for
-chain, compare, doctor and model. Each answers with text and with the JSON of --json. Of arrays and models it reads
-only the shapes, and only in the folder in which it was started. It needs the package mcp.""",
+    details=""" An agent starts it and communicates over standard input and output. It has a tool for every op, and
+for chain, compare, doctor and model. Each returns text and the JSON of --json. It reads only the shapes of arrays and
+models, and only files in the folder in which it was started. It needs the package mcp.""",
 )

@@ -23,38 +23,40 @@ list_operators = lazy_names("models.operators", "LISTED_OPERATORS")
 LAYER_DIALECTS = ("tensorrt",)
 """Dialects for which `--dialect` prints layers."""
 FILE_ARGUMENT = Argument("file", "the ONNX model", "FILE.onnx")
-BATCH_ARGUMENT = Argument("batch", "a batch size to judge, and to prove --fix at, as --batch", "[BATCH]", False)
+BATCH_ARGUMENT = Argument("batch", "a batch size to check, and to verify --fix at, as --batch", "[BATCH]", False)
 SIZE_OPTIONS = (
     Option(
-        "batch", "The batch's name, and the sizes to judge and to prove at: N,1,2,8; or none.", metavar="NAME[,SIZE...]"
+        "batch",
+        "Name of the batch dim, and the sizes to check and verify at: N,1,2,8; or none.",
+        metavar="NAME[,SIZE...]",
     ),
-    Option("shapes", "An input's shape: x=N,3,H,W; may be repeated.", OptionKind.TEXTS, "INPUT=SHAPE", "--set"),
+    Option("shapes", "Shape of an input: x=N,3,H,W; may be repeated.", OptionKind.TEXTS, "INPUT=SHAPE", "--set"),
     Option("where", "Sizes for other names: H=640; may be repeated.", OptionKind.TEXTS, "SIZES"),
 )
 """Options for the sizes at which a model is judged."""
 NODE_OPTION = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
 DISPLAY_OPTIONS = (
-    Option("all", "List every node, and name sums and floors.", OptionKind.FLAG),
+    Option("all", "List every node, with names for sums and floors.", OptionKind.FLAG),
     Option("op", "List only nodes of this operator.", metavar="OP", completions=list_operators),
-    Option("offenders", "List only offenders.", OptionKind.FLAG),
+    Option("offenders", "List only failing nodes.", OptionKind.FLAG),
     NODE_OPTION,
-    Option("lint", "Print one line for each offender, worst first; exit 1 if there is one.", OptionKind.FLAG),
+    Option("lint", "Print one line for each failing node, worst first; exit 1 if there is one.", OptionKind.FLAG),
     Option("github", "Print the lines of --lint as annotations of GitHub Actions.", OptionKind.FLAG),
-    Option("strict", "Count a node that cannot be judged as an offender.", OptionKind.FLAG),
+    Option("strict", "Count a node that cannot be judged as failing.", OptionKind.FLAG),
     Option(
         "dialect",
-        "Write each series of transposes and reshapes as the fewest layers",
+        "Write each run of transposes and reshapes as the fewest layers",
         short="-d",
         completions=lambda: LAYER_DIALECTS,
         lists_completions=True,
     ),
 )
 FIX_OPTIONS = (
-    Option("fix", "Write the model with the offenders mended, into the file of -o.", OptionKind.FLAG),
+    Option("fix", "Write the fixed model to the file of -o.", OptionKind.FLAG),
     Option("out", "The file that --fix writes.", metavar="FILE", short="-o"),
     OUTPUT_OPTIONS["force"],
-    Option("fix_as", "Mend a node with this target; may be repeated.", OptionKind.TEXTS, "NODE=TARGET"),
-    Option("no_prove", "Do not run the mended model.", OptionKind.FLAG),
+    Option("fix_as", "Fix a node with this target; may be repeated.", OptionKind.TEXTS, "NODE=TARGET"),
+    Option("no_prove", "Do not verify the fixed model by running it.", OptionKind.FLAG),
 )
 
 
@@ -188,7 +190,7 @@ MODEL_COMMAND = Command(
         *select_output_options("json", "quiet"),
         *FIX_OPTIONS,
     ],
-    summary="Say which Reshape of an ONNX model breaks at another batch size, and mend it.",
+    summary="Find and fix nodes of an ONNX model that break at another batch size.",
     examples="""\
   shapecalc model yolo.onnx
   shapecalc model yolo.onnx --node /Reshape_1
@@ -196,8 +198,8 @@ MODEL_COMMAND = Command(
   shapecalc model yolo.onnx --fix -o fixed.onnx""",
     details=""" It lists each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace
 and SpaceToDepth (--all: every node) with its shapes and a verdict: safe; only (it runs at the declared batch only);
-swallows (the batch moves into another axis, and nothing fails); scrambles (no axis separates the samples
-any more); fails; sometimes; unknown. --fix writes the model with other targets, and proves it with onnxruntime.
-Exit 0: the model was read, and --fix mended all; 1: --lint or -q found offenders, --fix left some, or its proof
-failed; 4: a file cannot be used. It needs the package onnx.""",
+swallows (the batch moves into another axis, without an error); scrambles (no axis separates the samples
+any more); fails; sometimes; unknown. --fix writes the model with other targets, and verifies it with onnxruntime.
+Exit 0: the model was read, and --fix fixed all nodes; 1: --lint or -q found failing nodes, --fix left some, or the
+verification failed; 4: a file cannot be used. It needs the package onnx.""",
 )

@@ -123,62 +123,64 @@ def lazy_names(module: str, table: str) -> Callable[[], Iterable[str]]:
 
 
 DIALECT_FILTER = Option(
-    "dialect", "Only this one; may be repeated.", OptionKind.TEXTS, short="-d", completions=lambda: DIALECTS
+    "dialect", "Only this dialect; may be repeated.", OptionKind.TEXTS, short="-d", completions=lambda: DIALECTS
 )
 MAX_STEP = 99_999
 """Limit on `--step`; no answer has as many steps."""
 THEME_OPTION = Option(
-    "theme", "The background of a picture: light or dark.", completions=lazy_names("render.files", "PAGE_COLOURS")
+    "theme", "Background of the picture: light or dark.", completions=lazy_names("render.files", "PAGE_COLOURS")
 )
 OUTPUT_OPTIONS = options_by_name(
     Option(
         "explain",
-        "Print steps and a picture, on standard error; --explain=all: every picture.",
+        "Print the steps and a picture on standard error; --explain=all: every picture.",
         OptionKind.FLAG_OR_ALL,
         short="-e",
     ),
-    Option("json", "Print the answer as JSON, with everything that led to it.", OptionKind.FLAG),
-    Option("expect", "Exit 1 unless the answer is this: a shape, a pattern (N,?,...), error RULE.", metavar="SHAPE"),
+    Option("json", "Print the answer as JSON, with all details.", OptionKind.FLAG),
+    Option("expect", "Exit 1 unless the answer matches: a shape, a pattern (N,?,...) or error RULE.", metavar="SHAPE"),
     Option("quiet", "Print nothing; the exit code is the answer.", OptionKind.FLAG, short="-q"),
     Option("strict", "Exit 1 if the answer holds only under conditions.", OptionKind.FLAG),
-    Option("values", "Show elements before and after: 0, 1, 2 ... or the file's.", OptionKind.FLAG),
-    Option("follow", "Tell where this input element goes, stage by stage.", metavar="INDEX"),
-    Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
-    Option("out", "Do it to the data of INPUT, and write this .npy file or .zarr store.", metavar="FILE", short="-o"),
-    Option("force", "Write over an output or a picture that exists.", OptionKind.FLAG),
-    Option("backend", "What moves the data: auto or numpy.", default="auto", completions=lambda: ("auto", "numpy")),
-    Option("plan", "Print what writing a store would cost, and stop.", OptionKind.FLAG),
-    Option("memory", "How much memory a worker may use for a store; 512MiB by default.", metavar="SIZE"),
-    Option("chunks", "The chunks of the output store.", metavar="SIZES"),
-    Option("resume", "Go on with an output store that was interrupted.", OptionKind.FLAG),
+    Option("values", "Show the elements before and after: those of the file, else 0, 1, 2 ...", OptionKind.FLAG),
+    Option("follow", "Trace this input element through the stages.", metavar="INDEX"),
+    Option("follow_out", "Trace this output element back to the input.", metavar="INDEX"),
+    Option(
+        "out", "Transform the data of INPUT, and write it to this .npy file or .zarr store.", metavar="FILE", short="-o"
+    ),
+    Option("force", "Overwrite an existing output or picture.", OptionKind.FLAG),
+    Option("backend", "Backend for the data: auto or numpy.", default="auto", completions=lambda: ("auto", "numpy")),
+    Option("plan", "Print the cost of writing a store, and write nothing.", OptionKind.FLAG),
+    Option("memory", "Memory limit of a worker for stores; 512MiB by default.", metavar="SIZE"),
+    Option("chunks", "Chunk shape of the output store.", metavar="SIZES"),
+    Option("resume", "Resume writing an interrupted output store.", OptionKind.FLAG),
     Option(
         "verify",
         "Compare an output store with its source: sample or all.",
         metavar="HOW",
         completions=lambda: ("sample", "all"),
     ),
-    Option("cluster", "Where a store's data is moved: local:N, tcp://HOST:PORT or tls://HOST:PORT.", metavar="WHERE"),
+    Option("cluster", "Cluster for stores: local:N, tcp://HOST:PORT or tls://HOST:PORT.", metavar="WHERE"),
     Option(
         "code",
-        "Print code that does the same, in place of the answer",
+        "Print equivalent code instead of the answer",
         long="--as",
         completions=lazy_names("render.code", "TARGETS"),
         lists_completions=True,
     ),
-    Option("picture", "Write a picture of the answer or of a --step into this .svg, .png or .html.", metavar="FILE"),
+    Option("picture", "Write a picture of the answer, or of --step, to this .svg, .png or .html file.", metavar="FILE"),
     Option(
-        "step", "The picture's step, 0 for the question; else the main one.", OptionKind.NUMBER, "N", maximum=MAX_STEP
+        "step", "Step to draw, 0 for the request; the main one by default.", OptionKind.NUMBER, "N", maximum=MAX_STEP
     ),
     THEME_OPTION,
     Option(
         "width",
-        "How many characters wide the picture is; 80 by default.",
+        "Width of the picture in characters; 80 by default.",
         OptionKind.NUMBER,
         "N",
         minimum=40,
         maximum=400,
     ),
-    Option("no_config", "Use no defaults from the environment or pyproject.toml.", OptionKind.FLAG),
+    Option("no_config", "Ignore defaults from the environment and pyproject.toml.", OptionKind.FLAG),
 )
 """Options that control the output, by name; `OutputOptions` holds their values."""
 INPUT_ARGUMENT = Argument(
@@ -223,9 +225,9 @@ COMMAND_GROUPS = {
         "size": "info",
     },
     "chains and frameworks": dict.fromkeys(("chain", "equiv", "simplify", "find", "compare"), "chains"),
-    "to see and to learn": {"tui": "terminal", "serve": "terminal"}
+    "visualize and learn": {"tui": "terminal", "serve": "terminal"}
     | {name: name for name in ("drill", "film", "site", "repl")},
-    "to look up": dict.fromkeys(("help", "why", "dialects"), "info"),
+    "reference": dict.fromkeys(("help", "why", "dialects"), "info"),
     "for programs": {"mcp": "mcp", "vectors": "info", "backends": "info"},
 }
 """Modules of the commands that are not ops, by group and name, in help order."""

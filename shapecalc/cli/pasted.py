@@ -81,20 +81,20 @@ DOCTOR_COMMAND = Command(
     run=run_doctor,
     parameters=[
         Argument("file", "a file with a log, or the message itself; without it standard input", "[FILE|TEXT]", False),
-        Option("model", "Also show the node of the message as it is in this model.", metavar="FILE.onnx"),
+        Option("model", "Also show the node of the message in this model.", metavar="FILE.onnx"),
         *select_output_options("json", "quiet"),
     ],
-    summary="Say what a runtime's error message means, and what would mend it.",
+    summary="Explain a runtime's error message, and suggest a fix.",
     examples="""\
   shapecalc doctor build.log
   python train.py 2>&1 | shapecalc doctor
   shapecalc doctor "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
   shapecalc doctor run.log --model yolo.onnx
   trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json""",
-    details=""" It reads a whole log, and says which framework, op and node failed, with which
-shapes and why; what would mend it; a command line that reproduces it; and which facts the message
-leaves out. With --model it also shows the node as it is in the model. On a terminal: paste, then
-Ctrl-D. Exit 0: understood; 1: not about a shape, or not known.""",
+    details=""" It reads a whole log, and prints the framework, op and node that failed, the shapes,
+the reason, the fix, a command line that reproduces the error, and facts that the message omits. With
+--model it also shows the node in the model. On a terminal: paste, then Ctrl-D. Exit 0: understood;
+1: unknown, or not about a shape.""",
 )
 
 
@@ -103,7 +103,7 @@ CODE_ARGUMENT = Argument(
 )
 INPUT_OPTION = Option(
     "input",
-    "The tensor's name and shape, and those of others: 'x=N,C w=C,D'; or a shape alone.",
+    "Names and shapes of the tensors: 'x=N,C w=C,D'; or one shape.",
     metavar="[NAME=]SHAPE",
 )
 
@@ -193,15 +193,15 @@ CODE_COMMAND = Command(
         *[option for option in RULE_OPTIONS.values() if option.name != "opset"],
         *OUTPUT_OPTIONS.values(),
     ],
-    summary="Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run.",
+    summary="Resolve a line of PyTorch, NumPy, TensorFlow or JAX; the code is never run.",
     examples="""\
   shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
   shapecalc code 'x @ w + b' --input 'x=B,T,768 w=768,3072 b=3072'
   shapecalc code 'torch.zeros(2, 3, 4).flatten(1)'
   shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
-    details=""" It answers as chain does, for a statement, for several, for a function or for the last one
-of a file. Every name but a tensor's is a size; --where gives numbers to names, and lists of them.
-Tensors that the code makes have their shapes. Shapes in comments are compared. Without --dialect,
-the modules and methods in the code decide whose rules apply.""",
+    details=""" The code is one or more statements, a function, or a file, of which the last function is
+read. It prints what chain prints. Every name that is not a tensor is a size; --where sets names to
+numbers or lists of numbers. Tensors created in the code have their shapes. Shapes in comments are
+checked. Without --dialect, the modules and methods in the code select the rules.""",
 )

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 PROMPT_COMMANDS = {
     "explain": "print the steps of the last answer and a picture",
     "explain all": "the same, with every picture",
-    "undo": "go back one answer",
-    "dialect NAME": "ask that framework from now on",
+    "undo": "go back by one answer",
+    "dialect NAME": "use the rules of that framework from now on",
     "why RULE": "explain a rule",
     "ops": "list the operations",
     "help": "this list",
@@ -58,9 +58,9 @@ PROMPT_ALIASES = {"?": "help", "exit": "quit"}
 SAMPLE_STAGES: list[StageRequest] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
 """Stages that make every default relevant, so that all of them are reported."""
 HELP_TEXT = """\
-  2,3,4               set the current shape; every answer becomes the new one, also called ans
-  transpose 1,0,2     carry the current shape through an op; its options are the command's
-  reshape ans 0,-1    the same, with the input named
+  2,3,4               set the current shape; every answer replaces it, and is available as ans
+  transpose 1,0,2     apply an op to the current shape; it takes the options of its command
+  reshape ans 0,-1    the same, with an explicit input
   ans | flatten       several ops in a row
 """
 
@@ -380,11 +380,11 @@ def _prompt_text(session: Session) -> str:
 REPL_COMMAND = Command(
     run=run_repl,
     parameters=select_output_options("no_config"),
-    summary="Open a prompt that keeps a current shape, which each op changes.",
+    summary="Open a prompt with a current shape that each op changes.",
     examples="""\
   shapecalc repl
   printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl""",
-    details=""" It reads what shapecalc reads, a message or a line of code too. From a pipe, the exit
+    details=""" It also accepts command lines, error messages and lines of code. From a pipe, the exit
 code is the largest of its lines.""",
     opens_app=True,
 )

@@ -118,8 +118,7 @@ SITE_COMMAND = Command(
     examples="""\
   npm pack pyodide && tar -xf pyodide-*.tgz
   shapecalc site public --pyodide package""",
-    details=" Any place for static files can hold it. It fetches nothing from elsewhere; its address holds the"
-    " question.",
+    details=" Any static file server can host it. It loads nothing from other sites; its address contains the request.",
 )
 
 

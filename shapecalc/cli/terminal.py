@@ -159,12 +159,12 @@ def redirect_stdout_to_terminal() -> Iterator[None]:
 
 
 LESSON_OPTIONS = (
-    Option("lesson", "Open with the lessons.", OptionKind.FLAG),
-    Option("lesson_file", "Open with the lessons of this file, as in shapecalc-lessons(5).", metavar="FILE"),
+    Option("lesson", "Open the lessons.", OptionKind.FLAG),
+    Option("lesson_file", "Open the lessons of this file, in the format of shapecalc-lessons(5).", metavar="FILE"),
 )
 STEP_OPTION = Option(
     "place",
-    "Open at this step, from 1, or past the last, with nothing hidden.",
+    "Open at this step, from 1; last opens after the last one, with nothing hidden.",
     metavar=f"N|{LAST_STEP}",
     long="--step",
     completions=lambda: [LAST_STEP],
@@ -177,7 +177,7 @@ TUI_PARAMETERS: tuple[Argument | Option, ...] = (
     ),
     STEP_OPTION,
     *LESSON_OPTIONS,
-    Option("path", "Open with the first ten minutes again: what a dim is, 0, -1, a permutation.", OptionKind.FLAG),
+    Option("path", "Repeat the ten-minute introduction: dims, 0, -1, permutations.", OptionKind.FLAG),
     Option("notes", "Show the speaker's notes of the lessons.", OptionKind.FLAG),
     Option("big", "Draw it in large figures, for a projector.", OptionKind.FLAG),
     Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
@@ -256,7 +256,7 @@ def _open_model(app: AnyTerminalApp, file: str, node: str | None) -> int:
 TUI_COMMAND = Command(
     run=run_tui,
     parameters=TUI_PARAMETERS,
-    summary="See, step by step, how 0, -1 and permutations map input dims to output dims.",
+    summary="Show step by step how 0, -1 and permutations map input dims to output dims.",
     examples="""\
   shapecalc tui
   shapecalc tui shuffle 2,3,4 --first 1,0,2 --to 2,-1,3 --step 4
@@ -267,8 +267,8 @@ TUI_COMMAND = Command(
   shapecalc tui --lesson-file week3.toml --notes
   shapecalc tui --model yolo.onnx
   s=$(shapecalc tui reshape 2,3,4 0,-1)""",
-    details=" At first it shows all of a request, and asks without one; ^G changes that. F10 quits and prints the"
-    " answer.",
+    details=" With a request it shows everything; without one it hides the answers. ^G toggles that. F10 quits and"
+    " prints the answer.",
     opens_app=True,
     accepts_unknown_options=True,
 )
@@ -358,7 +358,7 @@ SERVE_COMMAND = Command(
         Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True),
         _number_option("port", "The port to listen on, 1 to 65535.", "8000", 65535),
         Option("allow_host", "Another host name that browsers may use; may be repeated.", OptionKind.TEXTS, "NAME"),
-        _number_option("sessions", "How many may use it at once, 1 to 256.", "8", 256),
+        _number_option("sessions", "Limit on concurrent sessions, 1 to 256.", "8", 256),
         Option("opens", "Open the address in a browser.", OptionKind.FLAG, long="--open"),
         *LESSON_OPTIONS,
         *select_output_options("no_config"),
@@ -370,7 +370,7 @@ SERVE_COMMAND = Command(
   shapecalc serve --open --port 8080
   shapecalc serve --lesson-file week3.toml
   shapecalc serve --host 0.0.0.0 --allow-host box.example""",
-    details=" Whoever has the address that is printed can use it. It needs the packages aiohttp and textual-serve.",
+    details=" Anyone who has the printed address can use it. It needs the packages aiohttp and textual-serve.",
     opens_app=True,
     accepts_unknown_options=True,
 )

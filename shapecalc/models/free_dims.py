@@ -185,7 +185,7 @@ class InputGuess:
                 # conditions may admit no other size of a dim; the sizes then ignore them
                 moved.append(naming.build_lane(batch, sizes, totals))
             else:
-                moved.append(naming.build_lane(batch, fitting, totals, moved=fitting != base))
+                moved.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))
         lanes += moved[: len(PERTURBATIONS)]
         if naming.batch:
             lanes.append(naming.build_lane(0, base, totals))

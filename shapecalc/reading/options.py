@@ -284,11 +284,11 @@ def _opset_numbers() -> list[str]:
 
 
 RULE_OPTIONS = options_by_name(
-    Option("dialect", "Whose rules", short="-d", completions=lambda: DIALECTS, lists_completions=True),
-    Option("opset", f"The model's ONNX opset; {DEFAULT_OPSET} by default.", metavar="N", completions=_opset_numbers),
+    Option("dialect", "Framework whose rules apply", short="-d", completions=lambda: DIALECTS, lists_completions=True),
+    Option("opset", f"ONNX opset of the model; {DEFAULT_OPSET} by default.", metavar="N", completions=_opset_numbers),
     Option(
         "dtype",
-        "The element type, in NumPy's or the framework's spelling; refused if the operator refuses it.",
+        "Element type, as NumPy or the framework spells it; refused if the operator does not support it.",
         completions=lambda: sorted(ALL_TYPES),
     ),
     Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),

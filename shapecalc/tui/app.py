@@ -56,7 +56,7 @@ from shapecalc.tui.question import (
 from shapecalc.tui.themes import DEFAULT_THEME, THEMES, initial_theme, line_filters
 from shapecalc.tui.widgets import KEYS, HelpScreen
 
-CHAIN_HELP = "several operations in a row, each with its own options"
+CHAIN_HELP = "several ops in a row, each with its own options"
 MODE_NAMES = "work", "learn"
 """The stored names of the modes."""
 MIN_SCORE = 0.01

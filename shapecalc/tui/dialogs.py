@@ -24,51 +24,50 @@ from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import ChoiceList, Dialog, KeyHelp, copy_text
 
 SIGN_HELP = (
-    ("a b c", "axes of the input without a name of their own; a dim keeps the letters of the axes that it is made of"),
+    ("a b c", "axes of the input without a name; a dim keeps the letters of its axes"),
     ("bc  a-d", "b and c merged into one dim, b the outer; a to d merged"),
     ("c1 b·c1", "the outer part of c, which was split, also on its wire; b merged with it"),
-    ("~x", "a dim that mixes axes, so it is not an axis of the input any more"),
-    ("new  ·", "a new dim, which comes from no axis of the input"),
-    ("_", "a dim that is not settled yet"),
-    ("?", "a dim that nobody knows"),
-    ("─ ╮ ├ ┤", "these elements: the way from an axis to the dims that it becomes; one that ends is dropped"),
-    ("• ┼", "where ways meet from all sides; where they only cross"),
+    ("~x", "a dim that mixes several axes of the input"),
+    ("new  ·", "a new dim, without an axis of the input"),
+    ("_", "a dim that is not computed yet"),
+    ("?", "an unknown dim"),
+    ("─ ╮ ├ ┤", "the path of an axis to its output dims; if it ends, the axis is dropped"),
+    ("• ┼", "paths that meet from all sides; paths that only cross"),
     ("╲ ╱ ╳", "axes that cross: a transpose"),  # noqa: RUF001
-    ("┄  0┄b", "only a size is copied, that of b; the elements come by ─"),
+    ("┄  0┄b", "only the size of b is copied; the elements follow ─"),
     ("0 ▸", "a copied 0: the size at the same index, counted from the left"),
     ("█ │", "elements, in pieces as large as the known dims make them"),
-    ("▒", "elements that are left over, or too many"),
+    ("▒", "remaining elements, or too many"),
     ("├─┼─┤ ░", "elements in a row, with the cuts of an axis; too many cuts, or padding"),
     ("!", "a new cut inside an old block, where others have none: axes mix"),
     ("[5]", "the element that is followed"),
-    ("▸", "the dim of the step at hand; at a 1, that it is repeated"),
+    ("▸", "the dim of the current step; at a 1, it is repeated"),
     ("1.0", "axis 0 of operand 1, the input after the first"),
-    ("+ x3 by", "longer by other operands; repeated 3 times; moved on by so many"),
-    ("✗ ▲", "where it stopped, and the characters at fault"),
+    ("+ x3 by", "longer by other operands; repeated 3 times; shifted by that many"),
+    ("✗ ▲", "the failing step, and the wrong characters"),
     ("≠ ✓", "differs; is the same, or right"),
     ("* →", "times; becomes"),
-    ("…", "more than there is room for"),
+    ("…", "text that does not fit"),
 )
 """Every sign of the pictures, with its meaning."""
 FIELD_HELP = {
     "input": "The shape of the input: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W, or the name of a file such as x.npy. "
-    "A name is a size of at least 1, a ? is a dim nobody knows.",
-    "stages": "What happens to it, one op after the other: reshape 0,0,12,64 | transpose 0,2,1,3. "
-    "Each takes the options of its own command.",
+    "A name is a size of at least 1, a ? is an unknown dim.",
+    "stages": "The ops, in order: reshape 0,0,12,64 | transpose 0,2,1,3. Each takes the options of its command.",
 }
 """The help on fields that are not parameters of an op."""
 WIDGET_HELP = {
-    "picture": "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of "
-    "them through every stage. Where a mistake gives the same sizes, as a reshape for a transpose does, m draws it "
-    "beside.",
-    "flow": "The flow: what becomes of each dim. Type what is asked: whether the request works, then the size for the "
-    "hole that is lit; enter helps, three times. The arrow keys light another dim, and what it comes from.",
+    "picture": "The picture of the current step. F3 shows the elements instead; the arrow keys then follow one of them "
+    "through every stage. If a mistake gives the same sizes, such as a reshape instead of a transpose, m draws it "
+    "beside the picture.",
+    "flow": "The flow: the path of each dim to the output. Type whether the request works, then the size of the lit "
+    "hole; enter gives up to three hints. The arrow keys light another dim and its origin.",
 }
 """The help on widgets that are not fields."""
 EXTRA_HELP = (
-    ("tab", "go on to the next field, as enter does in a field"),
-    ("mouse", "everything can be clicked: a dim shows what it comes from, a step opens, a key is pressed"),
-    ("^P /", "also what has no key: a second chain, a link to share, settings, what was asked before"),
+    ("tab", "move to the next field, as enter does in a field"),
+    ("mouse", "everything can be clicked: a dim shows its origin, a step opens, a key is pressed"),
+    ("^P /", "commands without a key: a second chain, a link to share, settings, earlier requests"),
 )
 """Further help on the main screen."""
 
@@ -108,7 +107,7 @@ def focus_help(widget_id: str, op: str) -> str:
         return WIDGET_HELP[widget_id]
     name = widget_id.removeprefix("field-")
     params = {param.name: _param_help(param) for param in params_of(OPS[op])} if op in OPS else {}
-    return f"{name.replace('_', '-')}: {(FIELD_HELP | params).get(name, 'change it, and everything follows')}"
+    return f"{name.replace('_', '-')}: {(FIELD_HELP | params).get(name, 'change it, and the answer is updated')}"
 
 
 def _param_help(param: Param) -> str:
@@ -161,7 +160,7 @@ class CodeScreen(Dialog[None]):
 
 
 class DoctorScreen(Dialog[Question | None]):
-    """What a runtime's message says; enter asks the request that it tells of."""
+    """An explained runtime message; enter opens its request."""
 
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "ask", "ask")]
 
@@ -175,7 +174,7 @@ class DoctorScreen(Dialog[Question | None]):
         """Place the lines of the diagnosis in a scrollable box."""
         with VerticalScroll():
             yield Static("\n".join(self.diagnosis.format_lines()), markup=False)
-        yield KeyHelp("enter asks it, escape closes" if self.commands else "escape closes")
+        yield KeyHelp("enter opens the request, escape closes" if self.commands else "escape closes")
 
     def action_ask(self) -> None:
         """Close with the first request that the diagnosis suggests."""

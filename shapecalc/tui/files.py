@@ -82,7 +82,7 @@ def describe_entry(entry: Entry) -> str:
 
 
 class FilesDialog(Dialog[str | None]):
-    """^O: a list of folders and arrays, and what the one under the cursor holds."""
+    """^O: a list of folders and arrays, with the type and shape of the selected array."""
 
     BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "open_parent", "up")]
 
@@ -154,7 +154,7 @@ def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | Non
 
 
 class SaveDialog(Dialog[None]):
-    """A field for the name, and what is wrong with it."""
+    """A field for the file name, and its error."""
 
     BINDINGS = [Binding("escape", "dismiss", "close")]
 

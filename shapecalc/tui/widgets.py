@@ -50,34 +50,34 @@ class Key(Record):
 
 
 KEYS = (
-    Key("f1", "F1", "help", "app.help", "explain what has the focus, and every key; so does ?", 2),
+    Key("f1", "F1", "help", "app.help", "explain the focused widget and every key; also ?", 2),
     Key("f2", "F2", "op", "choose", "choose the operator, the dialect and its settings", 3),
     Key("f3", "F3", "grid", "grid", "show the elements, and follow one with the arrow keys", 6),
     Key("f4", "F4", "compare", "compare", "ask the same under every dialect", 7),
     Key("f5", "F5", "lessons", "lessons", "take a lesson: predict, then look", 8),
     Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 5),
     Key("f7", "F7", "copy", "copy", "copy the command line", 10),
-    Key("f8", "F8", "code", "code", "show code that does the same, to copy", 11),
+    Key("f8", "F8", "code", "code", "show equivalent code, to copy", 11),
     Key("f9", "F9", "svg", "app.save_screen('svg')", "save a picture of the screen as SVG", 12),
     Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 9),
-    Key("ctrl+g", "^G", "learn", "mode", "be asked before anything is shown, or see everything; it is remembered", 4),
+    Key("ctrl+g", "^G", "learn", "mode", "hide answers until they are predicted, or show everything; remembered", 4),
     Key("ctrl+b", "^B", "big", "big", "draw the step in large figures, for a room, and hide the rest", 14),
     Key("ctrl+z", "^Z", "undo", "undo", "undo the last change of the question", 15),
     Key("ctrl+y", "^Y", "redo", "redo", "redo it", 16),
-    Key("pagedown", "PgDn", "next", "step(1)", "go one step on", 0),
-    Key("pageup", "PgUp", "back", "step(-1)", "go one step back", 1),
+    Key("pagedown", "PgDn", "next", "step(1)", "go to the next step", 0),
+    Key("pageup", "PgUp", "back", "step(-1)", "go to the previous step", 1),
     Key("ctrl+l", "^L", "short", "simplify", "show the shortest chain that does the same", 13),
     Key("ctrl+home", "^Home", "first", "go(0)", "go to the first step", 17),
     Key("ctrl+end", "^End", "last", "go(-1)", "go past the last step, to the output", 18),
-    Key("ctrl+t", "^T", "theme", "theme", "go on to the next theme: ours, dark, light, without colour", 19),
+    Key("ctrl+t", "^T", "theme", "theme", "switch to the next theme: shapecalc, dark, light, without colour", 19),
     Key("ctrl+p", "^P", "find", "app.command_palette", "find a command by name; so does /", 20),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
     Key("ctrl+o", "^O", "files", "files", "choose an array of a file as the input", 22),
     Key("ctrl+s", "^S", "text", "app.save_screen('text')", "copy the screen as text, and save it", 23),
-    Key("ctrl+r", "^R", "film", "film", "play the request as a film, which asks for what is hidden", 24),
+    Key("ctrl+r", "^R", "film", "film", "play the request as a film, with questions for hidden dims", 24),
 )
 """Every key of the main screen, in the order of the help."""
-YES_NO_KEY = Key("", "y n", "answer", "", "say whether the request works", -1)
+YES_NO_KEY = Key("", "y n", "answer", "", "answer whether the request works", -1)
 HINT_KEYS = (
     Key("", "enter", "hint", "", "give a hint, or go on once it is right", -2),
     Key("", "←→↑↓", "choose", "", "choose a hole to type into", -1),
@@ -94,7 +94,7 @@ LEARNING_KEYS = (
 FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "follow another element", -1)
 """The key that is listed while the grid has the focus."""
 MISTAKE_KEY_NAME = "m"
-MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "", "draw the mistake that gives the same sizes beside it", -1)
+MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "", "draw a mistake with the same sizes beside it", -1)
 """The key that is listed while the grid shows a step with a common mistake."""
 MIN_LIST_WIDTH = 4
 """The least width, in cells, for which the height of a list is computed."""

@@ -1,4 +1,4 @@
-"""A real browser: the Chromium that is installed, driven through playwright, if both are there."""
+"""A real browser: the installed Chromium, driven through playwright."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from importlib.util import find_spec
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WHY_NOT = "no Chromium is installed" if BROWSER is None else "" if find_spec("playwright") else "playwright is missing"
-"""Why no browser can be driven here; nothing if one can."""
+"""The reason why no browser can be driven here; empty if one can."""
 PYODIDE = os.environ.get("SHAPECALC_PYODIDE")
-"""The folder of the npm package pyodide, for pages that run Python."""
+"""The folder of the npm package pyodide, for pages that run Python; None if unset."""
 
 
 class Tab:
-    """A page that is looked at, with what the app has painted in it."""
+    """A page of the browser, with the output of the app since the last reset."""
 
     def __init__(self, page):
-        self.page, self.painted, self._more = page, b"", asyncio.Event()
-        page.on("websocket", lambda socket: socket.on("framereceived", self._keep))
+        self.page, self.painted, self._frame_received = page, b"", asyncio.Event()
+        page.on("websocket", lambda socket: socket.on("framereceived", self._add_frame))
         self.downloads = asyncio.Queue()
         page.on("download", self.downloads.put_nowait)
 
-    def _keep(self, frame):
+    def _add_frame(self, frame):
         self.painted += frame if isinstance(frame, bytes) else b""
-        self._more.set()
+        self._frame_received.set()
 
     async def another(self):
-        """Open one more tab of this browser."""
+        """Open another tab of this browser."""
         return Tab(await self.page.context.new_page())
 
     async def go(self, address):
-        """Go to an address; what was painted before is forgotten."""
+        """Clear the painted output and go to an address."""
         self.painted = b""
         await self.page.goto(address)
 
     async def until(self, script):
-        """Wait until an expression is true in the page."""
-        while not await self.page.evaluate(script):  # playwright's own waiting evaluates a text, which the page forbids
+        """Wait until a JavaScript expression is true in the page."""
+        while not await self.page.evaluate(script):  # wait_for_function calls eval, which the page's CSP forbids
             await asyncio.sleep(0.02)
 
     async def until_painted(self, text):
-        """Wait until the app has painted a text since the last time, and forget it."""
+        """Wait until the app has painted a text, and clear the painted output."""
         while text not in self.painted:
-            self._more.clear()
-            await self._more.wait()
+            self._frame_received.clear()
+            await self._frame_received.wait()
         self.painted = b""
 
     async def resize(self, width, height):
@@ -55,14 +55,14 @@ class Tab:
 
 @asynccontextmanager
 async def opened():
-    """Start a browser; its only tab."""
+    """Start a browser and yield its only tab."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playing:
         browser = await playing.chromium.launch(
             executable_path=BROWSER,
             args=["--no-sandbox"],
-            ignore_default_args=["--disable-back-forward-cache"],  # a reader's browser keeps a page that one leaves
+            ignore_default_args=["--disable-back-forward-cache"],  # a user's browser has the cache
         )
         try:
             yield Tab(await (await browser.new_context()).new_page())

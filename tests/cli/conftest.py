@@ -1,4 +1,4 @@
-"""The command line as a user meets it: in this process, in a process of its own, on a terminal."""
+"""Helpers that run the command line: in this process, in a subprocess, or on a terminal."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ CHARACTERS = {
     "LS": "\N{LINE SEPARATOR}",
     **{f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)},
 }
-"""What texts of tests call `<ESC>` and the like; `<xFF>` is a byte that is no text."""
-STANDS_FOR = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|([^<>]+) x (\d+)|([A-Z]?)0\.\.\4(\d+))>")
+"""Characters by their placeholder, such as `<ESC>`; `<xFF>` is a byte that is not valid UTF-8."""
+PLACEHOLDER = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|([^<>]+) x (\d+)|([A-Z]?)0\.\.\4(\d+))>")
 
 
-def meant(text):
-    """Return a text with the characters that `<ESC>` and the like stand for, and `a a a ` for `<a  x 3>`.
+def expand_placeholders(text):
+    """Return a text with its placeholders expanded.
 
-    `<A0..A3>` stands for `A0,A1,A2,A3`, and `<0..3>` for the numbers.
+    `<ESC>` is a character, `<a  x 3>` is `a a a `, `<A0..A3>` is `A0,A1,A2,A3`, and `<0..3>` is `0,1,2,3`.
     """
 
-    def written_out(found):
-        character, repeated, times, letter, last = found.groups()
+    def expand(match):
+        character, repeated, times, letter, last = match.groups()
         if character:
             return CHARACTERS[character]
-        return repeated * int(times) if repeated else ",".join(f"{letter}{at}" for at in range(int(last) + 1))
+        return repeated * int(times) if repeated else ",".join(f"{letter}{number}" for number in range(int(last) + 1))
 
-    return STANDS_FOR.sub(written_out, text)
+    return PLACEHOLDER.sub(expand, text)
 
 
 def rows(name):
-    """Return the rows of a table in this folder, split at ` => `."""
+    """Return the rows of a table in this folder, as cells split at ` => `."""
     lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
-    return [[meant(cell) for cell in line.split(" => ")] for line in lines if line and line[0] != "#"]
+    return [[expand_placeholders(cell) for cell in line.split(" => ")] for line in lines if line and line[0] != "#"]
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What one run printed, and how it ended."""
+class RunResult:
+    """The exit code and the output of one run."""
 
     code: int
     out: str
@@ -73,15 +73,15 @@ def shapecalc(monkeypatch, capsys):
             sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin.encode("utf-8", "surrogateescape"))))
         )
         code = __main__.main()
-        gc.unfreeze()  # what check froze: Hypothesis looks for it
+        gc.unfreeze()  # check froze objects, and Hypothesis tests for that
         captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
+        return RunResult(code, captured.out, captured.err)
 
     return run
 
 
 def environment():
-    """Return the environment of a run in a process of its own: this checkout, no colours, nothing of Python's own."""
+    """Return the environment of a subprocess: this checkout on the path, no colours, no other Python settings."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**inherited, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "TERM": "dumb"}
 
@@ -91,30 +91,30 @@ def command(*words):
 
 
 def process(*words, **options):
-    """Run a command line in a process of its own."""
-    return program(command(*words), **{"cwd": ROOT, **options})
+    """Run a command line in a subprocess."""
+    return run_program(command(*words), **{"cwd": ROOT, **options})
 
 
-def program(words, **options):
-    """Run a program in the environment of a run."""
+def run_program(words, **options):
+    """Run a program in the environment of `environment()`."""
     return subprocess.run(words, **{"env": environment(), "timeout": 60, "check": False, **options})
 
 
-def told_on_a_terminal(words, **options):
-    """Run a program with stderr, and stdout by default, on a terminal; return its exit code and what it wrote."""
+def run_on_terminal(words, **options):
+    """Run a program with stderr, and stdout by default, on a terminal; return its exit code and output."""
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
-    ours, theirs = pty.openpty()
-    running = subprocess.Popen(words, **{"env": environment(), "stdout": theirs, "stderr": theirs, **options})
-    os.close(theirs)
-    told = b""
-    with suppress(OSError):  # Linux says so where the other side is closed
-        while piece := os.read(ours, 1 << 16):
-            told += piece
-    os.close(ours)
-    return running.wait(), told.decode().replace("\r\n", "\n")
+    parent, tty = pty.openpty()
+    child = subprocess.Popen(words, **{"env": environment(), "stdout": tty, "stderr": tty, **options})
+    os.close(tty)
+    output = b""
+    with suppress(OSError):  # Linux raises EIO once the other side is closed
+        while piece := os.read(parent, 1 << 16):
+            output += piece
+    os.close(parent)
+    return child.wait(), output.decode().replace("\r\n", "\n")
 
 
-def on_a_terminal(*words):
-    """Run a command line with stdout and stderr on a terminal; return its exit code and what it showed."""
-    code, told = told_on_a_terminal(command(*words), cwd=ROOT)
-    return code, "".join(f"{line.rstrip()}\n" for line in told.splitlines())
+def run_command_on_terminal(*words):
+    """Run a command line with stdout and stderr on a terminal; return its exit code and output."""
+    code, shown = run_on_terminal(command(*words), cwd=ROOT)
+    return code, "".join(f"{line.rstrip()}\n" for line in shown.splitlines())

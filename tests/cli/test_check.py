@@ -24,7 +24,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of, refusal_rules
 from shapecalc.core.problem import ShapeError
 from shapecalc.reading.cases import case_from_json, read_json_object
-from tests.cli.conftest import ROOT, command, environment, process, program, told_on_a_terminal
+from tests.cli.conftest import ROOT, command, environment, process, run_program, run_on_terminal
 
 pytestmark = pytest.mark.sessions(2)
 
@@ -147,7 +147,7 @@ def test_check_recovers_from_a_dead_worker(large, shapecalc, monkeypatch):
 
 def test_check_leaves_no_process_without_reader(large):
     line = f"{subprocess.list2cmdline(command('check', str(large), '--jobs', '2', '--json'))} | head -1"
-    ran = program(["bash", "-c", f"{line}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
+    ran = run_program(["bash", "-c", f"{line}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
     assert (len(ran.stdout.splitlines()), ran.stdout.splitlines()[-1], ran.stderr) == (2, "0", "")
 
 
@@ -155,10 +155,10 @@ def test_check_leaves_no_process_without_reader(large):
 def test_check_progress_only_on_a_free_terminal(tmp_path):
     large = tmp_path / "cases"
     large.write_text(PASSES * 5_000)
-    code = "import sys; import shapecalc.cli.data as d; d.PATIENCE = 0; import shapecalc.cli.check as c\n"
-    code += "c.BLOCK = 1 << 15; from shapecalc.__main__ import main; sys.exit(main())"
+    code = "import sys; import shapecalc.cli.data as d; d.BAR_DELAY = 0; import shapecalc.checking.judging as j\n"
+    code += "j.READ_SIZE = 1 << 15; from shapecalc.__main__ import main; sys.exit(main())"
     words = [sys.executable, "-c", code, "check", str(large), "--jobs", "1"]
-    _, told = told_on_a_terminal(words, env=environment() | {"TERM": "xterm"}, stdout=subprocess.DEVNULL)
+    _, told = run_on_terminal(words, env=environment() | {"TERM": "xterm"}, stdout=subprocess.DEVNULL)
     assert "checking" in told
     assert told.splitlines()[-1].rpartition("\x1b[2K")[2].startswith("shapecalc: 5,")
 
@@ -190,7 +190,7 @@ def test_check_memory_is_bounded_on_endless_input():
     code = "import resource, sys; from shapecalc.__main__ import main; code = main()\n"
     code += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
     feed = f"{{ yes '{PASSES.strip()}' | head -10000; head -c 100000000 /dev/zero; }} | "
-    ran = program(["bash", "-c", f'{feed} {sys.executable} -c "$0" check -', code], capture_output=True, text=True)
+    ran = run_program(["bash", "-c", f'{feed} {sys.executable} -c "$0" check -', code], capture_output=True, text=True)
     summary, peak = ran.stderr.splitlines()
     assert summary == "shapecalc: 10,000 passed, 1 could not be read"
     assert int(peak) < 60_000

@@ -118,16 +118,16 @@ def check_equal(source, target):
 
 def test_cluster_reads_each_byte_once_in_bounded_memory(large, small, cluster, tmp_path):
     job = planned(large, MEMORY)
-    assert (job.plan.read, job.plan.written) == (DATA, DATA)
+    assert (job.plan.bytes_read, job.plan.bytes_written) == (DATA, DATA)
     processes = [*cluster.client.run(os.getpid).values()]
     carry(planned(small), tmp_path / "warm.zarr", cluster.run)
     before, done = bytes_read(processes), []
     with Watch(processes) as watch:
         carry(job, tmp_path / "y.zarr", cluster.run, done.append)
     check_equal(large, tmp_path / "y.zarr")
-    assert watch.most <= job.memory <= MEMORY < DATA / 4
+    assert watch.most <= job.worker_memory <= MEMORY < DATA / 4
     assert DATA <= bytes_read(processes) - before < 1.02 * DATA
-    assert len([count for count in done if count]) == job.plan.tasks < 100
+    assert len([count for count in done if count]) == job.plan.task_count < 100
 
 
 def bytes_read(processes):
@@ -157,7 +157,7 @@ def test_cluster_survives_a_killed_worker(small, cluster, tmp_path):
 
     def tick(count):
         done.append(count)
-        if victims and len(done) > job.plan.tasks / 2:
+        if victims and len(done) > job.plan.task_count / 2:
             os.kill(victims.pop(), signal.SIGKILL)
             victims.clear()
 
@@ -187,7 +187,7 @@ def test_cluster_interrupt_ends_workers_silently(small, tmp_path, request):
 
 
 def test_cluster_different_workers_are_refused(small, cluster, tmp_path, request):
-    cluster.check(str(small), tmp_path / "y.zarr")
+    cluster.check_workers(str(small), tmp_path / "y.zarr")
 
     def pretend(name, found):
         import shapecalc
@@ -199,12 +199,12 @@ def test_cluster_different_workers_are_refused(small, cluster, tmp_path, request
         request.addfinalizer(partial(cluster.client.run, pretend, name, own))
     cluster.client.run(pretend, "source_state", other_state)
     with pytest.raises(FileError, match=r"its view of the source is state other, and here state [0-9a-f]{32}$"):
-        cluster.check(str(small), tmp_path / "y.zarr")
+        cluster.check_workers(str(small), tmp_path / "y.zarr")
     with pytest.raises(FileError, match="sees another source there"):  # as would one that comes later
         carry(planned(small), tmp_path / "y.zarr", cluster.run)
     cluster.client.run(pretend, "__version__", "0.0")
     with pytest.raises(FileError, match=r"its shapecalc is 0\.0"):
-        cluster.check(str(small), tmp_path / "y.zarr")
+        cluster.check_workers(str(small), tmp_path / "y.zarr")
 
 
 def other_state(_):
@@ -270,7 +270,7 @@ def check_gone(process, said, address, source, target):
 
 def test_cluster_names_a_silent_scheduler(small, tmp_path, shapecalc, monkeypatch):
     words = ("transpose", str(small), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster")
-    monkeypatch.setattr("shapecalc.engine.stores.workers.WAITING", 0.5)
+    monkeypatch.setattr("shapecalc.engine.stores.workers.CONNECT_SECONDS", 0.5)
     for address, told in (("tls", "Dask's configuration names no certificates"), ("tcp", "tcp://127.0.0.1:9")):
         refused = shapecalc(*words, f"{address}://127.0.0.1:9")
         assert (refused.code, refused.err.count("\n"), told in refused.err) == (4, 1, True)

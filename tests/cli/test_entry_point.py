@@ -17,7 +17,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.text import parse_shape
 from shapecalc.reading.readings import UserInput, read_user_input
-from tests.cli.conftest import meant, rows
+from tests.cli.conftest import expand_placeholders, rows
 from tests.sampling import each_row
 from tests.sessions import PAGES
 
@@ -131,7 +131,7 @@ LONG = [
 
 @pytest.mark.parametrize("text", LONG)
 def test_entry_point_long_unknown_text_is_linear(text, shapecalc):
-    assert shapecalc(stdin=meant(text)).code in (1, 2, 3)
+    assert shapecalc(stdin=expand_placeholders(text)).code in (1, 2, 3)
 
 
 def test_entry_point_distinguishes_shapes_from_code():

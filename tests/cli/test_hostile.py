@@ -18,7 +18,7 @@ from shapecalc.core.limits import LIMITS
 from shapecalc.teaching.progress import VisitorProgress
 from shapecalc.tui.app import NO_FILE, ShapecalcApp, UserFile
 from shapecalc.tui.question import question_from_words
-from tests.cli.conftest import ROOT, command, environment, meant, rows
+from tests.cli.conftest import ROOT, command, environment, expand_placeholders, rows
 
 # Requests without end: each is answered, or refused in one line that names a limit. It is judged by how it ends, not
 # when. The processes have a bound of CPU time and of memory as a net, far more than a question takes: what runs into it
@@ -47,8 +47,8 @@ def run(words, folder, stdin=""):
 def test_hostile_input_is_answered_or_names_a_limit(row, tmp_path):
     asked, _, end = row.rpartition(" => ")
     line, _, stdin = asked.partition(" <- ")
-    words = [meant(word) for word in shlex.split(line)]
-    ran = run(words, tmp_path, meant(stdin))
+    words = [expand_placeholders(word) for word in shlex.split(line)]
+    ran = run(words, tmp_path, expand_placeholders(stdin))
     assert "Traceback" not in ran.stderr
     if end in LIMITS:
         said = ran.stdout if words[0] == "check" else ran.stderr
@@ -126,10 +126,11 @@ def test_ascii_locale_works():
 PLACE = "please report it at the address that 'pip show --verbose tensor-shapecalc' names"
 BREAK = """
 import sys
-from shapecalc.core import fixing, resolve
+from shapecalc.core import resolve
+from shapecalc.reasoning import fixing
 def fail(*given, **named):
     raise ZeroDivisionError("by \\x1b zero")
-fixing.answer = fixing.answer_chain = resolve.resolve = fail
+fixing.answer_request = fixing.answer_chain = resolve.resolve = fail
 from shapecalc.__main__ import main
 sys.exit(main())
 """

@@ -15,7 +15,7 @@ import pytest
 from shapecalc.cli import terminal
 from shapecalc.core.problem import ShapeError
 from tests import lacking
-from tests.cli.conftest import ROOT, program
+from tests.cli.conftest import ROOT, run_program
 
 WORDS = [
     ["reshape", "2,3,4", "0,-1", "--explain"],
@@ -37,7 +37,7 @@ def ran(folder, *words):
     numpy.save(folder / "x.npy", numpy.arange(6).reshape(2, 3))
     (folder / "cases.shapes").write_text("reshape 2,3,4 0,-1 => 2,12\nreshape 2,3,4 5,-1 => 5\n" * 50, "ascii")
     streams = {"input": "2,3\nflatten\n", "capture_output": True, "encoding": "utf-8"}
-    done = program([sys.executable, *words], cwd=folder, **streams)
+    done = run_program([sys.executable, *words], cwd=folder, **streams)
     return done.returncode, done.stdout, done.stderr, {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -52,7 +52,7 @@ def test_missing_system_modules_do_not_change_commands(words, tmp_path):
 def test_missing_system_modules_are_really_missing():
     code = "import tests.lacking, os, signal; tests.lacking.take_away(); print(*vars(os), *vars(signal), *os.environ)\n"
     code += "exec('import readline', {'__name__': 'shapecalc.cli.x'})"
-    left = program([sys.executable, "-c", code], capture_output=True, text=True)
+    left = run_program([sys.executable, "-c", code], capture_output=True, text=True)
     assert (left.returncode, "No module named 'readline'" in left.stderr) == (1, True)
     assert not {*lacking.FUNCTIONS, *lacking.SIGNALS, "TERM"} & {*left.stdout.split()}
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from shapecalc.core.ops import OPS
-from tests.cli.conftest import command, environment, program
+from tests.cli.conftest import command, environment, run_program
 from tests.sampling import each_row
 
 EXAMPLES = {op.name: shlex.split(op.examples[0]) for op in OPS.values()}
@@ -51,5 +51,5 @@ def test_lines_are_answered_as_they_arrive(words, lines, tmp_path):
 
 def test_endless_stream_ends_with_its_reader():
     asked = " ".join(command("reshape", "-", "0,-1"))
-    ran = program(["sh", "-c", f"yes 2,3,4 | {asked} | head -2"], capture_output=True, text=True)
+    ran = run_program(["sh", "-c", f"yes 2,3,4 | {asked} | head -2"], capture_output=True, text=True)
     assert (ran.stdout, ran.stderr) == ("2,12\n2,12\n", "")

@@ -11,7 +11,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.testing import assert_shape
-from tests.cli.conftest import program
+from tests.cli.conftest import run_program
 
 
 def test_match_continues_past_damaged_files(shapecalc, tmp_path, monkeypatch):
@@ -89,6 +89,6 @@ def test_assert_shape_traceback_shows_the_callers_line(tmp_path):
     )
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
     asked = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
-    shown = program(asked, cwd=tmp_path, capture_output=True, text=True).stdout
+    shown = run_program(asked, cwd=tmp_path, capture_output=True, text=True).stdout
     assert "E   AssertionError: 2,3 is not N,N: dim 1 is 3, and N is 2 (dim 0)" in shown.replace("       ", "   ")
     assert "error.problem.rule" not in shown

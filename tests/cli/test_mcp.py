@@ -18,7 +18,7 @@ from shapecalc.cli.mcp import agent_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH
 from shapecalc.core.ops import OPS, params_of
-from tests.cli.conftest import ROOT, command, environment, program, rows
+from tests.cli.conftest import ROOT, command, environment, run_program, rows
 from tests.models import detector
 from tests.transcripts import is_seen
 
@@ -189,7 +189,7 @@ def sleep(given, folder):
 def fail(given, folder):
     raise ZeroDivisionError("by zero")
 served._answer_doctor, served._answer_model, served._answer_compare = sleep, fail, lambda *_: os._exit(1)
-served.LONGEST_CALL = int(os.environ["SECONDS"])
+served.CALL_TIMEOUT = int(os.environ["SECONDS"])
 """
 """What makes the tools of a server slow, wrong and deadly."""
 
@@ -285,7 +285,7 @@ def test_mcp_imports_no_module_of_the_agents_folder(tmp_path):
     for name in ("anyio", "json", "pickle", "runpy", "shapecalc"):
         (tmp_path / f"{name}.py").write_text("open('imported', 'w')")
     words = [sys.executable, "-P", "-m", "shapecalc", "mcp"]
-    ran = program(words, cwd=tmp_path, input=f"{HELLO}\n{asked(1, 'reshape', **SIX)}\n".encode(), capture_output=True)
+    ran = run_program(words, cwd=tmp_path, input=f"{HELLO}\n{asked(1, 'reshape', **SIX)}\n".encode(), capture_output=True)
     assert said(json.loads(ran.stdout.splitlines()[-1])) == (False, "6")
     assert not (tmp_path / "imported").exists()
 
@@ -305,12 +305,12 @@ def test_mcp_imports_no_module_of_the_agents_folder(tmp_path):
 def test_mcp_closed_or_full_stream_is_exit_4(line, code, told):
     if "full" in line and not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
-    ran = program(["bash", "-c", f'"{sys.executable}" -m shapecalc mcp {line}'], capture_output=True, text=True)
+    ran = run_program(["bash", "-c", f'"{sys.executable}" -m shapecalc mcp {line}'], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", told)
 
 
 def test_mcp_missing_package_names_what_to_install():
     code = "import sys; sys.modules['mcp'] = None; from shapecalc.__main__ import main; sys.exit(main())"
-    ran = program([sys.executable, "-c", code, "mcp"], capture_output=True, text=True)
+    ran = run_program([sys.executable, "-c", code, "mcp"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (4, "")
     assert is_seen("shapecalc: mcp: mcp is not installed; ...", ran.stderr)

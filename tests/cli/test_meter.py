@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import environment, program, told_on_a_terminal
+from tests.cli.conftest import environment, run_program, run_on_terminal
 
 WORK = """
 from time import sleep
 from shapecalc.cli import data
 
-data.PATIENCE = 0
-with data.meter(8_000_000) as tick:
+data.BAR_DELAY = 0
+with data.progress_bar(8_000_000) as tick:
     for _ in range(3):
         sleep(0.2)
         tick(1_000_000)
@@ -26,8 +26,8 @@ with data.meter(8_000_000) as tick:
 @pytest.mark.slow
 def test_progress_meter_shows_rate_and_time_on_a_terminal():
     env = environment() | {"TERM": "xterm", "COLUMNS": "100"}
-    code, told = told_on_a_terminal([sys.executable, "-c", WORK], env=env)
+    code, told = run_on_terminal([sys.executable, "-c", WORK], env=env)
     told = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told)
     assert (code, "writing" in told, "38%" in told) == (0, True, True)
     assert re.search(r"\d+\.\d MB/s +0:00:0\d", told)
-    assert program([sys.executable, "-c", WORK], capture_output=True).stderr == b""
+    assert run_program([sys.executable, "-c", WORK], capture_output=True).stderr == b""

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from shapecalc.cli import output
-from tests.cli.conftest import program, rows
+from tests.cli.conftest import run_program, rows
 from tests.transcripts import is_seen
 
 ROWS = rows("without_packages.txt")
@@ -37,7 +37,7 @@ print(json.dumps(found))
 def ends():
     """Return how the command lines end there."""
     lines = [line for line, _ in ROWS]
-    ran = program([*ALONE, "-c", EACH, *lines], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    ran = run_program([*ALONE, "-c", EACH, *lines], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert ran.stderr == ""
     return dict(zip(lines, json.loads(ran.stdout), strict=True))
 
@@ -56,10 +56,10 @@ def test_missing_packages_leave_bare_questions_working(line, expected, ends):
 
 
 def test_missing_packages_in_a_process_and_completion():
-    ran = program([*ALONE, "-m", "shapecalc", "2,3,4", "0,-1"], capture_output=True, text=True)
+    ran = run_program([*ALONE, "-m", "shapecalc", "2,3,4", "0,-1"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "2,12\n", "read as: shapecalc reshape 2,3,4 0,-1\n")
     asked = ["env", "_SHAPECALC_COMPLETE=complete_bash", "COMP_WORDS=shapecalc res", "COMP_CWORD=1"]
-    ran = program([*asked, *ALONE, "-m", "shapecalc"], capture_output=True, text=True)
+    ran = run_program([*asked, *ALONE, "-m", "shapecalc"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (4, "", 1)
 
 

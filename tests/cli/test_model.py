@@ -63,7 +63,7 @@ def asked(monkeypatch):
         asked.append((given, named))
         return replace(REPORTS[file], model=file) if file in REPORTS else judged_file(file, *given, **named)
 
-    for module, name in ((judge, "report_of"), (model_report, "report_of"), (model_report, "write_fixed_model")):
+    for module, name in ((judge, "report_model"), (model_report, "report_model"), (model_report, "write_fixed_model")):
         monkeypatch.setattr(module, name, report_of)
     return asked
 

@@ -12,7 +12,7 @@ from shapecalc.cli.info import doctor_causes
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import all_rules, refusal_rules
 from shapecalc.diagnosis.reading import CAUSES
-from tests.cli.conftest import on_a_terminal
+from tests.cli.conftest import run_command_on_terminal
 from tests.sampling import each_row
 
 pytestmark = pytest.mark.sessions(4)
@@ -110,11 +110,11 @@ shapecalc: volume-mismatch: the input has 1 element
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("words", "report"), CARET_REPORTS, ids=lambda value: value[0][:20])
 def test_terminal_error_has_a_caret(words, report):
-    assert on_a_terminal(*words) == (2 if "usage" in report else 3, report)
+    assert run_command_on_terminal(*words) == (2 if "usage" in report else 3, report)
 
 
 def test_compare_has_every_setting_within_80_columns():
-    code, shown = on_a_terminal("compare", "0,3,4", "0,-1")
+    code, shown = run_command_on_terminal("compare", "0,3,4", "0,-1")
     lines = shown.splitlines()
     assert (code, max(map(len, lines)) <= 80) == (1, True)
     assert len(lines) == 2 + sum(len(row.reshape_semantics) for row in DIALECTS.values())

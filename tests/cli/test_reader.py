@@ -52,9 +52,9 @@ def command_lines(draw):
     for option in draw(st.lists(st.sampled_from(options), max_size=4)):
         spelling = draw(st.sampled_from([option.spelling, option.short or option.spelling]))
         text = draw(st.sampled_from(WORDS))
-        written = [[spelling], [f"--no-{option.name.replace('_', '-')}"]] if option.takes is OptionKind.SWITCH else []
+        written = [[spelling], [f"--no-{option.name.replace('_', '-')}"]] if option.kind is OptionKind.SWITCH else []
         written += (
-            [[spelling, text], [spelling, text], [f"{spelling}={text}"]] if option.takes is OptionKind.TEXT else []
+            [[spelling, text], [spelling, text], [f"{spelling}={text}"]] if option.kind is OptionKind.TEXT else []
         )
         place = draw(st.integers(0, len(words)))
         words[place:place] = draw(st.sampled_from([*written, [spelling]]))

@@ -27,7 +27,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.teaching.lessons import Course, load_lessons
 from tests.cli.browser import WHY_NOT, opened
-from tests.cli.conftest import ROOT, command, environment, meant, program, rows
+from tests.cli.conftest import ROOT, command, environment, expand_placeholders, run_program, rows
 from tests.sampling import each_row
 from tests.transcripts import Line, transcripts
 
@@ -200,7 +200,7 @@ def typed(text):
 
 
 def pressed(keys):
-    return typed("".join(KEYS.get(word, word) for word in shlex.split(meant(keys))))
+    return typed("".join(KEYS.get(word, word) for word in shlex.split(expand_placeholders(keys))))
 
 
 def step(text):
@@ -212,7 +212,7 @@ async def follow(served, visitor, lines):
     """Do and see what the lines of a transcript say; return what was painted since the last keys."""
     seen = b""
     for line in lines:
-        text = meant(line.text.replace("<marker>", served.marker))
+        text = expand_placeholders(line.text.replace("<marker>", served.marker))
         if line.sign == ".":
             seen = b""
             await visitor.send_str(pressed(text))
@@ -262,7 +262,7 @@ def test_serve_session_transcripts(lines, here):
     options = [word for word in words if word.startswith("--")]
     with site(*options, words=words[len(options) :]) if words else nullcontext(here) as served:
         while lines:
-            query = dict(meant(word).split("=", 1) for word in shlex.split(lines.pop(0).text))
+            query = dict(expand_placeholders(word).split("=", 1) for word in shlex.split(lines.pop(0).text))
             end = next((at for at, line in enumerate(lines) if line.sign == "&"), len(lines))
             served.visit(*lines[:end], **query)
             del lines[:end]
@@ -443,10 +443,10 @@ def test_serve_app_writes_no_files(tmp_path):
 LIMITED = """
 import time
 from shapecalc.tui import served
-served.CPU, served.MINUTE = {limits}
+served.CPU_SECONDS, served.CPU_PERIOD_SECONDS = {limits}
 served.limit_process()
 try:
-    bytearray(served.LARGEST)
+    bytearray(served.MAX_MEMORY_BYTES)
 except MemoryError:
     print("bounded", flush=True)
 try:
@@ -454,7 +454,7 @@ try:
         file.write("x")
 except OSError:
     print("unwritten", flush=True)
-while time.process_time() < served.CPU + 0.3:
+while time.process_time() < served.CPU_SECONDS + 0.3:
     pass
 """
 
@@ -462,7 +462,7 @@ while time.process_time() < served.CPU + 0.3:
 @pytest.mark.parametrize(("limits", "code"), [((1, 60), -signal.SIGXCPU), ((2, 0.1), 0)])
 def test_serve_app_limits_memory_files_and_cpu(limits, code, tmp_path):
     pytest.importorskip("resource", reason="the system has no limits for processes")
-    ran = program([sys.executable, "-c", LIMITED.format(limits=limits)], cwd=tmp_path, capture_output=True)
+    ran = run_program([sys.executable, "-c", LIMITED.format(limits=limits)], cwd=tmp_path, capture_output=True)
     assert (ran.stdout.split(), ran.returncode) == ([b"bounded", b"unwritten"], code), ran.stderr
 
 
@@ -606,7 +606,7 @@ async def test_serve_idle_page_is_closed():
                 await visitor.send_str(json.dumps(frame))
             await asyncio.sleep(0.2)
 
-    async with served_here(idle=1) as (visitor, told):
+    async with served_here(idle_timeout=1) as (visitor, told):
         for _ in range(6):  # for longer than a page without keys is kept
             await visitor.send_str(typed("1"))
             await asyncio.sleep(0.2)

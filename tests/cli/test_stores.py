@@ -16,7 +16,7 @@ import pytest
 
 from shapecalc.engine.stores import workers
 from shapecalc.engine.stores.regions import region_at
-from tests.cli.conftest import command, environment, program
+from tests.cli.conftest import command, environment, run_program
 
 WORDS = ("shuffle", "x.zarr", "--first", "2,0,1", "--to", "0,-1", "-o", "y.zarr")
 ARRAY = np.arange(40 * 24 * 20, dtype="f4").reshape(40, 24, 20)
@@ -184,7 +184,7 @@ sys.exit(main())
 def test_store_interrupted_rename_is_recovered(moment, new, shapecalc):
     assert shapecalc("reshape", "x.zarr", "20,960", "-o", "y.zarr").code == 0
     killed = [sys.executable, "-c", BROKEN_OFF, str(moment), *WORDS, "--force"]
-    assert program(killed).returncode == 137
+    assert run_program(killed).returncode == 137
     later = shapecalc(*WORDS)
     assert (later.code, "it exists; --force" in later.err) == (4, True)
     np.testing.assert_array_equal(held("y.zarr"), WANT if new else ARRAY.reshape(20, 960))
@@ -221,7 +221,7 @@ def test_store_decompression_bomb_is_refused(kind, tmp_path):
     packed += bytes(numcodecs.CRC32C().encode(index)) if kind == "shards" else b""
     (tmp_path / "x.zarr" / "c" / "0" / "0" / "0").write_bytes(packed)
     words = ["transpose", "x.zarr", "2,1,0", "-o", "y.zarr", "--memory", "64MiB"]
-    ran = program([sys.executable, "-c", MEASURED, *words], cwd=tmp_path, capture_output=True, text=True)
+    ran = run_program([sys.executable, "-c", MEASURED, *words], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr.count("\n")) == (4, 1)
     assert "or than --memory allows" in ran.stderr
     assert int(ran.stdout) << 10 <= (64 + 256) << 20
@@ -233,7 +233,7 @@ def test_store_full_disk_is_reported_and_resumable(large, shapecalc):
     target = large.with_name("y.zarr")
     words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "96,96,96")
     limit = 'export PYTHONDONTWRITEBYTECODE=1; ulimit -f 64; exec "$@"'  # Python would leave half of a file
-    limited = program(["sh", "-c", limit, "sh", *command(*words)], capture_output=True, text=True)
+    limited = run_program(["sh", "-c", limit, "sh", *command(*words)], capture_output=True, text=True)
     assert (limited.returncode, "File too large" in limited.stderr, "--resume" in limited.stderr) == (4, True, True)
     assert shapecalc(*words, "--resume").code == 0
     np.testing.assert_array_equal(held(target), held(large).transpose(2, 1, 0))

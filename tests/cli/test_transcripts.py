@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import CHARACTERS, meant
+from tests.cli.conftest import CHARACTERS, expand_placeholders
 from tests.transcripts import is_seen, transcripts
 
 pytestmark = pytest.mark.sampled(20)
@@ -47,7 +47,7 @@ def block(lines):
 
 def given(lines):
     """Return what lines stand for."""
-    return meant(block(lines).replace("<CUT>\n", ""))
+    return expand_placeholders(block(lines).replace("<CUT>\n", ""))
 
 
 def save(name, dtype, *shapes):
@@ -94,11 +94,11 @@ def play(lines, shapecalc, tmp_path, monkeypatch):
     for group in groups(lines):
         first = group["first"]
         if first.sign == "@":
-            path = Path(meant(first.text))
+            path = Path(expand_placeholders(first.text))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(given(group["|"]).encode("utf-8", "surrogateescape"))
             continue
-        words = [meant(word) for word in shlex.split(first.text)]
+        words = [expand_placeholders(word) for word in shlex.split(first.text)]
         place, shown = first.place, helped(words, monkeypatch)
         if shown is not None:
             assert is_seen(block(group[""]), shown), f"{place}: {shown}"
@@ -126,7 +126,7 @@ def check_json(lines, shown):
         for key in path.split(".") if path != "." else ():
             found = found[int(key) if isinstance(found, list) else key]
         written = json.dumps(found, ensure_ascii=False)
-        assert is_seen(meant(expected), f"{written}\n"), f"{line.place}: {written}"
+        assert is_seen(expand_placeholders(expected), f"{written}\n"), f"{line.place}: {written}"
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", SIGNS))

@@ -68,11 +68,11 @@ def test_array_pairs_of_different_sizes_share_one_named_path(seeds):
         shapes = [
             [tuple(prod(sizes[axis] for axis in part) for part in parts) for parts in cuts] for sizes in sizes_of_pairs
         ]
-        search = generalize_pairs(
+        pair_search = generalize_pairs(
             [ArrayPair(*pair, atoms_of(sizes, perm)) for pair, sizes in zip(shapes, sizes_of_pairs, strict=True)]
         )
-        (rearrangement,) = search.search.ways
-        for pair, sizes, sizes_by_name in zip(shapes, sizes_of_pairs, search.sizes, strict=True):
+        (rearrangement,) = pair_search.search.ways
+        for pair, sizes, sizes_by_name in zip(shapes, sizes_of_pairs, pair_search.sizes, strict=True):
             rows = (rearrangement.before, rearrangement.split, rearrangement.after)
             before, split, after = (tuple(substitute(dim, sizes_by_name) for dim in dims) for dims in rows)
             concrete = Rearrangement(before, split, rearrangement.perm, after)
@@ -83,12 +83,12 @@ def test_array_pairs_of_different_sizes_share_one_named_path(seeds):
 @pytest.mark.parametrize("pair", [ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3))), ArrayPair((2, 5), (5, 2), ((10, 1),))])
 def test_array_pair_filters_paths_between_shapes(pair):
     before, after = parse_dims("N,C"), parse_dims("C,N")
-    search = find_chains_for_pairs([pair], before, after)
-    assert [dict(sizes) for sizes in search.sizes] == [{"N": pair.before[0], "C": pair.before[1]}]
+    pair_search = find_chains_for_pairs([pair], before, after)
+    assert [dict(sizes) for sizes in pair_search.sizes] == [{"N": pair.before[0], "C": pair.before[1]}]
     expected = [
         rearrangement
         for rearrangement in iterate_rearrangements(before, after)
         if rearrangement.moves == (len(pair.atoms) > 1)
     ]
-    assert [*search.search.ways] == expected
-    assert search.search.fits == len(expected) <= MAX_ORDERS
+    assert [*pair_search.search.ways] == expected
+    assert pair_search.search.fits == len(expected) <= MAX_ORDERS

@@ -42,13 +42,13 @@ def is_true_at(relation, a, b, sizes):
 
 @examples(150)
 @given(st.lists(relations, min_size=1, max_size=4))
-def test_conditions_are_necessary_and_sufficient(drawn):
+def test_conditions_are_necessary_and_sufficient(triples):
     try:
-        conditions = simplify_conditions(sum((MAKERS[name](a, b) for name, a, b in drawn), ()))
+        conditions = simplify_conditions(sum((MAKERS[name](a, b) for name, a, b in triples), ()))
     except Unsatisfiable:
         conditions = None
     for sizes in SIZES:
-        expected = all(is_true_at(name, a, b, sizes) for name, a, b in drawn)
+        expected = all(is_true_at(name, a, b, sizes) for name, a, b in triples)
         assert (conditions is not None and can_hold(conditions, sizes)) is expected
 
 

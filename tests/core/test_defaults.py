@@ -1,4 +1,4 @@
-"""The policy on defaults, which is the same for chains, case files and the prompt."""
+"""Check that defaults apply alike to chains, case files and the REPL."""
 
 from __future__ import annotations
 
@@ -53,29 +53,29 @@ def test_op_missing_in_dialect_is_usage_everywhere(dialect, op, stage, shapecalc
         assert f"usage: {dialect} has no {op} (it is in " in ran.out + ran.err
 
 
-def answered(ran):
-    """Return the output in a JSON answer, or its rule and its message without the stage that it stands in."""
-    found = json.loads(ran.out)
-    if found["problem"] is None:
-        return found["output"]
-    return found["problem"]["rule"], re.sub(r"^stage 1, \w+: ", "", found["problem"]["message"])
+def json_verdict(ran):
+    """Return the output of a JSON answer, or its rule and its message without the stage prefix."""
+    answer = json.loads(ran.out)
+    if answer["problem"] is None:
+        return answer["output"]
+    return answer["problem"]["rule"], re.sub(r"^stage 1, \w+: ", "", answer["problem"]["message"])
 
 
 @each_row(("defaults", "shape", "stage"), rows("defaults", "answered alike"))
 def test_chain_check_and_repl_agree(defaults, shape, stage, shapecalc):
     name, _, rest = stage.partition(" ")
-    given = [word for each in defaults.split() for word in f"--{each}".split("=")]
-    chain = shapecalc("chain", f"{shape} | {stage}", "--json", *given)
-    lines = "".join(f"@default {each}\n" for each in defaults.split())
+    options = [word for default in defaults.split() for word in f"--{default}".split("=")]
+    chain = shapecalc("chain", f"{shape} | {stage}", "--json", *options)
+    lines = "".join(f"@default {default}\n" for default in defaults.split())
     cases = [f"{shape} | {stage}", f"{name} {shape} {rest}"]
     checked = [shapecalc("check", "-", "--json", stdin=f"{lines}{case}\n") for case in cases]
-    lines = "".join(f"{each.replace('=', ' ')}\n" for each in defaults.split())
-    prompts = [shapecalc("repl", stdin=f"{lines}{asked}\n") for asked in (f"{shape}\n{stage}", f"{shape} | {stage}")]
+    lines = "".join(f"{default.replace('=', ' ')}\n" for default in defaults.split())
+    prompts = [shapecalc("repl", stdin=f"{lines}{prompt}\n") for prompt in (f"{shape}\n{stage}", f"{shape} | {stage}")]
     assert len({ran.code for ran in (chain, *checked, *prompts)}) == 1
-    found = answered(chain)
-    assert [answered(ran) for ran in checked] == [found, found]
+    verdict = json_verdict(chain)
+    assert [json_verdict(ran) for ran in checked] == [verdict, verdict]
     for ran in prompts:
-        if isinstance(found, list):
-            assert ran.out.splitlines()[-1] == shapecalc("chain", f"{shape} | {stage}", *given).out.strip()
+        if isinstance(verdict, list):
+            assert ran.out.splitlines()[-1] == shapecalc("chain", f"{shape} | {stage}", *options).out.strip()
         else:
-            assert f"shapecalc: {found[0]}: " in ran.err
+            assert f"shapecalc: {verdict[0]}: " in ran.err

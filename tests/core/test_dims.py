@@ -1,4 +1,4 @@
-"""Roots, primes, sums of dims, and sizes that stand for names: each against counting or numbers."""
+"""Check roots, prime factors, sums of dims and example sizes against brute force."""
 
 from __future__ import annotations
 
@@ -24,38 +24,40 @@ def test_root_is_exact_or_none(order):
 
 def test_primes_multiply_to_their_number():
     for number in range(1, 3000):
-        found = prime_powers(number)
-        assert prod(prime**power for prime, power in found) == number
-        assert all(prime % smaller for prime, _ in found for smaller in range(2, prime))
-        assert [prime for prime, _ in found] == sorted({prime for prime, _ in found})
+        powers = prime_powers(number)
+        assert prod(prime**power for prime, power in powers) == number
+        assert all(prime % smaller for prime, _ in powers for smaller in range(2, prime))
+        assert [prime for prime, _ in powers] == sorted({prime for prime, _ in powers})
 
 
 def test_sum_equals_its_terms():
     for seed in range(200):
         draw = Random(seed)
         powers = [{"N": draw.randint(0, 2), "M": draw.randint(0, 1)} for _ in range(draw.randint(0, 5))]
-        terms = [lowest_terms(draw.choice([1, 2, 3, -1, -2]), draw.choice([1, 2, 3]), each) for each in powers]
-        found = sum_terms(terms)
+        terms = [
+            lowest_terms(draw.choice([1, 2, 3, -1, -2]), draw.choice([1, 2, 3]), exponents) for exponents in powers
+        ]
+        total = sum_terms(terms)
         for sizes in ({"N": 12, "M": 18}, {"N": 6, "M": 36}, {"N": 30, "M": 6}):
-            assert sum(six_times(term, sizes) for term in found) == sum(six_times(term, sizes) for term in terms)
-        assert sum_terms(reversed(terms)) == found
-        assert len({monomial(term).powers for term in found}) == len(found)
-        assert 0 not in found
+            assert sum(six_times(term, sizes) for term in total) == sum(six_times(term, sizes) for term in terms)
+        assert sum_terms(reversed(terms)) == total
+        assert len({monomial(term).powers for term in total}) == len(total)
+        assert 0 not in total
 
 
 def six_times(dim, sizes):
-    """Return six times the value of a dim at some sizes, which is whole."""
-    whole = monomial(dim)
-    return substitute(Monomial(whole.numerator * 6, 1, whole.powers), sizes) // whole.denominator
+    """Return six times the value of a dim at some sizes, which is an integer."""
+    value = monomial(dim)
+    return substitute(Monomial(value.numerator * 6, 1, value.powers), sizes) // value.denominator
 
 
 @pytest.mark.parametrize(("start", "count"), [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)])
 def test_sizes_are_ordered_by_sum(start, count):
-    found = [tuple(sizes.values()) for sizes in islice(ascending_sizes(tuple("ABC"[:count]), start), 20)]
-    every = product(range(start, start + 20), repeat=count)
-    assert sorted(found) == sorted(sorted(every, key=sum)[:20])
-    assert [*map(sum, found)] == sorted(map(sum, found))
-    assert count > 2 or found == sorted(found, key=lambda sizes: (sum(sizes), sizes))
+    sizes_found = [tuple(sizes.values()) for sizes in islice(ascending_sizes(tuple("ABC"[:count]), start), 20)]
+    candidates = product(range(start, start + 20), repeat=count)
+    assert sorted(sizes_found) == sorted(sorted(candidates, key=sum)[:20])
+    assert [*map(sum, sizes_found)] == sorted(map(sum, sizes_found))
+    assert count > 2 or sizes_found == sorted(sizes_found, key=lambda sizes: (sum(sizes), sizes))
 
 
 @pytest.mark.parametrize(

@@ -108,27 +108,27 @@ SHAPES = st.sampled_from(
 
 @MANY
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape), stages(shape))), st.data())
-def test_equiv_never_calls_different_chains_same(drawn, data):
-    shape, *texts = drawn
-    first, second = (answer_or_none(shape, each) for each in texts)
+def test_equiv_never_calls_different_chains_same(chain_pair, data):
+    shape, *texts = chain_pair
+    first, second = (answer_or_none(shape, stage_texts) for stage_texts in texts)
     if first is None or second is None:
         return
-    found = check_equivalence(first, second)
-    if found.counterexample:
-        results = [positions_at(each, found.counterexample.sizes) for each in (first, second)]
-        assert not is_same_result(*results)
-        if index := found.counterexample.index:
-            assert tuple(int(each[index]) for each in results) == found.counterexample.elements
-            assert ravel(index, results[0].shape) == int(np.argmax((results[0] != results[1]).ravel()))
+    result = check_equivalence(first, second)
+    if result.counterexample:
+        arrays = [positions_at(chain, result.counterexample.sizes) for chain in (first, second)]
+        assert not is_same_result(*arrays)
+        if index := result.counterexample.index:
+            assert tuple(int(array[index]) for array in arrays) == result.counterexample.elements
+            assert ravel(index, arrays[0].shape) == int(np.argmax((arrays[0] != arrays[1]).ravel()))
     for _ in range(4):
         sizes = {name: data.draw(SIZES) for name in "NCH"}
-        same = is_same_result(positions_at(first, sizes), positions_at(second, sizes))
-        listed = (
+        is_same = is_same_result(positions_at(first, sizes), positions_at(second, sizes))
+        alternatives = (
             ()
-            if found.verdict in (EquivalenceVerdict.DIFFERENT, EquivalenceVerdict.UNDECIDED)
-            else found.conditions or ((),)
+            if result.verdict in (EquivalenceVerdict.DIFFERENT, EquivalenceVerdict.UNDECIDED)
+            else result.conditions or ((),)
         )
-        assert same or not any(can_hold(conditions, sizes) for conditions in listed)
+        assert is_same or not any(can_hold(conditions, sizes) for conditions in alternatives)
 
 
 @st.composite
@@ -180,14 +180,14 @@ def equivalent_stages(draw, text, before, after):
 
 @MANY
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape))), st.data())
-def test_equiv_proves_equal_longer_chains(drawn, data):
-    shape, texts = drawn
+def test_equiv_proves_equal_longer_chains(chain, data):
+    shape, texts = chain
     first = answer_or_none(shape, texts)
     if first is not None:
         second = sc.chain(shape_text(shape), *data.draw(longer_stages(texts, shape)))
-        found = check_equivalence(first, second).verdict
-        assert found is EquivalenceVerdict.SAME or (
-            has_mixed_axes(first, second) and found is not EquivalenceVerdict.DIFFERENT
+        verdict = check_equivalence(first, second).verdict
+        assert verdict is EquivalenceVerdict.SAME or (
+            has_mixed_axes(first, second) and verdict is not EquivalenceVerdict.DIFFERENT
         )
 
 
@@ -200,13 +200,13 @@ def has_mixed_axes(*chains):
 
 @MANY
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape, 3), stages(shape, 3))))
-def test_equiv_proves_unmixed_equal_chains(drawn):
-    shape, *texts = drawn
-    first, second = (answer_or_none(shape, chain) for chain in texts)
+def test_equiv_proves_unmixed_equal_chains(chain_pair):
+    shape, *texts = chain_pair
+    first, second = (answer_or_none(shape, stage_texts) for stage_texts in texts)
     if first is None or second is None or first.conditions != second.conditions:
         return
-    results = [positions_at(chain, {"N": 8, "C": 36, "H": 30}) for chain in (first, second)]
-    if not has_mixed_axes(first, second) and results[0] is not None and is_same_result(*results):
+    arrays = [positions_at(chain, {"N": 8, "C": 36, "H": 30}) for chain in (first, second)]
+    if not has_mixed_axes(first, second) and arrays[0] is not None and is_same_result(*arrays):
         assert check_equivalence(first, second).verdict is not EquivalenceVerdict.UNDECIDED
 
 
@@ -224,13 +224,13 @@ def test_equiv_of_numbers_finds_numpys_first_difference(seeds):
         if prod(first.output) == prod(second.output) and first.output != second.output:
             target = shape_text(draw.choice([first.output, second.output, draw_factors(draw, prod(first.output))]))
             first, second = (append_stage(chain, f"reshape {target}") for chain in (first, second))
-        found = check_equivalence(first, second)
+        result = check_equivalence(first, second)
         one, other = positions_of(first), positions_of(second)
-        assert (found.verdict is EquivalenceVerdict.SAME) == is_same_result(one, other), seed
+        assert (result.verdict is EquivalenceVerdict.SAME) == is_same_result(one, other), seed
         if one.shape == other.shape and not is_same_result(one, other):
             first_difference = int(np.argmax((one != other).ravel()))
-            assert ravel(found.counterexample.index, one.shape) == first_difference, seed
-            assert found.counterexample.elements == (one.flat[first_difference], other.flat[first_difference]), seed
+            assert ravel(result.counterexample.index, one.shape) == first_difference, seed
+            assert result.counterexample.elements == (one.flat[first_difference], other.flat[first_difference]), seed
 
 
 @each_row(("first", "second", "verdict"), rows("chains", "the same or not"))

@@ -134,10 +134,8 @@ def requests(draw):
         case "squeeze" | "unsqueeze":
             shape, arguments = draw(strategies.ones), {"axes": draw(strategies.axes)}
         case "flatten":
-            shape, arguments = (
-                draw(strategies.shapes),
-                {name: draw(st.integers(-5, 5)) for name in FLATTENS[row.flattens]},
-            )
+            shape = draw(strategies.shapes)
+            arguments = {name: draw(st.integers(-5, 5)) for name in FLATTENS[row.flattens]}
         case "depth_to_space" | "space_to_depth":
             shape, mode = draw(strategies.images), draw(st.sampled_from([None, None, "DCR", "CRD"]))
             arguments = {"block": draw(st.integers(-1, 5)), "mode": mode}

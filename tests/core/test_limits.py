@@ -1,4 +1,4 @@
-"""Limits of what is read from a stream and of how often fixes are asked for; those of texts are in `sessions/`."""
+"""Check the limits of streams and of the search for fixes; the limits of texts are in `sessions/`."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ def test_longest_line_is_whole_and_longer_is_split(extra):
     assert any(block.is_partial for block in blocks) is bool(extra)
 
 
-@pytest.mark.parametrize(("dims", "found"), [(fixing.MAX_REQUEST_DIMS, True), (fixing.MAX_REQUEST_DIMS + 1, False)])
-def test_fixes_are_searched_up_to_the_dim_limit(dims, found):
+@pytest.mark.parametrize(
+    ("dims", "is_searched"), [(fixing.MAX_REQUEST_DIMS, True), (fixing.MAX_REQUEST_DIMS + 1, False)]
+)
+def test_fixes_are_searched_up_to_the_dim_limit(dims, is_searched):
     trace = answered(f"reshape {'1,' * (dims - 3)}24 5,-1")
     assert len(trace.request.dims) == dims
-    assert bool(fixing.find_fixes(trace)) is found
-    assert (next(fixing.find_single_fixes(trace, trace.problem), None) is not None) is found
+    assert bool(fixing.find_fixes(trace)) is is_searched
+    assert (next(fixing.find_single_fixes(trace, trace.problem), None) is not None) is is_searched
 
 
 def test_fixes_resolve_at_most_as_often_as_allowed(monkeypatch):
-    trace, asked, resolve = answered("transpose 2,3,4,5,6,7,8 0,0,0,0,0,0,0"), [], fixing.resolve
-    monkeypatch.setattr(fixing, "resolve", lambda request: asked.append(request) or resolve(request))
+    trace, requests, resolve = answered("transpose 2,3,4,5,6,7,8 0,0,0,0,0,0,0"), [], fixing.resolve
+    monkeypatch.setattr(fixing, "resolve", lambda request: requests.append(request) or resolve(request))
     fixing.find_fixes(trace)
-    assert 0 < len(asked) <= 2 * fixing.MAX_TRIED_VALUES * fixing.MAX_SUCCESSIVE_CHANGES
+    assert 0 < len(requests) <= 2 * fixing.MAX_TRIED_VALUES * fixing.MAX_SUCCESSIVE_CHANGES

@@ -1,4 +1,4 @@
-"""Mistakes: a wrong prediction that is the right answer to another question is recognised by asking that question."""
+"""Check that a wrong prediction is recognised as the right answer to a different request."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ROWS = rows("chains", "mistakes")
 @pytest.mark.parametrize(("chain", "wrong", "kind"), ROWS)
 def test_wrong_shape_reveals_its_mistake(chain, wrong, kind):
     shape, *stages = chain.split(" | ")
-    found = explain_prediction(sc.chain(shape, *stages), parse_dims(wrong))
-    assert (found.kind, found.answer.output) == (kind, parse_dims(wrong))
-    assert found.sentence
+    mistake = explain_prediction(sc.chain(shape, *stages), parse_dims(wrong))
+    assert (mistake.kind, mistake.answer.output) == (kind, parse_dims(wrong))
+    assert mistake.sentence
 
 
 def test_mistake_kinds_have_a_case():
-    """Those of a place are in `sessions/`."""
+    """The kinds of misplaced elements are tested in `sessions/`."""
     assert {*MISTAKE_KINDS} == {kind for *_, kind in ROWS} | {"transpose for reshape", "reshape for transpose"}
 
 

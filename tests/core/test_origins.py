@@ -82,10 +82,10 @@ def atom_digits(output, out, dim):
         along = along // atom.size
 
 
-@pytest.mark.parametrize("lot", range(8))
-def test_origins_of_drawn_chains_equal_numpy(lot):
+@pytest.mark.parametrize("batch", range(8))
+def test_origins_of_drawn_chains_equal_numpy(batch):
     for seed in range(100):
-        draw = Random(f"{lot} {seed}")
+        draw = Random(f"{batch} {seed}")
         shape = [draw.choice((1, 2, 2, 3, 4, 4, 5, 6, 8, 12)) for _ in range(draw.randint(1, 4))]
         chain = draw_chain(draw, shape if prod(shape) <= 300 else None, OPS)
         text = chain_text(chain)
@@ -148,10 +148,10 @@ def substitute_origins(origins, sizes):
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("lot", range(6))
-def test_origins_of_names_hold_for_all_valid_sizes(lot):
+@pytest.mark.parametrize("batch", range(6))
+def test_origins_of_names_hold_for_all_valid_sizes(batch):
     for seed in range(50):
-        draw = Random(f"{lot} {seed}")
+        draw = Random(f"{batch} {seed}")
         shape, stages, answer = draw_named_chain(draw)
         for _ in range(8):
             sizes = {name: draw.choice((1, 2, 3, 4, 6, 8, 9)) for name in "ABC" if name in chain_text(answer)}
@@ -201,13 +201,13 @@ def test_origin_atoms_of_empty_tensors_multiply_to_dims():
     assert empty > 500 // 4
 
 
-@each_row(("chain", "json_text"), rows("origins", "json_text") + rows("origins", "told of several operands"))
+@each_row(("chain", "json_text"), rows("origins", "told") + rows("origins", "told of several operands"))
 def test_origins_as_json(chain, json_text):
     """A kept axis of size 1 is named; a new one has no atoms."""
     shape, *stages = chain.split(" | ")
-    found = dict(enumerate(origins_json(sc.chain(shape, *stages).origins)))
+    origins = dict(enumerate(origins_json(sc.chain(shape, *stages).origins)))
     expected = {int(out): dim for out, dim in json.loads(json_text).items()}
-    assert {out: found[out] for out in expected} == expected
+    assert {out: origins[out] for out in expected} == expected
 
 
 @pytest.mark.parametrize(("chain",), rows("origins", "every op"))

@@ -1,6 +1,6 @@
-"""Python in sessions: what is typed and what is seen, in `sessions/`, one file a subject, one part a fact.
+"""Run the Python sessions in `sessions/`, one file per subject and one part per fact.
 
-What stands in front of the first part of a file, its imports, runs before each of them.
+The lines before the first part of a file (its imports) run before each part.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ PARTS = [
 
 
 def refusal(call, *arguments, **options):
-    """Return the problem with which a call is refused."""
+    """Return the problem of a refused call."""
     with pytest.raises(sc.ShapeError) as error:
         call(*arguments, **options)
     return error.value.problem
 
 
-def said(call, *arguments, **options):
-    """Print what is said where a call is refused."""
+def print_refusal(call, *arguments, **options):
+    """Print the message of a refused call."""
     print(refusal(call, *arguments, **options).message)
 
 
 def problem(line):
-    """Return the problem of a request, with its hint."""
+    """Return the problem of a request line, with its hint."""
     return answered(line).problem
 
 
 NAMES = {"pytest": pytest, "sc": sc, "make_request": make_request, "resolve": resolve, "fixes": find_fixes}
-NAMES |= {each.__name__: each for each in (answered, problem, refusal, said)}
+NAMES |= {helper.__name__: helper for helper in (answered, problem, refusal, print_refusal)}
 
 
-@pytest.mark.parametrize(("first", "typed", "name"), PARTS)
-def test_python_sessions(first, typed, name):
-    parser, runner, faults = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), []
-    imports = parser.get_doctest(first, NAMES, name, f"{name}.txt", 0)
-    runner.run(imports, out=faults.append, clear_globs=False)
-    session = parser.get_doctest(typed, imports.globs, name, f"{name}.txt", 0)
-    runner.run(session, out=faults.append)
+@pytest.mark.parametrize(("imports_text", "session_text", "name"), PARTS)
+def test_python_sessions(imports_text, session_text, name):
+    parser, runner, failures = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), []
+    imports = parser.get_doctest(imports_text, NAMES, name, f"{name}.txt", 0)
+    runner.run(imports, out=failures.append, clear_globs=False)
+    session = parser.get_doctest(session_text, imports.globs, name, f"{name}.txt", 0)
+    runner.run(session, out=failures.append)
     assert session.examples
-    assert not faults, "".join(faults)
+    assert not failures, "".join(failures)

@@ -1,4 +1,4 @@
-"""Texts: what people write is read, written again in one way and read as the same; what is misread is marked."""
+"""Check parsers of texts: round trips through the normal form, and the marked spans of errors."""
 
 from __future__ import annotations
 
@@ -21,63 +21,63 @@ from tests.sampling import each_row, examples
 from tests.strategies import sliced
 
 
-def slices(text):
+def normalized_slices(text):
     return normalize_slices(text, "slices")
 
 
-def conditions(text):
+def normalized_conditions(text):
     return " and ".join(map(str, read_conditions(text.split(" and "))))
 
 
-WRITTEN = {
+NORMALIZERS = {
     "shapes": lambda text: shape_text(parse_shape(text)),
     "patterns": lambda text: str(to_pattern(text)),
-    "slices": slices,
+    "slices": normalized_slices,
     "expectations": lambda text: str(read_expectation(text)),
-    "conditions": conditions,
+    "conditions": normalized_conditions,
 }
-"""What reads a text and writes it again, by the title of its rows."""
-REFUSED = {
+"""Functions that parse a text and print it in normal form, by the title of their rows."""
+REFUSING_PARSERS = {
     "no shapes": parse_shape,
     "no targets": parse_target,
     "no axes": parse_axes,
     "no axis patterns": parse_axis_pattern,
     "no lengths": parse_lengths,
     "no patterns": to_pattern,
-    "no slices": slices,
+    "no slices": normalized_slices,
     "no expectations": read_expectation,
-    "no conditions": conditions,
+    "no conditions": normalized_conditions,
 }
 
 
-@each_row(("title", "text", "written"), [(title, *row) for title in WRITTEN for row in rows("texts", title)])
-def test_shape_spellings(title, text, written):
-    write = WRITTEN[title]
-    assert write(text) == written
-    assert write(written) == written
+@each_row(("title", "text", "expected"), [(title, *row) for title in NORMALIZERS for row in rows("texts", title)])
+def test_shape_spellings(title, text, expected):
+    normalize = NORMALIZERS[title]
+    assert normalize(text) == expected
+    assert normalize(expected) == expected
 
 
-@each_row(("title", "row"), [(title, row) for title in REFUSED for row in rows("texts", title)])
+@each_row(("title", "row"), [(title, row) for title in REFUSING_PARSERS for row in rows("texts", title)])
 def test_unreadable_text_is_marked_usage(title, row):
-    before, mark, after = row[0].partition("«")
-    marked, _, behind = after.partition("»")
-    end = len(before) + max(1, len(marked))  # what lacks behind the last sign is marked there
-    with pytest.raises(sc.ShapeError) as caught:
-        REFUSED[title](before + marked + behind)
-    problem, said = caught.value.problem, str(caught.value)
+    before, mark, remainder = row[0].partition("«")
+    span_text, _, after_span = remainder.partition("»")
+    end = len(before) + max(1, len(span_text))  # a missing end is marked at the last character
+    with pytest.raises(sc.ShapeError) as raised:
+        REFUSING_PARSERS[title](before + span_text + after_span)
+    problem, message = raised.value.problem, str(raised.value)
     assert (problem.rule, problem.span) == ("usage", (len(before), end) if mark else None)
-    assert all(each in f"{said} {problem.hint}" for each in row[1:])
-    assert escape_unprintable(said) == said
-    assert len(said) < 500
+    assert all(words in f"{message} {problem.hint}" for words in row[1:])
+    assert escape_unprintable(message) == message
+    assert len(message) < 500
 
 
 @pytest.mark.parametrize(
     "text", ["," * 1_000_000, "1," * 500_000, "N" * 1_000_000, "9" * 1_000_000, "(" * 1_000_000, "2x" * 500_000]
 )
 def test_megabyte_of_text_is_answered_promptly(text):
-    with pytest.raises(sc.ShapeError) as caught:
+    with pytest.raises(sc.ShapeError) as raised:
         parse_shape(text)
-    assert len(caught.value.problem.message) < 200
+    assert len(raised.value.problem.message) < 200
 
 
 @examples(90)
@@ -90,9 +90,9 @@ def test_printed_shapes_round_trip_with_plain_ints(shape):
 @given(st.lists(sliced(), min_size=1, max_size=4), st.sampled_from(["{}", "[{}]", " [ {} ]"]))
 def test_printed_slices_round_trip(parts, form):
     text = form.format(", ".join(parts))
-    written = slices(text)
-    assert parse_slices(written) == parse_slices(text)
-    assert slices(written) == written
+    printed = normalized_slices(text)
+    assert parse_slices(printed) == parse_slices(text)
+    assert normalized_slices(printed) == printed
     assert [text[slice(*slice_span(text, index))] for index in range(len(parts))] == parts
 
 
@@ -130,13 +130,13 @@ def test_expectation_is_met_or_not(question, expected, passes):
     assert str(read_expectation(str(case.expected))) == str(case.expected)
 
 
-@pytest.mark.parametrize(("line", "anew"), rows("meeting", "rewritten"))
-def test_rewrite_changes_only_the_expectation(line, anew):
-    line, anew = (text.replace("->", "=>") for text in (line, anew))
+@pytest.mark.parametrize(("line", "rewritten"), rows("meeting", "rewritten"))
+def test_rewrite_changes_only_the_expectation(line, rewritten):
+    line, rewritten = (text.replace("->", "=>") for text in (line, rewritten))
     case = read_case(line.strip(), {})
-    assert rewrite_expectation(line, case.expected, answer_case(case)) == anew
+    assert rewrite_expectation(line, case.expected, answer_case(case)) == rewritten
 
 
-@each_row(("before", "after", "said"), rows("meeting", "regrouped"))
-def test_axis_change_wording(before, after, said):
-    assert describe_reshape(parse_dims(before), parse_dims(after)) == said
+@each_row(("before", "after", "wording"), rows("meeting", "regrouped"))
+def test_axis_change_wording(before, after, wording):
+    assert describe_reshape(parse_dims(before), parse_dims(after)) == wording

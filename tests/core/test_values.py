@@ -1,4 +1,4 @@
-"""Values: traces, chains, problems and rules cannot be changed, have a hash, and show nothing but what is theirs."""
+"""Check that traces, chains, problems and rules are immutable, hashable, and expose only their own attributes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VALUES = {
     "problem": lambda: answered("reshape 2,3,4 5,-1").problem,
     "refused trace": lambda: answered("reshape 2,3,4 5,-1"),
 }
-TUPLES_OWN = ("count", "__len__", "__getitem__", "__iter__", "_replace", "_asdict", "_fields")
+TUPLE_METHODS = ("count", "__len__", "__getitem__", "__iter__", "_replace", "_asdict", "_fields")
 
 
 @pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
@@ -41,7 +41,7 @@ def test_values_are_immutable(make):
             setattr(value, name, None)
         with pytest.raises(AttributeError):
             delattr(value, name)
-    assert not any(hasattr(value, name) for name in TUPLES_OWN)
+    assert not any(hasattr(value, name) for name in TUPLE_METHODS)
     before = hash(value)
     for name in dir(value):
         if not name.startswith("_"):
@@ -102,11 +102,11 @@ class Place(Record):
 
 
 @pytest.mark.parametrize(
-    ("given", "named"), [((), {}), ((1, 2, 3), {}), ((1,), {"z": 2}), ((), {"y": 1}), ((), {"z": 1, "x": 2})]
+    ("positional", "keywords"), [((), {}), ((1, 2, 3), {}), ((1,), {"z": 2}), ((), {"y": 1}), ((), {"z": 1, "x": 2})]
 )
-def test_record_accepts_exactly_its_fields(given, named):
+def test_record_accepts_exactly_its_fields(positional, keywords):
     with pytest.raises(TypeError, match=r"Point\.__init__\(\)"):
-        Point(*given, **named)
+        Point(*positional, **keywords)
 
 
 def test_records_of_different_classes_differ():

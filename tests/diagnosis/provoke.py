@@ -1,4 +1,4 @@
-"""Runs lines of code in a Python that has a library, and prints the tracebacks as JSON. It imports nothing of ours.
+"""Run lines of code in a Python with a library, and print the tracebacks as JSON. Imports nothing of shapecalc.
 
 Usage: PYTHON provoke.py SETUP LINE...
 """
@@ -10,7 +10,7 @@ import warnings
 
 
 def traceback_of(setup, line):
-    """Return the traceback that a line ends in; None if it ends in none."""
+    """Return the traceback of a line; None if it raises nothing."""
     names = {}
     exec(setup, names)
     try:

@@ -1,4 +1,4 @@
-"""Messages as they are pasted: below each, what is read (`=`), what is told (`~`) or not (`!`), and the fixes (`+`)."""
+"""Pasted messages, each with its parse (`=`), texts in the answer (`~`) and not in it (`!`), and fixes (`+`)."""
 
 from __future__ import annotations
 
@@ -21,71 +21,71 @@ from tests.transcripts import transcripts
 
 FOLDER = Path(__file__).parent / "messages"
 SIGNS = r"=|~|!|\+"
-HELD = ("input", "operands", "elements", "target", "target_elements", "perm", "axes", "node")
+FIELDS = ("input", "operands", "elements", "target", "target_elements", "perm", "axes", "node")
 COUNT = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600\n"
 
 
-def told(read):
-    """Return a reading as the tables write it."""
-    parts = [f"{' '.join(filter(None, (read.framework, read.op))) or 'unknown'}: {read.cause}"]
-    for name in HELD:
-        value = getattr(read, name)
+def summarize(message):
+    """Return a parsed message in the notation of the tables."""
+    parts = [f"{' '.join(filter(None, (message.framework, message.op))) or 'unknown'}: {message.cause}"]
+    for name in FIELDS:
+        value = getattr(message, name)
         lists = value if name == "operands" else [value]
-        shown = (format_sizes(each) if isinstance(each, tuple) else str(each) for each in lists or ())
-        parts += [] if value is None else [f"{name} {' '.join(shown)}"]
+        texts = (format_sizes(item) if isinstance(item, tuple) else str(item) for item in lists or ())
+        parts += [] if value is None else [f"{name} {' '.join(texts)}"]
     return " | ".join(parts)
 
 
 def messages(lines):
-    """Yield each message of a transcript with what is expected of it, by sign."""
+    """Yield each message of a transcript with its expectations by sign."""
     for is_text, group in itertools.groupby(lines, lambda line: line.sign == ""):
         if is_text:
             text = "\n".join(line.text for line in group).strip("\n")
         else:
-            behind = [*group]
-            yield text, {sign: [each.text for each in behind if each.sign == sign] for sign in "=~!+"}
+            expected = [*group]
+            yield text, {sign: [line.text for line in expected if line.sign == sign] for sign in "=~!+"}
 
 
 @each_row("lines", transcripts(FOLDER, SIGNS))
 def test_message_diagnosis_and_offered_commands(lines, shapecalc):
     for text, expected in messages(lines):
-        answered = diagnose(text)
-        answer = "\n".join(answered.format_lines())
-        assert ([told(read) for read, _ in answered.entries] or ["nothing"]) == expected["="], text
+        report = diagnose(text)
+        answer = "\n".join(report.format_lines())
+        assert ([summarize(message) for message, _ in report.entries] or ["nothing"]) == expected["="], text
         assert [part for part in expected["~"] if part not in answer] == [], answer
         assert [part for part in expected["!"] if part in answer] == [], answer
-        offered = [fix for _, advised in answered.entries for fix, _ in advised.fixes]
-        commands = [command for _, advised in answered.entries for _, command in advised.fixes if command]
+        offered = [fix for _, advice in report.entries for fix, _ in advice.fixes]
+        commands = [command for _, advice in report.entries for _, command in advice.fixes if command]
         runs = {command: shapecalc(*shlex.split(command)[1:]).code for command in commands if "FILE" not in command}
         assert {*runs.values()} <= {0}, runs
-        begun = zip(expected["+"], offered[: len(expected["+"])], strict=True)
-        assert [(first, fix) for first, fix in begun if not fix.startswith(first)] == []
+        pairs = zip(expected["+"], offered[: len(expected["+"])], strict=True)
+        assert [(first, fix) for first, fix in pairs if not fix.startswith(first)] == []
 
 
-def of_each_line(decorate):
+def decorate_lines(decorate):
     return lambda text: "\n".join(decorate(line) for line in text.split("\n"))
 
 
 DECORATIONS = {
-    "colours": of_each_line(lambda line: f"\x1b[1;31m{line}\x1b[0m"),
-    "escaped colours": of_each_line(lambda line: f"\\u001b[31m{line}\\u001b[0m"),
+    "colours": decorate_lines(lambda line: f"\x1b[1;31m{line}\x1b[0m"),
+    "escaped colours": decorate_lines(lambda line: f"\\u001b[31m{line}\\u001b[0m"),
     "json": lambda text: json.dumps({"level": "error", "message": text}),
     "json in json": lambda text: json.dumps(json.dumps([text])),
     "html": lambda text: f"<pre>{html.escape(text)}</pre>".replace("\n", "<br/>\n"),
-    "a CI service": of_each_line(lambda line: f"2024-05-06T07:08:09.1234567Z {line}"),
-    "a logger": of_each_line(lambda line: f"2024-05-06 07:08:09,123 - ERROR - root - {line}"),
-    "containers": of_each_line(lambda line: f"app_1  | {line}"),
-    "a cluster": of_each_line(lambda line: f"2024-05-06T07:08:09.123456789Z stderr F {line}"),
-    "a rank": of_each_line(lambda line: f"[rank3]: {line}"),
-    "pytest": of_each_line(lambda line: f"E   {line}"),
-    "a quotation": of_each_line(lambda line: f"> {line}"),
-    "a worker": of_each_line(lambda line: f"(pid=1234, ip=10.0.0.1) {line}"),
-    "a box": of_each_line(lambda line: f"\u2502 {line} \u2502"),
+    "a CI service": decorate_lines(lambda line: f"2024-05-06T07:08:09.1234567Z {line}"),
+    "a logger": decorate_lines(lambda line: f"2024-05-06 07:08:09,123 - ERROR - root - {line}"),
+    "containers": decorate_lines(lambda line: f"app_1  | {line}"),
+    "a cluster": decorate_lines(lambda line: f"2024-05-06T07:08:09.123456789Z stderr F {line}"),
+    "a rank": decorate_lines(lambda line: f"[rank3]: {line}"),
+    "pytest": decorate_lines(lambda line: f"E   {line}"),
+    "a quotation": decorate_lines(lambda line: f"> {line}"),
+    "a worker": decorate_lines(lambda line: f"(pid=1234, ip=10.0.0.1) {line}"),
+    "a box": decorate_lines(lambda line: f"\u2502 {line} \u2502"),
     "windows": lambda text: text.replace("\n", "\r\n"),
     "curly quotes": lambda text: re.sub("'([^']*)'", "\u2018\\1\u2019", text),
     "repr": repr,
-    "wrapped": of_each_line(lambda line: textwrap.fill(line, 72, break_on_hyphens=False, break_long_words=False)),
-    "broken": of_each_line(lambda line: "\n".join(line[place : place + 72] for place in range(0, len(line), 72))),
+    "wrapped": decorate_lines(lambda line: textwrap.fill(line, 72, break_on_hyphens=False, break_long_words=False)),
+    "broken": decorate_lines(lambda line: "\n".join(line[start : start + 72] for start in range(0, len(line), 72))),
     "a log": lambda text: "step 7 took 12 ms\n" * 5000 + text + "\nstep 8 took 12 ms" * 5000,
 }
 
@@ -94,9 +94,9 @@ DECORATIONS = {
 def test_message_decorations_are_ignored(decoration):
     forms = (row for row in transcripts(FOLDER, SIGNS) if row.id.startswith("forms"))
     for text, expected in (message for row in forms for message in messages(*row.values)):
-        found = parse_messages(DECORATIONS[decoration](text))
-        assert found, text
-        assert told(found[0]).partition(" | node ")[0] == expected["="][0].partition(" | node ")[0]
+        parsed = parse_messages(DECORATIONS[decoration](text))
+        assert parsed, text
+        assert summarize(parsed[0]).partition(" | node ")[0] == expected["="][0].partition(" | node ")[0]
 
 
 def test_text_is_known_if_it_contains_a_sentence():
@@ -106,9 +106,9 @@ def test_text_is_known_if_it_contains_a_sentence():
 
 def test_offered_commands_name_the_given_model():
     text = "Got invalid dimensions for input: x for the following indices\n index: 0 Got: 512 Expected: 1\n"
-    found = diagnose(text, "my model.onnx")
-    assert "  try      shapecalc model 'my model.onnx' --fix -o fixed.onnx" in found.format_lines()
-    assert found.as_json()[0]["fixes"][0]["command"] == "shapecalc model 'my model.onnx' --fix -o fixed.onnx"
+    report = diagnose(text, "my model.onnx")
+    assert "  try      shapecalc model 'my model.onnx' --fix -o fixed.onnx" in report.format_lines()
+    assert report.as_json()[0]["fixes"][0]["command"] == "shapecalc model 'my model.onnx' --fix -o fixed.onnx"
 
 
 # Long logs
@@ -128,35 +128,34 @@ LOGS = {
 def test_message_is_found_anywhere_in_a_long_log(line):
     words = ("".join(letters) for letters in itertools.product("abcdefghijklmnopqrst", repeat=3))
     log = [line.format(at=at, word=word) for at, word in zip(range(6_000), words, strict=False)]
-    for place in (10, 3_000, 5_990):
-        (found,) = parse_messages("".join([*log[:place], "\n", COUNTED.format(36), *log[place:]]))
-        assert told(found) == "numpy reshape: count-mismatch | elements 36 | target 5,7"
+    for index in (10, 3_000, 5_990):
+        (message,) = parse_messages("".join([*log[:index], "\n", COUNTED.format(36), *log[index:]]))
+        assert summarize(message) == "numpy reshape: count-mismatch | elements 36 | target 5,7"
 
 
 def test_messages_differing_in_numbers_are_all_read():
     text = "".join(COUNTED.format(36 + at) + SAME * 2_000 for at in range(4))
-    assert [found.elements for found in parse_messages(text)] == [36, 37, 38, 39]
+    assert [message.elements for message in parse_messages(text)] == [36, 37, 38, 39]
 
 
 def test_log_of_only_messages_reads_the_first_ones(monkeypatch):
-    reads = []
-    whole = reading._parse_match
-    monkeypatch.setattr(reading, "_parse_match", lambda *args: reads.append(1) or whole(*args))
-    found = parse_messages("".join(COUNTED.format(at) for at in range(36, 20_036)))
-    assert [each.elements for each in found] == [*range(36, 36 + reading.MAX_MESSAGES)]
-    assert len(reads) == reading.MAX_MESSAGES
+    calls = []
+    parse_match = reading._parse_match
+    monkeypatch.setattr(reading, "_parse_match", lambda *args: calls.append(1) or parse_match(*args))
+    messages_read = parse_messages("".join(COUNTED.format(at) for at in range(36, 20_036)))
+    assert [message.elements for message in messages_read] == [*range(36, 36 + reading.MAX_MESSAGES)]
+    assert len(calls) == reading.MAX_MESSAGES
 
 
 def test_unrelated_messages_do_not_hide_shape_messages():
     other = "".join(f"step {at}: ValueError: operands could not be broadcast together {at}\n" for at in range(1000))
-    (found,) = parse_messages(other + COUNTED.format(24))
-    assert found.cause == "count-mismatch"
+    (message,) = parse_messages(other + COUNTED.format(24))
+    assert message.cause == "count-mismatch"
 
 
 def test_numbers_at_log_boundaries_are_not_cut():
-    assert [
-        told(found) for found in parse_messages("saved in 7 ms\n" * 60_000 + COUNT * 40_000 + COUNTED.format(36))
-    ] == [
+    log = "saved in 7 ms\n" * 60_000 + COUNT * 40_000 + COUNTED.format(36)
+    assert [summarize(message) for message in parse_messages(log)] == [
         "torch reshape: count-mismatch | elements 1600 | target 8,3,64",
         "numpy reshape: count-mismatch | elements 36 | target 5,7",
     ]
@@ -176,5 +175,5 @@ def test_sentence_across_a_block_boundary_is_read_once():
 
 def test_quote_starts_at_its_own_sentence():
     sentence = COUNT.partition(": ")[2].strip()
-    (read,) = parse_messages(f"It went on. {'a word ' * 45}{sentence}")
-    assert read.quote == sentence
+    (message,) = parse_messages(f"It went on. {'a word ' * 45}{sentence}")
+    assert message.quote == sentence

@@ -1,4 +1,4 @@
-"""The table of sentences: each is found in its own words, with what its holes hold, and once."""
+"""The table of message templates: each matches its own text once, with the values of its holes."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from tests.sampling import some_and_rest
 
 TEXTS = {"list": "[2, 3]", "lists": "[2, 3] [2, 3]", "count": "24", "words": "some words"}
 VALUES = {"list": (2, 3), "lists": ((2, 3), (2, 3)), "count": 24, "words": "some words"}
-"""What stands in a hole, and what is read there."""
+"""A text for each kind of hole, and its parsed value."""
 
 
-@pytest.mark.parametrize("sentences", some_and_rest(TEMPLATES, 50))
-def test_sentence_match_returns_its_holes_once(sentences):
-    for sentence in sentences:
-        filled = sentence.text.format_map({name: TEXTS[kind] for name, kind in HOLE_KINDS.items()})
-        text, holes = f"RuntimeError: {filled} and so on", sentence.parts[1::2]
-        assert next(find_matches(sentence, clean_text(text))).values == {
+@pytest.mark.parametrize("templates", some_and_rest(TEMPLATES, 50))
+def test_sentence_match_returns_its_holes_once(templates):
+    for template in templates:
+        filled = template.text.format_map({name: TEXTS[kind] for name, kind in HOLE_KINDS.items()})
+        text, holes = f"RuntimeError: {filled} and so on", template.parts[1::2]
+        assert next(find_matches(template, clean_text(text))).values == {
             hole: VALUES[HOLE_KINDS[hole]] for hole in holes
         }, text
-        (found,) = parse_messages(text)
-        assert found.cause in CAUSES, text
-        if sentence.cause != "unspecified":  # a node of another operator may be about anything
-            assert (found.about is None) == (sentence.about is None), text
-        if found.about is not None:
-            assert (found.op, found.elements, found.target, found.perm, found.axes) == (None,) * 5, text
+        (message,) = parse_messages(text)
+        assert message.cause in CAUSES, text
+        if template.cause != "unspecified":  # a node of another operator may be about anything
+            assert (message.about is None) == (template.about is None), text
+        if message.about is not None:
+            assert (message.op, message.elements, message.target, message.perm, message.axes) == (None,) * 5, text
 
 
-def lacking(sentence):
-    """Yield what a row says that nothing else knows."""
-    causes = {*CAUSES, "counts", "asked"}  # the last two stand where the numbers decide it
-    yield from (f"the framework {each}" for each in [sentence.framework] if each not in {*FRAMEWORKS, ""})
-    yield from (f"the op {each}" for each in [sentence.op] if each not in {*OPS, *OP_DESCRIPTIONS, None})
-    yield from (f"the cause {each}" for each in [sentence.cause] if each not in causes and not sentence.about)
-    yield from (f"the hole {each}" for each in sentence.parts[1::2] if each not in HOLE_KINDS)
-    yield from ["one of a pair"] if len({"there", "wanted"} & {*sentence.parts[1::2]}) == 1 else []
-    yield from ["a capital letter"] if sentence.text != sentence.text.lower() else []
-    yield from [] if sentence.source else ["no versions that say so"]
+def find_faults(template):
+    """Yield the values of a row that are defined nowhere."""
+    causes = {*CAUSES, "counts", "asked"}  # the numbers decide between the causes of the last two
+    yield from (f"the framework {name}" for name in [template.framework] if name not in {*FRAMEWORKS, ""})
+    yield from (f"the op {name}" for name in [template.op] if name not in {*OPS, *OP_DESCRIPTIONS, None})
+    yield from (f"the cause {name}" for name in [template.cause] if name not in causes and not template.about)
+    yield from (f"the hole {name}" for name in template.parts[1::2] if name not in HOLE_KINDS)
+    yield from ["one of a pair"] if len({"there", "wanted"} & {*template.parts[1::2]}) == 1 else []
+    yield from ["a capital letter"] if template.text != template.text.lower() else []
+    yield from [] if template.source else ["no source"]
 
 
 def test_sentence_rows_are_complete():
-    assert {each.text: found for each in TEMPLATES if (found := [*lacking(each)])} == {}
+    assert {template.text: faults for template in TEMPLATES if (faults := [*find_faults(template)])} == {}
 
 
 def test_incomplete_sentence_row_is_detected():
     (row,) = parse_templates("tensorfow | reshap | two-infers | Only {on} dim, {there}")
-    lacks = ["tensorfow", "reshap", "two-infers", "on", "pair", "letter", "so"]
-    assert [each.split()[-1] for each in lacking(row)] == lacks
+    last_words = ["tensorfow", "reshap", "two-infers", "on", "pair", "letter", "source"]
+    assert [fault.split()[-1] for fault in find_faults(row)] == last_words
 
 
 def test_sentence_row_without_a_column_is_named():
@@ -61,9 +61,9 @@ def test_sentence_row_without_a_column_is_named():
 
 
 def test_sentence_frameworks_have_dialects():
-    assert {*DIALECTS} >= {name for name, known in FRAMEWORKS.items() if known.is_dialect}
+    assert {*DIALECTS} >= {name for name, traits in FRAMEWORKS.items() if traits.is_dialect}
 
 
 def test_sentence_table_has_no_duplicates():
-    templates = [each.text for each in TEMPLATES]
+    templates = [template.text for template in TEMPLATES]
     assert len(templates) == len(set(templates))

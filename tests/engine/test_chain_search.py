@@ -90,7 +90,7 @@ def test_found_path_different_from_its_chain_is_unproved(before, perm, after, pr
 
 def test_found_chains_match_the_arrays(monkeypatch):
     wrong = PairSearch(ChainSearch((Rearrangement((2, 3), (2, 3), (0, 1), (3, 2)),), 1), ({},))
-    monkeypatch.setattr("shapecalc.engine.chain_search.named_way", lambda _pairs: wrong)
+    monkeypatch.setattr("shapecalc.engine.chain_search.generalize_pairs", lambda _pairs: wrong)
     assert sc.find(pairs=[(X, X.T)]).ways == ()
 
 

@@ -33,8 +33,8 @@ def test_core_count_respects_affinity():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems bound no memory")
 def test_memory_beyond_the_limit_is_refused():
-    text = "import numpy as np; from shapecalc.engine.processes import memory_bounded\n"
-    text += "with memory_bounded(1 << 26):\n    print(np.ones(1 << 20).sum())\n"
+    text = "import numpy as np; from shapecalc.engine.processes import memory_limit\n"
+    text += "with memory_limit(1 << 26):\n    print(np.ones(1 << 20).sum())\n"
     text += "    try:\n        np.ones(1 << 27)\n    except MemoryError:\n        print('bounded')\n"
     text += "print(np.ones(1 << 26).size)"
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT, check=True)

@@ -88,7 +88,7 @@ def fewest_copies(shape, moves):
     """Return how many copies the core's atoms allow: of all ways to cut the moves, the fewest parts."""
     shapes = [shape]
     for move in moves:
-        shapes.append(move.after(shapes[-1]))
+        shapes.append(move.output_shape(shapes[-1]))
 
     def is_enough(places):
         views = [view_after_moves(shapes[start], moves[start:end], Assumptions()) for start, end in pairwise(places)]

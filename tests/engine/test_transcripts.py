@@ -44,6 +44,6 @@ def files_in(folder):
 def test_engine_transcripts(lines, shapecalc, tmp_path, monkeypatch):
     files_in(tmp_path)
     before = {path.name for path in tmp_path.iterdir()}
-    test_transcripts.test_engine_transcripts(lines, shapecalc, tmp_path, monkeypatch)
+    test_transcripts.test_command_line_transcripts(lines, shapecalc, tmp_path, monkeypatch)
     written = {line.text.split("-o ")[1].split()[0] for line in lines if line.sign == "$" and "-o " in line.text}
     assert {path.name for path in tmp_path.iterdir()} <= before | written

@@ -90,7 +90,7 @@ def prepared(folder):
     os.chdir(folder)
     made = cache(typer_adapter.build_app)
     nowhere = mock.patch.dict(os.environ, XDG_DATA_HOME=os.devnull)  # what is drilled is no progress of whoever runs it
-    once = mock.patch.object(typer_adapter, "app", lambda words: made(tuple(words[:1])))
+    once = mock.patch.object(typer_adapter, "build_app", lambda words: made(tuple(words[:1])))
     with warnings.catch_warnings(), nowhere, once:
         warnings.simplefilter("error")
         if hasattr(signal, "SIGALRM"):

@@ -46,6 +46,6 @@ def test_fuzz_bad_endings_are_detected(does, monkeypatch, tmp_path):
         monkeypatch.setattr("tests.fuzz.running.PATIENCE", 0.1)
     names = {}
     exec(f"def broken(*_):\n    {does}\n    return 0", names)
-    monkeypatch.setattr(__main__, "run_line", names["broken"])
+    monkeypatch.setattr(__main__, "run_command_line", names["broken"])
     with prepared(tmp_path):
         assert BROKEN[does] in "".join(run(Attempt(("reshape", "2,3", "6"))).complaints())

@@ -1,4 +1,4 @@
-"""The tables of manual pages, made of those of the core; `python -m tests.renew man` writes them."""
+"""Generated tables of manual pages; `python -m tests.renew man` writes them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESHAPE = {
     ZeroVolumeInfer.WITHOUT_ZEROS: f"{EMPTY} the quotient of both products without their zeros.",
     ZeroVolumeInfer.WITHOUT_COPIES: f"{EMPTY} the input's product divided by that of the known dims; 0/0 is 1.",
 }
-"""What each answer to a question of reshape says."""
+"""The sentence for each value of the semantics of reshape."""
 YES = {True: "yes", False: "no"}
 
 
@@ -53,90 +53,90 @@ ANSWERS = (
     ("slice", "a start and a stop outside", lambda row: row.outside.value),
     ("slice", "a step below 0", lambda row: YES[row.slices_backwards]),
 )
-"""What the rows answer for the other operations: the operation, the question and the answer."""
+"""The questions about the other operations: the op, the question, and the answer as a function of the dialect."""
 
 
 def page(path):
-    """Return a whole page: what is written by hand, with the tables between as they are now."""
-    before, lines, behind = TABLES[path]
+    """Return a page with its tables updated."""
+    before, lines, after = TABLES[path]
     head, _, rest = path.read_text("utf-8").partition(before)
-    kept = rest.partition(f"\n{behind}")[2]
-    return "\n".join([f"{head}{before}", *lines(), f"{behind}{kept}"])
+    tail = rest.partition(f"\n{after}")[2]
+    return "\n".join([f"{head}{before}", *lines(), f"{after}{tail}"])
 
 
 def rules():
-    """Return the lines about every dialect, version and rule."""
+    """Return the lines of all dialects, versions and rules."""
     dialects = [line for row in DIALECTS.values() for line in dialect(row)]
-    found = [*listed("What settles a dim", step_rules()), *listed("What refuses a request", refusal_rules())]
-    return [*dialects, ".Sh VERSIONS", *versions(), ".Sh RULES", *found]
+    all_rules = [*rule_list("What settles a dim", step_rules()), *rule_list("What refuses a request", refusal_rules())]
+    return [*dialects, ".Sh VERSIONS", *versions(), ".Sh RULES", *all_rules]
 
 
 def limits():
-    """Return the lines about every limit."""
-    rows = [entry(each.name, f"{int(each)} {each.quantity}. Beyond: {each.consequence}.") for each in LIMITS.values()]
-    return [line for row in rows for line in row]
+    """Return the lines of all limits."""
+    texts = {limit.name: f"{int(limit)} {limit.quantity}. Beyond: {limit.consequence}." for limit in LIMITS.values()}
+    return [line for name, text in texts.items() for line in entry(name, text)]
 
 
 def dialect(row):
-    """Return the lines about one dialect."""
+    """Yield the lines of a dialect."""
     yield from (f".Ss {row.name}", ".Bl -tag -width Ds")
     yield from entry("Source", f"{row.source}.")
     operators = {op: operator.name for op, operator in operators_of(row).items()}
-    named = [f"{op} ({name})" if op != name else op for op, name in operators.items()]
-    yield from entry("Operations", f"{', '.join(named)}.")
-    for on in row.switch_settings():
-        yield from entry(f"reshape{_setting(row, on)}", _answers(row.reshape_semantics[on]))
+    names = [f"{op} ({name})" if op != name else op for op, name in operators.items()]
+    yield from entry("Operations", f"{', '.join(names)}.")
+    for setting in row.switch_settings():
+        yield from entry(f"reshape{_setting_text(row, setting)}", _semantics_text(row.reshape_semantics[setting]))
     for op, question, answer in ANSWERS:
-        said = answer(row)
-        if op in operators and said != "since 1":
-            yield from entry(f"{op}: {question}", f"{said}.")
+        text = answer(row)
+        if op in operators and text != "since 1":
+            yield from entry(f"{op}: {question}", f"{text}.")
     if row.switch:
-        given = (
+        requirement = (
             "It must be given, unless the answer is the same at both settings."
             if row.switch.default is None
             else "It may be left out."
         )
         since = f" It exists since version {row.switch.since} of the operator." if row.switch.since > 1 else ""
-        yield from entry(row.switch.name, f"{given}{since}")
-    yield from entry("Limits", _limits(row))
-    yield from entry("Element types", _dtypes(row))
+        yield from entry(row.switch.name, f"{requirement}{since}")
+    yield from entry("Limits", _limits_text(row))
+    yield from entry("Element types", _types_text(row))
     if row.note:
         yield from entry("Note", f"{row.note}.")
     yield ".El"
 
 
-def _answers(rules):
-    asked = (rules.zero, rules.zero_beside, rules.infers, rules.empty)
-    said = " ".join(filter(None, (RESHAPE[answer] for answer in asked)))
+def _semantics_text(rules):
+    values = (rules.zero, rules.zero_beside, rules.infers, rules.empty)
+    text = " ".join(filter(None, (RESHAPE[value] for value in values)))
     copies = rules.empty is ZeroVolumeInfer.WITHOUT_COPIES and rules.zero is ZeroMeaning.COPIES
-    return f"{said} Before that, both leave out the dims that 0 copies." if copies else said
+    return f"{text} Before that, both leave out the dims that 0 copies." if copies else text
 
 
-def _setting(row, on):
+def _setting_text(row, setting):
     if row.switch is None:
         return ""
-    default = " (default)" if row.switch.default is on else ""
-    return f" with {row.switch.name} {'on' if on else 'off'}{default}"
+    default = " (default)" if row.switch.default is setting else ""
+    return f" with {row.switch.name} {'on' if setting else 'off'}{default}"
 
 
-def _limits(row):
-    said = [f"At most {row.max_rank} dims." if row.max_rank else "Any number of dims."]
+def _limits_text(row):
+    sentences = [f"At most {row.max_rank} dims." if row.max_rank else "Any number of dims."]
     if row.max_inferred:
-        said.append(f"An inferred dim is at most {row.max_inferred}.")
+        sentences.append(f"An inferred dim is at most {row.max_inferred}.")
     if row.newest_opset:
-        said.append(f"Opsets 1 to {row.newest_opset}.")
-    return " ".join(said)
+        sentences.append(f"Opsets 1 to {row.newest_opset}.")
+    return " ".join(sentences)
 
 
-def _dtypes(row):
+def _types_text(row):
     if row.name == "onnx":
         return "By version, below."
     if row.newest_opset:
-        lacking = {op: _newest_types(op, ONNX) - _newest_types(op, row) for op in operators_of(row)}
-        listed = [f"{op}: {_spelled(types, row)}" for op, types in lacking.items() if types]
-        return f"Those of ONNX, except {'; '.join(listed)}."
-    lacking = "; ".join(f"{op}: {_spelled(types, row)}" for op, types in row.missing_types.items())
-    return f"{_spelled(row.types, row)}{f', except {lacking}' if lacking else ''}."
+        missing = {op: _newest_types(op, ONNX) - _newest_types(op, row) for op in operators_of(row)}
+        exceptions = [f"{op}: {_type_list(types, row)}" for op, types in missing.items() if types]
+        return f"Those of ONNX, except {'; '.join(exceptions)}."
+    missing = "; ".join(f"{op}: {_type_list(types, row)}" for op, types in row.missing_types.items())
+    return f"{_type_list(row.types, row)}{f', except {missing}' if missing else ''}."
 
 
 def _newest_types(op, row):
@@ -144,49 +144,49 @@ def _newest_types(op, row):
     return versions[max(versions)] - row.missing_types.get(op, frozenset())
 
 
-def _spelled(dtypes, row):
+def _type_list(dtypes, row):
     return ", ".join(sorted(spell_element_type(dtype, row) for dtype in dtypes))
 
 
 def versions():
-    """Return the lines about the versions of the ONNX operators, and the element types that each brings."""
+    """Yield the lines of the versions of ONNX operators, with the element types that each adds."""
     for operator in operators_of(ONNX).values():
         yield from (f".Ss {operator.name}", ".Bl -tag -width Ds")
         before = frozenset()
         for version, accepted in operator.versions.items():
-            added = _spelled(accepted - before, ONNX)
+            added = _type_list(accepted - before, ONNX)
             yield from entry(str(version), f"{added}." if added else "The same.")
             before = accepted
         yield ".El"
 
 
-def listed(title, rules):
-    """Return the lines about some rules."""
+def rule_list(title, rules):
+    """Yield the lines of a list of rules."""
     yield from (f".Ss {title}", ".Bl -tag -width Ds")
     for rule in rules.values():
         yield from entry(rule, f"{rule.sentence[:1].upper()}{rule.sentence[1:]}. {rule.explanation}")
-        yield from (".Pp", *filled(f"Source: {rule.source}."), f".Dl {escaped(rule.example)}")
+        yield from (".Pp", *fill_text(f"Source: {rule.source}."), f".Dl {escape(rule.example)}")
     yield ".El"
 
 
 def entry(tag, text):
     """Return one entry of a list."""
-    return [f".It Sy {escaped(tag)}", *filled(text)]
+    return [f".It Sy {escape(tag)}", *fill_text(text)]
 
 
-def filled(text):
-    """Return text as lines of its source: every sentence starts one.
+def fill_text(text):
+    """Wrap text into source lines; every sentence starts a line.
 
-    >>> filled("First. Then -1.")
+    >>> fill_text("First. Then -1.")
     ['First.', 'Then \\\\-1.']
     """
     sentences = re.split(r"(?<=[.:]) (?=[A-Z0-9])", text)
-    lines = [line for sentence in sentences for line in wrap(escaped(sentence), WIDTH, break_on_hyphens=False)]
+    lines = [line for sentence in sentences for line in wrap(escape(sentence), WIDTH, break_on_hyphens=False)]
     return [rf"\&{line}" if line[0] in ".'" else line for line in lines]
 
 
-def escaped(text):
-    """Return text with what a page would read as something else written out."""
+def escape(text):
+    """Escape the characters that mdoc would interpret."""
     text = text.replace("\\", r"\e").replace("'", r"\(aq").replace("()", r"\&()")
     return re.sub(r"-(?=[\d-]|\\-)|(?<=-)-", r"\-", text)
 
@@ -195,4 +195,4 @@ TABLES = {
     FOLDER / "shapecalc-dialects.7": (".Sh DIALECTS", rules, ".Sh SEE ALSO"),
     FOLDER / "shapecalc-limits.7": (".Sh LIMITS\n.Bl -tag -width Ds", limits, ".El"),
 }
-"""Pages, each with the lines before its tables, what makes these, and the line behind."""
+"""The pages with tables: the line before, the function that returns the lines, and the line after."""

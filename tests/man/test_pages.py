@@ -1,4 +1,4 @@
-"""The manual says what is there: every command and option, every key of a case, every rule, and what examples print."""
+"""The manual documents every command, option, case key and rule, and its examples are up to date."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.sessions import PAGES, files_of_pages, folder_of_sessions, literal, r
 
 TEXTS = {page.name: page.read_text("utf-8") for page in PAGES}
 MANUAL, CASES, LESSONS = (TEXTS[f"shapecalc{name}"] for name in (".1", "-cases.5", "-lessons.5"))
-OF_COMMANDS = "".join(text for name, text in TEXTS.items() if name.endswith(".1"))
+COMMAND_PAGES = "".join(text for name, text in TEXTS.items() if name.endswith(".1"))
 GROUPS = {
     "rule-options": ["Rule options"],
     "switches": ["Switches"],
@@ -33,22 +33,22 @@ GROUPS = {
     "store-options": ["Options of stores"],
     "options": ["Rule options", "Output options", "Options of stores"],
 }
-"""What a synopsis calls several options, and the sections of the overview that name them."""
+"""The names of option groups in a synopsis, with the sections of the overview that list the options."""
 of_pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
 def flags(lines):
-    """Return the options that some lines of a page name."""
+    """Return the options that the lines of a page mention."""
     return {f"-{flag}" for flag in re.findall(r"\bFl (-?[\w-]+)", lines)}
 
 
 def items(macro, text):
-    """Return what the items of lists say behind a macro."""
+    """Return the texts of the list items that begin with a macro."""
     return re.findall(rf"^\.It {macro}(.*)", text, re.M)
 
 
-def explained(text):
-    """Return the options that have items of their own."""
+def documented_options(text):
+    """Return the options that have a list item."""
     return flags("\n".join(f"Fl {item}" for item in items("Fl ", text)))
 
 
@@ -57,48 +57,50 @@ def section(title, text=MANUAL):
     return re.search(rf"^\.S[hs] {title}\n(.*?)(?=^\.S[hs] |\Z)", text, re.M | re.S).group(1)
 
 
-def synopses(text=OF_COMMANDS):
-    """Return the options of every command in the synopses; the program's own under the empty name."""
-    found = {}
+def synopses(text=COMMAND_PAGES):
+    """Return the options by command in the synopses; those of the program under ''."""
+    options_by_command = {}
     for synopsis in re.findall(r"^\.Sh SYNOPSIS\n(.*?)(?=^\.Sh )", text, re.M | re.S):
         for part in re.split(r"^\.Nm.*\n", synopsis, flags=re.M)[1:]:
             name = re.match(r"\.Cm (\S+)", part)
-            named = [title for group, titles in GROUPS.items() if f"Op Ar {group}\n" in part for title in titles]
-            found[name.group(1) if name else ""] = flags(part).union(
-                *(explained(section(each, text)) for each in named)
+            titles = [title for group, titles in GROUPS.items() if f"Op Ar {group}\n" in part for title in titles]
+            options_by_command[name.group(1) if name else ""] = flags(part).union(
+                *(documented_options(section(title, text)) for title in titles)
             )
-    return found
+    return options_by_command
 
 
 def options(command):
     return {flag for param in command.params for flag in (*param.opts, *param.secondary_opts) if flag[0] == "-"}
 
 
-def tree():
-    """Return the options of every command that there is, both sides of those that have two."""
+def program_options():
+    """Return the options by command of the program, with negated forms."""
     program = get_command(build_app())
-    of_program = options(program) | {"-h", "--help"}
-    return {"": of_program} | {name: options(made) for name, made in program.commands.items()}
+    own_options = options(program) | {"-h", "--help"}
+    return {"": own_options} | {name: options(command) for name, command in program.commands.items()}
 
 
 def test_synopsis_lists_exactly_the_options():
-    assert synopses() == tree()
+    assert synopses() == program_options()
     for change in ((".Op Fl -strict\n", ""), (".Cm repl", ".Cm repl\n.Op Fl -made-up"), (".It Fl -force\n", "")):
-        assert synopses(OF_COMMANDS.replace(*change)) != tree(), "it would not tell what is missing or made up"
+        assert synopses(COMMAND_PAGES.replace(*change)) != program_options(), (
+            "the comparison misses a removed or an added option"
+        )
 
 
 def test_options_are_explained_on_their_page():
-    known = set().union(*tree().values())
+    known = set().union(*program_options().values())
     for name, text in TEXTS.items():
         assert flags(text) <= known, name
         if name.endswith(".1"):
-            assert flags(section("SYNOPSIS", text)) <= explained(text) | explained(MANUAL), name
+            assert flags(section("SYNOPSIS", text)) <= documented_options(text) | documented_options(MANUAL), name
 
 
 def test_commands_are_explained_and_exist():
-    known = {*tree()} - {""}
+    known = {*program_options()} - {""}
     assert sorted(re.findall(r"\bIc (\S+)", "\n".join(f"Ic {item}" for item in items("Ic ", MANUAL)))) == sorted(known)
-    assert {*re.findall(r"\bIc (\S+)", OF_COMMANDS)} == known
+    assert {*re.findall(r"\bIc (\S+)", COMMAND_PAGES)} == known
 
 
 def test_program_tables_are_explained():
@@ -123,7 +125,7 @@ def test_dialects_page_has_every_dialect_and_rule():
 
 
 def words(text):
-    """Return the words of a page as they are printed, whatever the signs of its quotes and dashes."""
+    """Return the printed words of a page, with ASCII quotes and dashes."""
     return text.translate(str.maketrans("\u2018\u2019\u2013", "''-")).split()
 
 
@@ -149,8 +151,8 @@ def test_groff_reports_no_warning(page):
 @of_pages
 def test_page_without_man_keeps_words_and_width(page):
     source = TEXTS[page.name]
-    filled = re.sub(r"^\.Bd.*?^\.Ed", "", re.sub(r"^\.Dl.*", "", source, flags=re.M), flags=re.M | re.S)
-    text = format_page(filled, 78)
+    prose = re.sub(r"^\.Bd.*?^\.Ed", "", re.sub(r"^\.Dl.*", "", source, flags=re.M), flags=re.M | re.S)
+    text = format_page(prose, 78)
     assert max(map(len, text.splitlines())) <= 78
     assert not re.search(r"\\|^\.[A-Z]", text, re.M)
     assert [block for block in literal(source) if block.splitlines()[0] not in format_page(source)] == []
@@ -173,14 +175,14 @@ def test_page_sessions_print_what_is_shown(session, tmp_path):
 def test_pages_show_commands_files_and_python():
     assert len(SESSIONS) > 20
     assert [name for name, _ in files_of_pages()] == ["model.shapes", "week3.toml"]
-    (shown,) = [block for block in literal(OF_COMMANDS) if block.startswith(">>> ")]
+    (shown,) = [block for block in literal(COMMAND_PAGES) if block.startswith(">>> ")]
     test = doctest.DocTestParser().get_doctest(shown, {}, "shapecalc.1", None, None)
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_pages_equal_those_of_help(shapecalc):
     assert sorted(map(page_file_name, TOPICS)) == sorted(TEXTS)
-    assert {*SHARED_PAGES} <= {*tree()}
+    assert {*SHARED_PAGES} <= {*program_options()}
     assert all(f".Cm {command}\n" in TEXTS[page_file_name(topic)] for command, topic in SHARED_PAGES.items())
     for words, page in ((["tutorial"], "tutorial"), (["shapecalc-model"], "model"), (["--page", "film"], "tui")):
         assert shapecalc("help", *words).out.rstrip("\n") == format_page(TEXTS[page_file_name(page)])
@@ -192,7 +194,7 @@ def test_pages_equal_those_of_help(shapecalc):
 
 def test_help_of_a_command_without_page_uses_the_overview(shapecalc):
     whole = shapecalc("help", "--page").out.splitlines()
-    for command in sorted({*tree()} - {"", *TOPICS, *SHARED_PAGES}):
+    for command in sorted({*program_options()} - {"", *TOPICS, *SHARED_PAGES}):
         lines = shapecalc("help", "--page", command).out.splitlines()
         assert lines[lines.index("SYNOPSIS") + 1].split()[:2] == ["shapecalc", command]
         assert lines[lines.index("COMMANDS") + 1].split()[0] == command
@@ -202,13 +204,13 @@ def test_help_of_a_command_without_page_uses_the_overview(shapecalc):
 
 
 def test_help_uses_the_pager_on_a_terminal(monkeypatch):
-    shown, terminal = [], StringIO()
+    paged, terminal = [], StringIO()
     terminal.isatty = lambda: True
-    monkeypatch.setattr("pydoc.pager", shown.append)
+    monkeypatch.setattr("pydoc.pager", paged.append)
     monkeypatch.setattr("sys.stdin", terminal)
     monkeypatch.setattr("sys.stdout", terminal)
     assert run_help(["tutorial"], page=False, output_options=OutputOptions()) == 0
-    assert shown == [format_page(TEXTS["shapecalc-tutorial.7"])]
+    assert paged == [format_page(TEXTS["shapecalc-tutorial.7"])]
 
 
 def test_help_reports_missing_pages(shapecalc, monkeypatch, tmp_path):

@@ -74,7 +74,7 @@ def outcome_of(proto, **asked):
 
 def report_of(proto, **asked):
     """Return the report of a model."""
-    return outcome_of(proto, **asked).report("m.onnx")
+    return outcome_of(proto, **asked).build_report("m.onnx")
 
 
 def judged(proto, sizes=(1, 2, 3), follower=None):
@@ -108,7 +108,7 @@ def held_against_runtime(proto, unknown=(), sizes=(1, 2, 3, 5)):
     `unknown` are the outputs of which nobody can tell the shape.
     """
     walk, follower = judged(proto, sizes, Bare())
-    for lane, each in enumerate(walk.lanes[: len(walk.judged)]):
+    for lane, each in enumerate(walk.lanes[: len(walk.judged_lanes)]):
         feeds = fed(proto, N=each.batch)
         found, fails = ran(proto, feeds)
         assert follower.failed.get(lane) == fails

@@ -122,7 +122,7 @@ def test_name_holds_at_every_size(dim, added):
 def every_of(proto):
     """Return all that is told of a model."""
     found = outcome_of(proto)
-    return describe_all_nodes(found.walk, found.judge)
+    return describe_all_nodes(found.walk, found.tracker)
 
 
 @pytest.mark.parametrize(("text", "expected"), sections("every"))

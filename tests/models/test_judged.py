@@ -95,7 +95,7 @@ def runs_apart(proto, sizes=(1, 2, 3, 5)):
 def told_of(proto, asked):
     """Return what is told by the nodes' names: of those that stop, and of listed ones, if not safe or if asked for."""
     outcome = outcome_of(proto)
-    report = outcome.report("m.onnx")
+    report = outcome.build_report("m.onnx")
     told = {each.node.proto.name: f"{'' if each.silent else 'fails: '}{each.why}" for each in report.stops}
     for each in explain_named_nodes(outcome, report, [each.node.path for each in report.nodes]).nodes:
         name, below = each.node.proto.name, f" below {each.blocked_by}:" if each.blocked_by else ""
@@ -116,7 +116,7 @@ def test_report_matches_what_happens_to_samples(text, lines):
     walk, follower = judged(proto)
     if not wanted:
         held_against_runtime(proto)
-        name, marks = proto.graph.output[0].name, follower.marks(walk.model.graph.outputs[0])
+        name, marks = proto.graph.output[0].name, follower.marks_of(walk.model.graph.outputs[0])
         for batch, mark in zip(SIZES, marks, strict=False):
             assert mark is None or are_apart(bits_of(proto, batch)[name], mark.axis, mark.inner, batch)
     elif not follower.stops:

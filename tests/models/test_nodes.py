@@ -74,7 +74,7 @@ def test_batch_mark_matches_the_samples(text, place):
         for to, reached in enumerate(found):
             mark = output_mark(node, to)
             if proto.graph.node[0].op_type not in LISTED_OPERATORS and not follower.stops:
-                assert follower.marks(walk.model.graph.outputs[to])[lane] == mark
+                assert follower.marks_of(walk.model.graph.outputs[to])[lane] == mark
             if place == "lost":
                 assert isinstance(mark, LostBatch)
             else:

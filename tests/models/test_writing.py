@@ -60,7 +60,7 @@ def assert_right(before, target, shape, *, home=1):
 
 def told_of(report, target):
     """Return what comes of mending a model, as the table has it."""
-    fixed = report.fixed
+    fixed = report.fix_result
     lines = [f"mends {each.node.proto.name} {comma(fix.target or fix.inserts)}" for each, fix in fixed.mended]
     lines += [f"left {each.node.proto.name}" for each in fixed.left]
     lines += [f"stops {e.node.proto.name} {'by ' * bool(e.cause)}{e.cause or e.why}" for e in report.stops]
@@ -91,12 +91,12 @@ def test_fixed_models_are_right(text, lines, tmp_path):
     told = told_of(report, target)
     for line in lines:
         assert any(is_seen(line, f"{each}\n") for each in told), told
-    if report.fixed.proved is False:
+    if report.fix_result.proved is False:
         assert [*tmp_path.iterdir()] == [tmp_path / "model.onnx"]
-    elif not report.fixed.left and not report.stops and "own." not in text and "Random" not in text:
+    elif not report.fix_result.left and not report.stops and "own." not in text and "Random" not in text:
         shape = dims_of(proto.graph.input[0])
         assert_right(proto, target, shape, home=shape[0])
-        again = mend(target.read_bytes(), tmp_path, force=True)[0].fixed
+        again = mend(target.read_bytes(), tmp_path, force=True)[0].fix_result
         assert (again.mended, again.why) == ((), "there was nothing to mend")
 
 
@@ -104,13 +104,13 @@ def test_declared_batch_of_one_is_freed_and_reported(tmp_path):
     report, target = mend(declaring(1), tmp_path, prove=False)
     said = table_lines(report, report.nodes)[-1]
     assert said.startswith("The file declares N = 1, and --fix frees it.   Next: shapecalc model ")
-    assert fix_report_lines(report, report.fixed)[0] == "mended  input x  1,2,3 to N,2,3"
+    assert fix_report_lines(report, report.fix_result)[0] == "mended  input x  1,2,3 to N,2,3"
     freed = [{"name": "x", "declared": [1, 2, 3], "taken": ["N", 2, 3]}]
     assert report_json(report, ())["fixed"]["freed"] == freed
     assert_right(declaring(1), target, (1, 2, 3))
     report, _ = mend(declaring("N"), tmp_path, prove=False, force=True)
     assert table_lines(report, report.nodes)[-1] == "No listed node breaks at another N."
-    assert report.fixed.freed == ()
+    assert report.fix_result.freed == ()
 
 
 def test_model_refused_by_the_checker_is_reported(tmp_path):
@@ -118,7 +118,7 @@ def test_model_refused_by_the_checker_is_reported(tmp_path):
     proto.graph.name = ""
     with pytest.raises(onnx.checker.ValidationError):
         onnx.checker.check_model(proto)
-    fixed = mend(proto, tmp_path)[0].fixed
+    fixed = mend(proto, tmp_path)[0].fix_result
     assert fixed.proved
     assert fixed.why.endswith("; the checker refuses it, as it refuses the model that was read")
 
@@ -140,21 +140,21 @@ def test_fix_handles_initializers_listed_as_inputs(tmp_path):
     proto.ir_version = 3
     proto.graph.input.append(helper.make_tensor_value_info("t", TensorProto.INT64, (3,)))
     report, target = mend(proto, tmp_path, prove=False)
-    assert (len(report.fixed.mended), report.fixed.left) == (2, ())
+    assert (len(report.fix_result.mended), report.fix_result.left) == (2, ())
     assert_right(proto, target, (1, 6))
 
 
 def test_fix_copies_large_payloads_and_keeps_external_data(tmp_path):
     proto = with_shapes(model("x = (1,100); w = floats(100,300); a = MatMul x w; y = Reshape a [1,3,100]"))
     report, target = mend(proto, tmp_path)
-    assert report.fixed.proved
+    assert report.fix_result.proved
     assert onnx.load(target).graph.initializer[0] == proto.graph.initializer[0]
     apart = tmp_path / "apart"
     apart.mkdir()
     within = onnx.ModelProto.FromString(proto.SerializeToString())
     onnx.save(proto, apart / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=1000)
     report, beside = mend(None, apart)
-    assert report.fixed.proved
+    assert report.fix_result.proved
     assert_right(within, beside, (1, 100))
     outcome = judge_model(read_model(apart / "model.onnx"))
     with pytest.raises(ShapeError, match=r"weights\.bin"):
@@ -176,7 +176,7 @@ def test_fix_never_overwrites_its_input(tmp_path):
 def test_proof_timeout_is_unproved(tmp_path, monkeypatch):
     monkeypatch.setattr(prove, "TIMEOUT_SECONDS", 0.01)
     report, target = mend(declaring(1), tmp_path)
-    assert (report.fixed.proved, report.fixed.why) == (None, "it takes longer than 0.01 seconds")
+    assert (report.fix_result.proved, report.fix_result.why) == (None, "it takes longer than 0.01 seconds")
     assert target.exists()
 
 
@@ -197,7 +197,7 @@ def test_static_export_inputs_are_all_freed(tmp_path, text, _, batch):
     proto = with_shapes(model(text.replace("B", str(batch))))
     inputs = {each.name: dims_of(each) for each in proto.graph.input}
     report, target = mend(proto, tmp_path)
-    fixed = report.fixed
+    fixed = report.fix_result
     assert (fixed.proved, fixed.left) == (True, ()), fixed.why
     assert [each.name for each in fixed.stays] == ["factor"] * ("factor" in inputs and batch == 1)
     if fixed.stays:
@@ -246,6 +246,6 @@ def test_fixed_random_chains_are_right(tmp_path, chain):
     text = f"opset {chain.opset}; x = ({chain.start})\n{chain.body}\n=> {chain.last}".replace("(N,", f"({home},")
     proto = with_shapes(model(text))
     report, target = mend(proto, tmp_path, force=True, prove=False)
-    unsure = report.fixed.left or any(each.verdict.value in ("unknown", "sometimes") for each in report.nodes)
+    unsure = report.fix_result.left or any(each.verdict.value in ("unknown", "sometimes") for each in report.nodes)
     if not unsure and "N" in dims_of(onnx.load(target).graph.output[0]):
         assert_right(proto, target, (home, 2, 3, 4), home=home)

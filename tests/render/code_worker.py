@@ -1,6 +1,6 @@
-"""Runs code of a library in a process of its own: `python code_worker.py LIBRARY`, one JSON object a line.
+"""Run code of a library in a separate process: `python code_worker.py LIBRARY`, one JSON object per line.
 
-Several of these libraries cannot live in one process.
+Several of these libraries cannot share a process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MARK = "ran: "
 
 
 def tensor_of(library, x):
-    """Return an array as the tensor `x` of a library's code."""
+    """Return an array as a tensor of the library."""
     if library == "einops":
         return x
     if library == "openvino":
@@ -28,33 +28,33 @@ def tensor_of(library, x):
     return getattr(import_module(name), calls[name])(x)
 
 
-def counted(shape):
-    """Return the array 0, 1, 2 ... of a shape."""
+def arange_array(shape):
+    """Return the array 0, 1, 2, ... of a shape."""
     return np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
 
 
-def array_of(library, arrays, starts, end):
-    """Return what a library's code made. OpenVINO's is a model, which is run without its faster types."""
+def output_array(library, arrays, inputs, output):
+    """Return the result of the code as an array; an OpenVINO graph is compiled and run in float32."""
     if library == "openvino":
         import openvino
 
-        model = openvino.Model([end], starts)
+        model = openvino.Model([output], inputs)
         return openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(arrays)[0]
-    return np.asarray(end)
+    return np.asarray(output)
 
 
 def answer(library, question):
-    """Return the shape, the element type and the bytes that the code makes of 0, 1, 2 ...; or why it does not run."""
-    arrays = {name: counted(shape) for name, shape in {"x": question["shape"], **question["operands"]}.items()}
+    """Run the code on 0, 1, 2, ...; return the shape, dtype and bytes of its result, or its error."""
+    arrays = {name: arange_array(shape) for name, shape in {"x": question["shape"], **question["operands"]}.items()}
     try:
         names = {name: tensor_of(library, array) for name, array in arrays.items()}
-        starts = [*names.values()]
+        inputs = [*names.values()]
         names |= question["names"]
         exec(question["text"], names)
-        found = array_of(library, [*arrays.values()], starts, names["y"])
+        array = output_array(library, [*arrays.values()], inputs, names["y"])
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
-    return {"shape": found.shape, "dtype": str(found.dtype), "data": base64.b64encode(found.tobytes()).decode()}
+    return {"shape": array.shape, "dtype": str(array.dtype), "data": base64.b64encode(array.tobytes()).decode()}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""A network that does at once what TensorRT's layers are documented to do, on NumPy arrays.
+"""Execute TensorRT layers eagerly on NumPy arrays, as their documentation describes them.
 
-It is imported in the place of `tensorrt`. Shape tensors are what the documents call so: of one axis, of int32 or int64.
+Tests import this module instead of `tensorrt`. Shape tensors have one axis and dtype int32 or int64, as documented.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MAX_DIMS = 8
 
 
 class ElementWiseOperation(Enum):
-    """Those of the operations that shape tensors may have, and that are needed."""
+    """The operations on shape tensors that generated code uses."""
 
     PROD = "prod"
     FLOOR_DIV = "floor_div"
@@ -28,7 +28,7 @@ def is_shape_tensor(tensor):
 
 
 class Network:
-    """Stands in for `trt.INetworkDefinition`."""
+    """Fake of `trt.INetworkDefinition`."""
 
     def add_shuffle(self, tensor):
         return Shuffle(tensor)
@@ -56,49 +56,49 @@ class Network:
 
 
 class Layer:
-    """A layer with one output. A property that it does not have cannot be set."""
+    """A layer with one output. Slots reject unknown properties."""
 
-    __slots__ = ("made",)
+    __slots__ = ("_output",)
 
-    def __init__(self, made):
-        self.made = made
+    def __init__(self, output):
+        self._output = output
 
     def output(self):
-        return self.made
+        return self._output
 
     def get_output(self, index):
         assert index == 0
-        found = self.output()
-        assert found.ndim <= MAX_DIMS
-        return found
+        tensor = self.output()
+        assert tensor.ndim <= MAX_DIMS
+        return tensor
 
 
 class Slice(Layer):
-    """Stands in for `trt.ISliceLayer`: input 1 is the start, 2 the shape, 3 the stride, in place of what was given."""
+    """Fake of `trt.ISliceLayer`: inputs 1, 2 and 3 override the start, the shape and the stride."""
 
-    __slots__ = ("given", "tensor")
+    __slots__ = ("ranges", "tensor")
 
     def __init__(self, tensor, start, shape, stride):
-        self.tensor, self.given = tensor, [start, shape, stride]
+        self.tensor, self.ranges = tensor, [start, shape, stride]
         assert len(start) == len(shape) == len(stride) == tensor.ndim <= MAX_DIMS
 
     def set_input(self, index, tensor):
         assert index in (1, 2, 3)
         assert is_shape_tensor(tensor)
         assert len(tensor) == self.tensor.ndim
-        self.given[index - 1] = tensor.tolist()
+        self.ranges[index - 1] = tensor.tolist()
 
     def output(self):
-        places = [[first + step * at for at in range(count)] for first, count, step in zip(*self.given, strict=True)]
-        for read, dim in zip(places, self.tensor.shape, strict=True):
-            assert all(0 <= at < dim for at in read), "a slice reads outside of its tensor"
-        shape = self.given[1]
+        indices = [[first + step * i for i in range(count)] for first, count, step in zip(*self.ranges, strict=True)]
+        for axis_indices, dim in zip(indices, self.tensor.shape, strict=True):
+            assert all(0 <= i < dim for i in axis_indices), "a slice reads outside of its tensor"
+        shape = self.ranges[1]
         empty = not self.tensor.ndim or not prod(shape)
-        return np.zeros(shape, self.tensor.dtype) if empty else self.tensor[np.ix_(*places)]
+        return np.zeros(shape, self.tensor.dtype) if empty else self.tensor[np.ix_(*indices)]
 
 
 class Shuffle(Layer):
-    """Stands in for `trt.IShuffleLayer`."""
+    """Fake of `trt.IShuffleLayer`."""
 
     __slots__ = ("_dims", "first_transpose", "second_transpose", "tensor", "zero_is_placeholder")
 
@@ -111,24 +111,24 @@ class Shuffle(Layer):
         self._dims = dims
 
     reshape_dims = property(fset=_set_dims)
-    """The dims that were set; as the documents say, to set them resets input 1, and the other way round."""
+    """The requested dims. As documented, setting them resets input 1, and input 1 resets them."""
 
     def set_input(self, index, tensor):
-        """Take the dims of a shape tensor: a 0 and a -1 in it mean what they mean in the property."""
+        """Take the dims from a shape tensor; 0 and -1 mean the same as in the property."""
         assert index == 1
         assert is_shape_tensor(tensor)
         self._dims = tuple(tensor.tolist())
 
     def output(self):
-        found = self.tensor if self.first_transpose is None else np.transpose(self.tensor, self.first_transpose)
+        tensor = self.tensor if self.first_transpose is None else np.transpose(self.tensor, self.first_transpose)
         if self._dims is not None:
-            found = found.reshape(self._sizes(found.shape))
-        assert found.ndim <= MAX_DIMS
-        return found if self.second_transpose is None else np.transpose(found, self.second_transpose)
+            tensor = tensor.reshape(self._sizes(tensor.shape))
+        assert tensor.ndim <= MAX_DIMS
+        return tensor if self.second_transpose is None else np.transpose(tensor, self.second_transpose)
 
     def _sizes(self, shape):
-        """Return the sizes that the placeholders stand for; NumPy's own -1 is not asked."""
-        sizes = [shape[at] if dim == 0 and self.zero_is_placeholder else dim for at, dim in enumerate(self._dims)]
+        """Resolve the placeholders 0 and -1 without relying on the -1 of NumPy."""
+        sizes = [shape[index] if dim == 0 and self.zero_is_placeholder else dim for index, dim in enumerate(self._dims)]
         if -1 in sizes:
             known = prod(dim for dim in sizes if dim != -1)
             assert sizes.count(-1) == 1

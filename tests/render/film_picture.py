@@ -1,4 +1,4 @@
-"""The moving picture that the README opens with: `python -m tests.renew screens` makes it anew."""
+"""The animation at the top of the README; `python -m tests.renew screens` renews it."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ LINE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
 
 
 def made() -> bytes:
-    """Return what the program makes of the line."""
+    """Render the animation."""
     return render_film(answer_to(LINE), FILM.name)[1]

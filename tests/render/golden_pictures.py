@@ -1,7 +1,7 @@
-"""Pictures and code as text, in `golden/`: after `$` what draws, its options and the question, then what is drawn.
+"""Render the golden files: after `$` the kind of drawing, its options and the question, then the drawing.
 
-`python -m tests.renew golden` writes them anew. Whoever renews them looks at the changes, and keeps them if they are
-right. A new picture is a new line with `$`.
+`python -m tests.renew golden` renews them; review the changes before you commit them. To add a picture, add a line
+with `$`.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from shapecalc.render.stage_layout import stage_layouts
 from tests.fuzz.running import ended
 from tests.render.questions import answer_to
 
-APART = ("numpy", "torch", "jax", "tensorflow", "paddle", "openvino", "einops")
-"""The targets whose code says little more than the calls."""
+CALL_TARGETS = ("numpy", "torch", "jax", "tensorflow", "paddle", "openvino", "einops")
+"""The targets whose code is little more than the calls."""
 
 GOLDEN = Path(__file__).parent / "golden"
 BLOCK = re.compile(r"^\$ (\w+)(.*?): (.*)\n((?:(?!\$ ).*\n)*)", re.M)
-"""What draws, its options, the question, and what was drawn."""
+"""The kind, the options, the question and the drawing."""
 
 
-def steps(answer: Answer) -> str:
-    """Return the rail, the strip and the picture of every step, as they stand on the screen."""
-    drawn = [
-        [draw(answer, at) for draw in (flow.draw_rail, flow.draw_strip, pictures.draw_picture)]
-        for at in range(len(answer.steps))
+def step_texts(answer: Answer) -> str:
+    """Return the rail, the strip and the picture of every step, as on the screen."""
+    drawings = [
+        [draw(answer, index) for draw in (flow.draw_rail, flow.draw_strip, pictures.draw_picture)]
+        for index in range(len(answer.steps))
     ]
-    return "\n\n".join("\n".join(each.plain for each in parts) for parts in drawn)
+    return "\n\n".join("\n".join(text.plain for text in texts) for texts in drawings)
 
 
-def helps(answer: Answer) -> str:
-    """Return what each step that settles a dim asks, and the helps in their order."""
-    asked = [(stage, step) for stage in answer.stages for step in stage.steps if step.out is not None]
-    found = [hints.make_hint(stage, step) for stage, step in asked]
-    return "\n\n".join("\n".join((each.question, *each.levels)) for each in found)
+def hint_texts(answer: Answer) -> str:
+    """Return the question and the graded hints of each step that resolves a dim."""
+    pairs = [(stage, step) for stage in answer.stages for step in stage.steps if step.out is not None]
+    hints_found = [hints.make_hint(stage, step) for stage, step in pairs]
+    return "\n\n".join("\n".join((hint.question, *hint.levels)) for hint in hints_found)
 
 
 def film_text(answer: Answer, frame: tuple[int, ...] | int | None = None, width: int = 80, height: int = 24) -> str:
@@ -55,73 +55,73 @@ def film_text(answer: Answer, frame: tuple[int, ...] | int | None = None, width:
     return "\n\n".join(texts)
 
 
-def calls(answer: Answer, of: tuple[str, ...] = APART) -> str:
-    """Return the code of targets without imports and comments, or why there is none, and below it all warnings."""
-    shown, warnings = [], {}
-    for target in of:
+def code_text(answer: Answer, targets: tuple[str, ...] = CALL_TARGETS) -> str:
+    """Return the code for the targets without imports and comments, or its error; then the warnings."""
+    lines, warnings = [], {}
+    for target in targets:
         try:
-            made = code.write_code(answer, target)
+            written = code.write_code(answer, target)
         except ShapeError as error:
-            made = code.Code(f"! {error}")
-        lines = [line for line in made.text.splitlines() if line[:2] != "# " and not re.match("(from|import) ", line)]
-        shown += [f"{target:11}{line}" for line in lines]
-        warnings |= dict.fromkeys(made.warnings)
-    return "\n".join([*shown, *(f"! {warning}" for warning in warnings)])
+            written = code.Code(f"! {error}")
+        kept = [line for line in written.text.splitlines() if line[:2] != "# " and not re.match("(from|import) ", line)]
+        lines += [f"{target:11}{line}" for line in kept]
+        warnings |= dict.fromkeys(written.warnings)
+    return "\n".join([*lines, *(f"! {warning}" for warning in warnings)])
 
 
-def printed(line: str) -> str:
-    """Return what a command line prints, lines of standard error after `!`, and its exit code if that is not 0."""
-    ran = ended(shlex.split(line))
-    assert not ran.failure, ran.failure
-    said = "".join(f"! {each}\n" for each in ran.err.splitlines())
-    return f"{ran.out}{said}{f'= {ran.code}' if ran.code else ''}"
+def run_command_line(line: str) -> str:
+    """Run a command line; return its output, standard error after `!`, and a nonzero exit code after `=`."""
+    run = ended(shlex.split(line))
+    assert not run.failure, run.failure
+    errors = "".join(f"! {error}\n" for error in run.err.splitlines())
+    return f"{run.out}{errors}{f'= {run.code}' if run.code else ''}"
 
 
-def picture(answer: Answer, step_index: int | None = None, **options) -> str:
-    """Return the picture of a step, or of the one that shows most."""
+def picture_text(answer: Answer, step_index: int | None = None, **options) -> str:
+    """Return the picture of a step, by default of the main step."""
     step_index = pictures.main_step(answer, 78) if step_index is None else step_index
     return pictures.draw_picture(answer, step_index, **options).plain
 
 
-def rulers(answer: Answer, width: int = 100) -> str:
+def rulers_text(answer: Answer, width: int = 100) -> str:
     """Return the rulers of the last stage."""
     return draw_rulers(answer, stage_layouts(answer)[-1], 0, width=width, height=24, glyphs=UNICODE).plain
 
 
 DRAWS = {
-    "calls": calls,
-    "code": lambda answer: calls(answer, tuple(code.TARGETS)),
+    "calls": code_text,
+    "code": lambda answer: code_text(answer, tuple(code.TARGETS)),
     "big": lambda answer, **options: big.draw_large_figures(answer, **options).plain,
     "explain": lambda answer, **options: pictures.draw_explanation(answer, **options).plain,
     "film": film_text,
     "flow": lambda answer, **options: flow.draw_flow(answer, **options).plain,
     "grid": lambda answer, **options: grid.draw_grid(answer, **options).plain,
-    "helps": helps,
-    "picture": picture,
-    "rulers": rulers,
-    "steps": steps,
+    "helps": hint_texts,
+    "picture": picture_text,
+    "rulers": rulers_text,
+    "steps": step_texts,
 }
-"""What draws an answer; `shapecalc` runs the command line itself."""
+"""The drawing functions by kind; the kind `shapecalc` runs a command line instead."""
 
 
-def option(word: str):
-    """Return an option: `ascii`, `hole=1,2` for a dim that is hidden, or a name with numbers."""
+def parse_option(word: str):
+    """Parse an option: `ascii`, `hole=1,2` for a hidden dim, or a name with numbers."""
     name, _, value = word.partition("=")
     if name == "ascii":
         return "glyphs", ASCII
     return ("holes", {literal_eval(value): "[    ]"}) if name == "hole" else (name, literal_eval(value))
 
 
-def drawn(kind: str, options: str, line: str) -> str:
-    """Return what is drawn of a question."""
+def render_golden(kind: str, options: str, line: str) -> str:
+    """Render a question."""
     if kind == "shapecalc":
-        return printed(line)
-    return DRAWS[kind](answer_to(line), **dict(map(option, options.split())))
+        return run_command_line(line)
+    return DRAWS[kind](answer_to(line), **dict(map(parse_option, options.split())))
 
 
 def renewed(text: str) -> str:
-    """Return a text with everything in it drawn anew."""
+    """Return a golden text with every block rendered again."""
     lines = BLOCK.sub(
-        lambda block: f"$ {block[1]}{block[2]}: {block[3]}\n{drawn(*block.groups()[:3]).rstrip()}\n\n", text
+        lambda block: f"$ {block[1]}{block[2]}: {block[3]}\n{render_golden(*block.groups()[:3]).rstrip()}\n\n", text
     )
     return f"{lines.rstrip()}\n"

@@ -1,4 +1,4 @@
-"""Questions for the pictures: any op in any dialect, ranks 0 to 10, names, zeros and mistakes; chains of them."""
+"""Draw questions for pictures: any op in any dialect, ranks 0 to 10, names, zeros and errors; and chains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ shapes = st.one_of(
 
 
 def answer_to(line):
-    """Return the answer to a command line without options of the dialect, refused or not."""
+    """Answer a command line, refused or not."""
     if line.startswith("chain "):
         shape, stages = read_chain(line.removeprefix("chain "))
         return answer_chain(shape, stages, {})
@@ -38,14 +38,14 @@ def answer_to(line):
 
 @st.composite
 def arguments(draw, op, shape):
-    """Draw the arguments of an op on a shape: often fitting, sometimes not."""
+    """Draw the arguments of an op on a shape; most of them fit."""
     rank = len(shape)
     if op in POSITIONS:
-        found = draw(positions(op, rank))
-        return {name: shape_text(value) if isinstance(value, tuple) else value for name, value in found.items()}
+        options = draw(positions(op, rank))
+        return {name: shape_text(value) if isinstance(value, tuple) else value for name, value in options.items()}
     if op in COMBINING:
-        found = draw(combined(op, shape))
-        return {name: value for name, value in found.items() if value is not None}
+        options = draw(operand_arguments(op, shape))
+        return {name: value for name, value in options.items() if value is not None}
     perm = st.permutations(range(rank)) if draw(st.integers(0, 4)) else st.lists(st.integers(-2, rank), max_size=rank)
     numbers = tuple(dim for dim in shape if isinstance(dim, int))
     target = (
@@ -55,12 +55,13 @@ def arguments(draw, op, shape):
     )
     axes = st.lists(st.integers(-rank, rank), max_size=3)
     blocks = {"block": st.integers(0, 3), "mode": st.sampled_from([None, None, "DCR", "CRD"])}
-    drawn = {
+    options_by_op = {
         "reshape": {"target": target},
         "expand": {"target": st.one_of(target, st.lists(st.integers(1, 3), max_size=rank + 2))},
         "transpose": {"perm": st.one_of(st.none(), perm)},
         "shuffle": {
-            name: st.one_of(st.none(), each) for name, each in (("first", perm), ("to", target), ("second", perm))
+            name: st.one_of(st.none(), strategy)
+            for name, strategy in (("first", perm), ("to", target), ("second", perm))
         },
         "squeeze": {"axes": st.one_of(st.none(), axes)},
         "unsqueeze": {"axes": axes},
@@ -74,23 +75,23 @@ def arguments(draw, op, shape):
         "space_to_depth": blocks,
         "view": {"target": target, "strides": st.one_of(st.none(), st.permutations([6, 2, 1, 12, 24][:rank]))},
     }[op]
-    found = {name: draw(each) for name, each in drawn.items()}
-    return {name: shape_text(value) if isinstance(value, list | tuple) else value for name, value in found.items()}
+    options = {name: draw(strategy) for name, strategy in options_by_op.items()}
+    return {name: shape_text(value) if isinstance(value, list | tuple) else value for name, value in options.items()}
 
 
-def combined(op, shape):
-    """Return what draws the arguments of an op of several operands or with windows on a shape."""
-    rank, some = len(shape), st.sampled_from([1, 1, 2, 3, "N", *shape])
-    near = [st.sampled_from([dim, dim, 1, 2, "M"]) for dim in shape]
-    alike = st.tuples(*near) | st.integers(0, rank).flatmap(lambda least: st.tuples(*near[least:]))
-    product = st.tuples(st.just(shape[-1] if shape else 1), some) | st.lists(some, max_size=3)
+def operand_arguments(op, shape):
+    """Return a strategy for the arguments of an op with several operands or windows."""
+    rank, any_dim = len(shape), st.sampled_from([1, 1, 2, 3, "N", *shape])
+    near_dims = [st.sampled_from([dim, dim, 1, 2, "M"]) for dim in shape]
+    compatible = st.tuples(*near_dims) | st.integers(0, rank).flatmap(lambda least: st.tuples(*near_dims[least:]))
+    product = st.tuples(st.just(shape[-1] if shape else 1), any_dim) | st.lists(any_dim, max_size=3)
     kernel = st.lists(st.integers(1, 3), min_size=rank - 2, max_size=rank - 2) if rank > 2 else st.just([2])
     channels = shape[1] if rank > 1 else 1
-    weight = st.builds(lambda out, each: [out, channels, *each], st.integers(1, 4), kernel)
-    texts = st.lists(alike, min_size=1, max_size=2).map(lambda each: " ".join(map(shape_text, each)))
+    weight = st.builds(lambda out, items: [out, channels, *items], st.integers(1, 4), kernel)
+    texts = st.lists(compatible, min_size=1, max_size=2).map(lambda items: " ".join(map(shape_text, items)))
     strided = {"stride": st.sampled_from([None, "1", "2"]), "padding": st.sampled_from([None, "1", "same", "0"])}
     pads = st.lists(st.integers(-1, 2), min_size=2 * rank, max_size=2 * rank)
-    drawn = {
+    options_by_op = {
         "broadcast": {"operands": texts},
         "concat": {"operands": texts, "axis": st.integers(-rank, max(0, rank - 1)).map(str)},
         "matmul": {"operands": product.map(shape_text)},
@@ -99,21 +100,21 @@ def combined(op, shape):
         "linear": {"out_features": st.sampled_from(["7", "M", "2*C"])},
         "conv": {"weight": weight.map(shape_text), **strided},
         "pool": {"kernel": kernel.map(shape_text), **strided},
-        "pad": {"padding": pads.map(lambda each: shape_text(each) if each else "0")},
+        "pad": {"padding": pads.map(lambda items: shape_text(items) if items else "0")},
         "upsample": {"scale": st.sampled_from(["2", "0.5", "3"])},
     }
-    return st.fixed_dictionaries(drawn[op])
+    return st.fixed_dictionaries(options_by_op[op])
 
 
 COMBINING = ("broadcast", "concat", "matmul", "stack", "einsum", "linear", "conv", "pool", "pad", "upsample")
-"""The ops whose arguments are drawn so."""
+"""The ops of `operand_arguments`."""
 blocked = st.tuples(sizes, st.sampled_from([4, 8, 9, "4*C", "C"]), *[st.sampled_from([0, 1, 2, 6, "2*H", "W"])] * 2)
-"""Shapes of images, whose channels, height and width are often divisible by a block."""
+"""Image shapes whose channels, height and width are often divisible by a block."""
 
 
 @st.composite
 def answers(draw, without=()):
-    """Draw the answer to one op in a dialect that has it, or to a chain of ops: of any but those `without`."""
+    """Draw the answer to one op in a dialect that has it, or to a chain, without the given ops."""
     shape = draw(shapes)
     if draw(st.integers(0, 3)) == 0:
         return draw(chains(shape, without))
@@ -141,7 +142,7 @@ def chains(draw, shape, without=()):
 
 
 def answer_or_fallback(op, shape, options):
-    """Return the answer to a question, or to one that can always be read if it cannot be read."""
+    """Answer a question, or a valid reshape if the question cannot be parsed."""
     try:
         return answer_request(make_request(op, shape_text(shape), options))
     except ShapeError:

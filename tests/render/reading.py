@@ -1,4 +1,4 @@
-"""Pictures read back from their text: what a wire joins, and where a ruler is cut."""
+"""Parse pictures from their text: the dims that wires join, and the cuts of rulers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from shapecalc.render.canvas import DOWN, LEFT, RIGHT, UNICODE, UP
 
-DIRECTIONS = {char: place for place, char in enumerate(UNICODE.box_lines) if char != " "}
+DIRECTIONS = {char: index for index, char in enumerate(UNICODE.box_lines) if char != " "}
 DIRECTIONS |= {
     UNICODE.junction: UP | DOWN | LEFT | RIGHT,
     UNICODE.size_line: LEFT | RIGHT,
@@ -20,19 +20,19 @@ NAME = re.compile(r" ([A-Za-z~#]\S*) ")
 
 
 class Wires:
-    """The lines between two columns of dims: which cells of the text belong to one line.
+    """The wires between two columns of dims, as sets of connected text cells.
 
-    Lines that cross go through a cell of their own each. A name on a line parts what is at its left from the rest.
+    Wires that cross share no cell: each direction is a node of its own. A name interrupts its wire.
     """
 
     def __init__(self, rows, left, right):
-        """Read the cells from `left` up to `right` of rows of text; what was asked for belongs to the line it is on."""
+        """Read the cells from `left` up to `right` of rows of text; a requested dim belongs to its wire."""
         self.cells, self.names = {}, []
         for y, row in enumerate(rows):
             part = row.ljust(right)[left:right]
-            part = TOKEN.sub(lambda found: UNICODE.box_lines[12] * len(found.group()), f"|{part}")[1:]
-            self.names += [(left + found.start() - 1, left + found.end(), y, found[1]) for found in NAME.finditer(part)]
-            part = NAME.sub(lambda found: " " * len(found.group()), part)
+            part = TOKEN.sub(lambda match: UNICODE.box_lines[12] * len(match.group()), f"|{part}")[1:]
+            self.names += [(left + match.start() - 1, left + match.end(), y, match[1]) for match in NAME.finditer(part)]
+            part = NAME.sub(lambda match: " " * len(match.group()), part)
             self.cells |= {(left + x, y): char for x, char in enumerate(part) if char != " "}
         self.owner = {}
         for cell, char in self.cells.items():
@@ -41,34 +41,34 @@ class Wires:
         for cell, char in self.cells.items():
             self._join_neighbours(cell, char)
 
-    def reached(self, sources, outs):
-        """Return which sources each out leads to at its left, and check what is written on the way.
+    def sources_of(self, sources, outs):
+        """Return the source rows that each output row is wired to, and check the names on the wires.
 
-        Both are given as places by row; a source brings the letters that its parts are called by.
+        Both map rows to cells; a source also has the letters of its axes.
         """
         at_left = {}
         for row, (x, y, _) in sources.items():
             at_left.setdefault(self.line_at(x, y), []).append(row)
-        found = {}
+        rows_by_out = {}
         for out, (x, y) in outs.items():
             line = self.line_at(x, y)
             rows = {*at_left.get(line, ())} if line else set()
             for start, end, at, name in self.names:
                 if line and self.line_at(end, at) == line:
-                    behind = at_left.get(self.line_at(start, at), [])
-                    letters = "".join(sources[row][2] for row in behind)
+                    left_rows = at_left.get(self.line_at(start, at), [])
+                    letters = "".join(sources[row][2] for row in left_rows)
                     assert {*re.sub(r"[-\d,·…]", "", name)} <= {*letters} or "…" in letters, name
-                    rows |= {*behind}
-            found[out] = sorted(rows)
-        return found
+                    rows |= {*left_rows}
+            rows_by_out[out] = sorted(rows)
+        return rows_by_out
 
     def line_at(self, x, y):
-        """Return the line that a cell belongs to; None if there is none."""
+        """Return the wire of a cell, or None."""
         node = self._node((x, y), LEFT)
         return self._root(node) if node in self.owner else None
 
     def _node(self, cell, direction):
-        """Return the line that leaves a cell in a direction."""
+        """Return the node of a cell in a direction."""
         return (*cell, ("h" if direction & (LEFT | RIGHT) else "v") if self.cells.get(cell) == CROSS else " ")
 
     def _root(self, node):
@@ -93,7 +93,7 @@ class Wires:
                 self._join(self._node(cell, direction), self._node((x + dx, y + dy), direction))
 
     def _join_slope(self, node, down):
-        """Join a cell of a slope with the next cell of it, or with the level line at its end."""
+        """Join a diagonal cell with its next cell, or with the horizontal wire at its end."""
         x, y, _ = node
         for dx in (-1, 1):
             along = self.cells.get((x + dx, y + dx * down), " ")
@@ -105,56 +105,56 @@ class Wires:
                 self._join(node, (x + dx, y, " "))
 
 
-def places_of(drawn):
-    """Yield the place of each dim of a flow, by column and row, with the span of its words."""
-    for span in drawn.spans:
-        if place := getattr(span.style, "meta", {}).get("dim"):
-            yield place, span
+def dim_spans(flow):
+    """Yield the column and row of each dim of a flow, with the span of its text."""
+    for span in flow.spans:
+        if position := getattr(span.style, "meta", {}).get("dim"):
+            yield position, span
 
 
-def columns_of(drawn):
-    """Return where the dims of a flow stand: for each column, the line and the cells of each of its dims."""
-    found = {}
-    for (column, row), span in places_of(drawn):
-        above, _, before = drawn.plain[: span.start].rpartition("\n")
-        words = drawn.plain[span.start : span.end].rstrip()
-        y = above.count("\n") + 1 if "\n" in drawn.plain[: span.start] else 0
-        found.setdefault(column, {})[row] = (y, len(before), len(words), words)
-    return found
+def dim_cells(flow):
+    """Return the position, width and text of each dim of a flow, by column and row."""
+    cells = {}
+    for (column, row), span in dim_spans(flow):
+        above, _, before = flow.plain[: span.start].rpartition("\n")
+        text = flow.plain[span.start : span.end].rstrip()
+        y = above.count("\n") + 1 if "\n" in flow.plain[: span.start] else 0
+        cells.setdefault(column, {})[row] = (y, len(before), len(text), text)
+    return cells
 
 
-def wires_read(drawn):
-    """Yield, for each two neighbouring columns of a flow, which rows of the first each row of the second leads to."""
-    rows, columns = drawn.plain.split("\n"), columns_of(drawn)
-    for number in sorted(columns)[1:]:
-        if number - 1 not in columns:
+def wire_sources(flow):
+    """Yield each column of a flow with the rows of the previous column that its rows are wired to."""
+    rows, columns = flow.plain.split("\n"), dim_cells(flow)
+    for column in sorted(columns)[1:]:
+        if column - 1 not in columns:
             continue
-        before, after = columns[number - 1], columns[number]
-        left = max(x + wide for _, x, wide, _ in before.values()) + 1
+        before, after = columns[column - 1], columns[column]
+        left = max(x + width for _, x, width, _ in before.values()) + 1
         right = min(x for _, x, _, _ in after.values()) - 1
         sources = {row: (left, y, _letters(words)) for row, (y, _, _, words) in before.items()}
         outs = {row: (right - 1, y) for row, (y, *_) in after.items()}
-        yield number, Wires(rows, left, right).reached(sources, outs)
+        yield column, Wires(rows, left, right).sources_of(sources, outs)
 
 
 def _letters(words):
-    """Return the letters of the axes that a dim is made of, from its words; of `a-d`, all between them."""
+    """Return the axis letters in the text of a dim; expand ranges such as `a-d`."""
     mark = re.sub(r"[\d·]", "", words.split()[0]) if " " in words else ""
-    return re.sub(r"(\w)-(\w)", lambda found: "".join(map(chr, range(ord(found[1]), ord(found[2]) + 1))), mark)
+    return re.sub(r"(\w)-(\w)", lambda match: "".join(map(chr, range(ord(match[1]), ord(match[2]) + 1))), mark)
 
 
 RULER = re.compile(r"^\s*(before|after)?\s*(\S+)\s+(\d+) (├[─┼]*┤|░+)$")
 
 
-def rulers_of(plain):
-    """Return the two sides of rulers: for each axis its size and the cells of its cuts, None if it is shaded."""
+def parse_rulers(plain):
+    """Return both sides of rulers: the size, the cut cells (None if shaded) and the length of each axis."""
     sides = {"before": [], "after": []}
-    now = None
+    side = None
     for row in plain.split("\n"):
-        found = RULER.match(row)
-        if found:
-            now = found.group(1) or now
-            left, line = found.start(4), found.group(4)
+        match = RULER.match(row)
+        if match:
+            side = match.group(1) or side
+            left, line = match.start(4), match.group(4)
             cuts = None if "░" in line else [x - left for x, char in enumerate(row) if x >= left and char in "├┼┤"]
-            sides[now].append((int(found.group(3)), cuts, len(line) - 1))
+            sides[side].append((int(match.group(3)), cuts, len(line) - 1))
     return sides

@@ -1,4 +1,4 @@
-"""Chains of public models: each with two choices of sizes, where it comes from, and what cannot say it."""
+"""Chains of public models, each with two sets of sizes, its source, and the targets that cannot express it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The code of every target, run: the arrays that it makes of 0, 1, 2 ... in an `x` of some shape."""
+"""Run generated code of every target on an `x` of 0, 1, 2, ..."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.render import fake_tensorrt
 from tests.render.code_worker import MARK
 
 WORKER = Path(__file__).with_name("code_worker.py")
-APART = ("torch", "jax", "tensorflow", "paddle", "openvino", "einops")
-"""The libraries that run in processes of their own: here, or where a variable such as SHAPECALC_JAX_PYTHON says."""
-RUNS = ("numpy", "onnx", "tensorrt", *APART)
+WORKER_LIBRARIES = ("torch", "jax", "tensorflow", "paddle", "openvino", "einops")
+"""The libraries that run in worker processes, with this Python or that of a variable such as SHAPECALC_JAX_PYTHON."""
+RUNS = ("numpy", "onnx", "tensorrt", *WORKER_LIBRARIES)
 """The targets whose code can be run."""
 
 _workers: dict[str, subprocess.Popen[str]] = {}
@@ -33,23 +33,23 @@ def data(shape):
     return np.arange(size(shape), dtype=np.float32).reshape(shape)
 
 
-def python_of(library):
-    """Return the Python that has a library; None if none has."""
+def find_python(library):
+    """Return a Python that has the library, or a false value."""
     return os.environ.get(f"SHAPECALC_{library.upper()}_PYTHON") or (find_spec(library) and sys.executable)
 
 
-def why_not(target):
-    """Return why the code of a target cannot be run here; an empty text if it can."""
-    if target not in APART or python_of(target):
+def skip_reason(target):
+    """Return why the code of a target cannot run here, or an empty string."""
+    if target not in WORKER_LIBRARIES or find_python(target):
         return ""
     return f"{target} is not installed, and SHAPECALC_{target.upper()}_PYTHON names no Python that has it"
 
 
 def run_code(target, text, x, operands=None, **given_names):
-    """Return what the code makes of `x`, and of 0, 1, 2 ... in operands of some shapes, by their names."""
+    """Run the code on `x` and on operands of 0, 1, 2, ... with the given shapes, and return the result."""
     shapes = operands or {}
-    if target in APART:
-        return _run_apart(target, text, x.shape, given_names, shapes)
+    if target in WORKER_LIBRARIES:
+        return _run_in_worker(target, text, x.shape, given_names, shapes)
     arrays = {"x": x} | {name: data(shape) for name, shape in shapes.items()}
     names = {**arrays, "network": fake_tensorrt.Network(), **given_names}
     with patch.dict(sys.modules, tensorrt=fake_tensorrt):
@@ -60,25 +60,25 @@ def run_code(target, text, x, operands=None, **given_names):
     return session_of(names["model"].SerializeToString()).run(None, arrays)[0]
 
 
-def _run_apart(library, text, shape, names, operands):
+def _run_in_worker(library, text, shape, names, operands):
     if library not in _workers:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        command = [python_of(library), WORKER, library]
-        _workers[library] = subprocess.Popen(command, text=True, env=clean, **pipes)
+        command = [find_python(library), WORKER, library]
+        _workers[library] = subprocess.Popen(command, text=True, env=environment, **pipes)
     worker = _workers[library]
     worker.stdin.write(json.dumps({"text": text, "shape": shape, "names": names, "operands": operands}) + "\n")
     worker.stdin.flush()
     line = next((line for line in worker.stdout if line.startswith(MARK)), None)
     if line is None:
         _workers.pop(library).communicate()
-        pytest.fail(f"{library} ended of it:\n{text}")
-    found = json.loads(line.removeprefix(MARK))
-    assert "error" not in found, f"{found['error']}\n{text}"
-    return np.frombuffer(base64.b64decode(found["data"]), found["dtype"]).reshape(found["shape"])
+        pytest.fail(f"{library} crashed on:\n{text}")
+    answer = json.loads(line.removeprefix(MARK))
+    assert "error" not in answer, f"{answer['error']}\n{text}"
+    return np.frombuffer(base64.b64decode(answer["data"]), answer["dtype"]).reshape(answer["shape"])
 
 
-def end_workers():
-    """End the processes of the libraries."""
+def stop_workers():
+    """Stop the worker processes."""
     while _workers:
         _workers.popitem()[1].communicate()

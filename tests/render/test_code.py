@@ -1,4 +1,4 @@
-"""The code that answers are written as is run, and must do what the engine does, byte for byte."""
+"""Run generated code, and compare its results with the engine byte for byte."""
 
 from __future__ import annotations
 
@@ -25,107 +25,109 @@ from shapecalc.render.code.operands import OPERAND_TEMPLATES, operand_names
 from tests.core.test_imports import HEAVY, loaded
 from tests.plans import LARGEST, answer_to, requested_answers, size
 from tests.render.real_chains import REAL_CHAINS
-from tests.render.running import RUNS, data, end_workers, run_code, why_not
+from tests.render.running import RUNS, data, run_code, skip_reason, stop_workers
 from tests.sampling import examples, some_and_rest
 from tests.tables import rows
 
 REQUESTS, OPERANDS = (Path(__file__).with_name(f"code_{name}.txt") for name in ("requests", "operands"))
-ASKED = [(line, (sizes.strip("-"),), *rest) for line, sizes, *rest in rows(REQUESTS)]
-ASKED += [(f"chain '{line}'", (one, other), *rest) for line, one, other, _, *rest in REAL_CHAINS]
-"""Requests, each with choices of sizes for its names, and the targets that cannot say it."""
+CHAINS = [(line, (sizes.strip("-"),), *rest) for line, sizes, *rest in rows(REQUESTS)]
+CHAINS += [(f"chain '{line}'", (one, other), *rest) for line, one, other, _, *rest in REAL_CHAINS]
+"""Requests, each with sets of sizes for its names, and the targets that cannot express it."""
+
+AVAILABLE = [target for target in RUNS if not skip_reason(target)]
 
 
-HERE = [target for target in RUNS if not why_not(target)]
-
-
-def targets(of=RUNS):
-    """Return targets as the rows of a test, those that cannot be run here as skipped."""
-    return [pytest.param(each, marks=pytest.mark.skipif(bool(why := why_not(each)), reason=why)) for each in of]
+def target_params(names=RUNS):
+    """Return targets as test parameters; mark those that cannot run here as skipped."""
+    return [
+        pytest.param(target, marks=pytest.mark.skipif(bool(reason := skip_reason(target)), reason=reason))
+        for target in names
+    ]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def workers():
     yield
-    end_workers()
+    stop_workers()
 
 
-def put_in(answer, sizes):
-    """Return the answer with sizes put in for names, asked for anew."""
+def substitute(answer, sizes):
+    """Answer the request again with sizes for its names."""
     stages = []
     for trace in answer.traces:
         request, switch = trace.request, DIALECTS[trace.request.dialect].switch
-        given_switch = {switch.name: request.switch} if switch and request.switch is not None else {}
-        options = {**request.arguments, "dialect": request.dialect, "opset": request.opset, **given_switch}
+        switch_option = {switch.name: request.switch} if switch and request.switch is not None else {}
+        options = {**request.arguments, "dialect": request.dialect, "opset": request.opset, **switch_option}
         stages.append((trace.op, options))
     return answer_chain(answer.input, stages, sizes)
 
 
-def check(answer, target, sizes=None):
-    """Fail unless the code for `target` makes what the engine makes, with some sizes for its names."""
-    written, concrete = write_code(answer, target).text, put_in(answer, sizes) if sizes else answer
+def check_code(answer, target, sizes=None):
+    """Fail unless the code for `target` equals the engine, with these sizes for the names."""
+    text, concrete = write_code(answer, target).text, substitute(answer, sizes) if sizes else answer
     x = data(concrete.input)
-    found = run_code(target, written, x, **{variable_name(name): size for name, size in (sizes or {}).items()})
+    array = run_code(target, text, x, **{variable_name(name): size for name, size in (sizes or {}).items()})
     expected = run(concrete, x).array
-    assert (found.shape, found.dtype, found.tobytes()) == (expected.shape, expected.dtype, expected.tobytes()), written
+    assert (array.shape, array.dtype, array.tobytes()) == (expected.shape, expected.dtype, expected.tobytes()), text
 
 
-def may_refuse(target, answer, said):
-    """Say whether a target may give no code for a plan, for the reason that is said."""
+def can_refuse(target, answer, message):
+    """Return whether a target may refuse to write code with this message."""
     if target == "onnx":  # an older opset has no allowzero
-        return "roll is" in said or min(trace.request.opset or 25 for trace in answer.traces) < 14
-    if target == "paddle" and "paddle cannot be asked for it" in said:
+        return "roll is" in message or min(trace.request.opset or 25 for trace in answer.traces) < 14
+    if target == "paddle" and "paddle cannot be asked for it" in message:
         return 0 in answer.input
     if target == "einops" and answer.traces[-1].op == "shape":
         return True
     reasons = {"einops": ("mixes axes", "axes stay whole"), "tensorrt": ("at most 8", "is not written")}
     reasons |= dict.fromkeys(("tensorflow", "paddle"), ("it slices at most",))
-    return any(reason in said for reason in reasons.get(target, ()))
+    return any(reason in message for reason in reasons.get(target, ()))
 
 
-def bare(answer):
-    """Return what an answer says, without the memory of how it was typed."""
-    found = answer.as_json()
-    for each in (found, *found.get("stages", ())):
-        if each["problem"]:
-            each["problem"].pop("span")
-    return found
+def answer_json(answer):
+    """Return the JSON of an answer without the spans of its typed text."""
+    data = answer.as_json()
+    for part in (data, *data.get("stages", ())):
+        if part["problem"]:
+            part["problem"].pop("span")
+    return data
 
 
-def asks_the_same(answer):
-    """Say whether the command lines of an answer and of its stages ask for what was asked."""
-    return all(bare(answer_to(command_line(each))) == bare(each) for each in (answer, *answer.traces))
+def is_round_trip(answer):
+    """Return whether the command lines of an answer and of its stages give the same answers."""
+    return all(answer_json(answer_to(command_line(part))) == answer_json(part) for part in (answer, *answer.traces))
 
 
 def test_code_tables_round_trip_through_command_lines():
-    assert [line for line, *_ in rows(REQUESTS, "names") if not asks_the_same(answer_to(f"shapecalc {line}"))] == []
+    assert [line for line, *_ in rows(REQUESTS, "names") if not is_round_trip(answer_to(f"shapecalc {line}"))] == []
 
 
 @examples(45)
 @given(requested_answers().filter(lambda answer: answer is not None))
 def test_drawn_requests_equal_command_line_and_code(answer):
-    assert asks_the_same(answer)
+    assert is_round_trip(answer)
     assume(answer.output is not None and size(answer.output) < LARGEST)
-    for target in HERE:
+    for target in AVAILABLE:
         if target == "openvino" and 0 in answer.input:  # 2026.4.1 fails at some empty tensors
             continue
         try:
-            check(answer, target)
+            check_code(answer, target)
         except ShapeError as error:
-            assert may_refuse(target, answer, str(error)), error
+            assert can_refuse(target, answer, str(error)), error
 
 
-@pytest.mark.parametrize("target", targets())
-@pytest.mark.parametrize("asked", some_and_rest(ASKED, 20))
-def test_code_names_stay_open_until_run(asked, target):
-    for line, choices, *not_said in asked:
+@pytest.mark.parametrize("target", target_params())
+@pytest.mark.parametrize("chains", some_and_rest(CHAINS, 20))
+def test_code_names_stay_open_until_run(chains, target):
+    for line, choices, *unsupported in chains:
         answer = answer_to(f"shapecalc {line}")
-        if target in "".join(not_said):
+        if target in "".join(unsupported):
             with pytest.raises(ShapeError, match="usage: "):
                 write_code(answer, target)
             continue
         for sizes in choices:
             if target != "openvino" or 0 not in (*answer.input, *answer.output):
-                check(answer, target, parse_sizes(sizes) if sizes else None)
+                check_code(answer, target, parse_sizes(sizes) if sizes else None)
 
 
 NAMED = st.sampled_from(parse_dims("N,C,H,2*N,N*C,C*H,4*H,C/2,N*H/3,1,2,3,4,0,1,x"))
@@ -134,14 +136,14 @@ SIZES = st.fixed_dictionaries({name: st.integers(1, 6) for name in ("N", "C", "H
 
 @st.composite
 def named_chains(draw):
-    """Draw a chain of one to four stages over names that resolves, often one whose stages only move dims and cuts."""
+    """Draw the answer to a symbolic chain of one to four stages, mostly transposes and regroupings."""
     shape = tuple(draw(st.lists(NAMED, min_size=1, max_size=4)))
     stages, answer = [], None
     for _ in range(draw(st.integers(1, 4))):
         dims = answer.output if answer else shape
         target = draw(st.permutations([*dims, *draw(st.lists(NAMED, max_size=1))]))
-        for place in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)) if target else []:
-            target[place] = draw(st.sampled_from([-1, 1, 2, 0]))
+        for index in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)) if target else []:
+            target[index] = draw(st.sampled_from([-1, 1, 2, 0]))
         arguments = {
             "reshape": {"target": tuple(target)},
             "transpose": {"perm": tuple(draw(st.permutations(range(len(dims)))))},
@@ -150,34 +152,34 @@ def named_chains(draw):
         }
         stage = draw(st.sampled_from([*arguments.items()]))
         try:
-            found = answer_chain(shape, [*stages, stage], {})
+            longer = answer_chain(shape, [*stages, stage], {})
         except ShapeError:
             break
-        if found.output is None:
+        if longer.output is None:
             break
         stages.append(stage)
-        answer = found
+        answer = longer
     return answer
 
 
 @examples(45)
 @given(named_chains().filter(bool), SIZES)
-def test_symbolic_chain_code_holds_for_any_sizes(answer, drawn):
-    sizes = {name: drawn[name] for name in dim_names(dim for shape in stage_shapes(answer) for dim in shape)}
+def test_symbolic_chain_code_holds_for_any_sizes(answer, drawn_sizes):
+    sizes = {name: drawn_sizes[name] for name in dim_names(dim for shape in stage_shapes(answer) for dim in shape)}
     assume(can_hold(answer.conditions, sizes))
-    concrete = put_in(answer, sizes)
+    concrete = substitute(answer, sizes)
     shapes = stage_shapes(concrete)
     assume(concrete.output is not None and max(map(size, shapes)) < LARGEST)
-    for target in HERE:
+    for target in AVAILABLE:
         if target == "openvino" and (0 in concrete.input or max(map(len, shapes)) > 6):
             continue  # 2026.4.1 fails at some empty tensors, and at some broadcasts of more than 6 dims
         try:
-            check(answer, target, sizes)
+            check_code(answer, target, sizes)
         except ShapeError as error:
-            assert any(said in str(error) for said in ("at most 8", "mixes axes", "cannot be asked"))
+            assert any(reason in str(error) for reason in ("at most 8", "mixes axes", "cannot be asked"))
 
 
-@pytest.mark.parametrize("target", targets([*(each for each in OPERAND_TEMPLATES if each != "tensorrt"), "onnx"]))
+@pytest.mark.parametrize("target", target_params([*(each for each in OPERAND_TEMPLATES if each != "tensorrt"), "onnx"]))
 def test_code_of_operands_equals_numpy(target):
     for chain, numpy in rows(OPERANDS, "as in NumPy"):
         answer = sc.chain(*chain.split(" | "))
@@ -185,19 +187,19 @@ def test_code_of_operands_equals_numpy(target):
         arrays = dict(zip("xbc", map(data, (answer.input, *shapes.values())), strict=False))
         expected = eval(numpy, {"np": np, **arrays})
         assert expected.shape == answer.output
-        found = run_code(target, write_code(answer, target).text, data(answer.input), shapes)
-        np.testing.assert_array_equal(np.asarray(found).reshape(expected.shape), expected, chain)
+        array = run_code(target, write_code(answer, target).text, data(answer.input), shapes)
+        np.testing.assert_array_equal(np.asarray(array).reshape(expected.shape), expected, chain)
 
 
 @pytest.mark.parametrize("chain", [chain for (chain,) in rows(OPERANDS, "windows")])
 def test_code_windows_of_torch_and_onnx_agree(chain):
     answer = sc.chain(*chain.split(" | "))
     shapes = operand_names(answer.traces)
-    made = run_code("onnx", write_code(answer, "onnx").text, data(answer.input), shapes)
-    assert made.shape == answer.output
-    if not why_not("torch"):
-        found = run_code("torch", write_code(answer, "torch").text, data(answer.input), shapes)
-        np.testing.assert_allclose(found, made, rtol=1e-6)
+    expected = run_code("onnx", write_code(answer, "onnx").text, data(answer.input), shapes)
+    assert expected.shape == answer.output
+    if not skip_reason("torch"):
+        array = run_code("torch", write_code(answer, "torch").text, data(answer.input), shapes)
+        np.testing.assert_allclose(array, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("line", ["reshape 2,3,4 0,-1", "shuffle 2,3,4 --first 1,0,2 --to 0,-1", "transpose 8,3"])
@@ -209,8 +211,8 @@ def test_code_has_no_needless_warning(target, line):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_code_of_a_refused_request_is_refused(shapecalc, target):
-    ran = shapecalc("reshape", "2,3,4", "5,-1", "--as", target)
-    assert (ran.code, ran.out, ran.err.startswith("shapecalc: indivisible: ")) == (3, "", True)
+    result = shapecalc("reshape", "2,3,4", "5,-1", "--as", target)
+    assert (result.code, result.out, result.err.startswith("shapecalc: indivisible: ")) == (3, "", True)
 
 
 @pytest.mark.parametrize("target", ["numpy", "tensorrt"])

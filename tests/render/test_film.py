@@ -1,4 +1,4 @@
-"""Films: what they show is what NumPy makes of the elements, and nothing stands over anything else."""
+"""Check films: elements equal those of NumPy, and sprites do not overlap."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from tests.render.questions import COMBINING, answer_to, answers
 from tests.sampling import examples
 from tests.strategies import factorisations, permutations
 
-ROOMS = st.sampled_from([(80, 24), (120, 40), (200, 60), (60, MIN_FILM_HEIGHT)])
+SCREEN_SIZES = st.sampled_from([(80, 24), (120, 40), (200, 60), (60, MIN_FILM_HEIGHT)])
 
 
-def cells_of(frame):
-    """Return the numbers in each memory that a frame shows, in the order of its cells."""
-    found = {}
+def memory_cells(frame):
+    """Return the elements in each memory of a frame, in cell order."""
+    cells_by_memory = {}
     for key, sprite in frame.sprites.items():
         if match := re.fullmatch(r"cell(\d+)\.(\d+)", key):
-            found.setdefault(int(match[1]), {})[int(match[2])] = int(sprite.text)
-    return {memory: [cells[cell] for cell in sorted(cells)] for memory, cells in found.items()}
+            cells_by_memory.setdefault(int(match[1]), {})[int(match[2])] = int(sprite.text)
+    return {memory: [cells[cell] for cell in sorted(cells)] for memory, cells in cells_by_memory.items()}
 
 
 def text_of(film, number=-1):
     return render_screen(film, film.frames[number].sprites.values()).plain
 
 
-@given(answers(), ROOMS)
+@given(answers(), SCREEN_SIZES)
 @examples(45)
-def test_film_captions_fit_without_overlap(answer, room):
-    film = make_film(answer, *room)
-    assert film.height <= room[1]
+def test_film_captions_fit_without_overlap(answer, screen_size):
+    film = make_film(answer, *screen_size)
+    assert film.height <= screen_size[1]
     for frame in film.frames:
-        taken = {}
+        owners = {}
         for key, sprite in frame.sprites.items():
             assert 0 <= sprite.y < film.height
             assert 0 <= sprite.x <= sprite.x + len(sprite.text) <= film.width
             for x in range(int(sprite.x), int(sprite.x) + len(sprite.text)):
-                over = taken.setdefault((x, sprite.y), key)
-                assert over == key or (over.startswith("bar") and key.startswith("bar")), text_of(film)
+                owner = owners.setdefault((x, sprite.y), key)
+                assert owner == key or (owner.startswith("bar") and key.startswith("bar")), text_of(film)
 
 
 HUGE = {
@@ -70,15 +70,15 @@ def test_film_of_huge_counts_reports_omissions(line):
     assert text_of(film).rstrip().endswith(clip("; ".join(film.notes), film.width, UNICODE))
 
 
-@given(answers(without=("shape", *COMBINING)), ROOMS)
+@given(answers(without=("shape", *COMBINING)), SCREEN_SIZES)
 @examples(45)
-def test_film_memory_equals_numpy(answer, room):
+def test_film_memory_equals_numpy(answer, screen_size):
     assume(answer.is_concrete)
     assume(all(prod(dim or 1 for dim in shape) <= 10_000 for shape in (answer.input, answer.output)))
-    made = run(answer, np.arange(prod(answer.input)).reshape(answer.input)).array.ravel()
-    (shown,) = cells_of(make_film(answer, *room).frames[-1]).values() or [[]]
-    assert shown == made[: len(shown)].tolist()
-    assert bool(shown) == bool(made.size)
+    expected = run(answer, np.arange(prod(answer.input)).reshape(answer.input)).array.ravel()
+    (cells,) = memory_cells(make_film(answer, *screen_size).frames[-1]).values() or [[]]
+    assert cells == expected[: len(cells)].tolist()
+    assert bool(cells) == bool(expected.size)
 
 
 @given(answers(), st.floats(0, 1))
@@ -86,37 +86,39 @@ def test_film_memory_equals_numpy(answer, room):
 def test_film_file_tracks_equal_screen_pictures(answer, part):
     film = make_film(answer)
     second = part * film.seconds
-    seen = sorted((each.text, each.look) for each in sprites_at(film, film.starts, second) if each.text)
-    ways = sorted((way.text, way.look) for way in collect_tracks(film) if way.start <= second < way.end and way.text)
-    assert second == film.seconds or seen == ways
+    sprites = sorted((sprite.text, sprite.look) for sprite in sprites_at(film, film.starts, second) if sprite.text)
+    tracks = sorted(
+        (track.text, track.look) for track in collect_tracks(film) if track.start <= second < track.end and track.text
+    )
+    assert second == film.seconds or sprites == tracks
 
 
-def indexed(array, text):
-    """Return what an index with colons and ranges takes of an array, in no order."""
+def elements_at(array, text):
+    """Return the sorted elements at an index with colons and ranges."""
     parts = [part for part in text.strip("[]").split(",") if part]
-    taken = [
+    slices = [
         slice(None) if part == ":" else slice(int(part.split("..")[0]), int(part.split("..")[-1]) + 1) for part in parts
     ]
-    return sorted(np.atleast_1d(array)[tuple(taken)].ravel().tolist())
+    return sorted(np.atleast_1d(array)[tuple(slices)].ravel().tolist())
 
 
-@given(permutations(), ROOMS)
+@given(permutations(), SCREEN_SIZES)
 @examples(45)
-def test_film_moved_elements_match_reads_and_writes(drawn, room):
-    shape, perm = drawn
+def test_film_moved_elements_match_reads_and_writes(transpose, screen_size):
+    shape, perm = transpose
     answer = answer_to(f"transpose {','.join(map(str, shape)) or '[]'} {','.join(map(str, perm)) or '[]'}")
     assume(answer.output is not None and prod(shape))
     before = np.arange(prod(shape)).reshape(shape)
-    film = make_film(answer, *room)
-    said = [
+    film = make_film(answer, *screen_size)
+    captions = [
         frame.sprites["part"].text
         for frame in film.frames
         if "part" in frame.sprites and frame.sprites["part"].text[-1] == "]"
     ]
-    assert said
-    for text in said:
-        out, taken = re.fullmatch(r"out(\[.*\]) = in(\[.*\])", text).groups()
-        assert indexed(before.transpose(perm), out) == indexed(before, taken)
+    assert captions
+    for text in captions:
+        target, source = re.fullmatch(r"out(\[.*\]) = in(\[.*\])", text).groups()
+        assert elements_at(before.transpose(perm), target) == elements_at(before, source)
 
 
 small = st.lists(st.integers(1, 4), max_size=4).map(tuple)
@@ -124,39 +126,39 @@ small = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
 @given(small.flatmap(lambda shape: st.tuples(st.just(shape), factorisations(prod(shape)))))
 @examples(45)
-def test_film_reshape_moves_no_element(drawn):
-    shape, target = (",".join(map(str, dims)) or "[]" for dims in drawn)
-    places = [
+def test_film_reshape_moves_no_element(reshape):
+    shape, target = (",".join(map(str, dims)) or "[]" for dims in reshape)
+    cells = [
         {key: (sprite.x, sprite.y, sprite.text) for key, sprite in frame.sprites.items() if key.startswith("cell")}
         for frame in make_film(answer_to(f"reshape {shape} {target}")).frames
     ]
-    assert len(places[0])
-    assert all(each == places[0] for each in places)
+    assert len(cells[0])
+    assert all(frame_cells == cells[0] for frame_cells in cells)
 
 
-def at_steps(film, step):
+def frame_numbers(film, step):
     return [number for number, frame in enumerate(film.frames) if frame.step_index == step]
 
 
 def test_film_copied_zero_highlights_its_column():
     film = make_film(answer_to("reshape 2,2,3,2 -1,0,0"))
     for step, out, dim in ((0, 1, "2"), (1, 2, "3")):
-        number = at_steps(film, step)[-1]
-        start, end = (film.frames[place].sprites[f"dim1.{out}"] for place in (number - 1, number))
+        number = frame_numbers(film, step)[-1]
+        start, end = (film.frames[at].sprites[f"dim1.{out}"] for at in (number - 1, number))
         assert (start.x, start.y, start.text) == (end.x, INPUT_ROW, "")
         assert (end.y, end.text.split()[-1]) == (OUTPUT_ROW, dim)
         halfway = sprites_at(film, film.starts, film.starts[number] + film.frames[number].arrival_seconds / 2)
-        gliding = [each.y for each in halfway if (each.text, each.x) == (end.text, end.x)]
+        gliding = [sprite.y for sprite in halfway if (sprite.text, sprite.x) == (end.text, end.x)]
         assert gliding == [pytest.approx((INPUT_ROW + OUTPUT_ROW) / 2)]
-        shown = film.frames[number].sprites
-        lit = {key for key, sprite in shown.items() if sprite.look == "lit"}
+        sprites = film.frames[number].sprites
+        lit = {key for key, sprite in sprites.items() if sprite.look == "lit"}
         assert lit - {"rail1"} == {f"index{out}", f"dim0.{out}", f"asked{out}", f"dim1.{out}"}
-        assert len({shown[key].x for key in lit - {"rail1"}}) == 1
+        assert len({sprites[key].x for key in lit - {"rail1"}}) == 1
 
 
 def test_film_minus_one_is_filled_from_the_budget():
     film = make_film(answer_to("reshape 2,3,4 0,-1"))
-    last = film.frames[at_steps(film, 1)[-1]].sprites
+    last = film.frames[frame_numbers(film, 1)[-1]].sprites
     pieces = [sprite for key, sprite in last.items() if key.startswith("piece")]
     assert len(pieces) == 12
     assert {piece.y for piece in pieces} == {last["part"].y} == {last["sumbar"].y + 1}
@@ -166,22 +168,22 @@ def test_film_minus_one_is_filled_from_the_budget():
     assert [counts[0], counts[-1]] == ["The known dims fit 2 times.", "The known dims fit 12 times."]
 
 
-def dims_asked(asks):
-    """Return the dims that a question is about."""
-    numbers = [int(number) for number in re.findall(r"\d+", asks.question.partition(", asked")[0])]
-    return range(numbers[0], numbers[1] + 1) if " to " in asks.question else numbers
+def prompted_dims(prompt):
+    """Return the dims that a prompt asks for."""
+    numbers = [int(number) for number in re.findall(r"\d+", prompt.question.partition(", asked")[0])]
+    return range(numbers[0], numbers[1] + 1) if " to " in prompt.question else numbers
 
 
 @given(answers())
 @examples(45)
 def test_film_asks_for_each_unknown_dim_once(answer):
-    film, asked = make_film(answer), 0
+    film, prompted = make_film(answer), 0
     for before, frame in zip(film.frames, film.frames[1:], strict=False):
-        dims = dims_asked(frame.prompt) if frame.prompt else ()
-        asked += len(dims)
+        dims = prompted_dims(frame.prompt) if frame.prompt else ()
+        prompted += len(dims)
         holes = [key for key in before.sprites if key.startswith("hole")]
         assert all(f"hole{dim}" in holes or dim >= len(holes) - 1 for dim in dims)
-    assert asked == sum(
+    assert prompted == sum(
         cell.step_index < len(answer.steps)
         and not (layout.is_regrouping and str(cell.dim) in map(str, layout.stage.requested[out:][:1]))
         for layout in stage_layouts(answer)
@@ -191,10 +193,12 @@ def test_film_asks_for_each_unknown_dim_once(answer):
 
 def test_film_bars_move_from_old_to_new_cuts():
     film = make_film(answer_to("reshape 2,3,4 4,6"))
-    seen = [{key for key, sprite in frame.sprites.items() if "~" in key and sprite.text} for frame in film.frames]
-    number = next(number for number, keys in enumerate(seen) if keys)
+    moving_keys = [
+        {key for key, sprite in frame.sprites.items() if "~" in key and sprite.text} for frame in film.frames
+    ]
+    number = next(number for number, keys in enumerate(moving_keys) if keys)
     moving = {key: sprite for key, sprite in film.frames[number].sprites.items() if re.fullmatch(r"bar0\.0\..*", key)}
     starts = {film.frames[number - 1].sprites[key].x for key in moving}
-    places = [film.frames[0].sprites[f"cell0.{cell}"].x - 1 for cell in range(24)] + [72]
-    assert starts == {places[cell] for cell in range(0, 25, 4)}
-    assert {sprite.x for sprite in moving.values()} == {places[cell] for cell in range(0, 25, 6)}
+    positions = [film.frames[0].sprites[f"cell0.{cell}"].x - 1 for cell in range(24)] + [72]
+    assert starts == {positions[cell] for cell in range(0, 25, 4)}
+    assert {sprite.x for sprite in moving.values()} == {positions[cell] for cell in range(0, 25, 6)}

@@ -1,4 +1,4 @@
-"""Films and pictures as files and in notebooks: each is read by what reads it, and shows what the frames say."""
+"""Check films and pictures as files and in notebooks: their parsers accept them, and they show the frames."""
 
 from __future__ import annotations
 
@@ -48,47 +48,47 @@ SMALL = answer_to("transpose 2,2 1,0")
 
 @pytest.fixture(scope="module")
 def hostile():
-    """Return a film with a word that would end a script, begin a tag, or name a hole."""
+    """Return a film with text that could end a script, open a tag or fill a placeholder."""
     frames = [Frame({"a": Sprite(x, 1, HOSTILE, look)}, HOSTILE, 0, 0.5, 0.5) for x, look in ((0, "ink"), (3, "lit"))]
     return Film(HOSTILE, 60, 16, tuple(frames), ())
 
 
 def test_film_svg_is_script_free_with_increasing_times(hostile):
     for film, theme in ((make_film(SHUFFLE), None), (make_film(SHUFFLE), "light"), (hostile, None), (hostile, "dark")):
-        drawn = render_animated_svg(film, theme)
-        root = ElementTree.fromstring(drawn)
-        assert len(drawn) <= MAX_SVG_BYTES
+        svg = render_animated_svg(film, theme)
+        root = ElementTree.fromstring(svg)
+        assert len(svg) <= MAX_SVG_BYTES
         assert (root.tag, root.get("aria-label")) == (f"{SVG}svg", film.title)
-        kinds = {each.tag.removeprefix(SVG) for each in root.iter()}
+        kinds = {element.tag.removeprefix(SVG) for element in root.iter()}
         moves = {"animate", "animateTransform"}
         assert moves <= kinds <= {"svg", "style", "rect", "g", "text", *moves}
-        assert (b"prefers-color-scheme" in drawn) == (theme is None)
-        assert not re.search(rb"href|url\(|@import|@font-face|\son\w+=", re.sub(rb">[^<]*<", b"><", drawn))
-        for each in root.iter():
-            if times := [float(time) for time in (each.get("keyTimes") or "").split(";") if time]:
+        assert (b"prefers-color-scheme" in svg) == (theme is None)
+        assert not re.search(rb"href|url\(|@import|@font-face|\son\w+=", re.sub(rb">[^<]*<", b"><", svg))
+        for element in root.iter():
+            if times := [float(time) for time in (element.get("keyTimes") or "").split(";") if time]:
                 assert times == sorted(times)
                 assert times[0] == 0
-                assert len(times) == len(each.get("values").split(";"))
-                assert times[-1] == 1 or each.get("calcMode") == "discrete"
+                assert len(times) == len(element.get("values").split(";"))
+                assert times[-1] == 1 or element.get("calcMode") == "discrete"
 
 
-def shown_at(root, share):
-    """Return the words that a moving picture shows at a part of its time, as a reader of SVG counts it."""
-    found = []
+def text_shown_at(root, share):
+    """Return the visible texts of an animated SVG at a fraction of its duration."""
+    texts = []
     for group in root.findall(f"{SVG}g/{SVG}g"):
-        turns, now = group.find(f"{SVG}animate"), "visible"
-        if turns is not None:
-            times = map(float, turns.get("keyTimes").split(";"))
-            *_, now = (
-                value for time, value in zip(times, turns.get("values").split(";"), strict=True) if time <= share
+        animation, visibility = group.find(f"{SVG}animate"), "visible"
+        if animation is not None:
+            times = map(float, animation.get("keyTimes").split(";"))
+            *_, visibility = (
+                value for time, value in zip(times, animation.get("values").split(";"), strict=True) if time <= share
             )
-        found += [text.text for text in group.iter(f"{SVG}text") if now != "hidden"]
-    return sorted(found)
+        texts += [text.text for text in group.iter(f"{SVG}text") if visibility != "hidden"]
+    return sorted(texts)
 
 
-def words_of(frame):
-    """Return the words of a frame, without upright lines."""
-    return [each for each in frame.sprites.values() if each.text.strip("│┃║")]
+def text_sprites(frame):
+    """Return the sprites of a frame with text other than vertical lines."""
+    return [sprite for sprite in frame.sprites.values() if sprite.text.strip("│┃║")]
 
 
 def test_film_svg_shows_every_frame():
@@ -96,7 +96,7 @@ def test_film_svg_shows_every_frame():
     root = ElementTree.fromstring(render_animated_svg(film, None))
     for number, frame in enumerate(film.frames):
         share = (film.starts[number] + film.starts[number + 1]) / 2 / film.seconds
-        assert shown_at(root, share) == sorted(each.text.lstrip() for each in words_of(frame))
+        assert text_shown_at(root, share) == sorted(sprite.text.lstrip() for sprite in text_sprites(frame))
 
 
 def test_film_svg_shortens_long_films():
@@ -124,16 +124,19 @@ def test_film_gif_durations_are_whole_hundredths():
 
 def test_film_pixel_text_keeps_column_distances():
     film = make_film(SMALL)
-    drawn = render_moment(film, [Sprite(0, 0, "ab      cd")], "light")
-    grey = Image.open(BytesIO(files.render_png(drawn, 1))).convert("L")
+    svg = render_moment(film, [Sprite(0, 0, "ab      cd")], "light")
+    grey = Image.open(BytesIO(files.render_png(svg, 1))).convert("L")
     inked = [x for x in range(grey.width) if grey.crop((x, 0, x + 1, 40)).getextrema()[0] < 128]
     gap = max(end - start for start, end in pairwise(inked))
-    assert gap >= 6 * 8, "blanks are not to be one blank"
+    assert gap >= 6 * 8, "consecutive blanks must not collapse"
 
 
 def test_film_pixel_glyphs_have_ink_from_the_font(monkeypatch, tmp_path):
     (tmp_path / "empty.ttf").write_bytes(b"")
-    for font, least, most in ((files.FONT_FILE, 5000, 10**6), (tmp_path / "empty.ttf", 0, 1000)):  # upright lines stay
+    for font, least, most in (
+        (files.FONT_FILE, 5000, 10**6),
+        (tmp_path / "empty.ttf", 0, 1000),
+    ):  # vertical lines are drawn without the font
         monkeypatch.setattr(files, "FONT_FILE", font)
         grey = Image.open(BytesIO(render_still(SHUFFLE, "x.png", theme="light"))).convert("L")
         assert least < sum(grey.histogram()[:128]) < most
@@ -179,11 +182,11 @@ def test_film_page_is_self_contained_and_keeps_its_words(hostile):
         assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
         assert "default-src 'none'" in text
         data = json.loads(scripts[0])
-        asks = [[frame.prompt.question, frame.prompt.answer] if frame.prompt else [] for frame in film.frames]
-        assert [each[1:] for each in data["frames"]] == [
-            [frame.sentence, *asked] for frame, asked in zip(film.frames, asks, strict=True)
+        prompts = [[frame.prompt.question, frame.prompt.answer] if frame.prompt else [] for frame in film.frames]
+        assert [sprite[1:] for sprite in data["frames"]] == [
+            [frame.sentence, *prompt] for frame, prompt in zip(film.frames, prompts, strict=True)
         ]
-        words = {each.text for frame in film.frames for each in frame.sprites.values() if each.text}
+        words = {sprite.text for frame in film.frames for sprite in frame.sprites.values() if sprite.text}
         assert {word[0] for word in data["words"]} == words
 
 
@@ -192,8 +195,12 @@ def test_film_page_is_self_contained_and_keeps_its_words(hostile):
 def test_film_page_plays_in_a_browser(tmp_path):
     film = make_film(SMALL)
     (tmp_path / "film.html").write_bytes(render_page(film, "light"))
-    seen = "[...document.querySelectorAll('#words g')].filter(g => g.getAttribute('visibility') === 'visible')"
-    texts = f"{seen}.filter(g => g.querySelector('text')).map(g => [g.textContent, g.getAttribute('transform')])"
+    visible_groups = (
+        "[...document.querySelectorAll('#words g')].filter(g => g.getAttribute('visibility') === 'visible')"
+    )
+    texts = (
+        f"{visible_groups}.filter(g => g.querySelector('text')).map(g => [g.textContent, g.getAttribute('transform')])"
+    )
 
     async def drive():
         async with opened() as tab:
@@ -205,24 +212,24 @@ def test_film_page_plays_in_a_browser(tmp_path):
                 await evaluate(
                     f"s = document.getElementById('second'); s.value = {second}; s.dispatchEvent(new Event('input'))"
                 )
-                words = words_of(film.frames[number])
-                places = [[each.text, f"translate({each.x * 8:.1f} {each.y * 17:.1f})"] for each in words]
-                assert sorted(await evaluate(texts)) == sorted(places)
+                words = text_sprites(film.frames[number])
+                expected = [[sprite.text, f"translate({sprite.x * 8:.1f} {sprite.y * 17:.1f})"] for sprite in words]
+                assert sorted(await evaluate(texts)) == sorted(expected)
                 assert await evaluate("document.getElementById('said').textContent") == film.frames[number].sentence
-            await evaluate("s.value = 0; s.dispatchEvent(new Event('input'))")  # at its end it would stop at once
+            await evaluate("s.value = 0; s.dispatchEvent(new Event('input'))")  # at its end the film would stop at once
             await evaluate("document.getElementById('play').click()")
             await tab.until("Number(document.getElementById('second').value) > 0.2")
             assert await evaluate("document.getElementById('play').textContent") == "Pause"
             assert await evaluate("document.body.className") == "light"
             await evaluate("document.getElementById('theme').click()")
             assert await evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(24, 24, 24)"
-            number, asks = next((at, frame.prompt) for at, frame in enumerate(film.frames) if frame.prompt)
+            number, prompt = next((at, frame.prompt) for at, frame in enumerate(film.frames) if frame.prompt)
             await evaluate(f"at = {film.starts[number] - 0.2}; playing = true; tick(before = performance.now())")
             await tab.until("!playing")
             assert await evaluate("[asked(), byId('asked').textContent, question.style.visibility]") == [
-                *(number, asks.question, "visible")
+                *(number, prompt.question, "visible")
             ]
-            for typed, plays in (("77", False), (asks.answer, True)):
+            for typed, plays in (("77", False), (prompt.answer, True)):
                 await tab.page.fill("#typed", typed)
                 await tab.page.press("#typed", "Enter")
                 assert await evaluate("playing") is plays
@@ -247,8 +254,8 @@ def test_still_picture_is_readable(line, ending):
         return
     text = data.decode()
     svg = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
-    shown = "".join(each.text for each in svg.iter(f"{SVG}text"))
-    assert line.split()[0] in shown
+    svg_text = "".join(element.text for element in svg.iter(f"{SVG}text"))
+    assert line.split()[0] in svg_text
     assert "prefers-color-scheme: dark) {" not in text or ending == ".html"
     assert not re.search(r"<script|href=|src=|url\(", text)
 
@@ -256,19 +263,19 @@ def test_still_picture_is_readable(line, ending):
 @pytest.mark.parametrize("line", ["reshape 7,11,13 0,-1", "shuffle 7,11,13 --first 1,0,2 --to 0,-1"])
 def test_step_picture_hides_later_steps(line):
     answer = answer_to(line)
-    said = str(answer.output[-1])
-    *_, last = (at for at, step in enumerate(answer.steps) if str(step.value) == said)
-    assert [said in draw_still(answer, at, 80).plain for at in range(QUESTION_STEP, last + 1)] == [False] * (
+    value = str(answer.output[-1])
+    *_, last = (index for index, step in enumerate(answer.steps) if str(step.value) == value)
+    assert [value in draw_still(answer, index, 80).plain for index in range(QUESTION_STEP, last + 1)] == [False] * (
         last + 1
     ) + [True]
 
 
 def test_step_picture_hides_a_later_refusal():
     answer = answer_to("reshape 2,3,4 5,-1")
-    for at, said in ((QUESTION_STEP, "predict the output shape"), (0, "5 is given")):
-        shown = draw_still(answer, at, 80).plain
-        assert said in shown
-        assert not any(sign in shown for sign in ("✗", "?", "indivisible"))
+    for index, text in ((QUESTION_STEP, "predict the output shape"), (0, "5 is given")):
+        picture = draw_still(answer, index, 80).plain
+        assert text in picture
+        assert not any(sign in picture for sign in ("✗", "?", "indivisible"))
     texts = [render_still(SHUFFLE, "x.svg", step).decode() for step in range(1, len(SHUFFLE.steps) + 1)]
     assert len({*texts}) == len(texts)
     assert "solve -1" in texts[5]
@@ -311,8 +318,8 @@ LINES = {
 }
 
 
-def in_notebook(answer):
-    """Return the picture of an answer in a notebook, and the text beside it."""
+def notebook_picture(answer):
+    """Return the notebook picture of an answer and its plain text."""
     bundle = answer._repr_mimebundle_()
     assert [*bundle] == ["image/svg+xml", "text/plain"]
     return bundle.values()
@@ -321,8 +328,8 @@ def in_notebook(answer):
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_notebook_picture_fits_light_and_dark_pages(line, capsys):
     answer = answer_to(line)
-    svg, text = in_notebook(answer)
-    words = "".join(each.text or "" for each in ElementTree.fromstring(svg).iter(f"{SVG}text"))
+    svg, text = notebook_picture(answer)
+    words = "".join(element.text or "" for element in ElementTree.fromstring(svg).iter(f"{SVG}text"))
     assert "".join(words.split()) == "".join(text.split())
     assert answer.explain() is None
     assert capsys.readouterr().out.rstrip() == text.rstrip()
@@ -341,20 +348,21 @@ def test_explain_prints_requested_pictures_in_stream_glyphs(monkeypatch):
         monkeypatch.setattr("sys.stdout", stream)
         answer.explain(everything=everything)
         printed.append(stream.buffer.getvalue().decode())
-    short, whole, in_ascii = printed
+    short, full, in_ascii = printed
     assert "more pictures: explain(everything=True)" in short
-    assert ("mix axes" in short, "mix axes" in whole) == (False, True)
+    assert ("mix axes" in short, "mix axes" in full) == (False, True)
     assert "-1 --" in in_ascii
 
 
 def test_pictures_on_one_page_have_distinct_classes():
     one, other = (
-        {*re.findall(r'class="(\w+)', next(iter(in_notebook(answer_to(LINES[name])))))} for name in ("trace", "chain")
+        {*re.findall(r'class="(\w+)', next(iter(notebook_picture(answer_to(LINES[name])))))}
+        for name in ("trace", "chain")
     )
     assert one.isdisjoint(other)
 
 
 def test_picture_of_a_long_answer_counts_omitted_lines():
-    svg, _ = in_notebook(answer_to(f"reshape {','.join('1' * 450)} {'1,' * 449}-1"))
-    assert len({each.get("y") for each in ElementTree.fromstring(svg).iter(f"{SVG}text")}) <= MAX_LINES
+    svg, _ = notebook_picture(answer_to(f"reshape {','.join('1' * 450)} {'1,' * 449}-1"))
+    assert len({element.get("y") for element in ElementTree.fromstring(svg).iter(f"{SVG}text")}) <= MAX_LINES
     assert "more lines, which explain() prints" in svg

@@ -1,4 +1,4 @@
-"""The flow and the canvas that it is drawn on: what is lit up, what is dim, and the marks, strokes and colours."""
+"""Check the flow and its canvas: highlights, faint dims, axis marks, strokes and colours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shapecalc.render.flow import draw_flow, draw_rail
 from shapecalc.render.stage_layout import HUES, input_cells, mark_text, stage_layouts
 from shapecalc.render.wires import route_wires
 from tests.render.questions import answer_to
-from tests.render.reading import places_of
+from tests.render.reading import dim_spans
 from tests.sampling import each_row
 from tests.tables import rows
 
@@ -22,21 +22,21 @@ SHUFFLE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
 LIT = Style(reverse=True)
 
 
-def styles(drawn):
-    """Return the style of the cell of each dim of a flow."""
-    return {place: span.style for place, span in places_of(drawn)}
+def dim_styles(flow):
+    """Return the style of each dim of a flow."""
+    return {position: span.style for position, span in dim_spans(flow)}
 
 
 def test_flow_highlights_the_sources_of_a_dim():
-    drawn = styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1)))
-    assert {place for place, style in drawn.items() if style.reverse} == {(2, 1), (1, 1), (1, 2), (0, 0), (0, 2)}
-    hidden = styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1), holes={(2, 1): "[ ]"}))
-    assert {place for place, style in hidden.items() if style.reverse} <= {(2, 1)}
+    styles = dim_styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1)))
+    assert {position for position, style in styles.items() if style.reverse} == {(2, 1), (1, 1), (1, 2), (0, 0), (0, 2)}
+    hidden = dim_styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1), holes={(2, 1): "[ ]"}))
+    assert {position for position, style in hidden.items() if style.reverse} <= {(2, 1)}
 
 
 def test_flow_unsettled_dims_are_faint():
-    drawn = styles(draw_flow(answer_to(SHUFFLE), 4))
-    assert {place for place, style in drawn.items() if style.dim} == {(2, 1)}
+    styles = dim_styles(draw_flow(answer_to(SHUFFLE), 4))
+    assert {position for position, style in styles.items() if style.dim} == {(2, 1)}
 
 
 @given(st.integers(1, 7).flatmap(lambda rank: st.permutations(range(rank))))
@@ -68,8 +68,8 @@ def test_flow_colours_are_legible_on_white_and_black(colour, page):
 
 
 def test_flow_steps_are_in_the_rail():
-    drawn = draw_rail(answer_to(SHUFFLE), 5)
-    assert {span.style.meta["step"] for span in drawn.spans if getattr(span.style, "meta", {})} == {0, 4, 5, 6}
+    rail = draw_rail(answer_to(SHUFFLE), 5)
+    assert {span.style.meta["step"] for span in rail.spans if getattr(span.style, "meta", {})} == {0, 4, 5, 6}
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_flow_strokes_follow_the_stream(encoding, strokes):
     assert glyphs_for_encoding(encoding) is strokes
 
 
-def drawn_on(*acts):
-    """Return the text of a canvas of three rows on which something was done: methods, each with what it is given."""
+def draw_on_canvas(*calls):
+    """Call methods of a canvas of three rows, each with its arguments, and return its text."""
     canvas = Canvas(UNICODE, 3)
-    for name, *given_to in acts:
-        getattr(canvas, name)(*given_to)
+    for name, *arguments in calls:
+        getattr(canvas, name)(*arguments)
     return canvas.render(20)
 
 
@@ -93,7 +93,7 @@ def spans(text):
 
 WORD = [("write", 1, 1, "-1")]
 LINES = [("draw_horizontal", 1, 0, 4), ("add_directions", 2, 1, UP | DOWN)]
-DRAWN = {
+DRAWINGS = {
     "lines join where they meet": (
         [("draw_vertical", 2, 0, 2), ("draw_horizontal", 1, 0, 5), ("add_directions", 2, 2, LEFT)],
         "  ╷\n──┼──\n  ╯",
@@ -105,7 +105,11 @@ DRAWN = {
         "cd\n\n╷",
     ),
     "a style of none hides": (
-        [("draw_horizontal", 0, 0, 4, None), ("write", 0, 1, "word", None), ("add_directions", 0, 2, LEFT | RIGHT, None)],
+        [
+            ("draw_horizontal", 0, 0, 4, None),
+            ("write", 0, 1, "word", None),
+            ("add_directions", 0, 2, LEFT | RIGHT, None),
+        ],
         "\n\n",
     ),
     "only level lines become lines of sizes": (
@@ -116,13 +120,13 @@ DRAWN = {
 }
 
 
-@pytest.mark.parametrize(("acts", "shown"), DRAWN.values(), ids=DRAWN)
-def test_canvas_joins_lines_below_words(acts, shown):
-    assert drawn_on(*acts).plain == shown
+@pytest.mark.parametrize(("calls", "shown"), DRAWINGS.values(), ids=DRAWINGS)
+def test_canvas_joins_lines_below_words(calls, shown):
+    assert draw_on_canvas(*calls).plain == shown
 
 
 def test_canvas_merges_spans_of_one_style():
-    bold = drawn_on(("write", 0, 0, "a", "bold"), ("write", 2, 0, " b", "bold"), ("write", 6, 0, "c", "red"))
+    bold = draw_on_canvas(("write", 0, 0, "a", "bold"), ("write", 2, 0, " b", "bold"), ("write", 6, 0, "c", "red"))
     assert spans(bold) == [("a  b  ", "bold"), ("c", "red")]
-    assert spans(drawn_on(("write", 0, 0, "a", LIT), ("write", 2, 0, "b", LIT))) == [("a", LIT), ("b", LIT)]
-    assert spans(drawn_on(("write_styled", 1, 0, "╲-x", ["red", "", "bold"]))) == [("╲", "red"), ("x", "bold")]
+    assert spans(draw_on_canvas(("write", 0, 0, "a", LIT), ("write", 2, 0, "b", LIT))) == [("a", LIT), ("b", LIT)]
+    assert spans(draw_on_canvas(("write_styled", 1, 0, "╲-x", ["red", "", "bold"]))) == [("╲", "red"), ("x", "bold")]

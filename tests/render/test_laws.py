@@ -1,4 +1,4 @@
-"""What holds of every picture, whatever was asked."""
+"""Check laws that hold for every picture."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from shapecalc.render.hints import make_hint
 from shapecalc.render.pictures import draw_explanation, draw_picture, main_step
 from shapecalc.render.stage_layout import input_cells, mark_text, stage_layouts
 from tests.render.questions import answer_to, answers
-from tests.render.reading import places_of
+from tests.render.reading import dim_spans
 from tests.sampling import each_row, examples
 
 PLURAL = re.compile(r"(?<![\w.,*/^-])1 (elements|dims|axes|copies|slices|numbers|times)\b")
@@ -40,49 +40,54 @@ PLURAL = re.compile(r"(?<![\w.,*/^-])1 (elements|dims|axes|copies|slices|numbers
 @given(answers(), st.integers(40, 120), st.integers(4, 30), st.sampled_from([ASCII, UNICODE]), st.data())
 @examples(75)
 def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, height, strokes, data):
-    at = data.draw(st.none() | st.integers(0, len(answer.steps)))
-    sized = {"width": width, "height": height, "glyphs": strokes}
-    drawn = [draw_rail(answer, at, width=width, glyphs=strokes), draw_strip(answer, at, width=width, glyphs=strokes)]
-    drawn += [draw_explanation(answer, width=width, glyphs=strokes), draw_flow(answer, at, **sized)]
-    if at is not None:
-        drawn.append(draw_picture(answer, at, **sized))
+    step_index = data.draw(st.none() | st.integers(0, len(answer.steps)))
+    size_options = {"width": width, "height": height, "glyphs": strokes}
+    drawings = [
+        draw_rail(answer, step_index, width=width, glyphs=strokes),
+        draw_strip(answer, step_index, width=width, glyphs=strokes),
+    ]
+    drawings += [draw_explanation(answer, width=width, glyphs=strokes), draw_flow(answer, step_index, **size_options)]
+    if step_index is not None:
+        drawings.append(draw_picture(answer, step_index, **size_options))
     with suppress(ShapeError):
-        drawn.append(draw_grid(answer, **sized))
-    for line in "\n".join(each.plain for each in drawn).split("\n"):
+        drawings.append(draw_grid(answer, **size_options))
+    for line in "\n".join(drawing.plain for drawing in drawings).split("\n"):
         assert len(line) <= width
         assert line == line.rstrip()
         assert strokes is UNICODE or line.isascii()
         assert not PLURAL.search(line)
-    said = [step.why for step in answer.steps]
-    said += [answer.problem.message, answer.problem.hint] if answer.problem else []
-    assert not [words for words in said if PLURAL.search(words)]
-    few = at in range(len(answer.steps)) and len(answer.input) < 6
-    if few and (large := draw_large_figures(answer, at, width=width, height=height)):
+    sentences = [step.why for step in answer.steps]
+    sentences += [answer.problem.message, answer.problem.hint] if answer.problem else []
+    assert not [sentence for sentence in sentences if PLURAL.search(sentence)]
+    few = step_index in range(len(answer.steps)) and len(answer.input) < 6
+    if few and (large := draw_large_figures(answer, step_index, width=width, height=height)):
         assert len(large.plain.split("\n")) <= height
         assert max(map(len, large.plain.split("\n"))) <= width
-    rows = [line for line in draw_flow(answer, at, height=height).plain.split("\n") if line[:1] not in [*"…~✗"]]
+    rows = [line for line in draw_flow(answer, step_index, height=height).plain.split("\n") if line[:1] not in [*"…~✗"]]
     assert len([row for row in rows if row[:2] != "0┄"]) <= height
 
 
 @pytest.mark.parametrize("scale", [*Scale])
 def test_figures_have_one_size_and_differ(scale):
-    drawn = {char: tuple(render_figures(char, scale)) for char in FIGURE_ROWS if char != "✗"}
-    assert {len(line) for lines in drawn.values() for line in lines} == {scale.columns - scale.gap}
-    assert {len(lines) for lines in drawn.values()} == {scale.rows}
-    assert len({*drawn.values()}) == len(drawn)
+    figures = {char: tuple(render_figures(char, scale)) for char in FIGURE_ROWS if char != "✗"}
+    assert {len(line) for lines in figures.values() for line in lines} == {scale.columns - scale.gap}
+    assert {len(lines) for lines in figures.values()} == {scale.rows}
+    assert len({*figures.values()}) == len(figures)
 
 
-def check_places(answer, width):
-    """Fail unless every dim stands in the flow with its place."""
-    drawn = draw_flow(answer, width=width, height=200)
-    shown = {place: drawn.plain[span.start : span.end].split()[-1] for place, span in places_of(drawn)}
-    found = stage_layouts(answer)
-    for number, cells in enumerate([*(stage.cells_before for stage in found[:1]), *(stage.cells for stage in found)]):
-        if cells and (number, 0) not in shown and width < 400:
-            assert "… stages" in drawn.plain
+def check_dims_in_flow(answer, width):
+    """Fail unless the flow shows every dim at its position."""
+    flow = draw_flow(answer, width=width, height=200)
+    dim_texts = {position: flow.plain[span.start : span.end].split()[-1] for position, span in dim_spans(flow)}
+    layouts = stage_layouts(answer)
+    for column, cells in enumerate(
+        [*(stage.cells_before for stage in layouts[:1]), *(stage.cells for stage in layouts)]
+    ):
+        if cells and (column, 0) not in dim_texts and width < 400:
+            assert "… stages" in flow.plain
             continue
         for row, cell in enumerate(cells):
-            assert shown[number, row] == ("?" if cell.dim is None else clip(str(cell.dim), 14, UNICODE))
+            assert dim_texts[column, row] == ("?" if cell.dim is None else clip(str(cell.dim), 14, UNICODE))
 
 
 @given(answers(), st.sampled_from([60, 400]))
@@ -91,15 +96,17 @@ def check_places(answer, width):
 @example(answer_to("chain 5,N | reshape N,0 | reshape []"), 60)
 @examples(75)
 def test_flow_shows_dims_under_their_axis_marks(answer, width):
-    check_places(answer, width)
-    found = stage_layouts(answer)
+    check_dims_in_flow(answer, width)
+    layouts = stage_layouts(answer)
     finished = [stage for stage in answer.stages if stage.finished]
-    shapes = [tuple(cell.dim for cell in layout.cells) for layout in found if layout.stage.finished]
+    shapes = [tuple(cell.dim for cell in layout.cells) for layout in layouts if layout.stage.finished]
     assert shapes == [stage.after for stage in finished]
     problem = answer.traces[-1].problem
-    assert found[-1].problem == problem if found else problem is None
-    assert all((cell.dim is None) == (cell.step_index == len(answer.steps)) for stage in found for cell in stage.cells)
-    for number, layout in enumerate(found[: len(finished)], 1):
+    assert layouts[-1].problem == problem if layouts else problem is None
+    assert all(
+        (cell.dim is None) == (cell.step_index == len(answer.steps)) for stage in layouts for cell in stage.cells
+    )
+    for number, layout in enumerate(layouts[: len(finished)], 1):
         origins = stage_origins(answer.input, tuple(finished[:number]), finished[number - 1].after, answer.conditions)
         for cell, origin in zip(layout.cells, origins, strict=True):
             if origin and all(isinstance(atom, AxisAtom) and not atom.operand for atom in origin):
@@ -122,20 +129,20 @@ def test_grid_follows_one_element_and_meets_conditions(answer, data):
     if 0 in dims or prod(answer.input) > 10**6:
         return
     cursor = tuple(data.draw(st.integers(0, dim - 1)) for dim in answer.input)
-    drawn = draw_grid(answer, cursor, width=200).plain
+    grid = draw_grid(answer, cursor, width=200).plain
     path = [index for _, index in follow(answer, cursor)]
-    assert all(index_text(index) in drawn for index in path)
-    places = journey_of(answer).indices_of(cursor)
-    assert (places[: len(path)], {*places[len(path) :]} <= {None}) == (path, True)
+    assert all(index_text(index) in grid for index in path)
+    indices = journey_of(answer).indices_of(cursor)
+    assert (indices[: len(path)], {*indices[len(path) :]} <= {None}) == (path, True)
 
 
 @pytest.mark.parametrize("height", range(6, 13))
 @pytest.mark.parametrize("line", ["reshape N,C,H,W 0,-1,64", "reshape N,4,W -1,8,W", "reshape N,C,H,W -1"])
 def test_rulers_state_their_example_sizes(line, height):
     answer = answer_to(line)
-    drawn = draw_picture(answer, len(answer.steps) - 1, height=height).plain
-    assert drawn.count("\n") < height
-    assert re.search(r"^with (\w=\d+(, )?)+", drawn, re.MULTILINE) or "├" not in drawn
+    picture = draw_picture(answer, len(answer.steps) - 1, height=height).plain
+    assert picture.count("\n") < height
+    assert re.search(r"^with (\w=\d+(, )?)+", picture, re.MULTILINE) or "├" not in picture
 
 
 MAIN = [
@@ -145,23 +152,23 @@ MAIN = [
     ("reshape 2,3,4 5,-1", 1, 0),
     ("transpose 2,3 1,0", 2, 0),
 ]
-"""Requests, the step that shows most of each (a -1, axes that mix, a refusal, the last), and the divisions below."""
+"""Requests with their main step (a -1, mixed axes, a refusal, the last step) and the number of divisions shown."""
 
 
-@pytest.mark.parametrize(("line", "at", "sums"), MAIN)
-def test_whole_answer_picture_shows_its_main_step(line, at, sums):
+@pytest.mark.parametrize(("line", "step_index", "divisions"), MAIN)
+def test_whole_answer_picture_shows_its_main_step(line, step_index, divisions):
     answer = answer_to(line)
-    assert main_step(answer, 80) == at
-    drawn, whole = (
-        draw_picture(answer, at, width=80, height=MAX_PICTURE_HEIGHT).plain,
+    assert main_step(answer, 80) == step_index
+    step_picture, full_picture = (
+        draw_picture(answer, step_index, width=80, height=MAX_PICTURE_HEIGHT).plain,
         draw_still(answer, None, 80).plain,
     )
-    assert drawn in whole
-    assert whole.replace(drawn, "").count("-1 = ") == sums
+    assert step_picture in full_picture
+    assert full_picture.replace(step_picture, "").count("-1 = ") == divisions
 
 
-def asked_steps(op):
-    """Yield each stage and step that settles one dim, of all examples of an op, in all dialects."""
+def resolving_steps(op):
+    """Yield each stage and step that resolves one dim, for all example requests of an op in all dialects."""
     for shape, arguments in OPS[op].vectors:
         for dialect in DIALECTS:
             with suppress(ShapeError):
@@ -172,14 +179,14 @@ def asked_steps(op):
 @each_row("op", OPS)
 def test_help_never_reveals_a_dim(op):
     number = r"[\w*/]+"
-    for stage, step in asked_steps(op):
+    for stage, step in resolving_steps(op):
         hint, value = make_hint(stage, step), str(step.value)
         if step.rule == GIVEN:
             assert hint.arithmetic.startswith("the request gives a ")
         else:
             assert hint.arithmetic.replace("?", value, 1) == step.why or "?" in value
-        shown = {*re.findall(number, f"{stage.before} {stage.requested} {step.rule.sentence}"), *map(str, range(8))}
-        assert value in shown or value not in re.findall(number, f"{hint.rule} {hint.location}")
+        given = {*re.findall(number, f"{stage.before} {stage.requested} {step.rule.sentence}"), *map(str, range(8))}
+        assert value in given or value not in re.findall(number, f"{hint.rule} {hint.location}")
 
 
 def test_step_rules_have_names():

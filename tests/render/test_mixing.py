@@ -1,4 +1,4 @@
-"""Which axes of a reshape mix: the words, the flow, the rulers and einops say the same of every request."""
+"""Check that the sentence, the flow, the rulers and einops agree on whether a reshape mixes axes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_RULERS = ("", "every axis stays as it is", *NOTHING)
 
 @st.composite
 def dims(draw, factors):
-    """Draw a shape whose dims are products of the factors, each used once, in this order or in another."""
+    """Draw a shape whose dims multiply the factors, each used once, in order or permuted."""
     order = draw(st.permutations(factors)) if draw(st.booleans()) else factors
     cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=5)))
     parts = [order[start:end] for start, end in zip([0, *cuts], [*cuts, len(order)], strict=True)]
@@ -31,27 +31,30 @@ def dims(draw, factors):
 
 @st.composite
 def requests(draw):
-    """Draw a reshape of up to six axes to as many: of names and numbers, at times under a condition or with a 0."""
+    """Draw a symbolic reshape between shapes of up to six axes, sometimes conditional or with a 0."""
     factors = draw(st.lists(st.sampled_from(["2", "2", "3", "4", "6", "N", "C", "H"]), min_size=1, max_size=6))
     other = list(factors)
-    odd = draw(st.sampled_from(["", "", "", "solved", "quotient", "zero"]))
-    if odd == "solved":
+    variant = draw(st.sampled_from(["", "", "", "solved", "quotient", "zero"]))
+    if variant == "solved":
         factors.append("M")
         other.append(draw(st.sampled_from(["2", "6", "N"])))
-    elif odd == "quotient":
+    elif variant == "quotient":
         other += ["N/3", "3"]
         factors.append("N")
-    elif odd == "zero":
+    elif variant == "zero":
         zeros = draw(st.lists(st.integers(0, 5), min_size=2, max_size=2))
-        factors, other = ([*each[:at], "0", *each[at:]] for each, at in zip((factors, other), zeros, strict=True))
+        factors, other = (
+            [*dims_list[:index], "0", *dims_list[index:]]
+            for dims_list, index in zip((factors, other), zeros, strict=True)
+        )
     return f"reshape {draw(dims(factors))} {draw(dims(other))} -d numpy"
 
 
-def mixing(words, drawn, ruled, pattern):
-    """Return what each of four says of mixing; rulers that are not drawn say nothing."""
-    noted = re.search("(?:^|   )~.* mix(es)? ", drawn, re.MULTILINE) is not None
-    said = [" mix into " in words, noted, "the reshape mixes axes" in pattern]
-    return said if ruled in NO_RULERS else [*said, re.search(" mix(es)? axes", ruled) is not None]
+def mixing_reports(sentence, flow, rulers, einops_text):
+    """Return whether each of the four reports mixing; omit rulers that are not drawn."""
+    flow_reports = re.search("(?:^|   )~.* mix(es)? ", flow, re.MULTILINE) is not None
+    reports = [" mix into " in sentence, flow_reports, "the reshape mixes axes" in einops_text]
+    return reports if rulers in NO_RULERS else [*reports, re.search(" mix(es)? axes", rulers) is not None]
 
 
 @examples(75)
@@ -69,21 +72,21 @@ def test_mixing_is_reported_consistently(line):
         return
     (layout,) = stage_layouts(answer)
     try:
-        pattern = write_code(answer, "einops").text
+        einops_text = write_code(answer, "einops").text
     except ShapeError as error:
-        pattern = str(error)
-    said = mixing(
+        einops_text = str(error)
+    reports = mixing_reports(
         answer.steps[-1].why,
         draw_flow(answer, width=200).plain,
         draw_rulers(answer, layout, 0, width=100, height=24, glyphs=UNICODE).plain,
-        pattern,
+        einops_text,
     )
-    assert len({*said}) == 1, said
+    assert len({*reports}) == 1, reports
 
 
 @st.composite
 def chains(draw):
-    """Draw reshapes and transposes in turns, of names and numbers."""
+    """Draw a symbolic chain that alternates transposes and reshapes."""
     factors = draw(st.lists(st.sampled_from(["2", "3", "4", "6", "N", "C"]), min_size=2, max_size=5))
     shape = draw(dims(factors))
     stages = [shape]

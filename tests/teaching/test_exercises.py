@@ -1,4 +1,4 @@
-"""The exercises: what is drawn is what its kind says, harder from level to level, the same for the same seed."""
+"""Check exercises: each matches its kind, levels get harder, and seeds are reproducible."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.tui.tables import table
 
 each_kind = each_row("kind", KINDS.values())
 SEEDS = [str(number) for number in range(40)]
-OF_TOPICS = {
+RULES_OF_TOPICS = {
     "zero": {"copy-zero", "zero-out-of-range", "volume-mismatch", "literal-zero", "zero-beside-infer"},
     "infer": {"infer", "indivisible", "two-infers", "below-minus-one", "zero-volume-infer"},
     "perm": {"permute", "not-a-permutation", "negative-axis"},
@@ -44,10 +44,10 @@ OF_TOPICS = {
         *("not-broadcastable", "inner-differs", "dims-differ", "window-too-large"),
     },
 }
-"""The rules of each topic, written down apart from the table."""
+"""The rules of each topic, independent of the table in the package."""
 
 
-def rules_in(answer):
+def rules_of_answer(answer):
     return {step.rule for step in answer.steps} | ({answer.problem.rule} if answer.problem else set())
 
 
@@ -56,17 +56,17 @@ def rules_in(answer):
 def test_exercise_rule_acts_in_every_draw(kind, seeds):
     for level in range(1, len(DIFFICULTIES) + 1):
         for seed in seeds:
-            asked = draw_exercise(kind, level, seed)
-            answer = answer_line(asked.task.question)
-            assert kind.rule in rules_in(answer), asked.task.question
-            assert answer.problem is None or answer.problem.rule == kind.rule, asked.task.question
+            exercise = draw_exercise(kind, level, seed)
+            answer = answer_line(exercise.task.question)
+            assert kind.rule in rules_of_answer(answer), exercise.task.question
+            assert answer.problem is None or answer.problem.rule == kind.rule, exercise.task.question
 
 
-@pytest.mark.parametrize("topic", OF_TOPICS)
+@pytest.mark.parametrize("topic", RULES_OF_TOPICS)
 def test_exercise_topics_have_exactly_their_rules(topic):
-    assert {kind.rule for kind in kinds_of_topics(topic)} == OF_TOPICS[topic]
-    asked = draw_exercises(topic, "x", 3 * len(kinds_of_topics(topic)))
-    assert {each.kind.rule for each in asked} == OF_TOPICS[topic]
+    assert {kind.rule for kind in kinds_of_topics(topic)} == RULES_OF_TOPICS[topic]
+    exercises = draw_exercises(topic, "x", 3 * len(kinds_of_topics(topic)))
+    assert {exercise.kind.rule for exercise in exercises} == RULES_OF_TOPICS[topic]
 
 
 def test_exercise_rules_are_explained_by_why():
@@ -105,9 +105,9 @@ def test_exercise_levels_rise():
 
 @each_kind
 def test_exercise_seed_is_reproducible(kind):
-    drawn = [draw_exercise(kind, 5, seed).task.question for seed in SEEDS]
-    assert drawn == [draw_exercise(kind, 5, seed).task.question for seed in SEEDS]
-    assert len({*drawn}) > len(SEEDS) // 4
+    questions = [draw_exercise(kind, 5, seed).task.question for seed in SEEDS]
+    assert questions == [draw_exercise(kind, 5, seed).task.question for seed in SEEDS]
+    assert len({*questions}) > len(SEEDS) // 4
 
 
 @each_kind
@@ -115,9 +115,9 @@ def test_exercise_hints_do_not_reveal_the_answer(kind):
     for seed in SEEDS[:8]:
         task = draw_exercise(kind, 3, seed).task
         right = prediction_text(correct_prediction(task))
-        helps, picture = graded_hints(task, answer_line(task.question)), draw_request(answer_line(task.question)).plain
-        assert len(helps) == 3, "their number alone would say that it is refused"
-        assert [said for said in helps if reveals_answer(said, right) or "refused" in said] == []
+        hints, picture = graded_hints(task, answer_line(task.question)), draw_request(answer_line(task.question)).plain
+        assert len(hints) == 3, "another number of hints would reveal a refusal"
+        assert [hint for hint in hints if reveals_answer(hint, right) or "refused" in hint] == []
         assert "_" in picture
         assert not {*"✗?"} & {*picture}
 
@@ -125,76 +125,80 @@ def test_exercise_hints_do_not_reveal_the_answer(kind):
 @each_kind
 def test_exercise_judges_right_and_wrong_answers(kind):
     for seed in SEEDS[:8]:
-        asked = draw_exercise(kind, 2, seed)
-        right = prediction_text(correct_prediction(asked.task))
-        assert judge_exercise(asked, f" {right} ").right
+        exercise = draw_exercise(kind, 2, seed)
+        right = prediction_text(correct_prediction(exercise.task))
+        assert judge_exercise(exercise, f" {right} ").right
         for typed in ("", "7,7,7", "error" if right != "error" else "2", "2,,"):
-            found = judge_exercise(asked, typed)
-            assert not found.right
-            assert ("it is refused: " if right == "error" else f"it is {right}: ") in found.said
-            assert found.said.endswith("]")
+            judgement = judge_exercise(exercise, typed)
+            assert not judgement.right
+            assert ("it is refused: " if right == "error" else f"it is {right}: ") in judgement.said
+            assert judgement.said.endswith("]")
 
 
-PUZZLES = {each.puzzle: draw_exercise(each, 1, "x") for each in load_puzzles()}
+PUZZLES = {kind.puzzle: draw_exercise(kind, 1, "x") for kind in load_puzzles()}
 
 
-@each_row("asked", PUZZLES.values())
-def test_puzzle_solution_has_at_most_three_ops(asked):
-    answer, solution = answer_line(asked.task.question), asked.task.question.split("'")[1]
+@each_row("puzzle", PUZZLES.values())
+def test_puzzle_solution_has_at_most_three_ops(puzzle):
+    answer, solution = answer_line(puzzle.task.question), puzzle.task.question.split("'")[1]
     assert (len(answer.traces) <= 3, answer.problem, answer.conditions) == (True, None, ())
     for typed in (solution, solution.partition("|")[2]):
-        assert judge_exercise(asked, typed).right
-    if listed := findall(r"\d+", asked.task.puzzle.partition(" give")[2]):
-        assert [input_index(moves_of(answer), place) for place in range(len(listed))] == [*map(int, listed)]
-    assert not judge_exercise(asked, "reshape -1 | flip 0").right
-    assert solution.partition("|")[2] not in " ".join([asked.task.text, *graded_hints(asked.task, answer)])
+        assert judge_exercise(puzzle, typed).right
+    if indices := findall(r"\d+", puzzle.task.puzzle.partition(" give")[2]):
+        assert [input_index(moves_of(answer), index) for index in range(len(indices))] == [*map(int, indices)]
+    assert not judge_exercise(puzzle, "reshape -1 | flip 0").right
+    assert solution.partition("|")[2] not in " ".join([puzzle.task.text, *graded_hints(puzzle.task, answer)])
 
 
-@each_row(("words", "typed", "said"), table("built", "teaching"))
-def test_puzzle_accepts_any_right_chain(words, typed, said):
-    found = judge_exercise(PUZZLES[words], typed)
-    assert (found.right, found.said[: len(said)]) == (not said, said)
+@each_row(("name", "typed", "feedback"), table("built", "teaching"))
+def test_puzzle_accepts_any_right_chain(name, typed, feedback):
+    judgement = judge_exercise(PUZZLES[name], typed)
+    assert (judgement.right, judgement.said[: len(feedback)]) == (not feedback, feedback)
 
 
 def test_puzzles_follow_each_other_apart_from_predictions():
-    assert [each.task.puzzle for each in draw_exercises(BUILD, "x", len(PUZZLES))] == [*PUZZLES]
+    assert [exercise.task.puzzle for exercise in draw_exercises(BUILD, "x", len(PUZZLES))] == [*PUZZLES]
     assert len(PUZZLES) == 30
-    assert not {each.topic for each in kinds_of_topics(ALL)} & {BUILD}
+    assert not {exercise.topic for exercise in kinds_of_topics(ALL)} & {BUILD}
 
 
-def questions(drill, count, right):
-    asked = []
+def play_drill(drill, count, right):
+    exercises = []
     for number in range(count):
-        asked.append(drill.exercise)
+        exercises.append(drill.exercise)
         drill.mark(right=right(number, drill.exercise))
-    return asked
+    return exercises
 
 
 def test_worksheets_of_one_seed_are_equal():
-    one, other = (questions(Drill("perm", "monday", boxes), 30, lambda *_: True) for boxes in ({}, {}))
+    one, other = (play_drill(Drill("perm", "monday", boxes), 30, lambda *_: True) for boxes in ({}, {}))
     assert one == other == [*draw_exercises("perm", "monday", 30)]
-    assert one != questions(Drill("perm", "tuesday"), 30, lambda *_: True)
+    assert one != play_drill(Drill("perm", "tuesday"), 30, lambda *_: True)
 
 
-@pytest.mark.parametrize(("topics", "of"), [(ALL, [*OF_TOPICS]), ("perm, zero", ["zero", "perm"])])
-def test_exercise_topics_take_turns(topics, of):
-    assert [each.kind.topic for each in draw_exercises(topics, "x", 2 * len(of) + 1)] == [*of, *of, of[0]]
+@pytest.mark.parametrize(("topics", "expected"), [(ALL, [*RULES_OF_TOPICS]), ("perm, zero", ["zero", "perm"])])
+def test_exercise_topics_take_turns(topics, expected):
+    assert [exercise.kind.topic for exercise in draw_exercises(topics, "x", 2 * len(expected) + 1)] == [
+        *expected,
+        *expected,
+        expected[0],
+    ]
 
 
 def test_exercise_draw_is_independent_of_other_misses():
-    def of_kind(asked):
-        return [each.task.question for each in asked if each.kind.name == "inferred"][:1]
+    def first_inferred(exercises):
+        return [exercise.task.question for exercise in exercises if exercise.kind.name == "inferred"][:1]
 
-    flawless = questions(Drill("infer", "x"), 20, lambda *_: True)
-    careless = questions(Drill("infer", "x"), 20, lambda number, _: number % 2)
-    assert of_kind(flawless) == of_kind(careless)
+    flawless = play_drill(Drill("infer", "x"), 20, lambda *_: True)
+    careless = play_drill(Drill("infer", "x"), 20, lambda number, _: number % 2)
+    assert first_inferred(flawless) == first_inferred(careless)
     assert flawless != careless
 
 
 def test_exercise_missed_kind_returns_sooner():
     def gap(right):
-        asked = questions(Drill("all", "x"), 20, lambda number, _: number > 0 or right)
-        return next(number for number, each in enumerate(asked[1:], 1) if each.kind == asked[0].kind)
+        exercises = play_drill(Drill("all", "x"), 20, lambda number, _: number > 0 or right)
+        return next(number for number, exercise in enumerate(exercises[1:], 1) if exercise.kind == exercises[0].kind)
 
     assert (gap(right=False), gap(right=True)) == (REVIEW_INTERVALS[0], REVIEW_INTERVALS[1])
 
@@ -205,8 +209,8 @@ def test_exercise_kinds_missed_last_time_come_first():
 
 
 def test_exercise_known_kind_gets_harder():
-    asked = questions(Drill("perm", "x"), 60, lambda *_: True)
-    levels = [each.level for each in asked if each.kind.name == "swapped"]
+    exercises = play_drill(Drill("perm", "x"), 60, lambda *_: True)
+    levels = [exercise.level for exercise in exercises if exercise.kind.name == "swapped"]
     assert levels == sorted(levels)
     assert levels[0] == 1
     assert levels[-1] > 3

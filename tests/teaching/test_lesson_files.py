@@ -1,4 +1,4 @@
-"""A teacher's file: each thing that can be wrong in it is told once, with its line."""
+"""Check lesson files: each fault is reported once, with its line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.tui.tables import table
 GOOD = (Path(__file__).parent / "tables" / "good.toml").read_text("utf-8")
 
 
-def changed(old, new):
+def replace_in_good(old, new):
     assert GOOD.count(old) == 1
     return GOOD.replace(old, new)
 
@@ -43,44 +43,44 @@ LARGE = [
 ]
 
 
-@each_row(("old", "new", "line", "said"), [*table("wrong", "teaching"), *LARGE])
-def test_lesson_file_errors_name_their_line(old, new, line, said):
-    _, faults = find_faults(changed(old, new) if old else "")
-    if not said:
+@each_row(("old", "new", "line", "message"), [*table("wrong", "teaching"), *LARGE])
+def test_lesson_file_errors_name_their_line(old, new, line, message):
+    _, faults = find_faults(replace_in_good(old, new) if old else "")
+    if not message:
         assert faults == []
         return
     (fault,) = faults
-    assert said in fault.message
+    assert message in fault.message
     assert fault.line == int(line)
 
 
 def test_lesson_file_multiline_values_keep_line_numbers():
-    text = changed('"Say it twice."', "'''\none]\n[[lesson]]\n''' # two").replace('"last"', '"Last"')
+    text = replace_in_good('"Say it twice."', "'''\none]\n[[lesson]]\n''' # two").replace('"last"', '"Last"')
     assert [fault.line for fault in find_faults(text)[1]] == [25]
-    text = changed('follow = "0,2"', "wrong = [\n  {typed = '3', said = 'x'},\n]\nfollow = '0,3'")
+    text = replace_in_good('follow = "0,2"', "wrong = [\n  {typed = '3', said = 'x'},\n]\nfollow = '0,3'")
     assert [fault.line for fault in find_faults(text)[1]] == [29]
 
 
 def test_lesson_file_wrong_answers_have_their_own_lines():
     entries = "{typed = '0,0', said = 'x'},\n  # no\n  {typed = ',', said = ''},\n  {typed = '1', sad = 'x'}"
     for text, lines in ((f"wrong = [\n  {entries}\n]", [29, 30, 30]), (f"wrong = [{entries}]", [28, 29, 29])):
-        assert [fault.line for fault in find_faults(changed('follow = "0,2"', text))[1]] == lines
+        assert [fault.line for fault in find_faults(replace_in_good('follow = "0,2"', text))[1]] == lines
 
 
 def test_lesson_file_errors_are_in_line_order():
-    text = changed('"heads"', '"Heads"').replace('"last"', '"Last"').replace("# week 3", "x = 1")
+    text = replace_in_good('"heads"', '"Heads"').replace('"last"', '"Last"').replace("# week 3", "x = 1")
     assert [fault.line for fault in find_faults(text)[1]] == [1, 3, 22]
 
 
 def test_lesson_file_with_errors_is_not_opened():
     with pytest.raises(ShapeError, match=r"usage: w.toml:3: an id .*\(2 in all; see shapecalc drill --check-lessons\)"):
-        parse_own_lessons("w.toml", changed('"heads"', '"Heads"').replace('"last"', '"Last"'))
+        parse_own_lessons("w.toml", replace_in_good('"heads"', '"Heads"').replace('"last"', '"Last"'))
 
 
 @settings(max_examples=min(40, settings.default.max_examples))
 @given(st.text(max_size=60), st.integers(0, len(GOOD)), st.integers(0, 40))
-def test_lesson_file_drawn_errors_have_valid_lines(piece, at, length):
-    text = GOOD[:at] + piece + GOOD[at + length :]
+def test_lesson_file_drawn_errors_have_valid_lines(piece, start, length):
+    text = GOOD[:start] + piece + GOOD[start + length :]
     _, faults = find_faults(text)
     assert all(1 <= fault.line <= text.count("\n") + 1 for fault in faults)
 
@@ -94,8 +94,8 @@ UNREADABLE = [
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-@pytest.mark.parametrize(("content", "said"), UNREADABLE, ids=range(len(UNREADABLE)))
-def test_lesson_file_unreadable_is_reported(content, said, tmp_path):
+@pytest.mark.parametrize(("content", "message"), UNREADABLE, ids=range(len(UNREADABLE)))
+def test_lesson_file_unreadable_is_reported(content, message, tmp_path):
     file = tmp_path / "w.toml"
     if content == "a pipe":
         os.mkfifo(file)
@@ -103,7 +103,7 @@ def test_lesson_file_unreadable_is_reported(content, said, tmp_path):
         file.write_bytes(content)
     with pytest.raises(ShapeError, match="file: ") as raised:
         read_lesson_file(str(file))
-    assert said in raised.value.problem.message
+    assert message in raised.value.problem.message
 
 
 def test_lesson_file_with_foreign_line_ends_is_read(tmp_path):

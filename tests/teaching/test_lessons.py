@@ -1,4 +1,4 @@
-"""The lessons: data that must be true, and judgements that say precisely what went wrong."""
+"""Check the lessons: their data is correct, and feedback names the mistake."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tests.tui.tables import table
 
 ALL = load_lessons()
 WRONG = [(lesson, wrong) for lesson in ALL for wrong in lesson.wrong]
-WIDEST = 74
-WIDEST_TITLE = 30
-"""The cells that a title has in the list beside a lesson, without its tick."""
+MAX_WIDTH = 74
+MAX_TITLE_WIDTH = 30
+"""The width of a title in the list of lessons, without its tick."""
 each_lesson = each_row("lesson", ALL)
 each_wrong = each_row(("lesson", "wrong"), WRONG)
 
@@ -55,23 +55,23 @@ def test_lessons_pass_the_check_of_lesson_files():
 def test_lesson_fits_its_length_limits(lesson):
     lines = lesson.text.splitlines()
     assert 2 <= len(lines) <= 4
-    assert max(map(len, lines)) <= WIDEST
-    assert len(lesson.title) <= WIDEST_TITLE
+    assert max(map(len, lines)) <= MAX_WIDTH
+    assert len(lesson.title) <= MAX_TITLE_WIDTH
     assert set(lesson.id) <= {*string.ascii_lowercase, "-"}
     assert lesson.point.endswith(".")
-    assert len(lesson.task.prompt) <= WIDEST
+    assert len(lesson.task.prompt) <= MAX_WIDTH
     assert lesson.wrong or [*find_mistakes(answer_line(lesson.question))]
 
 
 @each_lesson
 def test_lesson_right_prediction_shows_the_point(lesson):
     right = prediction_text(correct_prediction(lesson.task))
-    found = judge_lesson(lesson, right)
-    assert (found.right, found.said) == (True, lesson.point)
+    judgement = judge_lesson(lesson, right)
+    assert (judgement.right, judgement.said) == (True, lesson.point)
     assert lesson.follow or right not in lesson.text
     assert judge_lesson(lesson, " Refused ") == judge_lesson(lesson, "error")
     assert len(graded_hints(lesson.task, answer_line(lesson.question))) == (1 if lesson.follow else 3), (
-        "it says nothing"
+        "wrong number of hints"
     )
     assert len({wrong.typed for wrong in lesson.wrong}) == len(lesson.wrong)
 
@@ -79,8 +79,8 @@ def test_lesson_right_prediction_shows_the_point(lesson):
 @each_wrong
 def test_lesson_foreseen_mistakes_are_explained(lesson, wrong):
     assert parse_prediction(wrong.typed) != correct_prediction(lesson.task)
-    found = judge_lesson(lesson, wrong.typed)
-    assert (found.right, found.said) == (False, wrong.said)
+    judgement = judge_lesson(lesson, wrong.typed)
+    assert (judgement.right, judgement.said) == (False, wrong.said)
     assert wrong.said != lesson.point
     if wrong.same_as:
         stage = lesson.stage if wrong.same_as.startswith("shuffle") else ""
@@ -91,28 +91,33 @@ def test_lesson_mistakes_mostly_name_another_rule():
     assert len({lesson.id for lesson, wrong in WRONG if wrong.same_as}) >= 7
 
 
-def near(right):
-    """Return predictions that come close to the right one: one dim is another, moved, added or left out."""
+def near_predictions(right):
+    """Yield predictions near the right one: a dim changed, moved, added or removed."""
     shape = right or (2, 3)
-    yield from ([*shape[:at], dim, *shape[at + 1 :]] for at in range(len(shape)) for dim in (1, 5, "K"))
-    yield from ([*shape[at:], *shape[:at]] for at in range(1, len(shape)))
+    yield from ([*shape[:i], dim, *shape[i + 1 :]] for i in range(len(shape)) for dim in (1, 5, "K"))
+    yield from ([*shape[i:], *shape[:i]] for i in range(1, len(shape)))
     yield from (list(reversed(shape)), [*shape, 1], [7, *shape], shape[1:], shape[:-1])
 
 
 @each_lesson
 def test_lesson_hints_do_not_reveal_the_answer(lesson):
     right = correct_prediction(lesson.task)
-    typed = [shape_text(shape) for shape in near(right)] + ["error", *(wrong.typed for wrong in lesson.wrong)]
-    hints = [found.said for found in (judge_lesson(lesson, text) for text in typed) if not found.right]
+    typed = [shape_text(shape) for shape in near_predictions(right)] + [
+        "error",
+        *(wrong.typed for wrong in lesson.wrong),
+    ]
+    hints = [judgement.said for judgement in (judge_lesson(lesson, text) for text in typed) if not judgement.right]
     answer = answer_line(lesson.question)
     hints += [
-        said for shape in (None, *near(right)) for said in graded_hints(lesson.task, answer, shape and tuple(shape))
+        hint
+        for shape in (None, *near_predictions(right))
+        for hint in graded_hints(lesson.task, answer, shape and tuple(shape))
     ]
     assert len(hints) > 8
     if right is None:
-        assert [said for said in hints if "is refused" in said] == []
+        assert [hint for hint in hints if "is refused" in hint] == []
     else:
-        assert [said for said in hints if reveals_answer(said, shape_text(right))] == []
+        assert [hint for hint in hints if reveals_answer(hint, shape_text(right))] == []
 
 
 def test_answer_leak_detector_finds_leaks():
@@ -121,15 +126,15 @@ def test_answer_leak_detector_finds_leaks():
     assert not reveals_answer("the input has 24 elements, the answer 2,6,2,1 has 24", "2,6,2")
 
 
-def of(name):
+def lesson_by_id(name):
     return next(lesson for lesson in ALL if lesson.id == name)
 
 
-@each_row(("name", "typed", "said"), table("said", "teaching"))
-def test_lesson_other_answers_get_feedback(name, typed, said):
-    found = judge_lesson(of(name), typed)
-    assert not found.right
-    assert said in found.said
+@each_row(("name", "typed", "feedback"), table("said", "teaching"))
+def test_lesson_other_answers_get_feedback(name, typed, feedback):
+    judgement = judge_lesson(lesson_by_id(name), typed)
+    assert not judgement.right
+    assert feedback in judgement.said
 
 
 @pytest.mark.parametrize(
@@ -137,17 +142,17 @@ def test_lesson_other_answers_get_feedback(name, typed, said):
     [("hole", "[2, 6, 2]"), ("hole", "2x6x2"), ("names", "(N, 12)"), ("allowzero", "error")],
 )
 def test_lesson_accepts_every_shape_spelling(name, typed):
-    assert judge_lesson(of(name), typed).right
+    assert judge_lesson(lesson_by_id(name), typed).right
 
 
 @given(st.sampled_from(ALL), st.one_of(st.text(max_size=30), st.text("0123456789,-xN*/?[]()", max_size=12)))
-@example(of("hole"), "9" * 5000)
-@example(of("hole"), "2,6," + "2," * 70_000)
-@example(of("reshape-is-not-transpose"), "9" * 900 + ",0")
+@example(lesson_by_id("hole"), "9" * 5000)
+@example(lesson_by_id("hole"), "2,6," + "2," * 70_000)
+@example(lesson_by_id("reshape-is-not-transpose"), "9" * 900 + ",0")
 def test_lesson_answers_any_text_with_one_line(lesson, typed):
-    found = judge_lesson(lesson, typed)
-    assert found.said.isprintable()
-    assert found.right is (found.said == lesson.point)
+    judgement = judge_lesson(lesson, typed)
+    assert judgement.said.isprintable()
+    assert judgement.right is (judgement.said == lesson.point)
 
 
 def test_lesson_expand_and_shape_are_not_judged_by_count():
@@ -159,9 +164,9 @@ def test_lesson_expand_and_shape_are_not_judged_by_count():
 
 @each_lesson
 def test_lesson_questions_are_command_lines(lesson, shapecalc):
-    found = shapecalc(*split(lesson.question))
+    run = shapecalc(*split(lesson.question))
     answer = answer_line(lesson.question)
-    assert found.out == ("" if answer.output is None else f"{shape_text(answer.output)}\n")
+    assert run.out == ("" if answer.output is None else f"{shape_text(answer.output)}\n")
 
 
 def test_teaching_modules_do_not_import_textual():

@@ -1,4 +1,4 @@
-"""Progress is kept whole or not at all, and nothing that befalls its file reaches the program."""
+"""Check that progress is written atomically, and that errors of its file never stop the program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 
 import pytest
 
-from shapecalc.teaching import progress
 from shapecalc.teaching.progress import Progress, VisitorProgress, progress_path
 from tests.tui.tables import table
 
@@ -25,8 +24,8 @@ def test_progress_is_in_the_user_data_folder(monkeypatch, tmp_path):
 
 
 def test_progress_of_a_new_user_is_empty_and_silent(file):
-    found = Progress(file)
-    assert (found.done, found.pop_complaint()) == (frozenset(), "")
+    progress = Progress(file)
+    assert (progress.done, progress.pop_complaint()) == (frozenset(), "")
     assert not file.parent.exists()
 
 
@@ -49,12 +48,12 @@ LARGE = ["[" * 100_000, '{"done": [' + '"hole",' * 200_000 + '"x"]}', "\udcff\ud
 def test_progress_broken_file_is_reported_once(file, content):
     file.parent.mkdir()
     file.write_text(content, errors="surrogateescape")
-    found = Progress(file)
-    assert found.done == frozenset()
-    assert found.pop_complaint() == f"progress is not kept: {file} does not hold a list of lessons"
-    assert found.pop_complaint() == ""
-    found.mark_done("hole")
-    assert found.pop_complaint() == ""
+    progress = Progress(file)
+    assert progress.done == frozenset()
+    assert progress.pop_complaint() == f"progress is not kept: {file} does not hold a list of lessons"
+    assert progress.pop_complaint() == ""
+    progress.mark_done("hole")
+    assert progress.pop_complaint() == ""
     assert Progress(file).done == {"hole"}
 
 
@@ -62,44 +61,44 @@ def test_progress_broken_file_is_reported_once(file, content):
 def test_progress_ignores_what_is_not_a_regular_file(file, make):
     file.parent.mkdir()
     make(file)
-    found = Progress(file)
-    assert found.done == frozenset()
-    assert "does not hold a list of lessons" in found.pop_complaint()
-    found.mark_done("hole")
-    assert found.done == {"hole"}
+    progress = Progress(file)
+    assert progress.done == frozenset()
+    assert "does not hold a list of lessons" in progress.pop_complaint()
+    progress.mark_done("hole")
+    assert progress.done == {"hole"}
 
 
 def test_progress_survives_a_removed_file(file):
-    found = Progress(file)
-    found.mark_done("hole")
+    progress = Progress(file)
+    progress.mark_done("hole")
     file.unlink()
-    found.mark_done("allowzero")
+    progress.mark_done("allowzero")
     assert Progress(file).done == {"hole", "allowzero"}
-    assert found.pop_complaint() == ""
+    assert progress.pop_complaint() == ""
 
 
 def test_progress_reports_an_unwritable_folder_once(tmp_path):
     (tmp_path / "data").write_text("in the way")
-    found = Progress(tmp_path / "data" / "lessons.json")
-    found.mark_done("hole")
-    found.mark_done("allowzero")
-    assert found.done == {"hole", "allowzero"}
-    assert found.pop_complaint().startswith(
+    progress = Progress(tmp_path / "data" / "lessons.json")
+    progress.mark_done("hole")
+    progress.mark_done("allowzero")
+    assert progress.done == {"hole", "allowzero"}
+    assert progress.pop_complaint().startswith(
         f"progress is not kept: {tmp_path / 'data' / 'lessons.json'} cannot be written: "
     )
-    assert found.pop_complaint() == ""
+    assert progress.pop_complaint() == ""
 
 
 def test_progress_failed_write_keeps_the_old_file(file, monkeypatch):
     Progress(file).mark_done("hole")
 
-    def full(*_):
+    def fail_full(*_):
         raise OSError(28, "No space left on device")
 
-    found = Progress(file)
-    monkeypatch.setattr(os, "fsync", full)
-    found.mark_done("allowzero")
-    assert found.pop_complaint() == f"progress is not kept: {file} cannot be written: No space left on device"
+    progress = Progress(file)
+    monkeypatch.setattr(os, "fsync", fail_full)
+    progress.mark_done("allowzero")
+    assert progress.pop_complaint() == f"progress is not kept: {file} cannot be written: No space left on device"
     assert Progress(file).done == {"hole"}
     assert os.listdir(file.parent) == ["lessons.json"]
 
@@ -107,23 +106,23 @@ def test_progress_failed_write_keeps_the_old_file(file, monkeypatch):
 def test_progress_failed_read_is_empty(file, monkeypatch):
     Progress(file).mark_done("hole")
 
-    def refused(*_):
+    def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(progress.Path, "read_text", refused)
-    found = Progress(file)
-    assert (found.done, found.pop_complaint()) == (
+    monkeypatch.setattr("shapecalc.teaching.progress.Path.read_text", refuse)
+    progress = Progress(file)
+    assert (progress.done, progress.pop_complaint()) == (
         frozenset(),
         f"progress is not kept: {file} cannot be read: Permission denied",
     )
 
 
 def test_progress_counts_answers_and_streaks(file):
-    found = Progress(file)
+    progress = Progress(file)
     for right in (True, True, False, True):
-        found.record_answer("copied", int(right), right=right)
-    assert Progress(file).tally == found.tally
-    assert str(found.tally) == "3 of 4 right, streak 1, best 2"
+        progress.record_answer("copied", int(right), right=right)
+    assert Progress(file).tally == progress.tally
+    assert str(progress.tally) == "3 of 4 right, streak 1, best 2"
     assert json.loads(file.read_text())["drill"]["boxes"] == {"copied": 1}
 
 
@@ -132,8 +131,8 @@ def test_progress_keeps_lessons_and_answers_together(file):
     one.record_answer("copied", 1, right=True)
     other.mark_done("hole")
     one.record_answer("inferred", 1, right=True)
-    found = Progress(file)
-    assert (found.done, found.tally.asked) == ({"hole"}, 2)
+    progress = Progress(file)
+    assert (progress.done, progress.tally.asked) == ({"hole"}, 2)
 
 
 def test_progress_of_a_visitor_is_temporary(data_folder):

@@ -1,4 +1,4 @@
-"""Every test of the app has a data folder of its own, and paints nothing that nobody looks at."""
+"""Fixtures of the app tests: a temporary data folder, and no terminal output."""
 
 import pytest
 from textual._compositor import Compositor, visible_screen_stack
@@ -13,11 +13,8 @@ def data_folder(monkeypatch, tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_painted(monkeypatch):
-    """Leave out the pictures for the terminal that there is not: they take a third of the time.
-
-    Who reads the screen, or exports it, has it drawn.
-    """
+def skip_partial_updates(monkeypatch):
+    """Skip the partial screen updates, which take a third of the time; full ones are still rendered."""
 
     def paint(self, full=False, screen_stack=None, simplify=False):
         if full:

@@ -1,4 +1,4 @@
-"""A user at the keyboard of the app: presses real keys, and reads what the screen shows."""
+"""A simulated user of the app, who presses real keys and reads the screen."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.question import question_from_words
 
 PARSED = {}
-"""The rules of style sheets, by their text and the theme: an app parses them when it starts, all apps here once."""
+"""The parsed rules by style sheet and theme: each app parses them at its start, which is slow."""
 
 
-def parsed_once(self, *source, parse=Stylesheet._parse_rules, **options):
+def parse_cached(self, *source, parse=Stylesheet._parse_rules, **options):
     key = (*self._variables.items(), *source, *options.values())
     if key not in PARSED:
         PARSED[key] = parse(self, *source, **options)
     return PARSED[key]
 
 
-Stylesheet._parse_rules = parsed_once
+Stylesheet._parse_rules = parse_cached
 
 CHARACTERS = {"question_mark": "?", "slash": "/"}
-"""What is typed by the keys that Textual names."""
+"""The characters of keys that Textual names."""
 
 
 class User:
-    """Someone who sees the screen as text."""
+    """A user who reads the screen as text."""
 
     def __init__(self, app):
         self.app, self.pilot, self._text = app, None, None
 
     @property
     def text(self):
-        """The screen as it was when all was settled, without blanks at the ends of its lines."""
+        """The screen after the last wait, without trailing blanks."""
         if self._text is None:
             strips = self.app.screen._compositor.render_strips()
             self._text = "\n".join(strip.text.rstrip() for strip in strips)
@@ -69,12 +69,12 @@ class User:
 
     @property
     def segments(self):
-        """The texts on the screen with their styles."""
+        """The styled segments of the screen."""
         return [segment for strip in self.app.screen._compositor.render_strips() for segment in strip]
 
     @property
     def lit(self):
-        """The texts that are shown in reverse."""
+        """The texts in reverse video."""
         return [text.strip() for text, style, _ in self.segments if style and style.reverse and text.strip()]
 
     @property
@@ -91,7 +91,7 @@ class User:
 
     @property
     def value(self):
-        """What stands in the field that has the focus."""
+        """The text of the focused field."""
         return self.app.focused.value
 
     @property
@@ -101,12 +101,12 @@ class User:
 
     @property
     def notes(self):
-        """What was notified, oldest first."""
+        """The notifications, oldest first."""
         return [(note.title, note.message) for note in self.app._notifications]
 
     @property
     def note(self):
-        """What was notified last."""
+        """The last notification."""
         return ": ".join(self.notes[-1]) if self.notes else ""
 
     @property
@@ -119,37 +119,37 @@ class User:
 
     @property
     def answer(self):
-        """The shape that the app was left with, which is printed."""
+        """The shape that the app printed at exit."""
         return self.app.return_value and shape_text(self.app.return_value.answer.output)
 
     def shows_large(self, text):
-        """Say whether the screen shows a text in large figures: each line of it, one under the other."""
+        """Return whether the screen shows a text in large figures."""
         lines = [line.ljust(self.app.size.width) for line in self.lines]
-        wanted = render_figures(text, Scale.LARGE)
+        figures = render_figures(text, Scale.LARGE)
         return any(
-            all(lines[row + place].startswith(part, x) for place, part in enumerate(wanted))
-            for row in range(len(lines) - len(wanted))
+            all(lines[row + offset].startswith(part, x) for offset, part in enumerate(figures))
+            for row in range(len(lines) - len(figures))
             for x in range(self.app.size.width)
         )
 
     async def press(self, *keys):
-        """Press keys, each when what the one before asked for is done."""
+        """Press keys, and wait after each until the app is idle."""
         for key in keys:
             self._send(key)
             await self.settle()
 
     async def type(self, text):
-        """Type as fast as one pastes."""
+        """Type a text without pauses."""
         await self.hurry(*text)
 
     async def hurry(self, *keys):
-        """Press keys without waiting for what they do."""
+        """Press keys without pauses, then wait until the app is idle."""
         for key in keys:
             self._send(key)
         await self.settle()
 
     async def burst(self, *keys, turns):
-        """Press keys so many turns of the event loop apart, whatever they do meanwhile, as a terminal hands them on."""
+        """Press keys `turns` iterations of the event loop apart, as a terminal delivers them."""
         for key in keys:
             self._send(key)
             for _ in range(turns):
@@ -161,9 +161,9 @@ class User:
         self.app.post_message(events.Key(key, char))
 
     async def settle(self):
-        """Wait until nothing can go on without a key, the clock or a thread, and all is drawn.
+        """Wait until the event loop is idle and the screen is drawn.
 
-        Textual's own pause sends each widget a message and waits for it, which takes as long as all that is tested.
+        Textual's own pause sends a message to each widget and waits for it, which doubles the time of the tests.
         """
         self._text, ready = None, asyncio.get_running_loop()._ready
         while True:
@@ -174,18 +174,18 @@ class User:
                 return
 
     async def wipe(self):
-        """Empty the field that has the focus."""
+        """Clear the focused field."""
         await self.press("ctrl+e", "ctrl+u")
 
     async def find(self, words):
-        """Do what the palette does for the one command that has these words."""
-        (found,) = [each for each in self.app.get_system_commands(self.app.explore) if words in each.title]
-        if inspect.isawaitable(doing := found.callback()):
-            await doing
+        """Run the palette command whose title contains some words."""
+        (command,) = [item for item in self.app.get_system_commands(self.app.explore) if words in item.title]
+        if inspect.isawaitable(pending := command.callback()):
+            await pending
         await self.settle()
 
     async def ask(self, line):
-        """Ask another question in the app that is open, and stand where it would open."""
+        """Open another question in the running app, at its opening step."""
         await self.app.explore.open_question(question_from_words(split_unbracketed(line)))
         self.state.go_to_step(0 if self.state.is_learning else self.state.last_step)
         self.app.explore.focus_first()
@@ -196,7 +196,7 @@ class User:
         await self.settle()
 
     async def click(self, text, *, after=0):
-        """Click the first place on the screen that shows a text."""
+        """Click the first occurrence of a text on the screen."""
         row = next(n for n, line in enumerate(self.lines) if text in line)
         await self.click_at(self.lines[row].index(text) + after, row)
 
@@ -211,9 +211,9 @@ class User:
 
 
 async def using(script, *words, size=(80, 24), step=None, learns=False, **opening):
-    """Run a script with a user at an app that is opened with a command line; return what the app returned.
+    """Run a script with a user of an app opened with a command line; return the return value of the app.
 
-    It is opened at work, past the last step unless one is given.
+    The app opens in work mode, past the last step unless `step` is given.
     """
     app = ShapecalcApp(question_from_words(words), step, learns=learns, **opening)
     user = User(app)
@@ -225,9 +225,9 @@ async def using(script, *words, size=(80, 24), step=None, learns=False, **openin
 
 
 def driven(*words, **options):
-    """Make a test of an async function whose first parameter is a user; the others are fixtures."""
+    """Return a decorator that makes a test of an async function of a user and fixtures."""
 
-    def made(test):
+    def decorate(test):
         @functools.wraps(test)
         def run(**fixtures):
             asyncio.run(using(functools.partial(test, **fixtures), *words, **options))
@@ -236,4 +236,4 @@ def driven(*words, **options):
         run.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])
         return run
 
-    return made
+    return decorate

@@ -1,7 +1,7 @@
-"""The pictures of the app: each a command line, the keys that are pressed, and a size.
+"""The screenshots of the app: each with a command line, keys to press, and a terminal size.
 
-`python -m tests.renew screens` writes them to `screenshots/`; a test fails where one is stale. What they look like
-depends on Textual and Rich too, whose versions are written beside them.
+`python -m tests.renew screens` writes them to `screenshots/`, and a test fails if one is stale. They also depend on the
+versions of Textual and Rich, which are stored next to them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tests.tui.driven import using
 FOLDER = Path(__file__).parents[2] / "screenshots"
 VERSIONS = FOLDER / "versions.txt"
 FONTS = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
-"""Every terminal font there may be; the SVG of Textual asks the network for one."""
+"""Installed monospace fonts, instead of the web font in Textual's SVG."""
 
 
 class Scene(NamedTuple):
-    """One picture."""
+    """One screenshot."""
 
     words: tuple[str, ...]
     keys: tuple[str, ...] = ()
@@ -33,10 +33,10 @@ class Scene(NamedTuple):
     dark: bool = True
     lesson: bool = False
     learns: bool = False
-    """Whether it asks, from the first step on."""
+    """Whether it opens in learning mode, at the first step."""
     big: bool = False
     model_at: int | None = None
-    """The listed node at which a model is opened, in place of a command line."""
+    """The index of the selected node of a model, instead of a command line."""
 
 
 TURNED = ("transpose", "2,3,4", "1,2,0")
@@ -64,8 +64,8 @@ SCENES = {
 
 
 def picture(scene: Scene) -> str:
-    """Return a scene as SVG, without the font that would come from the network."""
-    taken = []
+    """Return a scene as SVG, without the web font."""
+    screenshots = []
 
     async def play(user):
         if not scene.dark:
@@ -73,9 +73,9 @@ def picture(scene: Scene) -> str:
         for key in scene.keys:
             await user.press(key)
         await user.pilot.pause()
-        taken.append(user.app.export_screenshot(title="shapecalc", simplify=True))
+        screenshots.append(user.app.export_screenshot(title="shapecalc", simplify=True))
 
-    kept = os.environ.get("XDG_DATA_HOME")
+    data_home = os.environ.get("XDG_DATA_HOME")
     with TemporaryDirectory() as folder:
         os.environ["XDG_DATA_HOME"] = folder
         try:
@@ -84,13 +84,13 @@ def picture(scene: Scene) -> str:
             opening |= {"step": 0 if scene.learns else None}
             asyncio.run(using(play, *scene.words, size=scene.size, **opening))
         finally:
-            os.environ.pop("XDG_DATA_HOME") if kept is None else os.environ.update(XDG_DATA_HOME=kept)
-    svg = re.sub(r"\s*@font-face \{.*?\}", "", taken[0], flags=re.DOTALL)
+            os.environ.pop("XDG_DATA_HOME") if data_home is None else os.environ.update(XDG_DATA_HOME=data_home)
+    svg = re.sub(r"\s*@font-face \{.*?\}", "", screenshots[0], flags=re.DOTALL)
     svg = svg.replace("Fira Code, monospace", FONTS).replace("font-family: arial", f"font-family: {FONTS}")
-    svg = svg.replace("font-size: 20px", "font-size: 21px")  # then upright lines of neighbouring rows meet
+    svg = svg.replace("font-size: 20px", "font-size: 21px")  # so that vertical lines of adjacent rows meet
     return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
 
 
 def versions() -> str:
-    """Return the versions that pictures depend on."""
+    """Return the versions of the packages that render the screenshots."""
     return "".join(f"{name} {version(name)}\n" for name in ("textual", "rich"))

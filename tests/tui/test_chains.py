@@ -1,4 +1,4 @@
-"""Another chain held against the one on the screen, and its short form: what is drawn, and what is said of them."""
+"""The screens that compare a chain with a second one, and with its short form."""
 
 from __future__ import annotations
 
@@ -37,13 +37,16 @@ async def test_equiv_screen_highlights_both_outputs_once(user):
     for first, second in PAIRS:
         await user.ask(f"equiv '{first}' '{second}'")
         user.app.explore.action_equiv()
-        found = compare_chains(user.state.answer, second).equivalence.counterexample
-        heads = [f"{name} {shape_text(shape)}" for name, shape in zip(("first", "second"), found.outputs, strict=True)]
+        counterexample = compare_chains(user.state.answer, second).equivalence.counterexample
+        heads = [
+            f"{name} {shape_text(shape)}"
+            for name, shape in zip(("first", "second"), counterexample.outputs, strict=True)
+        ]
         for size in ((80, 24), (60, 18), (200, 60)):
             await user.resize(*size)
             assert re.search(" +".join(heads), user.text)
-            lit = [int(element) for element in re.findall(r"\[ *(\d+)\]", user.text)]
-            assert lit == [*(found.elements or ())]
+            highlighted = [int(element) for element in re.findall(r"\[ *(\d+)\]", user.text)]
+            assert highlighted == [*(counterexample.elements or ())]
             assert "escape closes" in user.text
         await user.press("escape")
 

@@ -1,4 +1,4 @@
-"""What can be read: text and lines have the contrast they need in every theme, computed from what is drawn."""
+"""Text and lines have sufficient contrast in every theme, computed from the drawn segments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.tui.scenes import SHUFFLE
 
 
 def colours(style):
-    """Return the colours of the text and of the page behind it."""
-    ink, page = (bytes(each.get_truecolor()) for each in (style.color, style.bgcolor))
+    """Return the foreground and background colours of a style."""
+    ink, page = (bytes(colour.get_truecolor()) for colour in (style.color, style.bgcolor))
     return (page, ink) if style.reverse else (ink, page)
 
 
-def measured(segments):
-    """Return every text with its contrast to what is behind it, and the least that it needs."""
+def text_contrasts(segments):
+    """Return each text with its contrast and the minimum for it."""
     return [
         (
             text.strip(),
@@ -33,8 +33,8 @@ def measured(segments):
     ]
 
 
-def faint(segments):
-    return [(text, round(ratio, 2)) for text, ratio, least in measured(segments) if ratio < least - 0.005]
+def low_contrast_texts(segments):
+    return [(text, round(ratio, 2)) for text, ratio, minimum in text_contrasts(segments) if ratio < minimum - 0.005]
 
 
 SCREENS = {
@@ -67,21 +67,21 @@ def test_contrast_of_text_and_lines_in_every_theme(screen):
         for theme in THEMES:
             user.app.theme = theme
             await user.settle()
-            assert len(measured(user.segments)) > 20
-            assert (theme, faint(user.segments)) == (theme, [])
+            assert len(text_contrasts(user.segments)) > 20
+            assert (theme, low_contrast_texts(user.segments)) == (theme, [])
 
     asyncio.run(using(look, *words))
 
 
 def test_contrast_check_finds_faint_text():
-    def drawn(text, ink, page="#000000", **more):
+    def segments(text, ink, page="#000000", **more):
         return [Segment(text, Style(color=ink, bgcolor=page, **more))]
 
-    assert faint(drawn("2,3", "#777777")) == []
-    assert faint(drawn(" 2,3", "#707070")) == [("2,3", 4.24)]
-    assert faint(drawn("2,3", "#000000", "#707070", reverse=True)) == [("2,3", 4.24)]
-    assert faint(drawn("──", "#707070")) == []
-    assert faint(drawn("──", "#505050")) == [("──", 2.6)]
+    assert low_contrast_texts(segments("2,3", "#777777")) == []
+    assert low_contrast_texts(segments(" 2,3", "#707070")) == [("2,3", 4.24)]
+    assert low_contrast_texts(segments("2,3", "#000000", "#707070", reverse=True)) == [("2,3", 4.24)]
+    assert low_contrast_texts(segments("──", "#707070")) == []
+    assert low_contrast_texts(segments("──", "#505050")) == [("──", 2.6)]
 
 
 @driven("reshape", "2,3,4", "5,-1")
@@ -89,17 +89,17 @@ async def test_no_colour_theme_has_no_colours(user):
     user.app.theme = "without colour"
     await user.settle()
     assert all(red == green == blue for _, style, _ in user.segments for red, green, blue in colours(style))
-    (carets,) = [ratio for text, ratio, _ in measured(user.segments) if text == "▲▲"]
-    assert carets > 15, "what was red does not step back"
+    (carets,) = [ratio for text, ratio, _ in text_contrasts(user.segments) if text == "▲▲"]
+    assert carets > 15, "the carets stand out without colour"
 
 
 def test_no_color_variable_opens_a_readable_app(monkeypatch):
     async def look(user):
         assert user.app.theme == "without colour"
-        assert faint(user.segments) == []
+        assert low_contrast_texts(user.segments) == []
         await user.press("ctrl+t")
         assert user.app.theme == "shapecalc"
-        assert faint(user.segments) == []
+        assert low_contrast_texts(user.segments) == []
 
     monkeypatch.setenv("NO_COLOR", "1")
     asyncio.run(using(look, "reshape", "2,3,4", "5,-1"))

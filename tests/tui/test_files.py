@@ -1,4 +1,4 @@
-"""^O: a long folder is not listed whole, and a served app lists none."""
+"""The file dialog (^O): the limit of listed entries, and served apps without files."""
 
 from __future__ import annotations
 

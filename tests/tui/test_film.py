@@ -1,4 +1,4 @@
-"""^R: every frame of the film is seen whole at every size, and the player stops where it should."""
+"""The film (^R): frames fit every size, and the player stops at questions and at the end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def player_of_shuffle():
 
 
 def shows_frame(user, number):
-    """Say whether the stage shows a frame, and the lines under it its number."""
+    """Return whether the screen shows a frame and its number."""
     frames = (film := user.app.screen.player.film).frames
     text = render_screen(film, frames[number].sprites.values()).plain
-    wanted = [line.rstrip() for line in text.rstrip().split("\n")]
+    expected = [line.rstrip() for line in text.rstrip().split("\n")]
     shown = "\n".join(user.lines[:-2]).rstrip().split("\n")
-    return shown == wanted and f"frame {number + 1} of {len(frames)}" in user.lines[-2]
+    return shown == expected and f"frame {number + 1} of {len(frames)}" in user.lines[-2]
 
 
 @pytest.mark.slow
@@ -69,11 +69,11 @@ def test_film_player_stops_at_the_end_and_restarts():
 
 def test_film_player_stops_once_at_every_question():
     player = player_of_shuffle()
-    player.is_asking, asked = True, []
+    player.is_asking, answers = True, []
     player.toggle()
     while not player.is_at_end:
         player.advance(7.3)
         if player.question is not None:
-            asked.append(player.question.answer)
+            answers.append(player.question.answer)
             player.skip_question()
-    assert asked == [frame.prompt.answer for frame in player.film.frames if frame.prompt]
+    assert answers == [frame.prompt.answer for frame in player.film.frames if frame.prompt]

@@ -1,4 +1,4 @@
-"""The screen of a model: strange names, an empty list, and which node is marked."""
+"""The model screen: unprintable names, an empty list, and the selected node."""
 
 from __future__ import annotations
 

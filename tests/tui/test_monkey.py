@@ -1,4 +1,4 @@
-"""Keys at random, and pasted text at random: whatever is typed, the app goes on."""
+"""Random keys and pasted texts do not end the app."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SIZES = [(80, 24), (60, 18), (59, 17), (200, 60), (1, 1), (100, 30)]
 TURNS = 30
 PLAYED = [(0, range(21, 29)), (2, range(21, 29))]
 PLAYED += [pytest.param(seed, range(TURNS), marks=pytest.mark.slow) for seed in range(1, len(OPENINGS))]
-"""Seeds and turns: all of them are slow, and a few go over a change of size and a paste."""
+"""Seeds and ranges of turns; the fast ranges include a change of size and a paste."""
 
 
 @pytest.mark.parametrize(("seed", "turns"), PLAYED)
 def test_random_keys_and_text_do_not_end_the_app(seed, turns, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # a key saves the screen
+    monkeypatch.chdir(tmp_path)  # a key saves a screenshot
     chance = random.Random(seed)
 
     async def play(user):
@@ -47,7 +47,7 @@ def test_random_keys_and_text_do_not_end_the_app(seed, turns, tmp_path, monkeypa
                 await user.resize(*chance.choice(SIZES))
             else:
                 await user.hurry(*chance.choices(KEYS_PRESSED, k=chance.randrange(1, 25)))
-            if user.app._exit:  # the palette was asked to quit
+            if user.app._exit:  # quit by a palette command
                 return
             assert user.app.is_running
         await user.resize(80, 24)

@@ -1,4 +1,4 @@
-"""What the palette offers, and the legend: everything has a way to it."""
+"""The palette lists all commands, and the legend all glyphs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.tui.driven import driven
 async def test_palette_lists_keys_fields_settings_ops_and_themes(user):
     titles = [command.title for command in palette_commands(user.app.explore, ())]
     assert len({*titles}) == len(titles)
-    wanted = [key.help for key in KEYS if key.display != "^P"]
-    wanted += [f"operation: {name}" for name in QUESTION_OPS]
-    wanted += [f"theme: {name}" for name in THEMES]
-    wanted += [f"field: {name}" for name in ("input", "first", "to", "second")]
-    wanted += [f"setting: {name}" for name in ("opset", "dtype", "where")]
-    wanted += ["dialect: tensorrt", "zero_is_placeholder: off"]
-    assert {*wanted} <= {*titles}
+    expected = [key.help for key in KEYS if key.display != "^P"]
+    expected += [f"operation: {name}" for name in QUESTION_OPS]
+    expected += [f"theme: {name}" for name in THEMES]
+    expected += [f"field: {name}" for name in ("input", "first", "to", "second")]
+    expected += [f"setting: {name}" for name in ("opset", "dtype", "where")]
+    expected += ["dialect: tensorrt", "zero_is_placeholder: off"]
+    assert {*expected} <= {*titles}
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ async def test_palette_opens_for_every_op(user):
 @driven()
 async def test_palette_skips_stored_questions_that_no_longer_parse(user):
     lines = ["rm -rf '", "shapecalc nope 2 3", "", "shapecalc reshape [bold]2[/] '\x1b[31m'", "shapecalc flatten 2,3"]
-    titles = [each.title for each in palette_commands(user.app.explore, lines) if each.title.startswith("asked before")]
+    titles = [item.title for item in palette_commands(user.app.explore, lines) if item.title.startswith("asked before")]
     assert titles[1:] == ["asked before: flatten 2,3"]
     assert titles[0].startswith("asked before: reshape ")
     assert "\x1b" not in titles[0]
@@ -49,9 +49,9 @@ async def test_palette_skips_stored_questions_that_no_longer_parse(user):
 
 def test_legend_has_every_glyph_of_the_pictures():
     signs = "".join(sign for sign, _ in SIGN_HELP)
-    drawn = "".join(text for text in fields(UNICODE).values())
-    assert "◂" not in signs, "the step at hand is drawn with another sign"
-    assert {*drawn} - {*" ╵╷╴╯╶╰╭│┴┬"} <= {*signs}, "the lines that are left out are corners of those that are there"
+    glyphs = "".join(text for text in fields(UNICODE).values())
+    assert "◂" not in signs, "the current step has another glyph"
+    assert {*glyphs} - {*" ╵╷╴╯╶╰╭│┴┬"} <= {*signs}, "the exceptions are parts of listed lines"
     for sign in ("~", "bc", "_", "!"):
         assert sign in signs
 
@@ -59,11 +59,11 @@ def test_legend_has_every_glyph_of_the_pictures():
 @driven(size=(80, 38))
 async def test_f1_leads_to_the_legend(user):
     await user.press("f1", "end")
-    scrolled = user.app.screen.query_one(VerticalScroll)
-    while scrolled.scroll_y < scrolled.max_scroll_y:
+    scroll = user.app.screen.query_one(VerticalScroll)
+    while scroll.scroll_y < scroll.max_scroll_y:
         await user.pilot.pause()
     await user.settle()
     assert "PgDn shows the signs of the pictures, PgUp the keys" in user.text
-    for sign, said in SIGN_HELP:
+    for sign, text in SIGN_HELP:
         assert sign in user.text
-        assert " ".join(said.split()[:3]) in user.text
+        assert " ".join(text.split()[:3]) in user.text

@@ -1,4 +1,4 @@
-"""Parameters of every kind in the app: words and flags are texts, and a dialect's own have fields under it alone."""
+"""Fields of parameters: flags and choices are typed as text, and dialect-specific fields follow the dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is pasted: code is told from what is typed, and its note stands only for a moment."""
+"""Pasted text: code is recognized, and the notification about it is short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicting in place without an app: what is hidden stays hidden, whatever is asked, and what is typed is judged."""
+"""Predictions without an app: the screen does not reveal hidden dims, and typed dims are judged."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ SHORT = ("reshape", "2,3,4", "0,-1")
 learning = partial(driven, step=0, learns=True)
 
 
-def state_of(line, said=True):
+def make_state(line, is_valid=True):
     state = ExploreState(question_from_words(split_unbracketed(line)), 0, is_learning=True)
-    if said is not None:
-        state.predict_validity(said)
+    if is_valid is not None:
+        state.predict_validity(is_valid)
     return state
 
 
-def typed(state, text):
+def type_text(state, text):
     for char in text:
         state.type_char(char)
 
 
 def screen(state, width=78):
-    """Return all that the main screen says of an answer."""
+    """Return the texts of the main screen."""
     texts = (
         explore_text.title_text(state.question, state.result, width, explore_text.hidden_answer_text(state)),
         explore_text.flow_text(state, width, 7),
@@ -59,15 +59,15 @@ MODES = [
 ]
 
 
-@pytest.mark.parametrize(("words", "kept", "learns"), MODES)
-def test_predict_mode_default_depends_on_arguments(words, kept, learns):
+@pytest.mark.parametrize(("words", "stored_mode", "is_learning"), MODES)
+def test_predict_mode_default_depends_on_arguments(words, stored_mode, is_learning):
     assert len(LEARNING_KEYS) == 10
-    if kept:
-        UserFile().store_mode(kept)
+    if stored_mode:
+        UserFile().store_mode(stored_mode)
     for _ in range(2):
-        assert ShapecalcApp(question_from_words(words), 0).explore.state.is_learning == learns
+        assert ShapecalcApp(question_from_words(words), 0).explore.state.is_learning == is_learning
     assert not ShapecalcApp(question_from_words(words), None).explore.state.is_learning, (
-        "past the last step all is shown"
+        "nothing is hidden past the last step"
     )
 
 
@@ -76,25 +76,25 @@ def test_predict_mode_default_depends_on_arguments(words, kept, learns):
 def test_predict_hides_whether_a_request_is_refused(works, refused, width):
     screens = []
     for line in (works, refused):
-        state, words = state_of(line, None), {*re.findall(r"[\w,-]+", works + " " + refused)}
+        state, words = make_state(line, None), {*re.findall(r"[\w,-]+", works + " " + refused)}
         assert state.asks_validity
-        typing = {*re.findall(r"\d+", " ".join(words))}
-        screens.append(re.sub(r"-?\b(" + "|".join(typing) + r")\b| +|─+|█+", " ", screen(state, width)).split())
+        numbers = {*re.findall(r"\d+", " ".join(words))}
+        screens.append(re.sub(r"-?\b(" + "|".join(numbers) + r")\b| +|─+|█+", " ", screen(state, width)).split())
         assert not {"refused", "stopped", "✗", "F6"} & {*re.findall(r"\w+|✗", screen(state, width))}
     assert screens[0] == screens[1]
 
 
 @pytest.mark.parametrize(("line", "drawn"), table("opening"))
 def test_predict_shows_all_stages_over_the_first_picture(line, drawn):
-    assert drawn in screen(state_of(line, None))
+    assert drawn in screen(make_state(line, None))
 
 
 @pytest.mark.parametrize(("line", "keys", "wrong", "counted"), table("judged"))
 def test_predict_prefix_of_a_right_answer_is_not_wrong(line, keys, wrong, counted):
-    state, (text, *enter) = state_of(line), keys.split()
-    typed(state, str(state.predictions.cells[state.current_hole].dim))
+    state, (text, *enter) = make_state(line), keys.split()
+    type_text(state, str(state.predictions.cells[state.current_hole].dim))
     state.submit()
-    typed(state, text)
+    type_text(state, text)
     if enter:
         state.submit()
     assert state.predictions.is_wrong((1, 1)) == (wrong == "yes")
@@ -122,85 +122,93 @@ async def test_predict_escapes_what_is_typed_into_a_hole(user):
 
 @pytest.mark.parametrize(("line", "size"), table("primes"))
 def test_predict_screen_hides_the_requested_size(line, size):
-    state, passed = state_of(line, None), 0
+    state, steps = make_state(line, None), 0
     while state.hides_answer:
         assert size not in re.findall(r"\d+", screen(state)), screen(state)
         state.advance(1)
-        passed += 1
-    assert passed > 1
+        steps += 1
+    assert steps > 1
     assert size in screen(state)
 
 
-def other(dim):
-    """Return a size that is not that of a dim."""
+def different_size(dim):
+    """Return a size that differs from a dim."""
     return 10_007 if dim is None else dim + 10_007
 
 
-def altered(answer, hidden):
-    """Return an answer with other sizes for its hidden dims, by stage and index."""
+def alter_hidden_dims(answer, hidden):
+    """Return an answer with different sizes of its hidden dims, which are pairs of column and index."""
     column, traces = 0, []
     for trace in answer.traces:
         stages = []
         for stage in trace.stages:
             column += 1
-            outs = {row for place, row in hidden if place == column}
+            outs = {index for hidden_column, index in hidden if hidden_column == column}
             steps = tuple(
-                replace(step, value=other(step.value)) if step.out in outs and isinstance(step.value, int) else step
+                replace(step, value=different_size(step.value))
+                if step.out in outs and isinstance(step.value, int)
+                else step
                 for step in stage.steps
             )
-            after = tuple(other(dim) if row in outs else dim for row, dim in enumerate(stage.after))
+            after = tuple(different_size(dim) if index in outs else dim for index, dim in enumerate(stage.after))
             stages.append(replace(stage, steps=steps, after=after))
         traces.append(replace(trace, stages=tuple(stages), output=stages[-1].after, conditions=()))
     return Chain(tuple(traces)) if isinstance(answer, Chain) else traces[0]
 
 
 def words_of(text):
-    """Return what a text says, without the lengths of lines."""
+    """Return the words of a text, without lines."""
     return re.sub(r"[\s─┄]+", " ", text).split()
 
 
-PRINTED = (
+SKIPPED_KINDS = (
     "literal stretched new-dims both-ways kept-by-minus-one transposed-weight differing too-large-windows with-names"
 )
-"""The kinds of exercises that ask for no number: their sizes stand in the request, or are names."""
-ASKING = [kind for kind in KINDS.values() if kind.rule not in REFUSALS and kind.name not in PRINTED.split()]
+"""The kinds of exercises whose sizes are in the request, or are names."""
+CHECKED_KINDS = [
+    kind for kind in KINDS.values() if kind.rule not in REFUSALS and kind.name not in SKIPPED_KINDS.split()
+]
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("kind", ASKING, ids=[kind.name for kind in ASKING])
+@pytest.mark.parametrize("kind", CHECKED_KINDS, ids=[kind.name for kind in CHECKED_KINDS])
 def test_predict_screen_hides_the_requested_number(kind):
-    """Other sizes for what is hidden leave the screen as it is, and what is asked is nowhere said."""
-    asked = 0
+    """Different sizes of hidden dims do not change the screen, and the requested size is not in it."""
+    checked = 0
     for level in range(1, len(DIFFICULTIES) + 1):
-        drawn = draw_exercise(kind, level, f"asks/{level}")
-        state = state_of(drawn.task.question)
+        exercise = draw_exercise(kind, level, f"asks/{level}")
+        state = make_state(exercise.task.question)
         while state.hides_answer:
-            hole, seen = state.current_hole, screen(state)
+            hole, before = state.current_hole, screen(state)
             if hole is not None and state.is_awaiting_input:
-                asked += 1
+                checked += 1
                 stage = stage_layouts(state.answer)[hole[0] - 1].stage
                 dim = state.predictions.cells[hole].dim
-                assert stage.kind is StageKind.PERMUTE or hole[1] >= len(stage.requested) or stage.requested[hole[1]] != dim
-                truth, state.answer = state.answer, altered(state.answer, state.holes)
-                state.predictions._layouts, cells = stage_layouts(state.answer), state.predictions._layouts
-                assert words_of(screen(state)) == words_of(seen), (drawn.task.question, hole)
-                state.answer, state.predictions._layouts = truth, cells
+                assert (
+                    stage.kind is StageKind.PERMUTE
+                    or hole[1] >= len(stage.requested)
+                    or stage.requested[hole[1]] != dim
+                )
+                original, state.answer = state.answer, alter_hidden_dims(state.answer, state.holes)
+                state.predictions._layouts, layouts = stage_layouts(state.answer), state.predictions._layouts
+                assert words_of(screen(state)) == words_of(before), (exercise.task.question, hole)
+                state.answer, state.predictions._layouts = original, layouts
             state.advance(1)
-    assert asked
+    assert checked
 
 
 def test_predict_unknown_wrong_size_is_only_wrong():
-    state = state_of("transpose 2,3,4 1,2,0")
-    typed(state, "9")
+    state = make_state("transpose 2,3,4 1,2,0")
+    type_text(state, "9")
     assert state.mistake is None
     assert state.predictions.is_wrong((1, 0))
 
 
 def test_predict_names_the_mistake_for_empty_tensors():
-    state = state_of("reshape 3,0 0,0")
-    typed(state, "0")
+    state = make_state("reshape 3,0 0,0")
+    type_text(state, "0")
     state.toggle_highlight((1, 1))
-    typed(state, "7")
+    type_text(state, "7")
     assert state.mistake is None or state.mistake.kind
 
 
@@ -215,7 +223,7 @@ def test_predict_works_for_every_example(op):
             if state.asks_validity:
                 state.type_char("n" if state.result.problem else "y")
             if state.is_awaiting_input:
-                typed(state, str(state.predictions.cells[state.current_hole].dim))
+                type_text(state, str(state.predictions.cells[state.current_hole].dim))
                 assert state.predictions.is_right(state.current_hole)
             if state.current_step >= state.last_step:
                 break
@@ -226,7 +234,7 @@ def test_predict_works_for_every_example(op):
 
 def test_predict_works_for_many_dims():
     ones = ",".join(["1"] * 2000)
-    state = state_of(f"squeeze {ones},7")
+    state = make_state(f"squeeze {ones},7")
     assert state.hides_answer
-    typed(state, "6")
+    type_text(state, "6")
     assert (state.is_awaiting_input, state.mistake) == (True, None)

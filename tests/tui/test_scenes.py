@@ -1,4 +1,4 @@
-"""The screenshots are what the app shows now."""
+"""The screenshots are up to date and self-contained."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.tui.scenes import FOLDER, SCENES, VERSIONS, picture, versions
 def test_screenshots_are_up_to_date(name):
     if VERSIONS.read_text() != versions():
         pytest.skip(f"the pictures were taken with {VERSIONS.read_text().split()}")
-    kept = (FOLDER / f"{name}.svg").read_text("utf-8")
-    assert picture(SCENES[name]) == kept, "if it is right: python -m tests.renew screens"
+    stored = (FOLDER / f"{name}.svg").read_text("utf-8")
+    assert picture(SCENES[name]) == stored, "if it is right: python -m tests.renew screens"
 
 
 def test_screenshots_all_have_a_scene():
@@ -24,9 +24,9 @@ def test_screenshots_all_have_a_scene():
 
 @each_row("name", SCENES)
 def test_screenshots_are_self_contained(name):
-    kept = (FOLDER / f"{name}.svg").read_text("utf-8")
-    assert "url(http" not in kept
-    assert "@font-face" not in kept
-    assert "/home/" not in kept
-    assert "/root" not in kept
-    assert str(FOLDER.parent) not in kept
+    stored = (FOLDER / f"{name}.svg").read_text("utf-8")
+    assert "url(http" not in stored
+    assert "@font-face" not in stored
+    assert "/home/" not in stored
+    assert "/root" not in stored
+    assert str(FOLDER.parent) not in stored

@@ -1,4 +1,4 @@
-"""Every room of the app at every size: nothing is cut off without a mark, boxes are whole, and all of them close."""
+"""All screens of the app at all sizes: cut text is marked, boxes are complete, and all dialogs close."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ MAIN = [
     "chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3 | reshape 0,0,-1'",
     "reshape 2,3,4 5,-1",
 ]
-ROOMS = [
+OPENING_KEYS = [
     *(("f1",), ("f2",), ("f4",), ("f5", "escape"), ("f5", "enter"), ("f5", "enter", "ctrl+g")),
     *(("f8",), ("ctrl+l",), ("ctrl+o",), ("ctrl+r", "space"), ("ctrl+b",), ("ctrl+b", "f3")),
 ]
-"""The keys that open each; the pictures that are not over the main screen come last."""
+"""The keys that open each screen."""
 DIALOGS = ["f1", "f2", "f4", "f5", "f8", "ctrl+l", "ctrl+o"]
 
 
-def cut_off(screen):
-    """Yield what a screen cuts off: the widget, and which way it would have to be scrolled."""
+def find_cut_content(screen):
+    """Yield the widgets or lines that a screen cuts off without a mark or a scroll bar."""
     for widget in screen.query("*"):
         if not (widget.display and widget.size and widget.is_on_screen) or isinstance(widget, Input):
             continue
@@ -46,8 +46,8 @@ def cut_off(screen):
             yield widget, "a table"
 
 
-def box_is_whole(lines):
-    """Say whether the outermost box of a screen has its four corners over each other, if it has a box."""
+def is_box_complete(lines):
+    """Return whether the corners of the outermost box are aligned, if there is a box."""
     above = [(line.index("╭"), line.rindex("╮")) for line in lines if "╭─" in line and "─╮" in line]
     below = [(line.index("╰"), line.rindex("╯")) for line in lines if "╰─" in line and "─╯" in line]
     return not (above or below) or above[0] == below[-1]
@@ -57,15 +57,15 @@ SIZES = [(80, 24), (60, 18), (200, 60)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("size", "asked"), [*((size, RANK_8) for size in SIZES), (SIZES[0], "reshape 0,3,C 0,-1")])
+@pytest.mark.parametrize(("size", "line"), [*((size, RANK_8) for size in SIZES), (SIZES[0], "reshape 0,3,C 0,-1")])
 @driven()
-async def test_screens_mark_everything_they_cut(user, size, asked):
-    await user.ask(asked)
+async def test_screens_mark_everything_they_cut(user, size, line):
+    await user.ask(line)
     await user.resize(*size)
-    for keys in ((), *ROOMS):
+    for keys in ((), *OPENING_KEYS):
         await user.hurry(*keys)
-        assert box_is_whole(user.lines) or not keys or keys[0] not in DIALOGS, user.text
-        assert [*cut_off(user.app.screen)] == [], keys
+        assert is_box_complete(user.lines) or not keys or keys[0] not in DIALOGS, user.text
+        assert [*find_cut_content(user.app.screen)] == [], keys
         while user.app.screen is not user.app.explore:
             await user.hurry("escape", "escape")
 
@@ -75,8 +75,8 @@ async def test_screens_mark_everything_they_cut(user, size, asked):
 @driven()
 async def test_main_screen_keeps_all_parts(user, size):
     await user.resize(*size)
-    for asked in MAIN:
-        await user.ask(asked)
+    for line in MAIN:
+        await user.ask(line)
         assert re.search("answer|refused: ", user.title)
         assert not user.title.endswith("…")
         for key in ("pageup", "f3", "ctrl+home"):
@@ -93,11 +93,11 @@ async def test_dialogs_close_by_clicks_and_keys(user, key):
     for place in ("beside it", "on the key that it names"):
         await user.press(key)
         assert user.app.screen is not user.app.explore
-        found = enumerate(re.search(r"\besc(ape)? (closes|leaves?|changes)", line) for line in user.lines)
-        named = [(key.start() + 1, row) for row, key in found if key]
+        matches = enumerate(re.search(r"\besc(ape)? (closes|leaves?|changes)", line) for line in user.lines)
+        named = [(key.start() + 1, row) for row, key in matches if key]
         assert named or key in ("f1", "ctrl+p")
         covered = user.app.screen.get_widget_at(0, 0)[0] is not user.app.screen
-        assert covered is (key == "f5"), "what covers all has nothing beside it"
+        assert covered is (key == "f5"), "only the lessons cover the screen"
         await user.click_at(*(named[-1] if named and (covered or place != "beside it") else (0, 0)))
         assert user.app.screen is user.app.explore
     for closing in (["escape"] * 3, [*["enter"] * 3, "escape", "escape", "escape"]):
@@ -118,9 +118,9 @@ PAIRS += [(name, dialects_with(op)[-1].name) for name, op in OPS.items()]
 @driven("reshape", "2,3,4", "0,-1", size=(100, 30))
 async def test_ops_and_dialects_are_chosen_by_keys(user, pairs):
     for op, dialect in pairs:
-        having = [row.name for row in dialects_with(OPS[op])]
+        names = [row.name for row in dialects_with(OPS[op])]
         await user.hurry("f2", "home", *["down"] * [*OPS].index(op))
-        await user.hurry("tab", "home", *["down"] * having.index(dialect), "enter")
+        await user.hurry("tab", "home", *["down"] * names.index(dialect), "enter")
         assert (user.state.question.op, user.state.question.dialect) == (op, dialect)
         assert operator_of(OPS[op], DIALECTS[dialect]).name in user.title or user.title.endswith("cannot be read")
         assert "input" in user.text

@@ -1,4 +1,4 @@
-"""Links of a served app, without a server: what they hold, and what is refused in them."""
+"""Links of a served app, without a server: their question and step, and refused contents."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def test_served_link_restores_the_question(line):
     question = question_from_words(split_unbracketed(line))
     answer = answer_question(question).answer
     line = question_command(question, answer)
-    again, step = parse_link(*build_link(line, 3).values())
-    assert question_command(again, answer_question(again).answer) == line
+    restored, step = parse_link(*build_link(line, 3).values())
+    assert question_command(restored, answer_question(restored).answer) == line
     assert step == 3
 
 
@@ -38,10 +38,10 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("ask", FILES)
-def test_served_app_refuses_files(ask):
+@pytest.mark.parametrize("text", FILES)
+def test_served_app_refuses_files(text):
     with pytest.raises(ShapeError) as refused:
-        parse_link(ask, "")
+        parse_link(text, "")
     assert refused.value.problem.rule == "file"
 
 
@@ -49,8 +49,8 @@ NO_QUESTIONS = ["reshape 2,3 6 -o y.npy", "reshape 2,3 6 --explain", "serve", "-
 HOSTILE = ["\0\x1b[31m", "\udcff", "(" * 5000]
 
 
-@pytest.mark.parametrize("ask", NO_QUESTIONS + HOSTILE, ids=lambda ask: ascii(ask)[:30])
-def test_served_app_opens_the_owners_question(ask):
-    question, step, complaint = opening_question(["reshape", {"input": "2,3", "target": "6"}], [ask, "2"])
+@pytest.mark.parametrize("text", NO_QUESTIONS + HOSTILE, ids=lambda text: ascii(text)[:30])
+def test_served_app_opens_the_owners_question(text):
+    question, step, complaint = opening_question(["reshape", {"input": "2,3", "target": "6"}], [text, "2"])
     assert (question.texts["input"], step) == ("2,3", 0)
     assert complaint

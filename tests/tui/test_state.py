@@ -1,11 +1,11 @@
-"""Questions, the place in their answers, and what is said of them, without a screen."""
+"""Questions, steps and status texts, without a screen."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from shapecalc.core import requests as setting
+from shapecalc.core import requests
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import UP_TO_12, Operator, Param, ParamKind
 from shapecalc.core.ops import OPS, operators_of
@@ -35,11 +35,11 @@ def test_state_equals_its_command_line(line):
 @pytest.mark.parametrize("line", LINES)
 def test_state_keeps_texts_while_ops_change(line):
     question = question_from_words(split_unbracketed(line)[1:])
-    seen = question
+    changed = question
     for op in (*OPS, "chain", question.op):
-        seen = seen.with_op(op)
-        answer_question(seen)
-    assert {name: seen.texts[name] for name in question.texts} == dict(question.texts)
+        changed = changed.with_op(op)
+        answer_question(changed)
+    assert {name: changed.texts[name] for name in question.texts} == dict(question.texts)
 
 
 @each_row("dialect", DIALECTS)
@@ -85,9 +85,9 @@ def test_state_refuses_empty_questions(words):
 
 def test_state_keeps_the_last_answer_while_text_is_invalid():
     state = ExploreState(FIRST_QUESTION)
-    good = state.answer
+    previous = state.answer
     state.change_question(FIRST_QUESTION.with_text("input", "2,3,4x"), "input")
-    assert state.answer is good
+    assert state.answer is previous
     assert state.result.answer is None
     assert not state.is_available("compare")
 
@@ -126,10 +126,10 @@ def test_state_title_keeps_the_answer_and_its_width(width):
 
 
 def test_state_footer_shows_as_many_keys_as_fit():
-    every = frozenset(key.action for key in KEYS)
+    actions = frozenset(key.action for key in KEYS)
     for width in range(10, 200, 7):
-        assert format_key_line(every, width).cell_len <= width
-    assert format_key_line(every, 300).plain.count("  ") == len(KEYS) - 1
+        assert format_key_line(actions, width).cell_len <= width
+    assert format_key_line(actions, 300).plain.count("  ") == len(KEYS) - 1
     assert len({key.name for key in KEYS}) == len({key.priority for key in KEYS}) == len(KEYS)
 
 
@@ -170,9 +170,9 @@ def test_state_missing_operator_is_a_problem_not_a_field(monkeypatch, dialect, s
         "torch": Operator("squeeze", params_since={"axes": None}),
         "onnx": Operator("Squeeze", {11: UP_TO_12}, params_since={"axes": 13}),
     }
-    monkeypatch.setattr(setting, "_setting_cache", {})
+    monkeypatch.setattr(requests, "_setting_cache", {})
     monkeypatch.setitem(OPS.loaded, "squeeze", replace(OPS["squeeze"], operators=lacking))
-    monkeypatch.setitem(setting.DIALECTS.loaded, "torch", replace(DIALECTS["torch"], operators={}))
+    monkeypatch.setitem(requests.DIALECTS.loaded, "torch", replace(DIALECTS["torch"], operators={}))
     request = make_request("squeeze", "1,3", {"axes": "0", "dialect": dialect})
     assert str(resolve(request).problem) == said
     question = question_from_words(["squeeze", "1,3", "--dialect", dialect])
@@ -186,12 +186,12 @@ def test_state_field_beside_a_file_may_be_incomplete(tmp_path):
     assert answer_question(question.with_text("target", "0,-1"), "target").answer.output == (2, 3)
 
 
-@pytest.mark.parametrize(("words", "place"), table("compared"))
-def test_state_comparison_starts_at_the_question(words, place):
+@pytest.mark.parametrize(("words", "index"), table("compared"))
+def test_state_comparison_starts_at_the_question(words, index):
     question = question_from_words(split_unbracketed(words))
-    listed = dialect_rows(question)
-    assert nearest_row_index(listed, DialectRow(question, "", answer_question(question))) == int(place)
-    assert "--no-allowzero" not in question_command(listed[0].question, None)
+    rows = dialect_rows(question)
+    assert nearest_row_index(rows, DialectRow(question, "", answer_question(question))) == int(index)
+    assert "--no-allowzero" not in question_command(rows[0].question, None)
 
 
 def test_state_default_setting_is_valid_in_old_opsets():

@@ -1,4 +1,4 @@
-"""Lessons in the app: what is asked stays in view at every size, and no key means something else there."""
+"""Lessons in the app: the question is visible at all sizes, and keys keep their meaning."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from shapecalc.tui.widgets import KEYS
 from tests.tui.driven import driven
 
 LONGEST_FIRST = sorted(
-    range(len(load_lessons())), key=lambda place: -len(load_lessons()[place].text + load_lessons()[place].question)
+    range(len(load_lessons())), key=lambda index: -len(load_lessons()[index].text + load_lessons()[index].question)
 )
 SIZES = [(200, 60), (80, 24), (60, 18), (40, 12)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "places",
+    "indices",
     [
         pytest.param(LONGEST_FIRST[:2], id="longest"),
         pytest.param(LONGEST_FIRST[2:6], id="more", marks=pytest.mark.slow),
     ],
 )
 @driven(lesson=True)
-async def test_lesson_screen_shows_question_and_field(user, places):
+async def test_lesson_screen_shows_question_and_field(user, indices):
     await user.press("enter")
     for size in SIZES:
         await user.resize(*size)
-        for place in places:
-            user.app.screen.action_go(place - user.app.screen.index)
+        for index in indices:
+            user.app.screen.action_go(index - user.app.screen.index)
             await user.settle()
-            lesson, field = load_lessons()[place], user.app.screen.pane.field
+            lesson, field = load_lessons()[index], user.app.screen.pane.field
             text = " ".join(user.text.replace("│", " ").split())
             assert f"$ shapecalc {lesson.question} {lesson.task.prompt}" in text
             assert field.region.bottom < size[1]
@@ -43,8 +43,8 @@ async def test_lesson_screen_shows_question_and_field(user, places):
 
 def test_lesson_screen_keys_do_not_reuse_main_keys():
     actions = {key.name: key.action for key in KEYS}
-    kept = {"f1", "f5", "ctrl+g", "ctrl+s", "pagedown", "pageup"}
+    shared = {"f1", "f5", "ctrl+g", "ctrl+s", "pagedown", "pageup"}
     own = {key.name for screen in (Lessons, DrillScreen) for key in screen.KEYS}
     assert all(len({key.display for key in screen.KEYS}) <= 10 for screen in (Lessons, DrillScreen))
-    assert own & actions.keys() <= kept
+    assert own & actions.keys() <= shared
     assert not own & {"f2", "f3", "f4", "f6", "f7", "f8", "f9", "f10"}

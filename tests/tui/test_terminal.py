@@ -1,4 +1,4 @@
-"""The real program on a real terminal, and what it says where there is none that it can use."""
+"""The program on a real terminal, and its messages without a usable one."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from tests.core.test_imports import loaded
 from tests.tui.tables import table
 
 PATIENCE = 30
-"""Seconds for which a text is waited for; nothing is timed."""
+"""The timeout for a text in seconds."""
 
 
 class Tmux:
-    """A terminal of 80x24 of its own, in which a shell line runs."""
+    """A tmux session that runs a shell command."""
 
     def __init__(self, line, width=80, height=24):
         self.socket = f"shapecalc-{os.getpid()}-{time.monotonic_ns()}"
-        kept = environment()
-        kept = {name: kept[name] for name in kept.keys() - {"TMUX", "NO_COLOR", "COLUMNS", "LINES", "TERM"}}
+        env = environment()
+        env = {name: env[name] for name in env.keys() - {"TMUX", "NO_COLOR", "COLUMNS", "LINES", "TERM"}}
         line = f"{line}; echo EXIT=$?; sleep 60"
         words = ["-f", "/dev/null", "-u", "new-session", "-d", "-x", str(width), "-y", str(height), line]
-        self._run(*words, env=kept | {"LC_ALL": "C.UTF-8"}, cwd=ROOT)
+        self._run(*words, env=env | {"LC_ALL": "C.UTF-8"}, cwd=ROOT)
 
     def _run(self, *words, **options):
         return subprocess.run(
@@ -52,7 +52,7 @@ class Tmux:
         return self._run("capture-pane", "-p")
 
     def shows(self, text):
-        """Wait until the terminal shows a text, and return all of it."""
+        """Wait until the terminal shows a text, and return the screen."""
         end = time.monotonic() + PATIENCE
         while text not in (shown := self.text):
             assert time.monotonic() < end, shown
@@ -95,14 +95,14 @@ def test_terminal_types_steps_resizes_suspends_and_quits():
 @pytest.mark.slow
 @on_tmux
 def test_terminal_first_start_opens_the_path(tmp_path):
-    alone = f"NO_COLOR=1 XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui')}"
-    with Tmux(alone) as terminal:
+    line = f"NO_COLOR=1 XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui')}"
+    with Tmux(line) as terminal:
         assert "Ten minutes from nothing" in terminal.shows("1 of 9: What a dim is")
         terminal.press("Escape")
         terminal.shows("Does this work?")
         terminal.press("C-q")
         terminal.shows("EXIT=0")
-    with Tmux(f's=$({alone} --lesson); echo "ANSWER=$s."') as terminal:
+    with Tmux(f's=$({line} --lesson); echo "ANSWER=$s."') as terminal:
         terminal.shows("Predict the output shape")
         terminal.press("Escape")
         terminal.shows("answer hidden")
@@ -142,8 +142,8 @@ STEP_4 = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "2,-1,3", "--step", "4
 @on_tmux
 def test_terminal_is_restored_on_sigterm(tmp_path):
     number = tmp_path / "pid"
-    told = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui', *STEP_4)}"
-    with Tmux(f"sh -c {shlex.quote(told)}") as terminal:
+    command_line = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui', *STEP_4)}"
+    with Tmux(f"sh -c {shlex.quote(command_line)}") as terminal:
         terminal.shows("[4 of 8: move axes]")
         os.kill(int(number.read_text()), signal.SIGTERM)
         assert "EXIT=143" in terminal.shows("EXIT=")

@@ -1,13 +1,12 @@
-"""The app in transcripts: `$` a command line, what is done then, and what the screen shows.
+"""Transcripts of the app: `$` a command line, then user input and the expected screen.
 
-Files: `@` a name, `|` a line of it; `arrays` makes a folder of them, `remove` takes one away, `full` is a full disk.
-Done: `.` keys (`up*3` three times, what is in quotes is typed), `burst N` keys so many turns of the loop apart,
-`click` on a text (`click+3` so far right of its start), `paste`, `resize`, `find` what the palette has by a name,
-`wait` for what works in the background, `ask` another question in the open app, `keep` what is on the screen.
-Seen: `+` what is on the screen (`2+` twice), `-` what is not, `same` as was kept, `large` figures, `caret` the text
-over the first mark, `line N`, `file` and `kept` what a file holds, here or in the data folder, `without` a text that no
-file has, `folder` what is here, and every word that names what a `User` sees, with `...` for any text. No line is wider
-than the screen.
+Files: `@` a name, `|` a line of it; `arrays` creates a folder of them, `remove` deletes one, `full` simulates a full
+disk. Input: `.` keys (`up*3` three times, quoted text is typed), `burst N` keys N turns of the event loop apart,
+`click` on a text (`click+3` three cells to the right), `paste`, `resize`, `find` a palette command, `wait` for
+background work, `ask` another question in the open app, `keep` the screen. Checks: `+` a text on the screen (`2+`
+twice), `-` a text not on it, `same` as the kept screen, `large` figures, `caret` the text over the first mark,
+`line N`, `file` and `kept` the contents of a file, here or in the data folder, `without` a text that no file contains,
+`folder` the file names, and every attribute of `User`, with `...` for any text. No line is wider than the screen.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ def make_arrays():
         Path(name).write_bytes(content)
 
 
-def mend(path):
-    """Write a model as it is mended: many nodes of it."""
+def write_fixed_model(path):
+    """Simulate writing a fixed model: return a long report."""
     if Path(path).exists():
         raise ShapeError(Problem(FILE, f"{path}: it exists; --force writes over it"))
     make_file(path)
@@ -75,7 +74,7 @@ def mend(path):
 
 
 class Player:
-    """Does what the lines of a transcript say, and looks at what they say is seen."""
+    """Executes the lines of a transcript, and checks the expected ones."""
 
     def __init__(self, monkeypatch):
         self.monkeypatch, self.file, self.text = monkeypatch, "", ""
@@ -84,7 +83,7 @@ class Player:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def prepare(self, sign, text):
-        """Do what needs no app; say whether that was asked for."""
+        """Execute a line that needs no app; return whether it is one."""
         if sign == "@":
             self.file = text
             make_file(text)
@@ -101,7 +100,7 @@ class Player:
         return True
 
     async def act(self, user, sign, text):
-        """Do something at the keyboard; say whether that was asked for."""
+        """Execute a line of user input; return whether it is one."""
         sign, _, after = sign.partition("+") if sign.startswith("click") else (sign, "", "")
         if sign == ".":
             await press(user, text)
@@ -114,7 +113,7 @@ class Player:
         elif sign == "resize":
             await user.resize(*map(int, text.split("x")))
         elif sign == "wait":
-            await user.pilot.pause(0)  # for what a thread does for a widget
+            await user.pilot.pause(0)  # for updates by threads
             await user.app.workers.wait_for_complete()
             await user.settle()
         elif sign in ("paste", "find", "ask"):
@@ -126,7 +125,7 @@ class Player:
         return True
 
     def see(self, user, sign, text):
-        """Return what is shown where a line says, and what it says that is there."""
+        """Return the actual and the expected value of a line."""
         if sign == "same":
             return user.text, self.text
         if sign == "large":
@@ -136,8 +135,8 @@ class Player:
         if sign == "folder":
             return " ".join(sorted(os.listdir())), text
         if sign not in ("line", "file", "without", "kept"):
-            found = getattr(user, sign)
-            return " | ".join(found) if isinstance(found, list) else found, text
+            value = getattr(user, sign)
+            return " | ".join(value) if isinstance(value, list) else value, text
         name, _, text = text.partition(" ")
         if sign == "line":
             return user.lines[int(name)].strip(), text
@@ -150,7 +149,7 @@ class Player:
 
     async def play(self, user, lines):
         for sign, text, place in lines:
-            assert sign or not text, f"{place}: this says nothing"
+            assert sign or not text, f"{place}: the line has no sign"
             if not sign or self.prepare(sign, text) or await self.act(user, sign, text):
                 continue
             if sign.endswith(("+", "-")):
@@ -159,13 +158,13 @@ class Player:
                 count = user.text.count(text)
                 assert count == times if times else (count > 0) is (sign == "+"), f"{place}\n{user.text}"
             else:
-                found, said = self.see(user, sign, text)
-                seen = found == said or is_seen(str(said), " ".join(f"{found}".split("\n")) + "\n")
-                assert seen, f"{place}: {found}\n{user.text}"
+                actual, expected = self.see(user, sign, text)
+                matches = actual == expected or is_seen(str(expected), " ".join(f"{actual}".split("\n")) + "\n")
+                assert matches, f"{place}: {actual}\n{user.text}"
 
 
 async def open_further(user, course, drill, path, notes):
-    """Open what lies over the main screen: a course, the path, or exercises."""
+    """Open a course, the path, or exercises over the main screen."""
     if course or path:
         own = course and Course(parse_own_lessons(course, Path(course).read_text()), notes=notes)
         user.app.explore.course = own or introductory_course()
@@ -202,6 +201,6 @@ def test_app_transcripts(lines, tmp_path, monkeypatch):
                 "learns": None if opened.as_left else opened.learns,
                 "lesson": opened.lesson,
                 "big": opened.big,
-                "model": opened.model and ModelScreen(YOLO, int(opened.model), mend),
+                "model": opened.model and ModelScreen(YOLO, int(opened.model), write_fixed_model),
             }
             asyncio.run(using(play, *words, **opening))

@@ -1,4 +1,4 @@
-"""What the app remembers from one time to the next, and that a visitor's app remembers nothing."""
+"""The user file stores settings and questions; a served app stores nothing."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LINE = "shapecalc reshape 2,3 6"
 def test_user_file_with_foreign_content_is_ignored(content):
     default_user_file().parent.mkdir(parents=True)
     default_user_file().write_text(content, errors="surrogateescape")
-    kept = UserFile()
-    assert kept.questions == ()
-    assert initial_theme(kept.theme, has_colour=True) == "shapecalc"
-    kept.store_theme("dark")
+    user_file = UserFile()
+    assert user_file.questions == ()
+    assert initial_theme(user_file.theme, has_colour=True) == "shapecalc"
+    user_file.store_theme("dark")
     assert json.loads(default_user_file().read_text()) == {"theme": "dark", "questions": []}
 
 
@@ -37,10 +37,10 @@ def test_user_file_keeps_recent_questions_once():
         second.add_question(f"shapecalc reshape {number} -1")
     first.add_question("x" * (MAX_QUESTION_LENGTH + 1))
     first.add_question(LINE)
-    kept = UserFile().questions
-    assert len(kept) == MAX_QUESTIONS
-    assert kept[:2] == (LINE, f"shapecalc reshape {MAX_QUESTIONS - 1} -1")
-    assert len({*kept}) == MAX_QUESTIONS
+    questions = UserFile().questions
+    assert len(questions) == MAX_QUESTIONS
+    assert questions[:2] == (LINE, f"shapecalc reshape {MAX_QUESTIONS - 1} -1")
+    assert len({*questions}) == MAX_QUESTIONS
 
 
 def test_served_app_does_not_use_the_user_file():

@@ -60,7 +60,7 @@ AXIS = base.Param(
     "axis", base.ParamKind.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is after the last"
 )
 NUM_AXES = base.Param(
-    "num_axes", base.ParamKind.INT, "Caffe: how many dims the target replaces, by default -1, all that follow"
+    "num_axes", base.ParamKind.INT, "Caffe: the number of dims that the target replaces, by default -1, all that follow"
 )
 
 CAFFE = base.Dialect(

@@ -365,7 +365,7 @@ def _squeeze_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> OpEvents:
 
 
 REVERSE = base.Param(
-    "reverse", base.ParamKind.FLAG, "MXNet: read the input's dims and the requested shape from the right"
+    "reverse", base.ParamKind.FLAG, "MXNet: match the input's dims and the requested shape from the right"
 )
 
 MXNET = base.Dialect(

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from shapecalc.core.problem import Rule
 
 FAMILIES = {
-    "axes are cut and merged": ("reshape", "flatten", "unflatten", "view"),
-    "axes are moved": ("transpose", "swapaxes", "moveaxis", "rearrange", "shuffle"),
-    "dims of 1, copies": ("squeeze", "unsqueeze", "expand", "tile"),
+    "split and merge axes": ("reshape", "flatten", "unflatten", "view"),
+    "permute axes": ("transpose", "swapaxes", "moveaxis", "rearrange", "shuffle"),
+    "dims of size 1, copies": ("squeeze", "unsqueeze", "expand", "tile"),
     "parts": ("select", "take", "slice", "split", "shape"),
     "positions": ("flip", "roll", "pad"),
     "blocks and windows": ("depth_to_space", "space_to_depth", "conv", "pool", "upsample"),

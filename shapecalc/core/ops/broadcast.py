@@ -60,7 +60,7 @@ def _unequal_shapes_error(shape: Shape, rules: Setting, operands: tuple[Shape | 
 
 BROADCAST = Op(
     name="broadcast",
-    summary="Find the shape of several tensors together, as + and * do.",
+    summary="Broadcast several tensors to a common shape, as + and * do.",
     params=(OPERANDS,),
     resolve=broadcast,
     operators={

@@ -118,10 +118,10 @@ def _torch_cat(
 
 AXIS_REQUIRED = FrozenDict(axis=1)
 """The parameters that operators require although the op does not, by first version."""
-AXIS_PARAM = Param("axis", ParamKind.INT, "the axis along which they lie; by default 0, required in ONNX")
+AXIS_PARAM = Param("axis", ParamKind.INT, "the axis to concatenate along; by default 0, required in ONNX")
 CONCAT = Op(
     name="concat",
-    summary="Lay tensors end to end along an axis.",
+    summary="Concatenate tensors along an axis.",
     params=(joint.MORE_OPERANDS, AXIS_PARAM),
     resolve=concat,
     operators={

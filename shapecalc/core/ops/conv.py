@@ -146,10 +146,10 @@ CONV = Op(
     params=(
         Param("weight", ParamKind.SHAPE, "the shape of the weight", positional=True, required=True),
         *windows.WINDOW_PARAMS,
-        Param("groups", ParamKind.INT, "how many groups the channels are cut into, by default 1"),
+        Param("groups", ParamKind.INT, "the number of channel groups, by default 1"),
         windows.LAYOUT_PARAM,
-        Param("transposed", ParamKind.FLAG, "spread each element over a window (deconvolution)"),
-        Param("output_padding", ParamKind.SIZES, "transposed: what is added at the end"),
+        Param("transposed", ParamKind.FLAG, "compute a transposed convolution (deconvolution)"),
+        Param("output_padding", ParamKind.SIZES, "transposed: the padding added at the end of the output"),
     ),
     resolve=conv,
     operators={

@@ -153,7 +153,7 @@ BLOCK_PARAM = base.Param(
     "block", base.ParamKind.INT, "the rows and the columns of a block", positional=True, required=True
 )
 MODE_HELP = (
-    "ONNX: how the channels are cut. DCR, the default: rows of a block, columns, channels; CRD: channels, rows, columns"
+    "ONNX: the order of channels. DCR, the default: rows of a block, columns, channels; CRD: channels, rows, columns"
 )
 
 DEPTH_TO_SPACE = Op(

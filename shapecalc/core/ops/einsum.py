@@ -182,7 +182,7 @@ def _label_step(rule: StepRule, output_axis: int | None, label: Label, aligned: 
 PATTERN_HELP = "labels of the axes of each operand, and of the output: ij,jk->ik"
 EINSUM = Op(
     name="einsum",
-    summary="Multiply and sum along axes that labels name.",
+    summary="Multiply and sum along labelled axes.",
     params=(Param("pattern", ParamKind.SUBSCRIPTS, PATTERN_HELP, positional=True, required=True), joint.MORE_OPERANDS),
     resolve=einsum,
     operators={

@@ -83,7 +83,7 @@ def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[
 
 EXPAND = Op(
     name="expand",
-    summary="Repeat dims of 1 (broadcast).",
+    summary="Repeat dims of size 1 (broadcast).",
     params=(base.Param("target", base.ParamKind.TARGET, "the shape to broadcast to", positional=True, required=True),),
     resolve=expand,
     operators={"onnx": base.Operator("Expand", {8: base.UP_TO_12, 13: base.SINCE_13})},

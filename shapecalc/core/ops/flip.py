@@ -58,8 +58,8 @@ def flip(shape: Shape, rules: Setting, axes: Axes) -> OpEvents:
 
 FLIP = Op(
     name="flip",
-    summary="Reverse axes.",
-    params=(Param("axes", ParamKind.AXES, "the axes that run backwards", positional=True, required=True),),
+    summary="Reverse the elements along axes.",
+    params=(Param("axes", ParamKind.AXES, "the axes to reverse", positional=True, required=True),),
     resolve=flip,
     operators={"paddle": Operator("flip", scalar_axis=False), **operators_by_dialect(flip="numpy torch")},
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),

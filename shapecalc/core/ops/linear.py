@@ -85,7 +85,7 @@ def _weight_shape(shape: Shape, out_features: Shape | None, weight: Shape | None
 
 LINEAR = Op(
     name="linear",
-    summary="Multiply the last axis with a weight, as a dense layer does.",
+    summary="Multiply the last axis by a weight, as a dense layer does.",
     params=(
         Param("out_features", ParamKind.TARGET, "the size of the last dim of the output", positional_or_named=True),
         Param("weight", ParamKind.SHAPE, "the shape of the weight: OUT,IN; in Paddle and Keras IN,OUT"),

@@ -91,7 +91,7 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> O
 
 MATMUL = Op(
     name="matmul",
-    summary="Multiply matrices, and stacks of them.",
+    summary="Multiply matrices or batches of matrices.",
     params=(joint.OPERANDS,),
     resolve=matmul,
     operators={

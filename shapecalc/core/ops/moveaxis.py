@@ -67,11 +67,11 @@ def _distinct_axis_candidates(shape: Shape, arguments: Arguments) -> FixCandidat
 
 MOVEAXIS = Op(
     name="moveaxis",
-    summary="Move axes to new places; the others keep their order.",
+    summary="Move axes to new positions; the others keep their order.",
     params=(
-        Param("axes", ParamKind.AXES, "the axes that move", positional=True, required=True),
+        Param("axes", ParamKind.AXES, "the axes to move", positional=True, required=True),
         Param(
-            "destination", ParamKind.AXES, "their places in the output, one for each", positional=True, required=True
+            "destination", ParamKind.AXES, "their positions in the output, one for each", positional=True, required=True
         ),
     ),
     resolve=moveaxis,

@@ -70,10 +70,12 @@ def _pad_axis(axis: int, dim: Dim, begin: int, end: int) -> windows.StepResolver
 
 PAD = Op(
     name="pad",
-    summary="Add positions at the ends of axes.",
+    summary="Pad axes at their ends.",
     params=(
-        Param("padding", ParamKind.SIZES, "one for all ends, or begins and then ends", positional=True, required=True),
-        Param("axes", ParamKind.AXES, "the axes that are padded, by default all", positional_or_named=True),
+        Param(
+            "padding", ParamKind.SIZES, "one size for all ends, or begins and then ends", positional=True, required=True
+        ),
+        Param("axes", ParamKind.AXES, "the axes to pad, by default all", positional_or_named=True),
     ),
     resolve=pad,
     operators={

@@ -100,12 +100,12 @@ OPENVINO_POOL = _variants(
 KERNEL_HELP = "the size of the window, or global"
 POOL = Op(
     name="pool",
-    summary="Take the greatest element of each window, or the mean.",
+    summary="Compute the maximum or the mean of each window.",
     params=(
         Param("kernel", ParamKind.SIZES, KERNEL_HELP, positional=True, required=True, choices=(GLOBAL,)),
-        Param("kind", ParamKind.CHOICE, "what a window gives, by default max", choices=("max", "average")),
+        Param("kind", ParamKind.CHOICE, "the reduction of each window, by default max", choices=("max", "average")),
         *windows.WINDOW_PARAMS,
-        Param("ceil", ParamKind.FLAG, "count a last window that is cut off at the end"),
+        Param("ceil", ParamKind.FLAG, "count a partial window at the end"),
         windows.LAYOUT_PARAM,
     ),
     resolve=pool,

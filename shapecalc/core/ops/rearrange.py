@@ -259,12 +259,10 @@ PATTERN_HELP = "the axes before and after: 'n (h d) -> n d h'"
 
 REARRANGE = Op(
     name="rearrange",
-    summary="Split, move, repeat and merge axes as a pattern names them (einops).",
+    summary="Split, permute, repeat and merge axes by a pattern (einops).",
     params=(
         Param("pattern", ParamKind.PATTERN, PATTERN_HELP, positional=True, required=True),
-        Param(
-            "lengths", ParamKind.LENGTHS, "the lengths of axes that the input does not tell: h=8,d=4", positional=True
-        ),
+        Param("lengths", ParamKind.LENGTHS, "lengths of axes that cannot be inferred: h=8,d=4", positional=True),
     ),
     resolve=rearrange,
     operators=EMPTY_DICT,

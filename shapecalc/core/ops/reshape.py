@@ -133,7 +133,7 @@ TARGET_HELP = "the requested shape; the dialect decides what 0 and -1 mean"
 
 RESHAPE = Op(
     name="reshape",
-    summary="Cut the same elements into another shape.",
+    summary="Change the shape and keep the order of the elements.",
     params=(base.Param("target", base.ParamKind.TARGET, TARGET_HELP, positional=True, required=True),),
     resolve=reshape,
     operators={

@@ -96,10 +96,10 @@ def _pairing_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
 
 ROLL = Op(
     name="roll",
-    summary="Move the elements along axes; those that pass an end come back at the start.",
+    summary="Shift the elements along axes, with wrap-around.",
     params=(
-        Param("shift", ParamKind.AXES, "by how many positions the elements move", positional=True, required=True),
-        Param("axis", ParamKind.AXES, "the axes along which they move; without them, as one row", positional=True),
+        Param("shift", ParamKind.AXES, "the number of positions to shift by", positional=True, required=True),
+        Param("axis", ParamKind.AXES, "the axes to shift along; by default the flattened tensor", positional=True),
     ),
     resolve=roll,
     operators=operators_by_dialect(roll="numpy torch paddle", Roll="openvino"),

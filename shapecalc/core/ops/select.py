@@ -100,7 +100,7 @@ def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
 
 SELECT = Op(
     name="select",
-    summary="Take one index of one axis, and drop the axis.",
+    summary="Select one index of an axis, and drop the axis.",
     params=(
         Param("axis", ParamKind.INT, "the axis to drop", positional=True, required=True),
         Param("index", ParamKind.INT, "the position to take; -1 is the last", positional=True, required=True),

@@ -83,7 +83,7 @@ END_HELP = "the dim to stop before, by default the rank; a negative one counts f
 SHAPE = Op(
     name="shape",
     rules=(CLAMPED, READ_DIM, SLICED_DIMS),
-    summary="Return the dims themselves, as a vector of int64.",
+    summary="Return the dims as a vector of int64.",
     params=(
         Param(
             "start",

@@ -166,7 +166,7 @@ def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
 
 SLICE = Op(
     name="slice",
-    summary="Keep some positions of each axis, by start, stop and step.",
+    summary="Slice axes by start, stop and step.",
     params=(
         Param(
             "slices",

@@ -260,17 +260,17 @@ HAS_SIZE, HAS_UNEVEN = attrgetter("splits_by_size"), attrgetter("splits_unevenly
 """The predicates for dialects whose split has `size`, or `uneven`."""
 SPLIT = Op(
     name="split",
-    summary="Cut an axis into parts, and keep one.",
+    summary="Split an axis into parts, and keep one.",
     params=(
-        Param("axis", ParamKind.INT, "the axis that is cut", positional=True, required=True),
-        Param("parts", ParamKind.INT, "how many parts there are", positional=True),
-        Param("part", ParamKind.INT, "the part that is kept, by default 0", positional_or_named=True),
-        Param("sizes", ParamKind.TARGET, "in place of PARTS, the size of each part"),
-        Param("size", ParamKind.INT, "in place of PARTS, their size; the last may be smaller", supported_by=HAS_SIZE),
+        Param("axis", ParamKind.INT, "the axis to split", positional=True, required=True),
+        Param("parts", ParamKind.INT, "the number of parts", positional=True),
+        Param("part", ParamKind.INT, "the part to keep, by default 0", positional_or_named=True),
+        Param("sizes", ParamKind.TARGET, "instead of PARTS, the size of each part"),
+        Param("size", ParamKind.INT, "instead of PARTS, their size; the last may be smaller", supported_by=HAS_SIZE),
         Param(
-            "uneven", ParamKind.FLAG, "the first parts are longer by one if there is a rest", supported_by=HAS_UNEVEN
+            "uneven", ParamKind.FLAG, "allow a remainder; the first parts are longer by one", supported_by=HAS_UNEVEN
         ),
-        Param("all", ParamKind.FLAG, "print the shape of every part, a line each"),
+        Param("all", ParamKind.FLAG, "print the shape of every part, one per line"),
     ),
     resolve=split,
     operators={

@@ -62,8 +62,10 @@ def _drop_step(axis: int, dim: Dim, index: int) -> Step:
 
 SQUEEZE = Op(
     name="squeeze",
-    summary="Drop dims of 1.",
-    params=(Param("axes", ParamKind.AXES, "the axes to drop; left out, every dim of 1", positional_or_named=True),),
+    summary="Remove dims of size 1.",
+    params=(
+        Param("axes", ParamKind.AXES, "the axes to remove; by default every dim of size 1", positional_or_named=True),
+    ),
     resolve=squeeze,
     operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
     examples=("squeeze 1,3,1", "squeeze 1,3,1 --axes 0", "squeeze 1,N --axes 0,1 -d torch"),

@@ -52,7 +52,7 @@ def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), 
 
 STACK = Op(
     name="stack",
-    summary="Lay tensors of one shape along a new axis.",
+    summary="Stack tensors of the same shape along a new axis.",
     params=(MORE_OPERANDS, AXIS_PARAM),
     resolve=stack,
     operators={

@@ -69,9 +69,9 @@ def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
 
 TAKE = Op(
     name="take",
-    summary="Take positions of one axis, in any order.",
+    summary="Gather positions along an axis, in any order.",
     params=(
-        Param("axis", ParamKind.INT, "the axis whose positions are taken", positional=True, required=True),
+        Param("axis", ParamKind.INT, "the axis to gather along", positional=True, required=True),
         Param("indices", ParamKind.AXES, "the positions, in order; -1 is the last", positional=True, required=True),
     ),
     resolve=take,

@@ -136,7 +136,11 @@ def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
 TILE = Op(
     name="tile",
     summary="Repeat the whole tensor along its axes.",
-    params=(base.Param("repeats", base.ParamKind.TARGET, "how often along each axis", positional=True, required=True),),
+    params=(
+        base.Param(
+            "repeats", base.ParamKind.TARGET, "the number of repeats along each axis", positional=True, required=True
+        ),
+    ),
     resolve=tile,
     operators={
         "onnx": base.Operator("Tile", {1: base.FLOATS, 6: base.UP_TO_12, 13: base.SINCE_13}),

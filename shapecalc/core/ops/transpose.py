@@ -113,13 +113,13 @@ def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) 
     return tuple(axes)
 
 
-PERM_HELP = "output dim i is the input dim that entry i names"
+PERM_HELP = "entry i is the input axis of output dim i"
 
 TRANSPOSE = Op(
     name="transpose",
     rules=(TAKEN_AXIS, MOVED_AXES),
-    summary="Put the axes in another order.",
-    params=(Param("perm", ParamKind.PERM, f"{PERM_HELP}; left out, the dims reverse", positional=True),),
+    summary="Permute the axes.",
+    params=(Param("perm", ParamKind.PERM, f"{PERM_HELP}; by default the dims are reversed", positional=True),),
     resolve=transpose,
     operators={"onnx": Operator("Transpose", {1: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
     examples=("transpose 2,3,4 1,2,0", "transpose N,H,W,C N,C,H,W --json", "transpose 2,3,4 -1,0,1 -d torch"),

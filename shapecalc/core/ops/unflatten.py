@@ -117,10 +117,10 @@ def _size_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
 
 UNFLATTEN = Op(
     name="unflatten",
-    summary="Cut one axis into several.",
+    summary="Split one axis into several.",
     params=(
-        Param("axis", ParamKind.INT, "the axis that is cut", positional=True, required=True),
-        Param("sizes", ParamKind.TARGET, "what it is cut into; one may be -1", positional=True, required=True),
+        Param("axis", ParamKind.INT, "the axis to split", positional=True, required=True),
+        Param("sizes", ParamKind.TARGET, "the new sizes; one may be -1", positional=True, required=True),
     ),
     resolve=unflatten,
     operators={"torch": Operator("unflatten")},

@@ -67,8 +67,8 @@ def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
 
 UNSQUEEZE = Op(
     name="unsqueeze",
-    summary="Insert dims of 1.",
-    params=(Param("axes", ParamKind.AXES, "the places of the new dims in the output", positional_or_named=True),),
+    summary="Insert dims of size 1.",
+    params=(Param("axes", ParamKind.AXES, "the positions of the new dims in the output", positional_or_named=True),),
     resolve=unsqueeze,
     operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
     examples=("unsqueeze 2,3 --axes 0", "unsqueeze 2,3 --axes 0,-1", "unsqueeze N,C --axes 2,3 -d numpy"),

@@ -241,13 +241,13 @@ def _is_contiguous(shape: Shape, strides: Shape) -> bool:
 
 VIEW = Op(
     name="view",
-    summary="Read the same memory as another shape, without a copy.",
+    summary="View the same memory with another shape, without a copy.",
     params=(
-        Param("target", ParamKind.TARGET, "the shape asked for, with at most one -1", positional=True, required=True),
+        Param("target", ParamKind.TARGET, "the requested shape, with at most one -1", positional=True, required=True),
         Param(
             "strides",
             ParamKind.AXES,
-            "the input's strides in elements; by default those of a contiguous tensor, or those that the chain gave it",
+            "the input's strides in elements; by default contiguous, or those from the previous stages",
         ),
     ),
     resolve=view,

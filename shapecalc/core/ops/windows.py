@@ -146,13 +146,13 @@ WINDOW_SPREAD = StepRule(
 )
 NO_WEIGHT_AXES: WeightAxes = {}
 WINDOW_RULES = (WINDOW_SLIDE, WINDOW_SPREAD, WINDOW_RANK, WINDOW_VALUES, WINDOW_TOO_LARGE, NOTHING_LEFT, BAD_PADDING)
-PADDING_HELP = "what is added at both ends: for all spatial dims, for each, or begins and then ends"
+PADDING_HELP = "the padding at both ends: for all spatial dims, for each, or begins and then ends"
 WINDOW_PARAMS = (
-    Param("stride", ParamKind.SIZES, "how far a window moves, for all spatial dims or for each"),
+    Param("stride", ParamKind.SIZES, "the step of the window, for all spatial dims or for each"),
     Param("padding", ParamKind.SIZES, PADDING_HELP, choices=("same", "same-lower", "valid")),
-    Param("dilation", ParamKind.SIZES, "how far apart the positions are that a window reads, by default 1"),
+    Param("dilation", ParamKind.SIZES, "the distance between the positions of a window, by default 1"),
 )
-LAYOUT_HELP, HAS_LAYOUTS = "TensorFlow and Paddle: where the channels are", lambda dialect: dialect.windows.has_layouts
+LAYOUT_HELP, HAS_LAYOUTS = "TensorFlow and Paddle: order of the dims", lambda dialect: dialect.windows.has_layouts
 LAYOUT_PARAM = Param("layout", ParamKind.CHOICE, LAYOUT_HELP, choices=("nchw", "nhwc"), supported_by=HAS_LAYOUTS)
 
 

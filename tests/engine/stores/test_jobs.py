@@ -166,7 +166,7 @@ def test_store_verification_names_a_difference(x):
     carried("4,6 | transpose 1,0", x)
     zarr.open_array(str(x.with_name("y.zarr")), mode="r+")[5, 1] = 99
     found = difference("4,6 | transpose 1,0", x)
-    assert (found.index, found.found, found.expected) == ((5, 1), "99.0", "12.0")
+    assert (found.index, found.actual, found.expected) == ((5, 1), "99.0", "12.0")
 
 
 def test_store_verification_stays_within_memory(x, monkeypatch):
@@ -272,7 +272,7 @@ DAMAGE = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_store_resume_refuses_a_rechunked_source(change, source):
     job, target = break_off(source)
-    assert job.state == source_state(str(source))
+    assert job.source_state == source_state(str(source))
     CHANGES[change](source / "c" / "0" / "1")
     with pytest.raises(FileError, match="its source is another"):
         carry(job_by_chunks(source), target, resume=True)

@@ -235,7 +235,7 @@ DRILL_COMMAND = Command(
             completions=lambda: FORMATS,
             lists_completions=True,
         ),
-        Option("out", "Write the worksheet into this file.", metavar="FILE", short="-o"),
+        Option("out", "Write the worksheet to this file.", metavar="FILE", short="-o"),
         Option("force", "Overwrite an existing file.", OptionKind.FLAG),
         Option("check_lessons", "Print the mistakes in a file of lessons, with their lines.", metavar="FILE"),
     ],

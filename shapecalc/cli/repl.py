@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 
 PROMPT_COMMANDS = {
     "explain": "print the steps of the last answer and a picture",
-    "explain all": "the same, with every picture",
+    "explain all": "print the steps with every picture",
     "undo": "go back by one answer",
     "dialect NAME": "use the rules of that framework from now on",
     "why RULE": "explain a rule",
     "ops": "list the operations",
     "help": "this list",
-    "quit": "leave; so does ^D",
+    "quit": "quit; also ^D",
 }
 """Commands of the prompt itself, with their help."""
 PROMPT_ALIASES = {"?": "help", "exit": "quit"}

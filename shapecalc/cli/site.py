@@ -111,14 +111,20 @@ SITE_COMMAND = Command(
     run=run_site,
     parameters=[
         Argument("folder", "the folder to write, new or empty", "FOLDER"),
-        Option("pyodide", "The npm package.", metavar="DIR", default="node_modules/pyodide", shows_default=True),
+        Option(
+            "pyodide",
+            "Folder of the npm package pyodide.",
+            metavar="DIR",
+            default="node_modules/pyodide",
+            shows_default=True,
+        ),
         *select_output_options("force", "quiet"),
     ],
-    summary="Write a static page that runs shapecalc in a browser, without a server.",
+    summary="Write a static page that runs shapecalc in a browser, without a backend.",
     examples="""\
   npm pack pyodide && tar -xf pyodide-*.tgz
   shapecalc site public --pyodide package""",
-    details=" Any static file server can host it. It loads nothing from other sites; its address contains the request.",
+    details=" Any static web host can serve it. It loads nothing from other sites; its address contains the request.",
 )
 
 

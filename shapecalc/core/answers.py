@@ -1,8 +1,9 @@
 """The records of requests, stages, steps and answers.
 
-An op runs in one or more stages, which pictures draw and the engine executes. Each stage has steps: a rule, the dim
-that it determines and the axes that the dim comes from. A `Trace` is a request with its stages and its output, and a
-`Chain` is a sequence of traces; the command line, `--json`, the pictures and the engine all read these.
+An op runs in one or more stages; the pictures draw the stages, and the engine executes them. A stage has steps. A step
+is a rule with the dim that the rule determines and the input axes of that dim. A `Trace` is a request with its stages
+and its output, and a `Chain` is a sequence of traces. The command line, `--json`, the pictures and the engine all read
+these records.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 EMPTY_DICT: FrozenDict = FrozenDict()
 CHAIN_TENSOR = "_"
-"""The placeholder for the tensor of a chain among the operands of a stage."""
+"""The operand that denotes the output of the previous stage of a chain."""
 Names = tuple[str, ...]
 
 
@@ -41,11 +42,11 @@ class Request(Record):
     opset: int | None = None
     dtype: str | None = None
     switch: bool | None = None
-    """The setting of the dialect's switch; None if it was omitted."""
+    """The setting of the dialect's switch; None if the request omits the switch."""
     written: Mapping[str, str] = EMPTY_DICT
-    """The texts of the arguments by name; empty for Python values."""
+    """The original text of each argument that was passed as text, by name."""
     names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
-    """The names in use before this request in a chain, with the definitions of named results."""
+    """The names that earlier requests of the chain use, with their definitions; None for a name without one."""
 
     def __post_init__(self) -> None:
         """Convert the mappings to immutable ones."""
@@ -70,9 +71,9 @@ class Request(Record):
 
 
 def shapes_in(value: object) -> tuple[Shape, ...]:
-    """Return the shapes in an argument value.
+    """Return the shapes that an argument value contains.
 
-    They are the value itself, one for each operand, or none.
+    A shape contains itself, a list of operands contains the shape of each operand, and other values contain no shape.
 
     >>> shapes_in((2, 3)), shapes_in(((2, 3), "_", (4,))), shapes_in("a b"), shapes_in(((),))
     (((2, 3),), ((2, 3), (4,)), (), ((),))
@@ -118,14 +119,14 @@ class StepRule(Rule):
 
 
 class Step(Record):
-    """One step of the derivation: a dim, the axes that it comes from, and the rule."""
+    """A step of a stage: a rule, the dim it determines, and the input axes of the dim."""
 
     rule: StepRule
-    """The applied rule, a string that is its id."""
+    """The applied rule; as a string it is the rule's id."""
     out: int | None
-    """The index of the output dim that the step determines; None if there is no single one."""
+    """The index of the output dim that the step determines; None for a step about no dim or about all dims."""
     sources: tuple[int, ...]
-    """The input axes of the stage that the dim comes from."""
+    """The input axes of the stage from which the dim is derived."""
     value: Dim | Shape
     """The dim that the step determines; for a step about all dims, the shape."""
     conditions: Conditions = ()
@@ -133,7 +134,7 @@ class Step(Record):
     facts: FrozenDict = EMPTY_DICT
     """Further values for the explanation, by name."""
     alternatives: Conditions = ()
-    """Conditions each of which, instead of the step's own, leads to another answer."""
+    """Conditions that each lead to another answer if they replace the step's `conditions`."""
 
     @property
     def name(self) -> str:
@@ -151,7 +152,7 @@ class Step(Record):
     def shape(self) -> Shape:
         """The shape that the step determines.
 
-        It has a single dim for a step about one dim.
+        For a step about one dim, the shape contains only that dim.
         """
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
@@ -167,7 +168,7 @@ class Stage(Record):
 
     kind: StageKind
     label: str
-    """The name of the stage: that of the op, or that of an argument of a composite op."""
+    """The name of the op; for a stage of a composite op, the name of the stage's argument."""
     argument: str
     """The name of the argument that requests this stage."""
     before: Shape
@@ -175,7 +176,7 @@ class Stage(Record):
     requested: Shape = ()
     """The requested shape, permutation or axes; `()` if none were given."""
     steps: tuple[Step, ...] = ()
-    """The steps up to the one that was refused."""
+    """The steps in order; a refused stage has only the steps before its problem."""
     after: Shape | None = None
     """The shape after the stage; None if the stage was refused."""
     move: Move | None = None
@@ -183,14 +184,14 @@ class Stage(Record):
 
     @property
     def finished(self) -> bool:
-        """Whether the stage was not refused."""
+        """Whether the stage succeeded."""
         return self.move is not None
 
     @property
     def origins(self) -> Origins | None:
-        """The origin of each dim after the stage in its input.
+        """The origin of each output dim of the stage in the stage's input.
 
-        It is None if the stage was refused.
+        None if the stage was refused.
         """
         conditions = tuple([condition for step in self.steps for condition in step.conditions])
         return None if self.after is None else stage_origins(self.before, (self,), self.after, conditions)
@@ -198,8 +199,8 @@ class Stage(Record):
     def finish(self, steps: Sequence[Step], move: Move | None) -> Stage:
         """Set the steps and the move, and return the stage.
 
-        A move of None marks it as refused. This mutates the record, which is safe because only the caller has a
-        reference to it.
+        A move of None marks the stage as refused. This mutates the record, which is safe because only the caller has a
+        reference to the record.
         """
         self._steps = tuple(steps)
         self._move = move
@@ -208,13 +209,13 @@ class Stage(Record):
 
 
 OpEvents: TypeAlias = "Generator[Stage | Step | Move | NameRequest, None, Shape]"
-"""The generator that runs an op. For each stage it yields the `Stage`, its `Step`s and its `Move`. It yields a
-`NameRequest` before it uses the name. It returns the output shape."""
+"""The generator that runs an op. For each stage the generator yields the `Stage`, its `Step`s and its `Move`. It yields
+a `NameRequest` before the op uses a new name. Its return value is the output shape."""
 Stages = tuple[Stage, ...]
 
 
 class Answer(Record):
-    """The base of `Trace` and `Chain`."""
+    """The base class of `Trace` and `Chain`."""
 
     __slots__ = ("_assumes", "_is_concrete", "_moves", "_origins")
 
@@ -245,7 +246,7 @@ class Answer(Record):
 
         @property
         def traces(self) -> tuple[Trace, ...]:
-            """The trace of each op in turn."""
+            """The trace of each op, in order."""
 
         @property
         def output(self) -> Shape | None:
@@ -253,7 +254,7 @@ class Answer(Record):
 
         @property
         def problem(self) -> Problem | None:
-            """The reason why the request is refused; None if it is not."""
+            """The reason why the request is refused; None if the request has an output."""
 
         @property
         def conditions(self) -> Conditions:
@@ -269,14 +270,14 @@ class Answer(Record):
     def set_assumes(self, compute: Callable[[], Names]) -> Self:
         """Set the function that computes `assumes`, and return the answer.
 
-        This mutates the record, which is safe because only the caller has a reference to it.
+        This mutates the record, which is safe because only the caller has a reference to the record.
         """
         self._assumes = compute
         return self
 
     @property
     def stages(self) -> Stages:
-        """All stages in order, up to the one that was refused."""
+        """All stages in order, up to and including a refused stage."""
         return tuple([stage for trace in self.traces for stage in trace.stages])
 
     @property
@@ -310,9 +311,9 @@ class Answer(Record):
 
     @property
     def alternatives(self) -> Conditions:
-        """Conditions under which another answer holds.
+        """Conditions that each lead to another answer.
 
-        An example is a dim of size 1 that is repeated.
+        For example, a dim N that is broadcast to 4 must be 4; under the alternative N == 1 the dim is repeated.
         """
         if self.output is None:
             return ()
@@ -330,9 +331,9 @@ class Answer(Record):
 
     @property
     def omitted_switches(self) -> Names:
-        """The omitted switches that a dialect requires.
+        """The required switches that the request omits.
 
-        The answer is the same for all their settings.
+        The answer is the same at every setting of these switches.
         """
         return tuple([name for trace in self.traces for name, value in trace.options.items() if value is None])
 
@@ -346,15 +347,15 @@ class Answer(Record):
 
     @property
     def is_concrete(self) -> bool:
-        """Whether there is an output and all dims of input and output are numbers."""
+        """Whether there is an output, and all dims of the input and the output are numbers."""
         if self._is_concrete is None:
             self._is_concrete = self.output is not None and is_concrete(self.input + self.output)
         return self._is_concrete
 
     def explain(self, *, everything: bool = False) -> None:
-        """Print the flow of the answer, its most informative picture and all steps.
+        """Print the flow diagram, the most informative picture and all steps.
 
-        With `everything`, print all pictures instead.
+        With `everything`, print all pictures, not only the most informative one.
         """
         import sys
 
@@ -386,14 +387,14 @@ class Trace(Answer):
     version: int | None = None
     """The operator's version; None if the dialect has no versions."""
     options: Mapping[str, object] = EMPTY_DICT
-    """The settings in effect, such as that of the switch, including defaults."""
+    """The settings in effect, such as the setting of the dialect's switch, including defaults."""
     stages: Stages = ()
-    """The stages of the op in order, up to the one that was refused."""
+    """The stages of the op in order, up to and including a refused stage."""
     output: Shape | None = None
     problem: Problem | None = None
     conditions: Conditions = ()
     input_steps: tuple[Step, ...] = ()
-    """The steps before those of the op, for the fractions in the request."""
+    """One step for each fraction in the request; these steps precede the steps of the op."""
     results: Mapping[str, SizeExpression] = EMPTY_DICT
     """The definitions of the names that this trace introduces in its chain."""
 
@@ -413,7 +414,7 @@ class Trace(Answer):
 
     @property
     def op(self) -> str:
-        """The name of the requested op: `reshape`, `shuffle` ..."""
+        """The name of the requested op, such as `reshape` or `shuffle`."""
         return self.request.op
 
     @property
@@ -423,12 +424,12 @@ class Trace(Answer):
 
     @property
     def traces(self) -> tuple[Trace, ...]:
-        """The trace itself, as a chain of one op."""
+        """A tuple that contains only this trace, like the traces of a chain of one op."""
         return (self,)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps for fractions in the request and those of the stages, in order."""
+        """The steps for fractions in the request, followed by the steps of the stages."""
         steps = self.input_steps
         for stage in self.stages:
             steps += stage.steps
@@ -437,16 +438,16 @@ class Trace(Answer):
     def set_extras(self, compute: Callable[[Trace], Mapping[str, object]]) -> Trace:
         """Set the function that computes `extras`, and return the trace.
 
-        This mutates the record, which is safe because only the caller has a reference to it.
+        This mutates the record, which is safe because only the caller has a reference to the record.
         """
         self._compute_extras = compute
         return self
 
     @property
     def extras(self) -> Mapping[str, Any]:
-        """Further results by name.
+        """The additional results of some ops, by name.
 
-        `outputs` are the shapes of all parts, and `inferred` are the lengths of axes.
+        `outputs` has the shapes of all parts of a split, and `inferred` the inferred lengths of pattern axes.
         """
         return EMPTY_DICT if self._compute_extras is None or self.output is None else self._compute_extras(self)
 
@@ -473,16 +474,16 @@ class Trace(Answer):
 
 
 class Chain(Answer):
-    """A sequence of traces, each on the output of the one before."""
+    """A sequence of traces; the input of each trace is the output of the previous one."""
 
     input: Shape
     traces: tuple[Trace, ...]
-    """The traces of the ops in order, up to the one that was refused."""
+    """The traces of the ops in order, up to and including a refused trace."""
     output: Shape | None = None
     problem: Problem | None = None
     conditions: Conditions = ()
     op: ClassVar = "chain"
-    """The name that is reported instead of that of an op."""
+    """The op name that reports show for a chain."""
 
     def __hash__(self) -> int:
         return hash((Chain, self.traces))
@@ -500,9 +501,10 @@ class Chain(Answer):
 
 
 def moves_of(answer: Answer) -> MoveChain:
-    """Return the moves of an answer on its input.
+    """Return the chain of moves that an answer applies to its input.
 
-    Raises `ShapeError` (usage) if the elements cannot be followed: op `shape`, and ops of several operands.
+    Raises `ShapeError` (usage) for op `shape`, and for ops with several operands or with windows: their output elements
+    are not single elements of the input.
     """
     from shapecalc.core.layout import MoveChain  # a request for the shape alone needs no layout
 
@@ -516,7 +518,7 @@ def moves_of(answer: Answer) -> MoveChain:
 
 
 def stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
-    """Return the origin of each output dim of stages on an input of `shape`."""
+    """Return the origin of each output dim of stages applied to an input of `shape`."""
     finished = tuple([stage for stage in stages if stage.move is not None])
     moves = tuple([stage.move for stage in finished if stage.move is not None])
     if any(isinstance(move, ShapeVector) for move in moves):
@@ -540,9 +542,9 @@ def _single_operand_origins(shape: Shape, stages: Stages, moves: tuple[Move, ...
 
 
 def _unit_axis_map(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
-    """Map each output axis of size 1 to the input axis of size 1 it comes from.
+    """Map each output axis of size 1 to the input axis of size 1 that it comes from.
 
-    `solved` are the values of names.
+    `solved` has the values of the names that the conditions determine.
     """
     from shapecalc.core.layout import match_unit_axes
 

@@ -1,15 +1,15 @@
 """Conditions on named sizes, and a solver for their consequences.
 
-`require_equal`, `require_divisible` and `require_different` return conditions that are necessary and sufficient
-together. They return none if the relation always holds, and raise `Unsatisfiable` if no sizes of at least 1 meet it. An
-equality of monomials has a solution if and only if the exponents balance for every prime p:
+The functions `require_...` return conditions that together are necessary and sufficient for a relation of two dims.
+They return no conditions if the relation always holds, and raise `Unsatisfiable` if no sizes of at least 1 satisfy it.
+An equality of monomials has a solution if and only if the exponents balance for every prime p:
 v_p(coefficient) + sum(e_i * a_i) = 0 with integers a_i >= 0.
 
 `Assumptions` decides the consequences of several conditions. A size is a vector of prime exponents. For each prime, a
 monomial that equals 1 is a linear equation over the integers, and a monomial that is an integer is a linear inequality.
 The equations are solved exactly, as in Euclid's algorithm. The inequalities are decided for each prime by
-Fourier-Motzkin elimination with integer rounding. A positive result (contradictory, implied) is proved. If the rounding
-leaves a doubt or the work exceeds its limit, the result is negative.
+Fourier-Motzkin elimination with integer rounding. A positive result (contradictory, implied) is proven. If the rounding
+is inconclusive or the work exceeds its limit, the result is negative.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 
 WORK_PER_CONDITION = 50
-"""The additional work allowed for each condition of a combination."""
+"""The additional work allowed per condition when conditions are simplified together."""
 MAX_COEFFICIENT_BITS = 4096
 """The maximum bit length of an intermediate coefficient."""
 MAX_TIGHT_RATIOS = 100
-"""The maximum number of `!=` conditions that must share primes."""
+"""The maximum number of `!=` conditions whose ratios must share the primes of the coefficients."""
 RELATION_PRIORITY = "==", "%", "!=", ">="
-"""The relations in the order in which redundant conditions are kept; within a relation, earlier ones are kept."""
+"""The relations by descending priority: redundant conditions of the last relation are dropped first."""
 AUXILIARY_PREFIX = "~"
-"""The prefix of the names of auxiliary unknowns, which need not be integers."""
+"""The prefix of the names of auxiliary unknowns, which may be fractions."""
 OTHER_PRIME = 1
 """A stand-in for every prime that divides no coefficient."""
 ONE = dims.Monomial(1, 1, ())
@@ -70,7 +70,7 @@ class WorkBudget:
     """A budget of work for one decision."""
 
     def __init__(self, limit: int = MAX_WORK) -> None:
-        """Start with this amount of work."""
+        """Set the remaining work to `limit`."""
         self.remaining = limit
 
     def spend(self, amount: int) -> None:
@@ -83,8 +83,8 @@ class WorkBudget:
 class Condition(Record):
     """A relation between two dims.
 
-    It is one of `left % right == 0`, `left == right`, `left != right` and `left >= right`. Its text is a Python
-    expression over the names that is true if and only if the condition holds.
+    The relation is `left % right == 0`, `left == right`, `left != right` or `left >= right`. The text of the condition
+    is a Python expression over the names that is true if and only if the condition holds.
     """
 
     left: dims.Dim
@@ -110,7 +110,8 @@ class Condition(Record):
     def ratio(self) -> dims.Monomial:
         """The quotient `left / right`.
 
-        It is an integer for `%`, 1 for `==`, not 1 for `!=` and at least 1 for `>=`.
+        The condition holds if the quotient is an integer (`%`), is 1 (`==`), differs from 1 (`!=`) or is at least 1
+        (`>=`).
         """
         return dims.monomial(dims.quotient(self.left, self.right))
 
@@ -121,7 +122,7 @@ Conditions = tuple[Condition, ...]
 def require_equal(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `a == b`.
 
-    Raises `Unsatisfiable` if no sizes make them equal.
+    Raises `Unsatisfiable` if no sizes make `a` and `b` equal.
 
     >>> N = dims.named_dim("N")
     >>> [str(c) for c in require_equal(dims.product((N, N)), 4)], require_equal(6, 6)
@@ -143,9 +144,9 @@ def require_equal(a: dims.Dim, b: dims.Dim) -> Conditions:
 
 
 def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
-    """Return the conditions under which nonzero `b` divides `a`.
+    """Return the conditions under which the nonzero `b` divides `a`.
 
-    Raises `Unsatisfiable` if it never does.
+    Raises `Unsatisfiable` if `b` divides `a` at no sizes.
 
     >>> H, W = dims.named_dim("H"), dims.named_dim("W")
     >>> [str(c) for c in require_divisible(dims.product((H, W)), 64)], require_divisible(24, 2)
@@ -168,7 +169,7 @@ def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
 def conditions_or_raise(relation: Relation, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
     """Return the conditions of a relation between two dims.
 
-    Raises `error` if no sizes satisfy it.
+    Raises `error` if no sizes satisfy the relation.
     """
     try:
         return relation(left, right)
@@ -179,7 +180,7 @@ def conditions_or_raise(relation: Relation, left: dims.Dim, right: dims.Dim, err
 def require_different(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `a != b`.
 
-    Raises `Unsatisfiable` if they are always equal.
+    Raises `Unsatisfiable` if `a` and `b` are equal at all sizes.
 
     >>> [str(c) for c in require_different(dims.named_dim("N"), 1)], require_different(2, 1)
     (['N != 1'], ())
@@ -194,9 +195,9 @@ def require_different(a: dims.Dim, b: dims.Dim) -> Conditions:
 
 
 def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
-    """Return the conditions under which `a >= b` with `b > 0`.
+    """Return the conditions under which `a >= b`, where `b > 0`.
 
-    Raises `Unsatisfiable` if no sizes meet it.
+    Raises `Unsatisfiable` if `a < b` at all sizes.
 
     >>> H = dims.named_dim("H")
     >>> [str(c) for c in require_at_least(dims.product((2, H)), 7)], require_at_least(H, 1)
@@ -215,7 +216,8 @@ def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
 
 
 RELATIONS = {"%": require_divisible, "!=": require_different, ">=": require_at_least, "==": require_equal}
-"""The functions by relation, in parsing order: `%` comes before `==` because a divisibility ends in `== 0`."""
+"""The function of each relation, in parsing order. `%` precedes `==` because a divisibility `a % b == 0` contains both
+signs."""
 
 
 class Assumptions:
@@ -240,17 +242,17 @@ class Assumptions:
         self.integral_dims = tuple(dict.fromkeys(dim for dim in integral_dims if not dims.is_always_integral(dim)))
         self.conditions = tuple(conditions)
         self.redundant: set[Condition] = set()
-        """The equalities that earlier ones imply."""
+        """The equalities that earlier equalities imply."""
         self.shared_work, self.work = work, work or WorkBudget()
         self.solutions: dict[str, dims.Monomial] = {}
-        """The names that the equalities determine, with their values in the free names."""
+        """The values of the names that the equalities determine, in terms of the free names."""
         self.impossible = self.undecided = self._has_trivial_integrality = False
         self._cached_values: dict[str, dims.Dim] | None = None
         self._integrality_cache: dict[dims.Dim, bool] = {}
         self._interned: dict[Any, Any] = {}
         self.names = set[str]()
         self.integral_monomials = [*map(dims.monomial, self.integral_dims), *self._ratios("%")]
-        """The monomials that are integers, in the free names."""
+        """The monomials that must be integers, in terms of the free names."""
         try:
             self._add_names((*self._ratios("=="), *self.integral_monomials))
             self._solve_equalities()
@@ -263,7 +265,7 @@ class Assumptions:
         return [condition.ratio for condition in self.conditions if condition.relation == relation]
 
     def _add_names(self, ratios: Iterable[dims.Monomial]) -> None:
-        """Add the names of monomials as integers."""
+        """Assume that the names in monomials are integers."""
         new = [name for name in dims.dim_names(ratios) if name not in self.names and name[0] != AUXILIARY_PREFIX]
         self.names.update(new)
         self.integral_monomials += map(dims.named_dim, new)
@@ -278,7 +280,7 @@ class Assumptions:
     def _solve_equation(self, ratio: dims.Monomial) -> bool:
         """Solve `ratio == 1` for some of its names.
 
-        Return False if the earlier equations imply it.
+        Return False if the earlier equations imply this one.
         """
         if (ratio := self.substitute(ratio)) == ONE:
             return False
@@ -307,7 +309,7 @@ class Assumptions:
         )
 
     def substitute(self, ratio: dims.Monomial) -> dims.Monomial:
-        """Substitute the solved names, and return the monomial in the free names."""
+        """Replace the solved names of a monomial by their values in the free names."""
         while any(name in self.solutions for name, _ in ratio.powers):
             self.work.spend(len(ratio.powers))
             factors = [(self.solutions.get(name) or dims.named_dim(name), power) for name, power in ratio.powers]
@@ -317,8 +319,8 @@ class Assumptions:
     def solve_units(self) -> list[dims.Monomial]:
         """Solve `m == 1` for each integral monomial m with an integral inverse.
 
-        Returns these monomials. Raises `Unsatisfiable` if one cannot be 1, and `Undecided` if the work exceeds its
-        limit.
+        Returns these monomials. Raises `Unsatisfiable` if one of them cannot be 1, and `Undecided` if the work exceeds
+        its limit.
         """
         if self.impossible or self.undecided:
             raise Undecided
@@ -332,9 +334,9 @@ class Assumptions:
         return units
 
     def _bounded_monomials(self) -> list[dims.Monomial]:
-        """Return the integral monomials whose names are all divisors elsewhere.
+        """Return the integral monomials that can have an integral inverse.
 
-        Only these can have an integral inverse.
+        Each name in such a monomial has a negative exponent in some integral monomial.
         """
         below = {name for ratio in self.integral_monomials for name, power in ratio.powers if power < 0}
         return [
@@ -347,7 +349,7 @@ class Assumptions:
     def values(self) -> dict[str, dims.Dim]:
         """The values of the names that the conditions determine.
 
-        They follow from equalities, and from dims that divide each other.
+        The values follow from equalities, and from dims that divide each other.
         """
         if self._cached_values is None:
             self.work = self.shared_work or WorkBudget()
@@ -365,15 +367,15 @@ class Assumptions:
 
     @property
     def integral_fractions(self) -> dims.Shape:
-        """The fractions that are assumed or determined to be integers."""
+        """The fractions of names that are assumed or known to be integers."""
         integral = [dims.substitute_dims(dim, self.values) for dim in (*self.integral_dims, *self._ratios("%"))]
         integral += self.values.values()
         return tuple(dict.fromkeys(dim for dim in integral if not dims.is_always_integral(dim)))
 
     def fixed_sizes(self) -> dict[str, int]:
-        """Return the names with a single possible size.
+        """Return the size of each name that has only one possible size.
 
-        Raises `Unsatisfiable` if a name has none.
+        Raises `Unsatisfiable` if a name has no possible size.
         """
         if self.impossible:
             raise Unsatisfiable
@@ -390,15 +392,15 @@ class Assumptions:
         return {name: value.numerator for name, value in numbers.items()}
 
     def intern(self, value: InternedValue) -> InternedValue:
-        """Return the first equal value, so that equal values share their identity.
+        """Return the first interned value that equals `value`.
 
-        Deep values are then compared quickly.
+        Equal values are then the same object, which makes comparisons of deeply nested values fast.
         """
         first: InternedValue = self._interned.setdefault(value, value)
         return first
 
     def is_integral(self, dim: dims.Dim) -> bool:
-        """Return whether `dim` is proved to be an integer."""
+        """Return whether `dim` is proven to be an integer."""
         if dims.is_always_integral(dim):
             return True
         if dim not in self._integrality_cache:
@@ -409,13 +411,13 @@ class Assumptions:
         return self._integrality_cache[dim]
 
     def divides(self, divisor: dims.Dim, dividend: dims.Dim) -> bool:
-        """Return whether `divisor`, which is not 0, is proved to divide `dividend`."""
+        """Return whether the nonzero `divisor` is proven to divide `dividend`."""
         if type(divisor) is int and type(dividend) is int:
             return dividend % divisor == 0
         return self.is_integral(dims.quotient(dividend, divisor))
 
     def implies(self, condition: Condition) -> bool:
-        """Return whether a condition is proved to hold.
+        """Return whether a condition is proven to hold.
 
         >>> N, M = dims.named_dim("N"), dims.named_dim("M")
         >>> known = Assumptions((), require_equal(N, M) + require_divisible(M, 6))
@@ -434,13 +436,13 @@ class Assumptions:
         return self._decide(lambda: makes_so(condition.ratio))
 
     def is_contradictory(self) -> bool:
-        """Return whether the conditions are proved to have no solution."""
+        """Return whether the conditions are proven to have no solution."""
         return self.impossible or self._decide(lambda: not self._can_all_differ_from_one(self._ratios("!=")))
 
     def _decide(self, question: Callable[[], bool]) -> bool:
-        """Run a decision procedure with a fresh or the shared budget.
+        """Run a decision procedure with the shared budget or a new one.
 
-        Return False if it is undecided.
+        Return False if the procedure exceeds the budget.
         """
         if self.impossible or self.undecided:
             return False
@@ -465,10 +467,11 @@ class Assumptions:
         return ratio == ONE or (self._implies_integral(ratio) and self._implies_integral(_inverse(ratio)))
 
     def _can_all_differ_from_one(self, monomials: Iterable[dims.Monomial]) -> bool:
-        """Return whether all these monomials can differ from 1; False is proved.
+        """Return whether all monomials can differ from 1. A result of False is proven.
 
-        A monomial is not 1 if some prime makes it or its inverse non-integral. If a prime that divides no coefficient
-        can do so, each monomial can use a different one. The other monomials share the primes of the coefficients.
+        A monomial differs from 1 if its exponents for some prime make the monomial or its inverse non-integral. If a
+        prime that divides no coefficient suffices, the monomial needs no further check, because there are infinitely
+        many such primes. The remaining monomials must share the primes of the coefficients.
         """
         ratios = [self.substitute(ratio) for ratio in monomials]
         self._add_names(ratios)
@@ -485,9 +488,9 @@ class Assumptions:
     def _can_all_be_non_integral(
         self, ratios: Sequence[dims.Monomial], non_integral: Mapping[int, tuple[dims.Monomial, ...]]
     ) -> bool:
-        """Return whether some prime can make each ratio, or its inverse, non-integral.
+        """Return whether each ratio, or its inverse, can be made non-integral by a prime.
 
-        Ratios may share a prime.
+        Several ratios may share a prime. `non_integral` has the ratios that are already assigned to each prime.
         """
         if not ratios:
             return True
@@ -499,9 +502,9 @@ class Assumptions:
         )
 
     def _has_exponents_for(self, prime: int, *non_integral: dims.Monomial) -> bool:
-        """Return whether exponents of `prime` can make these monomials non-integral.
+        """Return whether exponents of `prime` can make all these monomials non-integral.
 
-        False is proved. All assumed monomials must stay integral.
+        The exponents must keep all assumed monomials integral. A result of False is proven.
         """
         self.work.spend(len(self.integral_monomials))
         rows: Inequalities = {}
@@ -514,9 +517,9 @@ class Assumptions:
 
 
 def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget | None = None) -> Conditions:
-    """Substitute the sizes that conditions determine, and drop redundant ones.
+    """Substitute the sizes that conditions determine, and drop redundant conditions.
 
-    If the shared budget is spent, all conditions are kept. Raises `Unsatisfiable` if no sizes meet them all.
+    If the shared budget is spent, all conditions are kept. Raises `Unsatisfiable` if no sizes satisfy all conditions.
 
     >>> N, M = dims.named_dim("N"), dims.named_dim("M")
     >>> [str(c) for c in simplify_conditions(require_equal(N, 4) + require_divisible(dims.product((N, M)), 6))]
@@ -540,7 +543,7 @@ def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget
 
 
 def _connected_groups(conditions: Iterable[Condition]) -> list[list[Condition]]:
-    """Partition the conditions into groups that share no name."""
+    """Partition the conditions into groups that have no name in common."""
     group_of: dict[str, list[Condition]] = {}
     for condition in conditions:
         present = dims.dim_names([condition.ratio])
@@ -557,9 +560,9 @@ def _condition_names(conditions: Iterable[Condition]) -> tuple[str, ...]:
 
 
 def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
-    """Return a group without the conditions that others imply.
+    """Return a group without the conditions that its other conditions imply.
 
-    Raises `Unsatisfiable` if no sizes meet them all.
+    Raises `Unsatisfiable` if no sizes satisfy all conditions.
     """
     if len(group) == 1:
         return group
@@ -575,9 +578,10 @@ def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
 
 
 def _substitute_fixed_sizes(conditions: Conditions, sizes: Mapping[str, int]) -> Conditions:
-    """Substitute sizes in conditions, and add a condition for each size.
+    """Substitute sizes in conditions, and add a condition `name == size` for each size.
 
-    The new condition replaces the first equality with that name, or the first condition if no equality has it.
+    The new condition is inserted before the first equality that contains the name. If no equality contains the name, it
+    is inserted before the first condition that does.
     """
     compared = {*_condition_names(condition for condition in conditions if condition.relation == "==")}
     result = dict[Condition, None]()
@@ -590,7 +594,7 @@ def _substitute_fixed_sizes(conditions: Conditions, sizes: Mapping[str, int]) ->
 
 
 def can_hold(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
-    """Return whether each condition can hold after `sizes` are substituted."""
+    """Return whether each single condition can hold after `sizes` are substituted."""
     try:
         for condition in conditions:
             substitute_condition(condition, sizes)
@@ -602,7 +606,8 @@ def can_hold(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
 def substitute_condition(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
     """Substitute `sizes` in a condition and return the conditions that remain.
 
-    Raises `Unsatisfiable` if it cannot hold any more, and `ZeroDivisionError` if the size of a divisor is 0.
+    Raises `Unsatisfiable` if the condition cannot hold at these sizes, and `ZeroDivisionError` if the size of a divisor
+    is 0.
     """
     left, right = dims.substitute(condition.left, sizes), dims.substitute(condition.right, sizes)
     return RELATIONS[condition.relation](left, right)
@@ -611,7 +616,7 @@ def substitute_condition(condition: Condition, sizes: Mapping[str, int]) -> Cond
 def solve_equalities(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
     """Solve the equalities for names, and return each name with its value.
 
-    Values with small divisors are preferred.
+    Each equality is solved for the name whose value has the smallest divisor.
 
     >>> solve_equalities(require_equal(dims.named_dim("C"), dims.product((dims.named_dim("D"), dims.named_dim("H")))))
     {'C': D*H}
@@ -650,7 +655,8 @@ def _denominator(ratio: dims.Monomial) -> dims.Dim:
 def _reduce_powers(ratio: dims.Monomial) -> dims.Monomial:
     """Divide all exponents by their common factor: N*N/4 becomes N/2.
 
-    The result is 1 for the same sizes. Raises `Unsatisfiable` if the coefficient has no such root.
+    The result equals 1 at the same sizes as `ratio`. Raises `Unsatisfiable` if the root of the coefficient is
+    irrational.
     """
     order = gcd(*(power for _, power in ratio.powers))
     if order < 2:
@@ -662,7 +668,10 @@ def _reduce_powers(ratio: dims.Monomial) -> dims.Monomial:
 
 
 def _can_equal(dim: dims.Monomial, size: int) -> bool:
-    """Return whether a dim can equal a number; its exponents have no common factor."""
+    """Return whether a dim can equal `size`.
+
+    The exponents of the dim must have no common factor.
+    """
     powers = [power for _, power in dim.powers]
     is_reached = 1 in powers or all(_is_sum_of(exponent, powers) for _, exponent in dims.prime_powers(size))
     return is_reached and dim.numerator == 1
@@ -696,10 +705,7 @@ def _implies_ones(ratio: dims.Monomial) -> bool:
 
 
 def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient: dims.Monomial) -> dims.Monomial:
-    """Return a product of powers of monomials and a coefficient.
-
-    The coefficient is that of the monomial `coefficient`.
-    """
+    """Return the product of powers of monomials, times the coefficient of `coefficient`."""
     numerator, denominator, powers = coefficient.numerator, coefficient.denominator, dict[str, int]()
     for ratio, power in factors:
         above, below = (ratio.numerator, ratio.denominator)[:: 1 if power > 0 else -1]
@@ -713,7 +719,7 @@ def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient: dims.Mon
 
 
 def _primes(ratios: Iterable[dims.Monomial]) -> list[int]:
-    """Return the primes of all coefficients.
+    """Return the primes that divide the coefficients of monomials.
 
     Raises `Undecided` if a coefficient cannot be factorized.
     """
@@ -732,10 +738,9 @@ def _prime_exponent(ratio: dims.Monomial, prime: int) -> int:
 
 
 def add_inequality(inequalities: Inequalities, coefficients: Iterable[tuple[str, int]], constant: int) -> None:
-    """Add an inequality, tightened for integer solutions.
+    """Add `sum(coefficient * name) + constant >= 0`, tightened for integer solutions.
 
-    It is `sum(coefficient * name) + constant >= 0`. Of two inequalities with the same left-hand side, the tighter one
-    is kept.
+    If there is an inequality with the same left-hand side, the tighter of the two is kept.
 
     >>> rows = {}
     >>> add_inequality(rows, [("N", 2)], -3), add_inequality(rows, [("N", 4)], -4), rows
@@ -748,7 +753,7 @@ def add_inequality(inequalities: Inequalities, coefficients: Iterable[tuple[str,
 
 
 def has_solution(inequalities: Inequalities, work: WorkBudget) -> bool:
-    """Return whether inequalities may have an integer solution; False is proved.
+    """Return whether inequalities may have an integer solution. False is proven.
 
     Raises `Undecided` if the work exceeds its limit.
 
@@ -764,7 +769,7 @@ def has_solution(inequalities: Inequalities, work: WorkBudget) -> bool:
         if not signs:
             return True
         unbounded = {name for name, (below, above) in signs.items() if not (below and above)}
-        if unbounded:  # a large enough value of each satisfies all its inequalities
+        if unbounded:  # a suitable value of an unbounded name satisfies every inequality that contains the name
             work.spend(len(inequalities))
             inequalities = {
                 row: number for row, number in inequalities.items() if not any(name in unbounded for name, _ in row)

@@ -1,8 +1,8 @@
 """Dims and shapes, with exact products, quotients, sums and substitution.
 
-A `Dim` is an `int`, or a `Monomial` of named sizes such as `3*H*W` or `C*H*W/64`. A `Shape` is a tuple of dims; that
-of a concrete tensor is a tuple of plain ints. Every named size is at least 1. A name that starts with `?` is an
-unknown dim and prints as `?`.
+A `Dim` is an `int`, or a `Monomial` of named sizes such as `3*H*W` or `C*H*W/64`. A `Shape` is a tuple of dims; the
+shape of a concrete tensor is a tuple of plain ints. Every named size is at least 1. A name that starts with `?` denotes
+an unknown dim and is printed as `?`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from shapecalc.core.record import Record
 
 INT64_MAX = 2**63 - 1
 TRIAL_DIVISION_BOUND = 1 << 16
-"""The upper bound of the primes that are found by trial division."""
+"""The exclusive upper bound of the primes that are found by trial division."""
 PRIME_CACHE_SIZE = 256
 """The number of cached factorizations."""
 _prime_cache: dict[int, tuple[tuple[int, int], ...]] = {}
@@ -23,8 +23,8 @@ _prime_cache: dict[int, tuple[tuple[int, int], ...]] = {}
 class Monomial(Record):
     """A rational coefficient times integer powers of named sizes.
 
-    Create one with `named_dim`, `monomial`, `product` or `quotient`. They sort `powers` by name and drop zero
-    exponents, so that equal monomials are equal values.
+    Create a monomial with `named_dim`, `monomial`, `product` or `quotient`. These functions sort `powers` by name and
+    drop zero exponents, so that equal monomials are equal values.
     """
 
     numerator: int
@@ -32,7 +32,7 @@ class Monomial(Record):
     powers: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
-        """Return the text: the numerator's factors, then the divisors.
+        """Return the text of the monomial: its factors, then its divisors.
 
         >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), product((64, named_dim("K")))))
         3*H*W/64/K
@@ -67,7 +67,8 @@ Axes = tuple[int, ...]
 IntTuple = tuple[int, ...]
 """Concrete sizes, strides or chunk sizes."""
 Sum = tuple[Dim, ...]
-"""Nonzero terms with distinct powers, in order, so that equal sums are equal tuples. A dim is never a sum."""
+"""The terms of a sum. They are nonzero and sorted, and their powers are distinct, so that equal sums are equal tuples.
+A `Dim` cannot represent a sum of several terms."""
 
 
 def _display_name(name: str) -> str:
@@ -123,7 +124,7 @@ def quotient(a: Dim, b: Dim) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """Return the product of `dims`; that of no dims is 1.
+    """Return the product of `dims`; the product of no dims is 1.
 
     >>> product((2, 3, 4)), str(product((named_dim("N"), 4, named_dim("N"))))
     (24, '4*N*N')
@@ -239,7 +240,7 @@ def to_json(value: object) -> object:
 
 
 def sum_terms(terms: Iterable[Dim]) -> Sum:
-    """Return the sum of terms, which may be negative.
+    """Return the sum of terms. Terms may be negative.
 
     >>> from shapecalc.core.text import parse_dims
     >>> sum_terms((*parse_dims("2*N,3,N/2"), -1))
@@ -277,7 +278,7 @@ def is_negative(dim: Dim) -> bool:
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """Return the integer root of a number; None if the root is not an integer.
+    """Return the root of a number of degree `order`; None if it is not an integer.
 
     >>> exact_root(27, 3), exact_root(28, 3)
     (3, None)
@@ -294,7 +295,7 @@ def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
 
     Large factors may remain products. The primes below 2**16 are found by trial division. A remainder below 2**48 is a
     prime, the square of a prime or a product of two primes, which is returned as one factor. A remainder below 2**80
-    has at most four prime factors, so one of them occurs once or the remainder is a perfect power.
+    has at most four prime factors, so one of these factors occurs once unless the remainder is a perfect power.
 
     >>> prime_powers(360)
     ((2, 3), (3, 2), (5, 1))
@@ -340,7 +341,7 @@ def factorization_text(number: int) -> str:
 def missing_factors_text(number: int, divisor: int) -> str:
     """Return the text of the prime powers of `divisor` that do not divide `number`.
 
-    Both are at least 1.
+    Both numbers are at least 1.
 
     >>> missing_factors_text(1600, 8 * 3 * 64), missing_factors_text(24, 6)
     ('no factor 2^9 and no factor 3', '')

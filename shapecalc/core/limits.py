@@ -1,7 +1,7 @@
 """The limits on the size and the work of one request.
 
-They count work instead of time, so they are the same on all machines. The message for an exceeded limit names it. The
-page `shapecalc help limits` lists all limits.
+The limits count work instead of time, so they are the same on all machines. The error message for an exceeded limit
+contains the name of the limit. The page `shapecalc help limits` lists all limits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Limit(int):
     quantity: str
     """The quantity that is limited, as `shapecalc help limits` describes it."""
     consequence: str
-    """The consequence of exceeding the limit, as that page describes it."""
+    """The consequence of exceeding the limit, as `shapecalc help limits` describes it."""
 
     def __new__(cls, name: str, maximum: int, quantity: str, consequence: str = REFUSED) -> Self:
         """Create a limit whose largest allowed value is `maximum`."""

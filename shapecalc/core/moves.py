@@ -46,14 +46,14 @@ class Expand(ToShape):
 
 
 class StridedSlice(Record):
-    """A strided slice: output position i is input position `start + i * step`."""
+    """A strided slice: output index i reads input index `start + i * step`."""
 
     starts: Shape
-    """The first position on each axis; a negative one counts from the end."""
+    """The first index on each axis; a negative index counts from the end of the axis."""
     steps: tuple[int, ...]
-    """The step on each axis; a negative one goes backwards."""
+    """The step on each axis; a negative step goes backwards."""
     sizes: tuple[Dim | None, ...]
-    """The output size of each axis; None for an axis that is dropped after taking one position."""
+    """The output size of each axis; None for an axis of which one index is selected and which is then dropped."""
 
     @property
     def axes(self) -> Iterator[tuple[Any, int, Any]]:
@@ -81,22 +81,22 @@ class Roll(Record):
         return [(size - shift, shift), (0, size - shift)]
 
     def output_shape(self, shape: Shape) -> Shape:
-        """Return the output shape for an input of `shape`, which is the same."""
+        """Return `shape`; a roll keeps the shape of its input."""
         return shape
 
 
 class Take(Record):
-    """A gather of positions along an axis, in any order and with repeats."""
+    """A gather of indices along an axis, in any order and with repeats."""
 
     axis: int
     positions: tuple[int, ...]
-    """The positions from 0; -1 is the last one of an axis whose size is a name."""
+    """The selected indices, counted from 0; -1 is the last index of an axis whose size is a name."""
 
     @property
     def start_and_step(self) -> tuple[int, int] | None:
-        """The start and the step of evenly spaced positions.
+        """The start and the step of the indices; None if they are not evenly spaced.
 
-        The step is 0 for repeats of one position. It is None if the positions are not evenly spaced.
+        The step is 0 if one index is repeated.
 
         >>> Take(0, (5, 3, 1)).start_and_step, Take(0, (2, 2)).start_and_step
         ((5, -2), (2, 0))
@@ -126,7 +126,7 @@ class Take(Record):
 
 
 class ShapeVector(Record):
-    """The dims from `start` to `end` as a vector of int64, as in ONNX Shape."""
+    """The dims from `start` to `end` (exclusive) as an int64 vector, as in ONNX Shape."""
 
     start: int
     end: int
@@ -134,7 +134,7 @@ class ShapeVector(Record):
     def output_shape(self, shape: Shape) -> Shape:
         """Return the dims that the vector contains.
 
-        Op `shape` reports them as its output.
+        The op `shape` reports the contents of the vector as its output, not the shape of the vector.
         """
         return shape[self.start : self.end]
 
@@ -154,21 +154,22 @@ class Combine(ToShape):
     sources: tuple[tuple[OperandAxis, ...], ...]
     """The operand axes that each output axis indexes."""
     concat_axis: int | None = None
-    """The output axis along which the operands are concatenated, in the order of its operand axes."""
+    """The output axis along which the operands are concatenated, in the order of this axis' `sources`."""
     window_axes: tuple[int, ...] = ()
-    """The output axes along which an element is computed from several input positions."""
+    """The output axes along which each element is computed from several input elements."""
 
 
 Move = Permute | Reshape | Expand | StridedSlice | Roll | Take | ShapeVector | Combine
 
 Index = tuple[int, ...]
-"""The position of an element on each axis."""
+"""The index of an element on each axis."""
 
 
 def index_after_move(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
     """Return the output index of the element at an input index.
 
-    Returns None if the move drops it. `shape` is the input shape. Of repeated elements the first index is returned.
+    `shape` is the input shape. Returns None if the move drops the element. For a repeated element, returns its first
+    output index.
     """
     if isinstance(move, Permute):
         return tuple(index[axis] for axis in move.axes)
@@ -229,7 +230,7 @@ def _lookup_positions(positions: tuple[int, ...], index: Any) -> Any:
 
 
 def ravel(index: Any, shape: Sequence[Any]) -> Any:
-    """Return the flat index in C order of an index of a tensor of `shape`.
+    """Return the flat index, in C order, of an index into a tensor of `shape`.
 
     The components of `index` are integers, or integer arrays for several elements.
 
@@ -243,7 +244,7 @@ def ravel(index: Any, shape: Sequence[Any]) -> Any:
 
 
 def unravel(flat: Any, shape: Sequence[Any]) -> Any:
-    """Return the index of a flat index in C order of a tensor of `shape`.
+    """Return the index into a tensor of `shape` for a flat index in C order.
 
     >>> unravel(14, (2, 3, 4))
     (1, 0, 2)

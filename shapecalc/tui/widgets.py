@@ -60,7 +60,7 @@ KEYS = (
     Key("f8", "F8", "code", "code", "show equivalent code, to copy", 11),
     Key("f9", "F9", "svg", "app.save_screen('svg')", "save a picture of the screen as SVG", 12),
     Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 9),
-    Key("ctrl+g", "^G", "learn", "mode", "hide answers until they are predicted, or show everything; remembered", 4),
+    Key("ctrl+g", "^G", "learn", "mode", "predict before anything is shown, or see everything; it is remembered", 4),
     Key("ctrl+b", "^B", "big", "big", "draw the step in large figures, for a room, and hide the rest", 14),
     Key("ctrl+z", "^Z", "undo", "undo", "undo the last change of the question", 15),
     Key("ctrl+y", "^Y", "redo", "redo", "redo it", 16),

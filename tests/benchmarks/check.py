@@ -1,7 +1,7 @@
-"""How fast cases are checked, as ratios of `json.loads` over the same lines, measured in one run.
+"""Measure `shapecalc check` as ratios to `json.loads` of the same lines, in one run.
 
-Run it from a checkout: `python tests/benchmarks/check.py [COUNT]`, by default a million distinct cases. What
-is compared is a whole process of ours with the bare loop over lines that are in memory already.
+Run it from a checkout: `python -m tests.benchmarks.check [COUNT]`, by default with a million distinct cases. A whole
+process of shapecalc is compared with the bare loop over lines in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ print(perf_counter() - start)
 
 
 def cases(count):
-    """Yield distinct cases as JSON Lines: five ops, four dialects, one in twenty to be refused."""
+    """Yield distinct cases as JSON Lines: five ops, four dialects, one in twenty refused."""
     draw, seen = random.Random(0), set()
     while len(seen) < count:
         shape = [draw.randint(1, 64) for _ in range(draw.randint(2, 5))]
@@ -47,7 +47,7 @@ def case(draw, shape):
     """Return one case on an input shape."""
     first, rest = shape[0], prod(shape[1:])
     perm = draw.sample(range(len(shape)), len(shape))
-    made = [
+    choices = [
         {"op": "reshape", "target": [0, -1], "allowzero": 0, "expect": [first, rest]},
         {"op": "reshape", "dialect": "onednn", "special_zero": 1, "target": [-1, first], "expect": [rest, first]},
         {"op": "reshape", "dialect": "numpy", "target": [rest, first, 1], "expect": [rest, first, 1]},
@@ -56,7 +56,7 @@ def case(draw, shape):
         {"op": "flatten", "axis": 1, "expect": [first, rest]},
         {"op": "unsqueeze", "axes": [0], "expect": [1, *shape]},
     ]
-    chosen = draw.choice(made)
+    chosen = draw.choice(choices)
     if chosen["op"] == "shuffle":
         chosen["expect"] = [shape[perm[0]], prod(shape) // shape[perm[0]]]
     if draw.randrange(20) == 0:
@@ -65,16 +65,16 @@ def case(draw, shape):
     return {"id": draw.randrange(10**9), **chosen, "input": shape, **versioned}
 
 
-def checked(command, count):
-    """Return the wall time of a process of ours, which passes all cases."""
+def check_seconds(command, count):
+    """Return the wall time of a `shapecalc check` that passes all cases."""
     start = perf_counter()
-    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stderr
-    assert told == f"shapecalc: {count:,} passed\n", told
+    message = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stderr
+    assert message == f"shapecalc: {count:,} passed\n", message
     return perf_counter() - start
 
 
-def loaded(path):
-    """Return the seconds of the bare loop."""
+def loads_seconds(path):
+    """Return the wall time of the bare loop of `json.loads`."""
     return float(subprocess.check_output([sys.executable, "-c", LOADS, path]))
 
 
@@ -85,14 +85,14 @@ def main(count):
             file.writelines(cases(count))
         checking, cores = [*ASK, "check", str(path)], f"{len(os.sched_getaffinity(0))} cores"
         rows = {"check, one core": ["--jobs", "1"], f"check, {cores}": [], "check --json": ["--json"]}
-        calls = {name: partial(checked, [*checking, *more], count) for name, more in rows.items()}
-        times = in_turns(ROUNDS, {"json.loads": partial(loaded, str(path)), **calls})
+        calls = {name: partial(check_seconds, [*checking, *more], count) for name, more in rows.items()}
+        times = in_turns(ROUNDS, {"json.loads": partial(loads_seconds, str(path)), **calls})
         (inferred,) = least(9, inference(), number=500)
-        for name, taken in times.items():
-            each = statistics.median(taken) / count
-            ratio = statistics.median(ours / base for ours, base in zip(taken, times["json.loads"], strict=True))
-            beside = f"  {inferred / each:5.0f} x ONNX" * (name in rows)
-            print(f"{name.ljust(28)} {each * 1e6:6.2f} us a case  ratio {ratio:5.2f}{beside}")
+        for name, seconds in times.items():
+            per_case = statistics.median(seconds) / count
+            ratio = statistics.median(ours / base for ours, base in zip(seconds, times["json.loads"], strict=True))
+            onnx_ratio = f"  {inferred / per_case:5.0f} x ONNX" * (name in rows)
+            print(f"{name.ljust(28)} {per_case * 1e6:6.2f} us a case  ratio {ratio:5.2f}{onnx_ratio}")
         print(f"peak memory, {cores}: {seconds_and_memory(checking, 'VmRSS')[1]:.0f} MiB for all processes")
 
 

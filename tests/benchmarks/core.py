@@ -1,7 +1,7 @@
-"""How fast a question is answered, as ratios of what people use today, measured in one run.
+"""Measure answers as ratios to common alternatives, in one run.
 
-Run it from a checkout: `python tests/benchmarks/core.py`. Whole processes are compared with NumPy's
-one-liner in the same environment, answers in a process with building and inferring a one-node ONNX model.
+Run it from a checkout: `python -m tests.benchmarks.core`. Whole processes are compared with a NumPy one-liner, calls in
+one process with building a one-node ONNX model and inferring its shapes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ reshape 2,3,4 5,-1
 reshape 2,3,4 0,-1 --as numpy
 chain '2,3,4 | transpose'
 """
-"""The last but two is refused, and the last is read by Typer."""
+"""The third from last is refused, and Typer parses the last."""
 PROCESSES = {
     "NumPy one-liner": [sys.executable, "-c", NUMPY],
     "python -c pass": [sys.executable, "-c", "pass"],
@@ -38,7 +38,7 @@ PROCESSES = {
 
 
 def answers():
-    """Return calls that answer in this process, after what they are compared with."""
+    """Return the baseline and calls that answer in this process."""
     return {
         "ONNX: build a model of one node, infer": inference(),
         "sc.reshape((2,3,4), (0,-1))": lambda: sc.reshape((2, 3, 4), (0, -1)),
@@ -55,8 +55,8 @@ def table(title, measured, unit, symbol):
     print(f"{title:<50}     median   ratio")
     seconds = medians(in_turns(ROUNDS, measured))
     base = next(iter(seconds.values()))
-    for name, taken in seconds.items():
-        print(f"{name.ljust(50)} {taken / unit:8.1f} {symbol}  {taken / base:5.2f}")
+    for name, median in seconds.items():
+        print(f"{name.ljust(50)} {median / unit:8.1f} {symbol}  {median / base:5.2f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""How fast and in how little memory a file is carried out, against `cp` and `sync` of the same file in the same run.
+"""Measure the time and memory of writing a reshaped or transposed file, against `cp` and `sync` of it, in one run.
 
-Run it from a checkout: `python tests/benchmarks/files.py [FOLDER] [GIB]`. It needs room for three such files there.
+Run it from a checkout: `python -m tests.benchmarks.files [FOLDER] [GIB]`. It needs space for three such files.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ def main(folder, gib):
         "reshape": [*ASK, "reshape", str(source), "-1,64", *more],
         "transpose": [*ASK, "transpose", str(source), "1,0", *more],
     }
-    found = in_turns(TURNS, {name: partial(seconds_and_memory, each, "RssAnon") for name, each in commands.items()})
-    base = statistics.median(seconds for seconds, _ in found["cp and sync"])
+    results = in_turns(
+        TURNS, {name: partial(seconds_and_memory, command, "RssAnon") for name, command in commands.items()}
+    )
+    base = statistics.median(seconds for seconds, _ in results["cp and sync"])
     print(f"{gib} GiB".ljust(14) + "seconds   to cp and sync   private MiB, at most")
-    for name, runs in found.items():
+    for name, runs in results.items():
         seconds = statistics.median(seconds for seconds, _ in runs)
         print(f"{name:<14}{seconds:7.1f}{seconds / base:12.2f}{max(peak for _, peak in runs):16.0f}")
 
 
 if __name__ == "__main__":
-    with scratch() as (folder, asked):
-        main(folder, int(asked[0]) if asked else 4)
+    with scratch() as (folder, arguments):
+        main(folder, int(arguments[0]) if arguments else 4)

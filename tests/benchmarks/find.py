@@ -1,6 +1,6 @@
-"""How long `find` takes beside plain answers to the chains that it lists, measured in one run.
+"""Measure `find` as a ratio to plain answers to the chains that it lists, in one run.
 
-Run it from a checkout: `python tests/benchmarks/find.py`. It may take twenty times as long as they do.
+Run it from a checkout: `python -m tests.benchmarks.find`. The limit of the ratio is 20.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ SHAPES = {
 if __name__ == "__main__":
     for name, shapes in SHAPES.items():
         answers = [plain(way.chain) for way in sc.find(*shapes).ways]
-        base, taken = least(ROUNDS, lambda: [each() for each in answers], lambda: sc.find(*shapes), number=NUMBER)
-        print(f"{name.ljust(22)} {base * 1e6:7.0f} us {taken * 1e6:7.0f} us  {taken / base:5.1f}")
+        base, seconds = least(ROUNDS, lambda: [answer() for answer in answers], lambda: sc.find(*shapes), number=NUMBER)
+        print(f"{name.ljust(22)} {base * 1e6:7.0f} us {seconds * 1e6:7.0f} us  {seconds / base:5.1f}")

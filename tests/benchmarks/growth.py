@@ -1,7 +1,7 @@
-"""How the time of an answer grows with the names and the dims of a shape: whole processes, medians of some rounds.
+"""Measure how the time of an answer grows with the names and dims of a shape: medians of whole processes.
 
-Run it from a checkout: `python tests/benchmarks/growth.py`. Ten times the names may take fifty times as long at most,
-and under two seconds.
+Run it from a checkout: `python -m tests.benchmarks.growth`. For ten times the names, the limits are 50 times as long,
+and two seconds.
 """
 
 from __future__ import annotations
@@ -16,31 +16,34 @@ ROUNDS = 5
 
 
 def named(count):
-    """Return the text of a shape of so many names."""
-    return ",".join(f"A{place}" for place in range(count))
+    """Return the text of a shape of `count` names."""
+    return ",".join(f"A{index}" for index in range(count))
 
 
 def ones(count):
-    """Return the text of a shape of so many dims, all of them 1 but for the last."""
+    """Return the text of a shape of `count` dims, which are 1 except for the last."""
     return "1," * (count - 1) + "2"
 
 
 def questions(shape):
-    """Return what each front end is asked about a shape: its words, and its standard input."""
+    """Return the words and the standard input of each front end for a shape."""
     dims = shape.split(",")
     alike = " and ".join(f"{dim} is {dims[0]}" for dim in dims[1:-1])
     zeros = ",".join(["0"] * (len(dims) - 1) + ["-1"])
-    put = {"shape": shape, "reversed": ",".join(dims[::-1]), "alike": alike or "1 is 1", "zeros": zeros}
-    found = {}
+    fields = {"shape": shape, "reversed": ",".join(dims[::-1]), "alike": alike or "1 is 1", "zeros": zeros}
+    requests = {}
     for line in Path(__file__).with_name("growth.txt").read_text().splitlines()[1:]:
-        name, _, asked = line.partition(": ")
-        words, _, stdin = asked.partition(" => ")
-        found[name] = [word.format(**put) for word in shlex.split(words)], stdin.replace("\\n", "\n").format(**put)
-    return found
+        name, _, request = line.partition(": ")
+        words, _, stdin = request.partition(" => ")
+        requests[name] = (
+            [word.format(**fields) for word in shlex.split(words)],
+            stdin.replace("\\n", "\n").format(**fields),
+        )
+    return requests
 
 
 def table(few, many):
-    """Print what each front end takes for the smaller and for the larger shape, and their ratio."""
+    """Print the times of each front end for the smaller and the larger shape, and their ratio."""
     for (name, small), large in zip(questions(few).items(), questions(many).values(), strict=True):
         before, after = (
             statistics.median(wall_seconds([*ASK, *words], stdin) for _ in range(ROUNDS))

@@ -1,10 +1,9 @@
-"""Reading headers: how long `shapecalc match` takes over 200 arrays, against a loop that reads 4 KiB of 200 files.
+"""Measure `shapecalc match` of 200 arrays, against a loop that reads 4 KiB of 200 files.
 
-    python tests/benchmarks/match.py [FOLDER]
+    python -m tests.benchmarks.match [FOLDER]
 
-Of each kind 200 files hold an array each, and one holds 200. Loop and match are measured in one process, in turns, so
-that the start of the program counts for neither. The times are those of the CPU, which a busy machine does not
-stretch; the ratio is that of their medians.
+For each format there are 200 files with one array each, and one file with 200. Loop and match are measured in turns in
+one process, without the start of the program, in CPU time. The ratio is that of the medians.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ def write_safetensors(path: Path, count: int) -> Path:
 
 
 def write_zarr(path: Path, count: int) -> Path:
-    how = {"shape": ARRAY.shape, "chunks": ARRAY.shape, "dtype": ARRAY.dtype, "fill_value": 0}
+    options = {"shape": ARRAY.shape, "chunks": ARRAY.shape, "dtype": ARRAY.dtype, "fill_value": 0}
     if count == 1:
-        zarr.create_array(path, **how)
+        zarr.create_array(path, **options)
     else:
         group = zarr.create_group(path)
         for number in range(count):
-            group.create_array(f"a{number}", **how)
+            group.create_array(f"a{number}", **options)
     return path / "zarr.json"
 
 
@@ -62,14 +61,14 @@ def bare_loop(paths: list[str]) -> None:
             file.read(OPENED)
 
 
-def matched(paths: list[str]) -> None:
+def match_all(paths: list[str]) -> None:
     with redirect_stderr(io.StringIO()):
         assert run_match("float32[N,3,H,W]", paths, OutputOptions(), junit=None) == 0
 
 
 def compare(title: str, opened: list[str], paths: list[str]) -> None:
-    """Print what the loop and match take."""
-    calls = {"loop": partial(bare_loop, opened), "match": partial(matched, paths)}
+    """Print the times of the loop and of match."""
+    calls = {"loop": partial(bare_loop, opened), "match": partial(match_all, paths)}
     base, ours = medians(in_turns(TURNS, {name: partial(cpu_seconds, call) for name, call in calls.items()})).values()
     print(f"{title:>24}: {base * 1e3:.2f} ms for the loop, {ours * 1e3:.2f} ms for match: {ours / base:.2f}")
 

@@ -1,10 +1,9 @@
-"""Judging models: how long `shapecalc model` takes, against loading the model and inferring its shapes with onnx.
+"""Measure `shapecalc model` against loading the model and inferring its shapes with onnx.
 
-    python tests/benchmarks/models.py [FOLDER] [SEED]
+    python -m tests.benchmarks.models [FOLDER] [SEED]
 
-All are whole processes, one after the other, in turns; the times are those of the CPU, and the ratios are of the
-medians. The models: 50,000 nodes that are alike, 50,000 of which each has other shapes and whose operators are drawn,
-1 GiB of weights inside, and 500 nodes.
+Whole processes are measured in turns, in CPU time; the ratios are those of the medians. The models: 50,000 equal nodes,
+50,000 nodes with different shapes and random operators, 1 GiB of weights, and 500 nodes.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ NODES = 50_000
 MEASURED = """
 import resource
 used = resource.getrusage(resource.RUSAGE_SELF)
-with open("/proc/self/status") as status:  # the usage counts the memory of the process that began this one, too
+with open("/proc/self/status") as status:  # the usage includes the memory of the parent process
     peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))
 print(used.ru_utime + used.ru_stime, peak)
 """
@@ -43,42 +42,42 @@ with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         pass
 {MEASURED}
 """
-DRAWN = {"Pad": "[0,0,0,4]", "Slice": "[0] [-4] [1]", "Softmax": "", "Neg": ""}
-"""The operators of which the fifth node of a block is drawn, with their constants."""
+RANDOM_OPERATORS = {"Pad": "[0,0,0,4]", "Slice": "[0] [-4] [1]", "Softmax": "", "Neg": ""}
+"""The operators of the fifth node of a block, with their constants."""
 
 
 def blocks(count, random=None):
-    """Return the text of a model of so many blocks of five nodes: alike, or with drawn operators and own sizes."""
+    """Return a model of `count` blocks of five nodes as text: equal ones, or with random operators and sizes."""
     lines = [f"x = (N,{4096 if random else 64}); split = [0,-1,4]; joined = [0,-1]; e0 = Relu x"]
     for at in range(count):
-        split, joined, op, given = "split", "joined", "Add", f"d{at}"
+        split, joined, op, operands = "split", "joined", "Add", f"d{at}"
         if random:
-            split, joined, op = "[0,-1,4]", "[0,-1]", random.choices([*DRAWN], [6, 3, 2, 2])[0]
-            given = DRAWN[op]
+            split, joined, op = "[0,-1,4]", "[0,-1]", random.choices([*RANDOM_OPERATORS], [6, 3, 2, 2])[0]
+            operands = RANDOM_OPERATORS[op]
         lines.append(f"a{at} = Reshape e{at} {split}; b{at} = Transpose a{at} perm=[0,2,1]; c{at} = Relu b{at}")
-        lines.append(f"d{at} = Reshape c{at} {joined}; e{at + 1} = {op} d{at} {given}")
+        lines.append(f"d{at} = Reshape c{at} {joined}; e{at + 1} = {op} d{at} {operands}")
     return "\n".join(lines)
 
 
 def heavy():
-    """Return the text of a model whose weights take a gigabyte."""
+    """Return the text of a model with a gigabyte of weights."""
     products = [f"h{at + 1} = MatMul h{at} zeros(4096,4096)" for at in range(16)]
     return "\n".join(["x = (1,4096); h0 = Relu x", *products, "y = Reshape h16 [1,-1]"])
 
 
-def measured(code, path):
-    """Return the seconds of the CPU and the megabytes that a process takes."""
-    found = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
-    seconds, kilobytes = found.stdout.split()[-2:]
+def measure_process(code, path):
+    """Return the CPU time and the peak memory in MB of a process."""
+    outcome = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    seconds, kilobytes = outcome.stdout.split()[-2:]
     return float(seconds), float(kilobytes) / 1024
 
 
 def compare(title, path, text, base):
-    """Print what the base and `shapecalc model` take, and their ratios."""
+    """Print time and memory of the base and of `shapecalc model`, and their ratios."""
     onnx.save(model(text), path)
-    turns = in_turns(TURNS, {code: partial(measured, code, path) for code in (base, JUDGED)})
+    turns = in_turns(TURNS, {code: partial(measure_process, code, path) for code in (base, JUDGED)})
     (their_time, their_space), (our_time, our_space) = (
-        map(statistics.median, zip(*found, strict=True)) for found in turns.values()
+        map(statistics.median, zip(*results, strict=True)) for results in turns.values()
     )
     print(
         f"{title:>28}: {their_time:.2f} s and {their_space:.0f} MB, {our_time:.2f} s and {our_space:.0f} MB:"
@@ -88,8 +87,8 @@ def compare(title, path, text, base):
 
 
 if __name__ == "__main__":
-    with scratch() as (folder, asked):
-        path, seed = folder / "model.onnx", int(asked[0]) if asked else 0
+    with scratch() as (folder, arguments):
+        path, seed = folder / "model.onnx", int(arguments[0]) if arguments else 0
         compare("50,000 nodes alike", path, blocks(NODES // 5), INFERRED)
         compare("50,000 nodes all different", path, blocks(NODES // 5, Random(seed)), INFERRED)
         compare("500 nodes", path, blocks(100, Random(seed)), INFERRED)

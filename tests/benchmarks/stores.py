@@ -1,12 +1,12 @@
-"""How fast a store is carried out, against a plain copy of it, Dask's own way, and its codec alone, in one run.
+"""Measure chains on stores against a plain copy, Dask, and the codec alone, in one run.
 
-All run on the same two worker processes, in turns, and none begins while the disk is busy with what another has
-written. The codec alone decodes and encodes each chunk once and writes nothing: what uses it cannot be faster. It
-prints the medians of the ratios of each turn, of wall time and of the workers' processor time, the tasks, the bytes
-decoded for each byte of data, and the most private memory of a worker beyond what it held before.
+All run in turns on the same two worker processes, each after the writes of the others are on disk. The codec alone
+decodes and encodes each chunk once and writes nothing, which is a lower bound. Printed are the medians of the ratios
+of each turn, in wall time and in CPU time of the workers, the tasks, the bytes decoded for each byte of data, and the
+peak of additional private memory of a worker.
 
-Run it from a checkout: `python -m tests.benchmarks.stores [FOLDER] [MIB] [CODEC]`. It needs room for four such stores
-there. The codec is `zstd`, which Zarr takes by itself, `lz4` or `none`.
+Run it from a checkout: `python -m tests.benchmarks.stores [FOLDER] [MIB] [CODEC]`. It needs space for four such stores.
+The codec is `zstd`, the default of Zarr, `lz4` or `none`.
 """
 
 from __future__ import annotations
@@ -42,46 +42,46 @@ OPS = {
 CODECS = {"zstd": "auto", "lz4": zarr.codecs.BloscCodec(cname="lz4"), "none": None}
 
 
-def copied(source, target, box):
-    """Copy a box of a store to another one."""
-    place = tuple([slice(*span) for span in box])
-    zarr.open_array(target, mode="r+")[place] = zarr.open_array(source, mode="r")[place]
+def copy_box(source, target, box):
+    """Copy a box of a store to another store."""
+    index = tuple([slice(*span) for span in box])
+    zarr.open_array(target, mode="r+")[index] = zarr.open_array(source, mode="r")[index]
 
 
 def plain_copy(client, source, target, chunks, codec):
     """Copy a store chunk by chunk."""
     array = zarr.open_array(str(source), mode="r")
-    kept = {"shape": array.shape, "dtype": array.dtype, "chunks": chunks, "compressors": CODECS[codec]}
-    zarr.create_array(str(target), overwrite=True, **kept)
+    options = {"shape": array.shape, "dtype": array.dtype, "chunks": chunks, "compressors": CODECS[codec]}
+    zarr.create_array(str(target), overwrite=True, **options)
     boxes = list(iter_grid(array.shape, (min(array.shape[0], 4 * chunks[0]), *chunks[1:])))
-    client.gather(client.map(partial(copied, str(source), str(target)), boxes, pure=False))
+    client.gather(client.map(partial(copy_box, str(source), str(target)), boxes, pure=False))
 
 
-def by_dask(move, rows, source, target, chunks, codec):
-    """Let Dask do it."""
+def run_dask(move, rows, source, target, chunks, codec):
+    """Apply a move with Dask."""
     moved = move(da.from_zarr(str(source)), rows).rechunk(chunks)
     moved.to_zarr(str(target), overwrite=True, compressors=CODECS[codec])
 
 
-def recoded(source, box):
-    """Decode a chunk of a store, and encode it again."""
+def recode_box(source, box):
+    """Decode and encode a chunk of a store."""
     chunks = open_store(source).reader
     with codec_loop():
         chunks._encode(chunks[[slice(*span) for span in box]])
 
 
-def codec_alone(client, source):
+def recode_all(client, source):
     """Decode and encode each chunk of a store."""
     boxes = list(iter_grid(zarr.open_array(str(source), mode="r").shape, CHUNKS))
-    client.gather(client.map(partial(recoded, str(source)), boxes, pure=False))
+    client.gather(client.map(partial(recode_box, str(source)), boxes, pure=False))
 
 
-def taken(work, processes):
-    """Return how long work takes, the processor time of the workers, and the most KiB that one takes for it."""
-    before = [memory(each, "RssAnon") for each in processes]
-    begin, used = perf_counter(), sum(map(used_seconds, processes))
+def measure_work(work, processes):
+    """Return the wall time of `work`, the CPU time of the workers, and the peak of additional memory of one in KiB."""
+    before = [memory(process, "RssAnon") for process in processes]
+    start, used = perf_counter(), sum(map(used_seconds, processes))
     _, most = with_memory(work, processes, "RssAnon")
-    seconds = perf_counter() - begin, sum(map(used_seconds, processes)) - used
+    seconds = perf_counter() - start, sum(map(used_seconds, processes)) - used
     return *seconds, max(peak - first for peak, first in zip(most, before, strict=True))
 
 
@@ -94,37 +94,38 @@ def measure(cluster, folder, name, rows, codec):
     ways = {
         "own": partial(run_job, job, target, cluster.run, int, force=False, resume=False),
         "copy": partial(plain_copy, cluster.client, source, folder / "c.zarr", CHUNKS, codec),
-        "codec": CODECS[codec] and partial(codec_alone, cluster.client, source),
-        "dask": move and partial(by_dask, move, rows, source, folder / "d.zarr", chunks, codec),
+        "codec": CODECS[codec] and partial(recode_all, cluster.client, source),
+        "dask": move and partial(run_dask, move, rows, source, folder / "d.zarr", chunks, codec),
     }
 
     def turn(way):
         shutil.rmtree(target, ignore_errors=True)
         os.sync()
-        return taken(way, workers)
+        return measure_work(way, workers)
 
-    found = in_turns(TURNS, {name: partial(turn, way) for name, way in ways.items() if way})
-    most = max(kibibytes for _, _, kibibytes in found["own"])
-    told = ""
-    for other in [way for way in found if way != "own"]:
-        pairs = [*zip(found["own"], found[other], strict=True)]
+    results = in_turns(TURNS, {name: partial(turn, way) for name, way in ways.items() if way})
+    most = max(kibibytes for _, _, kibibytes in results["own"])
+    ratios = ""
+    for other in [way for way in results if way != "own"]:
+        pairs = [*zip(results["own"], results[other], strict=True)]
         wall, used = (statistics.median(a[kind] / b[kind] for a, b in pairs) for kind in (0, 1))
-        told += f"  {wall:.2f} of {other} ({used:.2f})"
+        ratios += f"  {wall:.2f} of {other} ({used:.2f})"
+    seconds, plan = statistics.median(wall for wall, *_ in results["own"]), job.plan
     print(
-        f"{name:10} {statistics.median(wall for wall, *_ in found['own']):6.2f} s{told:64}  {job.plan.task_count} tasks"
-        f"  read {job.plan.bytes_read / job.plan.bytes_written:.2f}  {most >> 10} MiB of {job.worker_memory >> 20} promised",
+        f"{name:10} {seconds:6.2f} s{ratios:64}  {plan.task_count} tasks"
+        f"  read {plan.bytes_read / plan.bytes_written:.2f}  {most >> 10} MiB of {job.worker_memory >> 20} promised",
         flush=True,
     )
 
 
 def main(folder: Path, mib: int, codec: str) -> None:
     rows = mib * 2
-    kept = {"shape": (rows, 512, 256), "dtype": "f4", "chunks": CHUNKS, "compressors": CODECS[codec]}
-    made = zarr.create_array(str(folder / "x.zarr"), **kept)
+    options = {"shape": (rows, 512, 256), "dtype": "f4", "chunks": CHUNKS, "compressors": CODECS[codec]}
+    array = zarr.create_array(str(folder / "x.zarr"), **options)
     draw = np.random.default_rng(0)
     for start in range(0, rows, CHUNKS[0]):
         stop = min(start + CHUNKS[0], rows)
-        made[start:stop] = draw.integers(0, 1000, (stop - start, 512, 256)).astype("f4")
+        array[start:stop] = draw.integers(0, 1000, (stop - start, 512, 256)).astype("f4")
     print(f"{mib} MiB, {codec}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with open_cluster("local:2", MEMORY) as cluster:
         for name in OPS:
@@ -132,5 +133,5 @@ def main(folder: Path, mib: int, codec: str) -> None:
 
 
 if __name__ == "__main__":
-    with scratch() as (folder, asked):
-        main(folder, int(asked[0]) if asked else 512, asked[1] if len(asked) > 1 else "zstd")
+    with scratch() as (folder, arguments):
+        main(folder, int(arguments[0]) if arguments else 512, arguments[1] if len(arguments) > 1 else "zstd")

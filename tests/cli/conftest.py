@@ -116,5 +116,5 @@ def run_on_terminal(words, **options):
 
 def run_command_on_terminal(*words):
     """Run a command line with stdout and stderr on a terminal; return its exit code and output."""
-    code, shown = run_on_terminal(command(*words), cwd=ROOT)
-    return code, "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
+    code, output = run_on_terminal(command(*words), cwd=ROOT)
+    return code, "".join(f"{line.rstrip()}\n" for line in output.splitlines())

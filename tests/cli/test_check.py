@@ -1,4 +1,7 @@
-"""`shapecalc check` over large files and streams, and `vectors`; what it says of lines: `transcripts/check.txt`."""
+"""`shapecalc check` on large files and streams, and `vectors`.
+
+`transcripts/check.txt` tests the messages.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of, refusal_rules
 from shapecalc.core.problem import ShapeError
 from shapecalc.reading.cases import case_from_json, read_json_object
-from tests.cli.conftest import ROOT, command, environment, process, run_program, run_on_terminal
+from tests.cli.conftest import ROOT, command, environment, process, run_on_terminal, run_program
 
 pytestmark = pytest.mark.sessions(2)
 
@@ -42,7 +45,7 @@ def test_check_deep_nesting_spares_other_lines(shapecalc):
     rows = [json.loads(row) for row in ran.out.splitlines()]
     assert (ran.code, len(rows)) == (2, len(lines))
     for row in rows:
-        deep_id = row["line"] > len(lines) * 7 / 8  # which comes back, unless it is nested too deeply for Python
+        deep_id = row["line"] > len(lines) * 7 / 8  # returned in the row, unless it is nested too deeply for Python
         expected = "usage" if row["line"] % 2 and not (deep_id and row["ok"]) else None
         assert (row["problem"] or {}).get("rule") == expected, row
 
@@ -68,7 +71,7 @@ def test_check_update_keeps_concurrent_changes(tmp_path):
         file.write(b"ours\n")
         path.write_text("theirs, and longer\n")
     assert path.read_text() == "theirs, and longer\n"
-    assert [each.name for each in tmp_path.iterdir()] == ["cases.txt"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["cases.txt"]
 
 
 def test_check_report_to_a_named_pipe(shapecalc, tmp_path):
@@ -80,8 +83,8 @@ def test_check_report_to_a_named_pipe(shapecalc, tmp_path):
     assert pipe.is_fifo()
 
 
-class Pieces(io.RawIOBase):
-    """A stream that gives its bytes in pieces of one size."""
+class ChunkedStream(io.RawIOBase):
+    """A stream whose reads return at most `size` bytes."""
 
     def __init__(self, data, size):
         self.data, self.size = data, size
@@ -89,9 +92,9 @@ class Pieces(io.RawIOBase):
     def readable(self):
         return True
 
-    def readinto(self, place):
-        piece = self.data[: min(self.size, len(place))]
-        place[: len(piece)], self.data = piece, self.data[len(piece) :]
+    def readinto(self, buffer):
+        piece = self.data[: min(self.size, len(buffer))]
+        buffer[: len(piece)], self.data = piece, self.data[len(piece) :]
         return len(piece)
 
 
@@ -99,21 +102,21 @@ class Pieces(io.RawIOBase):
 def test_check_blocks_contain_all_lines(size, monkeypatch):
     monkeypatch.setattr(judging, "MAX_LINE_BYTES", 20)
     data = b"a\n\nbb\n" + b"c" * 50 + b"\nd\n" + b"e" * 21 + b"\n" + b"f" * 19 + b"\n" + b"g" * 60
-    found = list(split_blocks(io.BufferedReader(Pieces(data, size))))
-    assert b"".join(block.data for block in found) == data
-    whole = [enumerate(block.data.decode().splitlines(), block.line) for block in found if not block.is_partial]
-    lines = {number: line for numbered in whole for number, line in numbered if len(line) < 20}
+    blocks = list(split_blocks(io.BufferedReader(ChunkedStream(data, size))))
+    assert b"".join(block.data for block in blocks) == data
+    complete = [enumerate(block.data.decode().splitlines(), block.line) for block in blocks if not block.is_partial]
+    lines = {number: line for numbered in complete for number, line in numbered if len(line) < 20}
     assert lines == {1: "a", 2: "", 3: "bb", 5: "d", 7: "f" * 19}
-    torn = [block.line for block in found if block.is_partial and block.is_line_start]
-    assert size >= len(data) or torn == [4, 6, 8]
+    partial = [block.line for block in blocks if block.is_partial and block.is_line_start]
+    assert size >= len(data) or partial == [4, 6, 8]
 
 
-# Large files, by several processes
+# Large files, judged by several processes
 
 
 @pytest.fixture
 def large(tmp_path, monkeypatch):
-    """Return a file of many blocks, with failures, defaults and lines of every other kind in it."""
+    """Return a file of many blocks with failures, defaults and lines of every other kind."""
     monkeypatch.setattr(judging, "READ_SIZE", 1 << 12)
     path = tmp_path / "cases"
     body = "".join(f"reshape 2,{at} {at},-1 => {at},{2 + (at % 100 == 7)}\n" for at in range(1, 400))
@@ -125,24 +128,24 @@ def large(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("--github", "--fail-fast"), ("--strict",)])
 def test_check_jobs_do_not_change_output(options, large, shapecalc):
-    one = shapecalc("check", str(large), *options, "--jobs", "1")
+    single = shapecalc("check", str(large), *options, "--jobs", "1")
     if "--fail-fast" not in options:
         conditional = "13 failed" if "--strict" in options else "12 failed, 1 answered"
-        assert one.err == f"shapecalc: 1,187 passed, {conditional}, 3 could not be read, 2 could not be resolved\n"
+        assert single.err == f"shapecalc: 1,187 passed, {conditional}, 3 could not be read, 2 could not be resolved\n"
     for jobs in ("2", "5"):
-        assert shapecalc("check", str(large), *options, "--jobs", jobs) == one
+        assert shapecalc("check", str(large), *options, "--jobs", jobs) == single
 
 
 def test_check_recovers_from_a_dead_worker(large, shapecalc, monkeypatch):
-    whole = shapecalc("check", str(large), "--jobs", "1")
-    here, work = os.getpid(), judging.judge_block
+    expected = shapecalc("check", str(large), "--jobs", "1")
+    parent, judge = os.getpid(), judging.judge_block
 
-    @wraps(work)
-    def judge_or_die(*asked):
-        return work(*asked) if os.getpid() == here else os._exit(9)
+    @wraps(judge)
+    def judge_or_die(*arguments):
+        return judge(*arguments) if os.getpid() == parent else os._exit(9)
 
     monkeypatch.setattr(judging, "judge_block", judge_or_die)
-    assert shapecalc("check", str(large), "--jobs", "2") == whole
+    assert shapecalc("check", str(large), "--jobs", "2") == expected
 
 
 def test_check_leaves_no_process_without_reader(large):
@@ -158,9 +161,9 @@ def test_check_progress_only_on_a_free_terminal(tmp_path):
     code = "import sys; import shapecalc.cli.data as d; d.BAR_DELAY = 0; import shapecalc.checking.judging as j\n"
     code += "j.READ_SIZE = 1 << 15; from shapecalc.__main__ import main; sys.exit(main())"
     words = [sys.executable, "-c", code, "check", str(large), "--jobs", "1"]
-    _, told = run_on_terminal(words, env=environment() | {"TERM": "xterm"}, stdout=subprocess.DEVNULL)
-    assert "checking" in told
-    assert told.splitlines()[-1].rpartition("\x1b[2K")[2].startswith("shapecalc: 5,")
+    _, output = run_on_terminal(words, env=environment() | {"TERM": "xterm"}, stdout=subprocess.DEVNULL)
+    assert "checking" in output
+    assert output.splitlines()[-1].rpartition("\x1b[2K")[2].startswith("shapecalc: 5,")
 
 
 # Streams
@@ -176,14 +179,14 @@ def test_check_interrupt_leaves_complete_lines():
     with subprocess.Popen(command("check", "-", "--json"), env=environment(), **pipes) as running:
         feeding = threading.Thread(target=feed, args=(running.stdin,))
         feeding.start()
-        shown = os.read(running.stdout.fileno(), 1 << 16)
+        output = os.read(running.stdout.fileno(), 1 << 16)
         running.send_signal(signal.SIGINT)
-        shown += running.stdout.read()
+        output += running.stdout.read()
         assert running.wait(20) == 130
         feeding.join()
         assert b"Traceback" not in running.stderr.read()
-    assert all(json.loads(line)["ok"] for line in shown.decode().splitlines())
-    assert shown.endswith(b"\n")
+    assert all(json.loads(line)["ok"] for line in output.decode().splitlines())
+    assert output.endswith(b"\n")
 
 
 def test_check_memory_is_bounded_on_endless_input():
@@ -200,50 +203,57 @@ def test_check_memory_is_bounded_on_endless_input():
 
 
 def vectors(*options):
-    """Return the rows of vectors, and one of each kind as a line."""
+    """Return the rows of `vectors`, and one line for each dialect, op and error."""
     lines = process("vectors", *options, capture_output=True, text=True).stdout.splitlines()
-    found = [json.loads(line) for line in lines]
-    errors = [row["expect"].get("error", "") if isinstance(row["expect"], dict) else "" for row in found]
-    some = {(row["dialect"], row["op"], error): line for row, error, line in zip(found, errors, lines, strict=True)}
-    return found, some
+    vector_rows = [json.loads(line) for line in lines]
+    errors = [row["expect"].get("error", "") if isinstance(row["expect"], dict) else "" for row in vector_rows]
+    samples = {
+        (row["dialect"], row["op"], error): line for row, error, line in zip(vector_rows, errors, lines, strict=True)
+    }
+    return vector_rows, samples
 
 
 @pytest.mark.slow
 def test_vectors_cover_operators_and_rules(shapecalc):
-    found, some = vectors()
-    assert len({row["id"] for row in found}) == len(found)
-    assert all(row["source"] for row in found)
-    assert {(dialect, op) for dialect, op, _ in some} == {
+    vector_rows, samples = vectors()
+    assert len({row["id"] for row in vector_rows}) == len(vector_rows)
+    assert all(row["source"] for row in vector_rows)
+    assert {(dialect, op) for dialect, op, _ in samples} == {
         (name, op) for name, dialect in DIALECTS.items() for op in operators_of(dialect)
     }
-    assert {error for _, _, error in some} - {""} == {*refusal_rules()} - {"contradiction", "differs", "file", "usage"}
-    ran = process("check", "-", input="\n".join(map(json.dumps, found)), capture_output=True, text=True)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", f"shapecalc: {len(found):,} passed\n")
-    here = shapecalc("vectors", "-d", "TensorRT").out.splitlines()
-    assert [json.loads(line) for line in here] == [row for row in found if row["dialect"] == "tensorrt"]
+    assert {error for _, _, error in samples} - {""} == {*refusal_rules()} - {
+        "contradiction",
+        "differs",
+        "file",
+        "usage",
+    }
+    ran = process("check", "-", input="\n".join(map(json.dumps, vector_rows)), capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", f"shapecalc: {len(vector_rows):,} passed\n")
+    tensorrt_lines = shapecalc("vectors", "-d", "TensorRT").out.splitlines()
+    assert [json.loads(line) for line in tensorrt_lines] == [row for row in vector_rows if row["dialect"] == "tensorrt"]
 
 
 ODD = [True, False, 2.0, None, "N", "3*N", "?", "2", 2**31, 2**63, 10**30, 10**1001, -1, -2, [2], {}, {"N": 2}]
 
 
 def test_check_odd_values_keep_answer_and_id():
-    draw, (_, some) = Random(5), vectors("-d", "onnx")
-    for line in [*some.values()] * 5:
+    draw, (_, samples) = Random(5), vectors("-d", "onnx")
+    for line in [*samples.values()] * 5:
         case = json.loads(line) | {"id": draw.choice([None, 5, "a:b", 'quote"', [1, {"x": 2.5}], 1.5, True])}
         del case["expect"]
         key = draw.choice([*case, *case, "where", "dtype", "axis", "allowzero", "N"])
         case[key] = draw.choice([*ODD, [2, draw.choice(ODD), 3]])
         text = json.dumps(case)
         try:
-            read = case_from_json(read_json_object(text), {})
-            row = result_from_answer(1, text, read, answer_case(read), None, strict=False)
+            parsed = case_from_json(read_json_object(text), {})
+            row = result_from_answer(1, text, parsed, answer_case(parsed), None, strict=False)
         except ShapeError as error:
             row = unreadable_result(1, text, error.problem, case["id"])
-        shown = judge_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(json=True), {}).stdout_text
-        assert shown == f"{json.dumps(row.as_json('a file'))}\n"
+        output = judge_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(json=True), {}).stdout_text
+        assert output == f"{json.dumps(row.as_json('a file'))}\n"
 
 
-# What others run
+# The pre-commit hook and the CI workflow of the manual
 
 
 def test_pre_commit_hook_runs(shapecalc, tmp_path, monkeypatch):
@@ -271,8 +281,8 @@ def test_workflow_steps_of_the_manual_run(shapecalc, tmp_path, monkeypatch):
     (line,) = [line for line in page.splitlines() if line.startswith("- run: shapecalc check")]
     words = line.removeprefix("- run: shapecalc ").replace("*.shapes", "a.shapes").split()
     monkeypatch.chdir(tmp_path)
-    for text, code, shown in ((PASSES, 0, ""), (FAILS, 1, "::error file=a.shapes,line=1::expected 2,13")):
+    for text, code, output in ((PASSES, 0, ""), (FAILS, 1, "::error file=a.shapes,line=1::expected 2,13")):
         (tmp_path / "a.shapes").write_text(text)
         ran = shapecalc(*words)
-        assert (ran.code, ran.out[: len(shown)]) == (code, shown)
+        assert (ran.code, ran.out[: len(output)]) == (code, output)
         assert (tmp_path / "shapes.xml").exists()

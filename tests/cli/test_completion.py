@@ -1,4 +1,4 @@
-"""Completion as shells ask for it: bash through the function that it loads, zsh and fish by their variables."""
+"""Completion in shells: bash by its completion function, zsh and fish by environment variables."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ WHOLE_TABLES = [
     ("squeeze --as ?", list(TARGETS)),
     ("tui ?", [*OPS, "chain", "equiv"]),
 ]
-COMPLETED = [(typed, offered.split()) for typed, offered in rows("completed.txt")] + WHOLE_TABLES
+COMPLETED = [(words, candidates.split()) for words, candidates in rows("completed.txt")] + WHOLE_TABLES
 
 
 @pytest.mark.parametrize("completed", some_and_rest(COMPLETED, 6))
 def test_completion_candidates(completed, shapecalc, monkeypatch):
     monkeypatch.setenv("_SHAPECALC_COMPLETE", "complete_bash")
-    for typed, offered in completed:
-        monkeypatch.setenv("COMP_WORDS", f"shapecalc {typed.removesuffix('?')}")
-        monkeypatch.setenv("COMP_CWORD", str(len(shlex.split(typed))))
-        assert (typed, shapecalc().out.split() or ["nothing"]) == (typed, offered)
+    for words, candidates in completed:
+        monkeypatch.setenv("COMP_WORDS", f"shapecalc {words.removesuffix('?')}")
+        monkeypatch.setenv("COMP_CWORD", str(len(shlex.split(words))))
+        assert (words, shapecalc().out.split() or ["nothing"]) == (words, candidates)
 
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
-    """Run a bash script in a home of its own, where `shapecalc` is this checkout's."""
+    """Return a function that runs a bash script in a temporary home, where `shapecalc` is this checkout."""
     home = folder_with_shapecalc(tmp_path_factory.mktemp("home"), [])
-    own = {**environment(home), "HOME": str(home), "COLUMNS": "300"}
+    env = {**environment(home), "HOME": str(home), "COLUMNS": "300"}
 
     def run(text, *words):
-        called = ["bash", "--norc", "-c", text, "bash", *words]
-        ran = subprocess.run(called, env=own, cwd=home, capture_output=True, text=True, check=False)
+        command_line = ["bash", "--norc", "-c", text, "bash", *words]
+        ran = subprocess.run(command_line, env=env, cwd=home, capture_output=True, text=True, check=False)
         assert ran.stderr == ""
         return ran
 
     return run
 
 
-LOADED = """
+COMPLETE_IN_BASH = """
 complete -p shapecalc >/dev/null
 COMP_WORDS=(shapecalc "$@") COMP_CWORD=$#
 _shapecalc_completion shapecalc
@@ -60,30 +60,30 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 @pytest.mark.slow
 def test_completion_in_bash(shell):
-    loaded = shell("_SHAPECALC_COMPLETE=source_bash shapecalc").stdout
-    for words, offered in [
+    script = shell("_SHAPECALC_COMPLETE=source_bash shapecalc").stdout
+    for words, candidates in [
         (["doctor", "--j"], ["--json"]),
         (["chain", "'2,3 | flatten'", "--dialect", "nu"], ["numpy"]),
         (["reshape", ""], []),
     ]:
-        assert shell(loaded + LOADED, *words).stdout.split() == offered
+        assert shell(script + COMPLETE_IN_BASH, *words).stdout.split() == candidates
 
 
 @pytest.mark.slow
 def test_completion_in_zsh_has_help(shell):
-    asked = 'export _SHAPECALC_COMPLETE=complete_zsh _TYPER_COMPLETE_ARGS="$1"; shapecalc'
-    assert shell(asked, "shapecalc reshape --dialect num").stdout == """_arguments '*: :(("numpy"))'\n"""
-    assert '"--opset":"The model' in shell(asked, "shapecalc reshape 2,3 --op").stdout
-    assert shell(asked, "shapecalc reshape ").stdout == "_files\n"
+    script = 'export _SHAPECALC_COMPLETE=complete_zsh _TYPER_COMPLETE_ARGS="$1"; shapecalc'
+    assert shell(script, "shapecalc reshape --dialect num").stdout == """_arguments '*: :(("numpy"))'\n"""
+    assert '"--opset":"The model' in shell(script, "shapecalc reshape 2,3 --op").stdout
+    assert shell(script, "shapecalc reshape ").stdout == "_files\n"
 
 
 def test_completion_in_fish(shell):
-    asked = (
+    script = (
         'export _SHAPECALC_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION="$1" _TYPER_COMPLETE_ARGS="$2"; shapecalc'
     )
-    assert shell(asked, "get-args", "shapecalc why tw").stdout == "two-infers\n"
-    assert shell(asked, "is-args", "shapecalc why tw").returncode == 0
-    assert shell(asked, "is-args", "shapecalc reshape ").returncode == 1
+    assert shell(script, "get-args", "shapecalc why tw").stdout == "two-infers\n"
+    assert shell(script, "is-args", "shapecalc why tw").returncode == 0
+    assert shell(script, "is-args", "shapecalc reshape ").returncode == 1
 
 
 @pytest.mark.parametrize("name", ["zsh", "fish"])
@@ -96,17 +96,17 @@ def test_completion_unknown_shell_is_refused(shell):
 
 
 def test_completion_is_shown_and_installed_for_the_current_shell(shell):
-    shown = shell("shapecalc --show-completion; exit $?")
-    assert (shown.returncode, "complete -o default -F _shapecalc_completion" in shown.stdout) == (0, True)
+    ran = shell("shapecalc --show-completion; exit $?")
+    assert (ran.returncode, "complete -o default -F _shapecalc_completion" in ran.stdout) == (0, True)
     installed = shell("shapecalc --install-completion; exit $?")
     assert (installed.returncode, "bash completion installed" in installed.stdout) == (0, True)
-    offered = shell(
+    completed = shell(
         '. ~/.bashrc; COMP_WORDS=(shapecalc wh) COMP_CWORD=1; _shapecalc_completion shapecalc; echo "${COMPREPLY[@]}"'
     )
-    assert offered.stdout == "why\n"
+    assert completed.stdout == "why\n"
 
 
 def test_completion_names_a_home_that_is_no_folder(shell):
-    told = shell("HOME=/dev/null shapecalc --install-completion bash 2>&1; exit $?")
-    assert (told.returncode, told.stdout.count("\n")) == (4, 1)
-    assert told.stdout.startswith("shapecalc: /dev/null")
+    ran = shell("HOME=/dev/null shapecalc --install-completion bash 2>&1; exit $?")
+    assert (ran.returncode, ran.stdout.count("\n")) == (4, 1)
+    assert ran.stdout.startswith("shapecalc: /dev/null")

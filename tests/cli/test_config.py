@@ -1,4 +1,4 @@
-"""Defaults for dialect and opset beside their transcripts: who takes none, and what cannot be read."""
+"""Defaults for dialect and opset: commands without them, unreadable files. See also `transcripts/config.txt`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMPY = '[tool.shapecalc]\ndialect = "numpy"\n'
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    """Return the `pyproject.toml` of the folder in which commands run, which is not there yet."""
+    """Return the path of `pyproject.toml` in the working folder; the file does not exist yet."""
     monkeypatch.chdir(tmp_path)
     return tmp_path / "pyproject.toml"
 
@@ -38,20 +38,20 @@ def test_defaults_do_not_reach_python(file, monkeypatch):
     assert (trace.dialect, trace.version) == ("onnx", 25)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads what nobody may read")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root can read a file of mode 0")
 def test_defaults_unreadable_file_is_exit_4(shapecalc, file):
     file.write_text(NUMPY)
     file.chmod(0)
     ran = shapecalc("reshape", "2,3", "6")
-    told = "shapecalc: file: pyproject.toml: Permission denied (--no-config leaves it out)\n"
-    assert (ran.code, ran.out, ran.err) == (4, "", told)
+    message = "shapecalc: file: pyproject.toml: Permission denied (--no-config leaves it out)\n"
+    assert (ran.code, ran.out, ran.err) == (4, "", message)
 
 
 def test_defaults_in_a_deleted_folder_are_empty(tmp_path, monkeypatch, shapecalc):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    folder = tmp_path / "deleted"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
     assert shapecalc("reshape", "2,3", "6").out == "6\n"
     monkeypatch.chdir(tmp_path)
 
@@ -68,7 +68,7 @@ def test_defaults_open_in_the_app():
 
 
 @pytest.mark.parametrize(
-    ("line", "shown"),
+    ("line", "expected"),
     [
         ("", ""),
         ("reshape 2,3 6", "reshape 2,3 6 --dialect numpy"),
@@ -77,12 +77,12 @@ def test_defaults_open_in_the_app():
         ("chain '2,3 | resh'", "chain '2,3 | resh'"),
     ],
 )
-def test_defaults_are_reported_before_tui_and_serve(line, shown, file, capsys):
+def test_defaults_are_reported_before_tui_and_serve(line, expected, file, capsys):
     file.write_text(NUMPY)
     question = read_opening_question(TextualApp(), shlex.split(line), OutputOptions())
-    assert question == FIRST_QUESTION if not line else question_command(question, None) == f"shapecalc {shown}"
-    told = "shapecalc: dialect numpy, set in pyproject.toml\n" if "numpy" in shown else ""
-    assert capsys.readouterr().err == told
+    assert question == FIRST_QUESTION if not line else question_command(question, None) == f"shapecalc {expected}"
+    message = "shapecalc: dialect numpy, set in pyproject.toml\n" if "numpy" in expected else ""
+    assert capsys.readouterr().err == message
     plain = read_opening_question(TextualApp(), shlex.split(line), OutputOptions(no_config=True))
     assert "numpy" not in question_command(plain, None)
     assert capsys.readouterr().err == ""

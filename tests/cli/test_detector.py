@@ -1,4 +1,4 @@
-"""A detector's head from its file to a mended one, and runs of nodes, by the command line alone."""
+"""`shapecalc model` on a detector head, from the file to the fixed file, and on runs of nodes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RUNS = {
     "of_batch_1.onnx": (RUN, ["c"], [1, 3, 2, 4]),
     "long.onnx": (LONG, ["t99"], None),
 }
-"""Models of some nodes on an input x of N,4,6: their outputs, and the target of the reshape."""
+"""The nodes, outputs and reshape target of each model; its input x is N,4,6."""
 
 
 @pytest.fixture
@@ -46,14 +46,14 @@ def yolo(tmp_path):
 @pytest.mark.parametrize("lines", transcripts(Path(cli.__file__).parent / "transcripts" / "detector", cli.SIGNS))
 def test_detector_transcripts(lines, shapecalc, tmp_path, monkeypatch):
     for file, (nodes, outputs, target) in RUNS.items():
-        made = helper.make_graph(
+        graph = helper.make_graph(
             nodes,
             "runs",
             [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4, 6])],
             [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
             [numpy_helper.from_array(np.array(target), "t")] if target else [],
         )
-        model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
         onnx.save_model(model, str(tmp_path / file))
     cli.play(lines, shapecalc, tmp_path, monkeypatch)
 
@@ -84,9 +84,9 @@ def test_detector_other_file_is_one_line(shapecalc, tmp_path, data):
 
 
 def test_detector_truncated_file_is_refused(shapecalc, yolo):
-    whole = yolo.read_bytes()
-    for length in [*range(1, 400, 37), *range(500, len(whole), len(whole) // 40)]:
-        yolo.write_bytes(whole[:length])
+    intact = yolo.read_bytes()
+    for length in [*range(1, 400, 37), *range(500, len(intact), len(intact) // 40)]:
+        yolo.write_bytes(intact[:length])
         assert shapecalc("model", str(yolo), "--quiet").code == 4, length
 
 

@@ -1,4 +1,4 @@
-"""Whatever is held: how it is read, what answers, and that the table of the manual says so."""
+"""`shapecalc INPUT` without a command: the reading of the input, its answer, and the table of the manual."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shapecalc.cli.info import MANUAL_PAGES as TOPICS
-from shapecalc.cli.info import TOPIC_ALIASES
+from shapecalc.cli.info import MANUAL_PAGES, TOPIC_ALIASES
 from shapecalc.cli.options import COMMAND_MODULES
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
@@ -22,19 +21,19 @@ from tests.sampling import each_row
 from tests.sessions import PAGES
 
 pytestmark = pytest.mark.sessions(5)
-READ = [(" => ".join(held), command) for *held, command in rows("held_read.txt")]
+READINGS = [(" => ".join(input_cells), command) for *input_cells, command in rows("held_read.txt")]
 
 
-@each_row(("held", "command"), READ)
-def test_entry_point_reads_and_answers_input(held, command, shapecalc):
-    words, _, stdin = held.partition("<- ")
+@each_row(("input_line", "command"), READINGS)
+def test_entry_point_reads_and_answers_input(input_line, command, shapecalc):
+    words, _, stdin = input_line.partition("<- ")
     ran = shapecalc(*shlex.split(words), stdin=stdin)
     text = stdin.lstrip("\ufeff") or (shlex.split(words)[0] if command in ("doctor -", "check -") else "")
     as_command = shapecalc(*shlex.split(command), stdin=text)
     assert (ran.code, ran.out) == (as_command.code, as_command.out)
-    told = [] if "-q" in words else [f"read as: shapecalc {command}"]
-    assert ran.err.splitlines()[: len(told)] == told
-    others = [line for line in ran.err.splitlines()[len(told) :] if "in another order" not in line]
+    notes = [] if "-q" in words else [f"read as: shapecalc {command}"]
+    assert ran.err.splitlines()[: len(notes)] == notes
+    others = [line for line in ran.err.splitlines()[len(notes) :] if "in another order" not in line]
     assert others == as_command.err.splitlines()
 
 
@@ -70,13 +69,13 @@ def test_entry_point_reads_files_by_content(shapecalc, tmp_path, monkeypatch):
         ran, as_command = shapecalc(*shlex.split(line)), shapecalc(*shlex.split(command))
         assert (ran.code, ran.out) == (as_command.code, as_command.out)
         assert ran.err.startswith(f"read as: shapecalc {command}\n")
-    for name, said in [
+    for name, message in [
         ("blob", "blob is no text (texts are read, and .onnx, "),
         ("empty", "there is no array in empty (arrays end in .npy, .npz, .safetensors, .zarr; for cases: shapecalc "),
         ("pipe", "pipe is no regular file (write shapecalc < "),
     ]:
         ran = shapecalc(name)
-        assert (ran.code, ran.err.startswith(f"shapecalc: usage: {said}"), ran.err.count("\n")) == (2, True, 1), ran
+        assert (ran.code, ran.err.startswith(f"shapecalc: usage: {message}"), ran.err.count("\n")) == (2, True, 1), ran
 
 
 def test_entry_point_name_like_an_option_is_a_file(shapecalc, tmp_path, monkeypatch):
@@ -88,24 +87,24 @@ def test_entry_point_name_like_an_option_is_a_file(shapecalc, tmp_path, monkeypa
 
 
 def test_overview_screens_fit_and_examples_run(shapecalc):
-    first, whole = shapecalc().out, shapecalc("-h").out
-    assert len(first.splitlines()) <= 24
-    assert len(whole.splitlines()) <= 40
-    assert max(map(len, (first + whole).splitlines())) <= 90
-    assert {*OPS, *COMMAND_MODULES} <= {*re.findall(r"\w+", whole)}
-    examples = re.findall(r"^  shapecalc (.*?)(?:  .*)?$", first, re.M)
+    short, full = shapecalc().out, shapecalc("-h").out
+    assert len(short.splitlines()) <= 24
+    assert len(full.splitlines()) <= 40
+    assert max(map(len, (short + full).splitlines())) <= 90
+    assert {*OPS, *COMMAND_MODULES} <= {*re.findall(r"\w+", full)}
+    examples = re.findall(r"^  shapecalc (.*?)(?:  .*)?$", short, re.M)
     assert len(examples) == 8
     assert {shapecalc(*shlex.split(example)).code for example in examples[:3]} == {0}
 
 
 def test_readings_table_names_every_command():
     section = PAGES[0].with_name("shapecalc.1").read_text("utf-8").split(".Ss Readings\n")[1].split("\n.Ss ")[0]
-    assert {shlex.split(command)[0] for _, command in READ} <= {*re.findall(r"^\.Ic (\w+)", section, re.M)}
+    assert {shlex.split(command)[0] for _, command in READINGS} <= {*re.findall(r"^\.Ic (\w+)", section, re.M)}
 
 
 WORDS = (
     *TOPIC_ALIASES,
-    *TOPICS,
+    *MANUAL_PAGES,
     "onnx",
     "ORT",
     "indivisible",
@@ -118,7 +117,7 @@ WORDS = (
 
 
 def test_completion_words_have_help(shapecalc):
-    for word in (*TOPIC_ALIASES, *TOPICS, *WORDS):
+    for word in (*TOPIC_ALIASES, *MANUAL_PAGES, *WORDS):
         ran = shapecalc("help", word)
         assert (ran.code, ran.err, len(ran.out) > 60) == (0, "", True), word
 

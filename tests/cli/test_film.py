@@ -1,4 +1,4 @@
-"""`film`, and `--picture`: every op has both, and every format."""
+"""`shapecalc film` and `--picture`: every op, every format."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def test_film_and_picture_of_every_op(op, shapecalc, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.html", "x.svg"]
 
 
-BEGINNINGS = {".svg": b"<svg", ".gif": b"GIF89a", ".html": b"<!doctype html>"}
+MAGIC_BYTES = {".svg": b"<svg", ".gif": b"GIF89a", ".html": b"<!doctype html>"}
 
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_film_is_written_in_every_format(ending, shapecalc, tmp_path):
     file = tmp_path / f"x{ending}"
     ran = shapecalc("film", "reshape", "2,2", "4", "-o", str(file), "--theme", "dark", "--json")
-    written = file.read_bytes()
-    assert written.startswith(BEGINNINGS[ending])
+    content = file.read_bytes()
+    assert content.startswith(MAGIC_BYTES[ending])
     if ending == ".html":
-        data = written.decode().partition('type="application/json">')[2].partition("</script>")[0]
+        data = content.decode().partition('type="application/json">')[2].partition("</script>")[0]
         assert len(json.loads(data)["frames"]) == json.loads(ran.out)["film"]["frames"]

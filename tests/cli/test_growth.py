@@ -1,4 +1,4 @@
-"""How the work of an answer grows with its shape: in calls, since `tests/benchmarks/growth.py` has the seconds."""
+"""Growth of the number of calls with the number of dims; `tests/benchmarks/growth.py` measures seconds."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import pytest
 
 from tests.benchmarks.growth import named, ones, questions
 
-FEW = 12
-MOST = {named: 30, ones: 20}
-"""How many times the calls ten times the dims may take; the stride of an axis is a product of all names behind it."""
+BASE_COUNT = 12
+MAX_RATIO = {named: 30, ones: 20}
+"""The largest ratio of calls at ten times the dims; the stride of an axis is a product of all later names."""
 
 
-def calls(shapecalc, words, stdin):
-    """Return how many calls of functions a command line takes, those in C included."""
+def count_calls(shapecalc, words, stdin):
+    """Return the number of function calls of a command line, C functions included."""
     count = 0
 
     def profile(_frame, event, _argument):
         nonlocal count
         count += event in ("call", "c_call")
 
-    shapecalc(*words, stdin=stdin)  # what is imported or kept at the first time is not counted
+    shapecalc(*words, stdin=stdin)  # imports and caches of the first run are not counted
     sys.setprofile(profile)
     try:
         shapecalc(*words, stdin=stdin)
@@ -34,5 +34,5 @@ def calls(shapecalc, words, stdin):
 @pytest.mark.parametrize("shape", [named, ones])
 @pytest.mark.parametrize("name", questions("2"))
 def test_call_count_grows_linearly_with_dims(shapecalc, shape, name):
-    few, many = (calls(shapecalc, *questions(shape(count))[name]) for count in (FEW, 10 * FEW))
-    assert many < MOST[shape] * few
+    few, many = (count_calls(shapecalc, *questions(shape(count))[name]) for count in (BASE_COUNT, 10 * BASE_COUNT))
+    assert many < MAX_RATIO[shape] * few

@@ -1,4 +1,4 @@
-"""What ends badly: requests without end, streams that cannot be used, and faults of our own."""
+"""Hostile input, unusable streams, and internal faults."""
 
 from __future__ import annotations
 
@@ -20,39 +20,47 @@ from shapecalc.tui.app import NO_FILE, ShapecalcApp, UserFile
 from shapecalc.tui.question import question_from_words
 from tests.cli.conftest import ROOT, command, environment, expand_placeholders, rows
 
-# Requests without end: each is answered, or refused in one line that names a limit. It is judged by how it ends, not
-# when. The processes have a bound of CPU time and of memory as a net, far more than a question takes: what runs into it
-# is killed, and that is no answer.
+# Hostile input is answered, or refused in one line that names a limit. The bounds on CPU time and memory are far above
+# the needs of a question; a process that reaches one is killed, and its test fails.
 
-resource = pytest.importorskip("resource", reason="the net is one of Unix")
+resource = pytest.importorskip("resource", reason="resource limits need Unix")
 SECONDS, BYTES = 20, 1 << 30
-LINES = Path(__file__).with_name("limits.txt").read_text("utf-8")  # written out they are megabytes
+LINES = (
+    Path(__file__).with_name("limits.txt").read_text("utf-8")
+)  # placeholders, because the expanded lines are megabytes
 
 
 def run(words, folder, stdin=""):
-    """Return how a process ends, which is killed if it runs into the net."""
+    """Run a command line with bounds on CPU time and memory."""
 
-    def bound():
+    def set_limits():
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
 
     env = environment() | {"OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(
-        command(*words), input=stdin, env=env, cwd=folder, text=True, capture_output=True, check=False, preexec_fn=bound
+        command(*words),
+        input=stdin,
+        env=env,
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        check=False,
+        preexec_fn=set_limits,
     )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in LINES.splitlines() if row and row[0] != "#"])
 def test_hostile_input_is_answered_or_names_a_limit(row, tmp_path):
-    asked, _, end = row.rpartition(" => ")
-    line, _, stdin = asked.partition(" <- ")
+    request, _, end = row.rpartition(" => ")
+    line, _, stdin = request.partition(" <- ")
     words = [expand_placeholders(word) for word in shlex.split(line)]
     ran = run(words, tmp_path, expand_placeholders(stdin))
     assert "Traceback" not in ran.stderr
     if end in LIMITS:
-        said = ran.stdout if words[0] == "check" else ran.stderr
-        assert (ran.returncode, f"the limit '{end}' is {int(LIMITS[end])}" in said) == (2, True), said[-300:]
+        output = ran.stdout if words[0] == "check" else ran.stderr
+        assert (ran.returncode, f"the limit '{end}' is {int(LIMITS[end])}" in output) == (2, True), output[-300:]
         assert ran.stderr.count("\n") <= 1
     else:
         assert str(ran.returncode) in end.split(), ran.stderr[-300:]
@@ -82,7 +90,7 @@ def test_drawn_chains_terminate(count, tmp_path):
         assert words[-1] != "--json" or json.loads(ran.stdout)
 
 
-# Streams that cannot be used
+# Unusable streams
 
 
 def shell(line):
@@ -96,8 +104,10 @@ def test_unusable_stream_is_reported(line, end):
     code, _, out = end.partition(" ")
     assert (ran.returncode, ran.stdout) == (int(code), out and f"{out}\n")
     assert "Traceback" not in ran.stderr
-    told = [line for line in ran.stderr.splitlines() if not line.startswith(("shapecalc: ", " ", "onnx", "reshape"))]
-    assert told == [], ran.stderr
+    unexpected = [
+        line for line in ran.stderr.splitlines() if not line.startswith(("shapecalc: ", " ", "onnx", "reshape"))
+    ]
+    assert unexpected == [], ran.stderr
 
 
 def test_closed_reader_is_no_error():
@@ -121,46 +131,50 @@ def test_ascii_locale_works():
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-# Faults of our own: one line and exit 70, wherever they arise.
+# Internal faults are reported in one line, with exit code 70.
 
-PLACE = "please report it at the address that 'pip show --verbose tensor-shapecalc' names"
+REPORT_ADDRESS = "please report it at the address that 'pip show --verbose tensor-shapecalc' names"
 BREAK = """
 import sys
 from shapecalc.core import resolve
 from shapecalc.reasoning import fixing
-def fail(*given, **named):
+def fail(*arguments, **options):
     raise ZeroDivisionError("by \\x1b zero")
 fixing.answer_request = fixing.answer_chain = resolve.resolve = fail
 from shapecalc.__main__ import main
 sys.exit(main())
 """
-AT = r"\(shapecalc\.__main__:\d+\); "
+LOCATION = r"\(shapecalc\.__main__:\d+\); "
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "told"),
+    ("error", "code", "message"),
     [
-        (ZeroDivisionError("by \x1b zero"), 70, rf"fault: ZeroDivisionError: by \\x1b zero {AT}{PLACE}\n"),
-        (RecursionError("too deep"), 70, f"fault: RecursionError: too deep {AT}{PLACE}\n"),
-        (ImportError("no", name="shapecalc.nothing"), 70, rf"fault: ImportError: no \(shapecalc.*{PLACE}\n"),
+        (
+            ZeroDivisionError("by \x1b zero"),
+            70,
+            rf"fault: ZeroDivisionError: by \\x1b zero {LOCATION}{REPORT_ADDRESS}\n",
+        ),
+        (RecursionError("too deep"), 70, f"fault: RecursionError: too deep {LOCATION}{REPORT_ADDRESS}\n"),
+        (ImportError("no", name="shapecalc.nothing"), 70, rf"fault: ImportError: no \(shapecalc.*{REPORT_ADDRESS}\n"),
         (MemoryError(), 4, "memory: there is not enough for this\n"),
         (KeyboardInterrupt(), 130, None),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_unexpected_exception_is_one_line(error, code, told, shapecalc, monkeypatch):
+def test_unexpected_exception_is_one_line(error, code, message, shapecalc, monkeypatch):
     def fail(*_):
         raise error
 
     monkeypatch.setattr("shapecalc.__main__.run_command_line", fail)
-    monkeypatch.setattr("signal.signal", lambda *given: None)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
     ran = shapecalc("reshape", "2,3", "6")
     assert (ran.code, ran.out) == (code, "")
-    assert re.fullmatch(f"shapecalc: {told}" if told else "", ran.err)
+    assert re.fullmatch(f"shapecalc: {message}" if message else "", ran.err)
 
 
-def broken(*words, mode=(), **options):
-    """Run a command line in a process whose answers all fail."""
+def run_with_fault(*words, mode=(), **options):
+    """Run a command line in a subprocess in which every answer raises."""
     program = [sys.executable, *mode, "-c", BREAK, *words]
     return subprocess.run(program, env=environment(), capture_output=True, text=True, check=False, **options)
 
@@ -168,21 +182,21 @@ def broken(*words, mode=(), **options):
 @pytest.mark.parametrize("words", [["reshape", "2,3", "6", "--json"], ["repl"], ["check", "-"], ["check", "many"]])
 def test_command_fault_is_reported_once(words, tmp_path):
     (tmp_path / "many").write_text("reshape 2,3 6\n" * 20_000)
-    ran = broken(*words, cwd=tmp_path, input="reshape 2,3 6\n")
+    ran = run_with_fault(*words, cwd=tmp_path, input="reshape 2,3 6\n")
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (70, "", 1)
     assert ran.stderr.startswith("shapecalc: fault: ZeroDivisionError: by \\x1b zero (shapecalc.c")
 
 
 def test_development_mode_shows_the_traceback():
-    ran = broken("reshape", "2,3", "6", mode=("-X", "dev"), cwd=ROOT)
+    ran = run_with_fault("reshape", "2,3", "6", mode=("-X", "dev"), cwd=ROOT)
     assert (ran.returncode, ran.stderr[:9]) == (70, "Traceback")
     assert ran.stderr.splitlines()[-1].startswith("shapecalc: fault: ")
 
 
 def test_fault_report_names_the_package_address(shapecalc, monkeypatch):
-    named = SimpleNamespace(get_all=lambda name: ["Home, there", "Issues, here"])
-    monkeypatch.setattr(metadata, "metadata", lambda package: named)
-    monkeypatch.setattr("shapecalc.__main__.run_command_line", lambda *given: 1 / 0)
+    package_metadata = SimpleNamespace(get_all=lambda name: ["Home, there", "Issues, here"])
+    monkeypatch.setattr(metadata, "metadata", lambda package: package_metadata)
+    monkeypatch.setattr("shapecalc.__main__.run_command_line", lambda *_: 1 / 0)
     assert shapecalc("reshape").err.endswith("; please report it at here\n")
 
 

@@ -1,4 +1,4 @@
-"""Calls from Python, whose tensors may be anything that has a shape, and None a dim that nobody knows."""
+"""Calls from Python: inputs with a `shape` attribute, and None for an unknown dim."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.sampling import each_row
 
 
 class UnknownRank:
-    """A shape of which nothing is known, as TensorFlow's: going through it raises `ValueError`."""
+    """A shape of unknown rank, as in TensorFlow: iteration raises `ValueError`."""
 
     def __iter__(self):
         raise ValueError("Cannot iterate over a shape with unknown rank.")
@@ -24,9 +24,9 @@ NAMES = {**vars(sc), "np": np, "SimpleNamespace": SimpleNamespace, "UnknownRank"
 
 @each_row("call", [call for (call,) in rows("wrong_calls.txt")])
 def test_python_invalid_call_raises_shape_error(call):
-    with pytest.raises(sc.ShapeError) as caught:
+    with pytest.raises(sc.ShapeError) as error:
         eval(call, NAMES)
-    assert caught.value.problem.rule == "usage"
+    assert error.value.problem.rule == "usage"
 
 
 @each_row(("call", "result"), rows("right_calls.txt"))
@@ -35,9 +35,9 @@ def test_python_input_may_have_a_shape(call, result):
 
 
 def test_python_error_span_is_in_the_given_text():
-    with pytest.raises(sc.ShapeError) as caught:
+    with pytest.raises(sc.ShapeError) as error:
         sc.reshape((2, 3, 4), "[5, -1]")
-    assert caught.value.problem.span == (4, 6)
+    assert error.value.problem.span == (4, 6)
 
 
 def test_json_none_is_an_unknown_dim(shapecalc):

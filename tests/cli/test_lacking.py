@@ -1,4 +1,4 @@
-"""The program where the system lacks what Linux has: the same answers, by the other branches."""
+"""The program without system modules of Linux: the same answers by the fallbacks."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ WORDS = [
 ]
 
 
-def ran(folder, *words):
-    """Return how a command line ends in a folder with an array and cases."""
+def run_in_folder(folder, *words):
+    """Run a command line in a new folder with an array and cases; return exit code, output and files."""
     folder.mkdir()
     numpy.save(folder / "x.npy", numpy.arange(6).reshape(2, 3))
     (folder / "cases.shapes").write_text("reshape 2,3,4 0,-1 => 2,12\nreshape 2,3,4 5,-1 => 5\n" * 50, "ascii")
     streams = {"input": "2,3\nflatten\n", "capture_output": True, "encoding": "utf-8"}
-    done = run_program([sys.executable, *words], cwd=folder, **streams)
-    return done.returncode, done.stdout, done.stderr, {path.name: path.read_bytes() for path in folder.iterdir()}
+    result = run_program([sys.executable, *words], cwd=folder, **streams)
+    return result.returncode, result.stdout, result.stderr, {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: " ".join(words)[:30])
 def test_missing_system_modules_do_not_change_commands(words, tmp_path):
-    there = ran(tmp_path / "there", "-m", "shapecalc", *words)
-    assert ran(tmp_path / "lacking", str(ROOT / "tests" / "lacking.py"), *words) == there
-    assert "Traceback" not in there[2]
+    expected = run_in_folder(tmp_path / "complete", "-m", "shapecalc", *words)
+    assert run_in_folder(tmp_path / "lacking", str(ROOT / "tests" / "lacking.py"), *words) == expected
+    assert "Traceback" not in expected[2]
 
 
 def test_missing_system_modules_are_really_missing():
     code = "import tests.lacking, os, signal; tests.lacking.take_away(); print(*vars(os), *vars(signal), *os.environ)\n"
     code += "exec('import readline', {'__name__': 'shapecalc.cli.x'})"
-    left = run_program([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (left.returncode, "No module named 'readline'" in left.stderr) == (1, True)
-    assert not {*lacking.FUNCTIONS, *lacking.SIGNALS, "TERM"} & {*left.stdout.split()}
+    ran = run_program([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.returncode, "No module named 'readline'" in ran.stderr) == (1, True)
+    assert not {*lacking.FUNCTIONS, *lacking.SIGNALS, "TERM"} & {*ran.stdout.split()}
 
 
 def test_app_opens_without_termios(monkeypatch):
@@ -72,22 +72,22 @@ def test_app_opens_without_termios(monkeypatch):
 def test_workers_start_without_fork(monkeypatch):
     from shapecalc.checking.judging import judge_in_parallel
 
-    asked = []
+    methods = []
     monkeypatch.delattr(os, "fork", raising=False)
-    made = multiprocessing.get_context
-    monkeypatch.setattr("multiprocessing.get_context", lambda kind: asked.append(kind) or made(kind))
+    get_context = multiprocessing.get_context
+    monkeypatch.setattr("multiprocessing.get_context", lambda method: methods.append(method) or get_context(method))
     assert list(judge_in_parallel([], "-", None, 2)) == []
-    assert asked == ["spawn"]
+    assert methods == ["spawn"]
 
 
 @pytest.mark.slow
 def test_modules_do_not_import_system_specific_modules():
-    found = [path for path in Path(ROOT / "shapecalc").rglob("*.py") if {*imported_at_once(path)} & lacking.MODULES]
-    assert found == []
+    paths = [path for path in Path(ROOT / "shapecalc").rglob("*.py") if {*top_level_imports(path)} & lacking.MODULES]
+    assert paths == []
 
 
-def imported_at_once(path):
-    """Yield the modules that a file imports as soon as it is imported."""
+def top_level_imports(path):
+    """Yield the modules that a file imports at its top level."""
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

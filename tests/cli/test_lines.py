@@ -1,4 +1,4 @@
-"""Standard input, line by line: answered as it comes, by every op. What is said of lines: `transcripts/lines.txt`."""
+"""Lines of standard input are answered as they arrive, by every op. Messages: `transcripts/lines.txt`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tests.cli.conftest import command, environment, run_program
 from tests.sampling import each_row
 
 EXAMPLES = {op.name: shlex.split(op.examples[0]) for op in OPS.values()}
-EXAMPLES["einsum"] = ["einsum", "2,3", "ij,jk->ik", "3,4"]  # with the shape first, as the others have it
+EXAMPLES["einsum"] = ["einsum", "2,3", "ij,jk->ik", "3,4"]  # the shape first, as in the other ops
 
 
 @each_row("op", EXAMPLES)
 def test_ops_read_lines_of_standard_input(op, shapecalc):
     name, shape, *rest = EXAMPLES[op]
-    alone = shapecalc(name, shape, *rest)
+    single = shapecalc(name, shape, *rest)
     ran = shapecalc(name, "-", *rest, stdin=f"{shape}\n{shape}\n{shape}\n")
-    assert (ran.code, ran.out) == (alone.code, alone.out * 3)
+    assert (ran.code, ran.out) == (single.code, single.out * 3)
     chained = shapecalc("chain", f"- | {shlex.join([name, *rest])}", stdin=f"{shape}\n" * 2)
-    assert chained.out == alone.out * 2
+    assert chained.out == single.out * 2
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,6 @@ def test_lines_are_answered_as_they_arrive(words, lines, tmp_path):
 
 
 def test_endless_stream_ends_with_its_reader():
-    asked = " ".join(command("reshape", "-", "0,-1"))
-    ran = run_program(["sh", "-c", f"yes 2,3,4 | {asked} | head -2"], capture_output=True, text=True)
+    line = " ".join(command("reshape", "-", "0,-1"))
+    ran = run_program(["sh", "-c", f"yes 2,3,4 | {line} | head -2"], capture_output=True, text=True)
     assert (ran.stdout, ran.stderr) == ("2,12\n2,12\n", "")

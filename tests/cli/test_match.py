@@ -1,4 +1,4 @@
-"""Patterns over a folder of damaged files, and in Python; what `shapecalc match` says is in `transcripts/match.txt`."""
+"""Patterns on damaged files, and in Python. Messages of `shapecalc match`: `transcripts/match.txt`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def test_match_continues_past_damaged_files(shapecalc, tmp_path, monkeypatch):
     (tmp_path / "x.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
     draw, damaged = random.Random(5), []
     for kind in ("a.npy", "x.npz", "x.safetensors"):
-        whole = (tmp_path / kind).read_bytes()
+        intact = (tmp_path / kind).read_bytes()
         for number in range(20):
             name = f"{number}\x1b[31m\n{kind}"
-            (tmp_path / name).write_bytes(whole[: draw.randrange(len(whole))] if number % 2 else draw.randbytes(300))
+            (tmp_path / name).write_bytes(intact[: draw.randrange(len(intact))] if number % 2 else draw.randbytes(300))
             damaged.append(name)
     ran = shapecalc("match", "N,...", *damaged, "gone.npy", "a.npy", "c.npy")
     assert (ran.code, ran.out.count("\n"), ran.out[:7]) == (4, 1, "c.npy: ")
@@ -35,24 +35,24 @@ def test_match_continues_past_damaged_files(shapecalc, tmp_path, monkeypatch):
     assert last == "shapecalc: 1 passed, 1 failed, 61 could not be read; N is 8"
 
 
-SINGLE = ["float32", "torch.float32", np.dtype(">f4"), np.float32]
-FITS = [
+FLOAT32_DTYPES = ["float32", "torch.float32", np.dtype(">f4"), np.float32]
+MATCHES = [
     ("N,3,H,H", np.zeros((8, 3, 5, 5)), {"N": 8, "H": 5}),
     (("N", ..., 4), (8, 2, 4), {"N": 8}),
     ("N,?", "7,9", {"N": 7}),
     ("N,3", SimpleNamespace(shape=(None, 3)), {"N": "?"}),
     ("string[N]", np.array(["ab", "c"]), {"N": 2}),
-    *(("float32[N]", SimpleNamespace(shape=(2,), dtype=dtype), {"N": 2}) for dtype in SINGLE),
+    *(("float32[N]", SimpleNamespace(shape=(2,), dtype=dtype), {"N": 2}) for dtype in FLOAT32_DTYPES),
 ]
 
 
-@pytest.mark.parametrize(("pattern", "array", "sizes"), FITS)
+@pytest.mark.parametrize(("pattern", "array", "sizes"), MATCHES)
 def test_match_returns_the_bound_sizes(pattern, array, sizes):
-    found = sc.match(pattern, array)
-    assert {name: size if isinstance(size, int) else str(size) for name, size in found.items()} == sizes
+    bound = sc.match(pattern, array)
+    assert {name: size if isinstance(size, int) else str(size) for name, size in bound.items()} == sizes
 
 
-REFUSED = [
+FAILURES = [
     ("N,3,H,H", (8, 3, 5, 6), "differs", "8,3,5,6 is not N,3,H,H: dim 3 is 6, and H is 5 (dim 2)"),
     ("N,3", (8, None), "differs", "8,? is not N,3: dim 1 is ?, not 3"),
     ("float32[N]", SimpleNamespace(shape=(2,), dtype="int8"), "differs", "its element type is int8"),
@@ -63,12 +63,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "array", "rule", "said"), REFUSED)
-def test_match_failure_is_a_shape_error(pattern, array, rule, said):
+@pytest.mark.parametrize(("pattern", "array", "rule", "message"), FAILURES)
+def test_match_failure_is_a_shape_error(pattern, array, rule, message):
     with pytest.raises(sc.ShapeError) as error:
         sc.match(pattern, array)
     problem = error.value.problem
-    assert (problem.rule, said in problem.message) == (rule, True), problem
+    assert (problem.rule, message in problem.message) == (rule, True), problem
     assert array != (8, 3, 5, 6) or problem.index == 3
 
 
@@ -88,7 +88,7 @@ def test_assert_shape_traceback_shows_the_callers_line(tmp_path):
         "from shapecalc.testing import assert_shape\n\ndef test_it():\n    assert_shape((2, 3), 'N,N')\n"
     )
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    asked = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
-    shown = run_program(asked, cwd=tmp_path, capture_output=True, text=True).stdout
-    assert "E   AssertionError: 2,3 is not N,N: dim 1 is 3, and N is 2 (dim 0)" in shown.replace("       ", "   ")
-    assert "error.problem.rule" not in shown
+    words = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
+    output = run_program(words, cwd=tmp_path, capture_output=True, text=True).stdout
+    assert "E   AssertionError: 2,3 is not N,N: dim 1 is 3, and N is 2 (dim 0)" in output.replace("       ", "   ")
+    assert "error.problem.rule" not in output

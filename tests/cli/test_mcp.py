@@ -1,4 +1,4 @@
-"""`shapecalc mcp`, driven by the package's own client over standard input and output, hostile calls included."""
+"""`shapecalc mcp` over standard input and output: calls by the client of the package `mcp`, and hostile lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shapecalc.cli.mcp import agent_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH
 from shapecalc.core.ops import OPS, params_of
-from tests.cli.conftest import ROOT, command, environment, run_program, rows
+from tests.cli.conftest import ROOT, command, environment, rows, run_program
 from tests.models import detector
 from tests.transcripts import is_seen
 
@@ -35,7 +35,7 @@ SIX = {"input": "2,3", "target": "6"}
 
 @asynccontextmanager
 async def session(folder, errors):
-    """Yield a client of a server that is started in a folder."""
+    """Start a server in a folder and yield a client."""
     server = StdioServerParameters(command=sys.executable, args=command("mcp")[1:], cwd=folder, env=environment())
     async with stdio_client(server, errors) as streams, ClientSession(*streams) as client:
         await client.initialize()
@@ -44,7 +44,7 @@ async def session(folder, errors):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """Yield a client and what calls it, of a server with arrays and links in and around its folder."""
+    """Yield a client and a function that calls it; there are arrays and links in and around the folder."""
     outer = tmp_path_factory.mktemp("outer")
     folder = outer / "project"
     folder.mkdir()
@@ -56,44 +56,44 @@ def served(tmp_path_factory):
     for name, target in {"link.npy": "../secret.npy", "up": "..", "loop.npy": "loop.npy", "near.npy": "x.npy"}.items():
         (folder / name).symlink_to(target)
     os.mkfifo(folder / "pipe.npy")
-    told = outer / "stderr"
+    stderr = outer / "stderr"
     with (
-        told.open("w") as errors,
+        stderr.open("w") as errors,
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(session(folder, errors)) as client,
     ):
         yield client, portal.call
-    assert told.read_text() == ""
+    assert stderr.read_text() == ""
 
 
 @pytest.fixture(scope="module")
 def agent(served):
     """Return a function that calls a tool."""
     client, call = served
-    return lambda name, **given: call(client.call_tool, name, given)
+    return lambda name, **arguments: call(client.call_tool, name, arguments)
 
 
 @pytest.fixture(scope="module")
 def refusal(agent):
-    """Return a function that calls a tool and returns the one line with which it refuses."""
+    """Return a function that calls a tool and returns its error message, a single line."""
 
-    def refused(name, **given):
-        answer = agent(name, **given)
+    def call_refused(name, **arguments):
+        answer = agent(name, **arguments)
         assert (answer.is_error, answer.structured_content, len(answer.content)) == (True, None, 1)
         assert answer.content[0].text.isprintable()
         assert len(answer.content[0].text) < 300
         return answer.content[0].text
 
-    return refused
+    return call_refused
 
 
 def test_mcp_json_request_equals_command_line(agent, shapecalc):
-    for call, line, said in rows("mcp_answered.txt"):
-        name, _, given = call.partition(" ")
-        answer = agent(name, **json.loads(given))
+    for call, line, expected in rows("mcp_answered.txt"):
+        name, _, arguments = call.partition(" ")
+        answer = agent(name, **json.loads(arguments))
         assert answer.structured_content == json.loads(shapecalc(name, *split(line), "--json").out)
         first, _, reasons = answer.content[0].text.partition("\n")
-        assert is_seen(said, f"{first}\n"), call
+        assert is_seen(expected, f"{first}\n"), call
         assert not answer.is_error
         assert line != "2,3,4 0,-1" or "-1 is 24 elements (2*3*4) / 2 known = 12  [infer]" in reasons
 
@@ -104,8 +104,8 @@ def test_mcp_model_equals_command(agent, refusal, shapecalc, monkeypatch, tmp_pa
     words = ("model", "yolo.onnx", "--node", "/head.0/Reshape_1")
     assert answer.content[0].text == shapecalc(*words).out.rstrip("\n")
     assert answer.structured_content == json.loads(shapecalc(*words, "--json").out)
-    every = agent("model", file="yolo.onnx").structured_content
-    assert [node["verdict"] for node in every["nodes"]] == ["swallows", "swallows", "only", "only"]
+    report = agent("model", file="yolo.onnx").structured_content
+    assert [node["verdict"] for node in report["nodes"]] == ["swallows", "swallows", "only", "only"]
     for file in ("../secret.onnx", "nothing.onnx", "pipe.npy", "."):
         refusal("model", file=file)
 
@@ -125,28 +125,28 @@ UNUSABLE = ["pipe.npy", "missing.npy", "w.npz:b", "up.npz", ".npy"]
 
 @pytest.mark.parametrize("name", [*INSIDE, *OUTSIDE, *UNUSABLE], ids=ascii)
 def test_mcp_reads_only_files_of_its_folder(name, agent, refusal):
-    for tool, given in (
+    for tool, arguments in (
         ("reshape", {"input": name, "target": "-1"}),
         ("compare", {"op": "reshape", "input": name, "arguments": {"target": "-1"}}),
         ("chain", {"chain": f"{name} | flatten"}),
         ("compare", {"chain": f"{name} | flatten"}),
     ):
         if name in INSIDE:
-            assert agent(tool, **given).structured_content["input"] == INSIDE[name]
+            assert agent(tool, **arguments).structured_content["input"] == INSIDE[name]
         elif name in OUTSIDE:
-            shown = ascii(name.partition(":")[0])[1:-1]
-            said = f"file: {shown}: it is not in the folder that the server was started in"
-            assert refusal(tool, **given) == said
+            escaped_path = ascii(name.partition(":")[0])[1:-1]
+            message = f"file: {escaped_path}: it is not in the folder that the server was started in"
+            assert refusal(tool, **arguments) == message
         else:
-            assert refusal(tool, **given).startswith(f"file: {name}: ")
+            assert refusal(tool, **arguments).startswith(f"file: {name}: ")
 
 
 def test_mcp_unreadable_call_is_one_line(refusal):
-    for call, said in rows("mcp_refused.txt"):
-        name, _, given = call.partition(" ")
-        line = refusal(name, **json.loads(given))
+    for call, message in rows("mcp_refused.txt"):
+        name, _, arguments = call.partition(" ")
+        line = refusal(name, **json.loads(arguments))
         assert line.startswith("usage: "), call
-        assert said in line, call
+        assert message in line, call
 
 
 def test_mcp_schemas_match_the_command_line(served):
@@ -158,11 +158,11 @@ def test_mcp_schemas_match_the_command_line(served):
         assert names <= {*schema["properties"]}
         assert {*schema["required"]} == {"input", *(param.name for param in op.params if param.required)}
         assert {*schema["properties"]["dialect"]["enum"]} <= {*DIALECTS}
-        assert all(each["description"] for each in schema["properties"].values())
+        assert all(value["description"] for value in schema["properties"].values())
     client, call = served
-    told = call(client.list_tools).tools
-    assert {tool.name: tool.input_schema for tool in told} == {name: tool.schema for name, tool in tools.items()}
-    assert all(tool.annotations.read_only_hint for tool in told)
+    listed = call(client.list_tools).tools
+    assert {tool.name: tool.input_schema for tool in listed} == {name: tool.schema for name, tool in tools.items()}
+    assert all(tool.annotations.read_only_hint for tool in listed)
 
 
 def test_mcp_too_large_answer_is_refused(refusal):
@@ -180,35 +180,35 @@ def test_mcp_ignores_defaults(monkeypatch, tmp_path):
 # Lines of the protocol
 
 
-SLOW = """
+FAULTY_TOOLS = """
 import os, time
 import shapecalc.cli.mcp as served
-def sleep(given, folder):
+def sleep(arguments, folder):
     (folder / "pid").write_text(str(os.getpid()))
     time.sleep(600)
-def fail(given, folder):
+def fail(arguments, folder):
     raise ZeroDivisionError("by zero")
 served._answer_doctor, served._answer_model, served._answer_compare = sleep, fail, lambda *_: os._exit(1)
 served.CALL_TIMEOUT = int(os.environ["SECONDS"])
 """
-"""What makes the tools of a server slow, wrong and deadly."""
+"""Code that replaces tools of a server by ones that sleep, raise and kill their process."""
 
 
 def slow_server(folder, seconds=60):
-    """Return the folder and the environment of a server with such tools, and with so many seconds for a call."""
+    """Return the folder and the environment of a server with faulty tools and a timeout in seconds."""
     (folder / "site").mkdir()
-    (folder / "site" / "sitecustomize.py").write_text(SLOW)
+    (folder / "site" / "sitecustomize.py").write_text(FAULTY_TOOLS)
     path = f"{folder / 'site'}{os.pathsep}{ROOT}"
     return {"folder": folder, "env": {**environment(), "PYTHONPATH": path, "SECONDS": str(seconds)}}
 
 
 def request(method, id=None, **params):
-    found = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-    return json.dumps({name: value for name, value in found.items() if value is not None})
+    message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+    return json.dumps({name: value for name, value in message.items() if value is not None})
 
 
-def asked(id, name, **given):
-    return request("tools/call", id, name=name, arguments=given)
+def tool_call(id, name, **arguments):
+    return request("tools/call", id, name=name, arguments=arguments)
 
 
 INFO = {"name": "x", "version": "1"}
@@ -216,10 +216,10 @@ HELLO = request("initialize", 0, protocolVersion="2025-06-18", capabilities={}, 
 PING = request("ping", 9)
 
 
-def sent(*lines, folder=ROOT, env=None):
-    """Return what a server answers to lines until it answers the last one, what it answers later, and its exit code.
+def exchange(*lines, folder=ROOT, env=None):
+    """Return the answers of a server up to that of the last line, its later answers, and its exit code.
 
-    A line may be a function, which is called in its place.
+    An item that is a function is called instead of sent.
     """
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command("mcp"), env=env or environment(), cwd=folder, **streams) as server:
@@ -232,12 +232,12 @@ def sent(*lines, folder=ROOT, env=None):
         answers = []
         while not answers or answers[-1].get("id") != json.loads(lines[-1])["id"]:
             answers.append(json.loads(server.stdout.readline()))
-        rest, told = server.communicate()
-    assert told == b""
+        rest, stderr = server.communicate()
+    assert stderr == b""
     return answers, [json.loads(line) for line in rest.splitlines()], server.returncode
 
 
-def said(answer):
+def first_line(answer):
     """Return whether the answer to a call is an error, and the first line of its text."""
     return answer["result"]["isError"], answer["result"]["content"][0]["text"].partition("\n")[0]
 
@@ -245,53 +245,55 @@ def said(answer):
 def test_mcp_answers_every_json_line_with_its_id():
     table = [(line, *expected.split()) for line, expected in rows("mcp_lines.txt")]
     silent = [request("nothing"), '{"jsonrpc":"2.0","id":4,"result":{}}', ""]
-    calls = [asked(id, "reshape", **SIX) for id in range(10, 15)]
-    answers, late, code = sent(*silent, *(line for line, _, _ in table), *calls, PING)
-    found = [(json.dumps(each["id"]), str(each.get("error", {}).get("code", "-"))) for each in answers + late]
+    calls = [tool_call(id, "reshape", **SIX) for id in range(10, 15)]
+    answers, late, code = exchange(*silent, *(line for line, _, _ in table), *calls, PING)
+    codes = [(json.dumps(reply["id"]), str(reply.get("error", {}).get("code", "-"))) for reply in answers + late]
     others = [(str(id), "-") for id in (0, 9, *range(10, 15))]
-    assert sorted(found) == sorted([*others, *((id, error) for _, id, error in table)])
+    assert sorted(codes) == sorted([*others, *((id, error) for _, id, error in table)])
     assert code == 0
     assert all(answer.get("error", {}).get("message", "").isprintable() for answer in answers)
 
 
 def test_mcp_ping_is_answered_during_a_call(tmp_path):
-    answers, (late,), code = sent(asked(1, "doctor", message="x"), PING, **slow_server(tmp_path, 1))
+    answers, (late,), code = exchange(tool_call(1, "doctor", message="x"), PING, **slow_server(tmp_path, 1))
     assert ([answer["id"] for answer in answers], late["id"], code) == ([0, 9], 1, 0)
-    assert said(late) == (True, "usage: the call took longer than 1 seconds (ask for less at once)")
+    assert first_line(late) == (True, "usage: the call took longer than 1 seconds (ask for less at once)")
 
 
 def test_mcp_cancelled_call_and_crash_are_reported(tmp_path):
-    def wait():
+    def wait_for_call():
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
             time.sleep(0.01)
 
     cancel = [request("notifications/cancelled", requestId=id) for id in (1, 2)]
-    slow = [asked(id, "doctor", message="x") for id in (1, 2)]
-    others = asked(3, "model", file="x"), asked(4, "compare"), asked(5, "reshape", **SIX)
-    answers, late, code = sent(*slow, wait, *cancel, *others, **slow_server(tmp_path))
+    slow = [tool_call(id, "doctor", message="x") for id in (1, 2)]
+    others = tool_call(3, "model", file="x"), tool_call(4, "compare"), tool_call(5, "reshape", **SIX)
+    answers, late, code = exchange(*slow, wait_for_call, *cancel, *others, **slow_server(tmp_path))
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
     hello, fault, death, last = sorted(answers + late, key=lambda answer: answer["id"])
     assert [answer["id"] for answer in (hello, fault, death, last)] == [0, 3, 4, 5]
-    assert is_seen("fault: ZeroDivisionError: by zero (shapecalc.cli.mcp:...", f"{said(fault)[1]}\n")
-    assert is_seen("fault: the process of this call has died; please report...", f"{said(death)[1]}\n")
-    assert (said(fault)[0], said(death)[0], said(last), code) == (True, True, (False, "6"), 0)
+    assert is_seen("fault: ZeroDivisionError: by zero (shapecalc.cli.mcp:...", f"{first_line(fault)[1]}\n")
+    assert is_seen("fault: the process of this call has died; please report...", f"{first_line(death)[1]}\n")
+    assert (first_line(fault)[0], first_line(death)[0], first_line(last), code) == (True, True, (False, "6"), 0)
 
 
-# Streams, folders and what is missing
+# Streams, folders and missing packages
 
 
 def test_mcp_imports_no_module_of_the_agents_folder(tmp_path):
     for name in ("anyio", "json", "pickle", "runpy", "shapecalc"):
         (tmp_path / f"{name}.py").write_text("open('imported', 'w')")
     words = [sys.executable, "-P", "-m", "shapecalc", "mcp"]
-    ran = run_program(words, cwd=tmp_path, input=f"{HELLO}\n{asked(1, 'reshape', **SIX)}\n".encode(), capture_output=True)
-    assert said(json.loads(ran.stdout.splitlines()[-1])) == (False, "6")
+    ran = run_program(
+        words, cwd=tmp_path, input=f"{HELLO}\n{tool_call(1, 'reshape', **SIX)}\n".encode(), capture_output=True
+    )
+    assert first_line(json.loads(ran.stdout.splitlines()[-1])) == (False, "6")
     assert not (tmp_path / "imported").exists()
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "told"),
+    ("line", "code", "message"),
     [
         ("<&-", 4, "shapecalc: stdin: it is closed\n"),
         ("< /dev/null >&-", 4, "shapecalc: stdout: it is closed\n"),
@@ -302,11 +304,11 @@ def test_mcp_imports_no_module_of_the_agents_folder(tmp_path):
         ),
     ],
 )
-def test_mcp_closed_or_full_stream_is_exit_4(line, code, told):
+def test_mcp_closed_or_full_stream_is_exit_4(line, code, message):
     if "full" in line and not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     ran = run_program(["bash", "-c", f'"{sys.executable}" -m shapecalc mcp {line}'], capture_output=True, text=True)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", told)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", message)
 
 
 def test_mcp_missing_package_names_what_to_install():

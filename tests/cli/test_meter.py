@@ -1,4 +1,4 @@
-"""The bar that shows how far long work has come: on a terminal alone, with the rate and the time that is left."""
+"""The progress bar of slow work: only on a terminal, with rate and remaining time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import environment, run_program, run_on_terminal
+from tests.cli.conftest import environment, run_on_terminal, run_program
 
 WORK = """
 from time import sleep
@@ -20,14 +20,14 @@ with data.progress_bar(8_000_000) as tick:
         tick(1_000_000)
     sleep(0.3)
 """
-"""Three eighths of the work."""
+"""Work that ends after three eighths."""
 
 
 @pytest.mark.slow
 def test_progress_meter_shows_rate_and_time_on_a_terminal():
     env = environment() | {"TERM": "xterm", "COLUMNS": "100"}
-    code, told = run_on_terminal([sys.executable, "-c", WORK], env=env)
-    told = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told)
-    assert (code, "writing" in told, "38%" in told) == (0, True, True)
-    assert re.search(r"\d+\.\d MB/s +0:00:0\d", told)
+    code, output = run_on_terminal([sys.executable, "-c", WORK], env=env)
+    output = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output)
+    assert (code, "writing" in output, "38%" in output) == (0, True, True)
+    assert re.search(r"\d+\.\d MB/s +0:00:0\d", output)
     assert run_program([sys.executable, "-c", WORK], capture_output=True).stderr == b""

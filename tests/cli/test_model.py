@@ -1,4 +1,4 @@
-"""`shapecalc model` and `shapecalc doctor --model` in transcripts, of reports that are made by hand."""
+"""`shapecalc model` and `shapecalc doctor --model` on handwritten reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli import test_transcripts as cli
 from tests.models.reports import FIRST, SECOND, STOP, TURNED, YOLO, judged
 from tests.transcripts import transcripts
 
-MENDED = ((FIRST, FIRST.fixes[0]),)
+APPLIED_FIXES = ((FIRST, FIRST.fixes[0]),)
 ESCAPED = judged("4", "Reshape", "::error::\x1b[31m\n%", ((1, 2), (2,), (2,)), BatchVerdict.FAILS, why="no")
 WIDE = judged("4", "Reshape", "/Wide", ((1,), (1,) * 10_000, (1,) * 10_000), BatchVerdict.SAFE)
 NAMED_TWICE = judged("7/then_branch/3", "Reshape", "/Reshape", ((1,), (1,), (1,)))
@@ -46,26 +46,26 @@ REPORTS = {
     "often.onnx": replace(YOLO, nodes=(NAMED_TWICE,) * 10),
     "::set-env.onnx": replace(YOLO, nodes=(ESCAPED,)),
     "wide.onnx": replace(YOLO, nodes=(WIDE, TURNED)),
-    "proved.onnx": replace(YOLO, fix_result=FixResult(MENDED, (), True, "batch 1 bit for bit", "f.onnx")),
-    "large.onnx": replace(YOLO, fix_result=FixResult(MENDED, (), None, "it is too large", "f.onnx")),
-    "left.onnx": replace(YOLO, fix_result=FixResult(MENDED, (SECOND,), True, "", "f.onnx")),
-    "still_stops.onnx": replace(YOLO, fix_result=FixResult(MENDED, (), None, "", "f.onnx", stops=(STOP,))),
-    "differs.onnx": replace(YOLO, fix_result=FixResult(MENDED, (), False, "sample 1 differs", None)),
+    "proved.onnx": replace(YOLO, fix_result=FixResult(APPLIED_FIXES, (), True, "batch 1 bit for bit", "f.onnx")),
+    "large.onnx": replace(YOLO, fix_result=FixResult(APPLIED_FIXES, (), None, "it is too large", "f.onnx")),
+    "left.onnx": replace(YOLO, fix_result=FixResult(APPLIED_FIXES, (SECOND,), True, "", "f.onnx")),
+    "still_stops.onnx": replace(YOLO, fix_result=FixResult(APPLIED_FIXES, (), None, "", "f.onnx", stops=(STOP,))),
+    "differs.onnx": replace(YOLO, fix_result=FixResult(APPLIED_FIXES, (), False, "sample 1 differs", None)),
 }
 
 
 @pytest.fixture(autouse=True)
-def asked(monkeypatch):
-    """Return what reports were asked for, which come from the table."""
-    asked, judged_file = [], judge.report_model
+def requests(monkeypatch):
+    """Replace the functions that report on a file by the table; return their arguments."""
+    requests, original = [], judge.report_model
 
-    def report_of(file, *given, **named):
-        asked.append((given, named))
-        return replace(REPORTS[file], model=file) if file in REPORTS else judged_file(file, *given, **named)
+    def report_from_table(file, *arguments, **options):
+        requests.append((arguments, options))
+        return replace(REPORTS[file], model=file) if file in REPORTS else original(file, *arguments, **options)
 
     for module, name in ((judge, "report_model"), (model_report, "report_model"), (model_report, "write_fixed_model")):
-        monkeypatch.setattr(module, name, report_of)
-    return asked
+        monkeypatch.setattr(module, name, report_from_table)
+    return requests
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(cli.__file__).parent / "transcripts" / "reports", cli.SIGNS))
@@ -84,14 +84,14 @@ def test_model_transcripts(lines, shapecalc, tmp_path, monkeypatch):
         ("--batch 1,4", SizeOptions(None, (1, 4))),
     ],
 )
-def test_model_request_from_options(words, options, shapecalc, asked):
+def test_model_request_from_options(words, options, shapecalc, requests):
     shapecalc("model", "yolo.onnx", *words.split())
-    assert asked[-1][0][0] == options
+    assert requests[-1][0][0] == options
 
 
-def test_model_fixes_from_options(shapecalc, asked):
+def test_model_fixes_from_options(shapecalc, requests):
     shapecalc("model", "proved.onnx", "--fix", "-o", "f.onnx", "--fix-as", "/Reshape=0,-1")
-    assert asked == [((SizeOptions(), "f.onnx", {"/Reshape": (0, -1)}), {"force": False, "prove": True})]
+    assert requests == [((SizeOptions(), "f.onnx", {"/Reshape": (0, -1)}), {"force": False, "prove": True})]
 
 
 def test_model_row_of_ten_thousand_dims_is_narrow(shapecalc):

@@ -1,4 +1,4 @@
-"""What the ops share on the command line; what they answer and refuse is in `transcripts/ops.txt`."""
+"""The shared behaviour of ops on the command line. Answers and errors: `transcripts/ops.txt`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from shapecalc.core.ops import OPS
 from tests.sampling import each_row
 
-EXPLAINED = [
+EXPLAIN_LINES = [
     "reshape 2,3,4 0,-1",
     "reshape N,C,H,W 0,-1,64",
     "reshape 2,2,3,2 -1,0,0",
@@ -19,15 +19,15 @@ EXPLAINED = [
 ]
 
 
-@pytest.mark.parametrize("line", EXPLAINED)
+@pytest.mark.parametrize("line", EXPLAIN_LINES)
 def test_explain_fits_on_a_screen(line, shapecalc):
-    short, whole = (shapecalc(*shlex.split(line), explain) for explain in ("--explain", "--explain=all"))
-    assert short.out == whole.out
+    short, full = (shapecalc(*shlex.split(line), explain) for explain in ("--explain", "--explain=all"))
+    assert short.out == full.out
     lines = (short.err + short.out).splitlines()
     assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 24
-    left_out = {*whole.err.splitlines()} - {*lines}
-    assert [line for line in lines if line.endswith(": --explain=all")] or all("engine" in line for line in left_out)
-    assert "more picture" not in whole.err
+    omitted = {*full.err.splitlines()} - {*lines}
+    assert [line for line in lines if line.endswith(": --explain=all")] or all("engine" in line for line in omitted)
+    assert "more picture" not in full.err
 
 
 @each_row("op", OPS)

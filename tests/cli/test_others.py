@@ -1,4 +1,4 @@
-"""The commands that are not ops, and what a terminal shows."""
+"""The commands that are not ops, and the output on a terminal."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_why_lists_the_rules(shapecalc):
 
 @each_row("cause", sorted(CAUSES.keys() - all_rules().keys()))
 def test_why_explains_diagnosis_causes(shapecalc, cause):
-    found = json.loads(shapecalc("why", cause, "--json").out)
-    assert (found["id"], found["says"]) == (cause, CAUSES[cause].summary)
+    entry = json.loads(shapecalc("why", cause, "--json").out)
+    assert (entry["id"], entry["says"]) == (cause, CAUSES[cause].summary)
     explained = shapecalc("why", cause).out
     assert explained.startswith(f"{cause}: {CAUSES[cause].summary}\n")
     example = doctor_causes()[cause].example
     assert explained.endswith(f"try     {example}\n" if example else "")
-    assert "build.log" not in example, "nobody has that file"
+    assert "build.log" not in example, "build.log is not a file of the user"
     if example.startswith("shapecalc reshape"):
         assert shapecalc(*shlex.split(example)[1:]).code == 3
 
@@ -114,7 +114,7 @@ def test_terminal_error_has_a_caret(words, report):
 
 
 def test_compare_has_every_setting_within_80_columns():
-    code, shown = run_command_on_terminal("compare", "0,3,4", "0,-1")
-    lines = shown.splitlines()
+    code, output = run_command_on_terminal("compare", "0,3,4", "0,-1")
+    lines = output.splitlines()
     assert (code, max(map(len, lines)) <= 80) == (1, True)
     assert len(lines) == 2 + sum(len(row.reshape_semantics) for row in DIALECTS.values())

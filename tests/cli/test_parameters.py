@@ -1,4 +1,4 @@
-"""Parameters of every kind: a switch for yes or no, words, and those that one dialect has alone."""
+"""Parameters of every kind: switches, choices, and parameters of a single dialect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shapecalc.cli.options import op_command_parameters
 from shapecalc.core.ops import OPS
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.reading import cases as case
+from shapecalc.reading import cases
 from shapecalc.reading.commands import argument_texts, command_line, command_pieces, read_stage, usage_hint
 from shapecalc.reading.options import Option
 from shapecalc.render.stage_layout import stage_layouts
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("invented")
 
 @pytest.mark.parametrize("lines", transcripts(Path(cli.__file__).parent / "transcripts" / "invented", cli.SIGNS))
 def test_parameter_transcripts(lines, shapecalc, tmp_path, monkeypatch):
-    monkeypatch.setattr(case, "CASE_KEYS", {**case.CASE_KEYS, **dict.fromkeys(("reverse", "mode", "keep_one"))})
+    monkeypatch.setattr(cases, "CASE_KEYS", {**cases.CASE_KEYS, **dict.fromkeys(("reverse", "mode", "keep_one"))})
     cli.play(lines, shapecalc, tmp_path, monkeypatch)
 
 
@@ -35,7 +35,7 @@ def test_parameter_usage_names_switch_and_words():
 
 
 def test_parameters_have_one_option_each():
-    names = [each.name for each in op_command_parameters(OPS["squeeze"]) if isinstance(each, Option)]
+    names = [option.name for option in op_command_parameters(OPS["squeeze"]) if isinstance(option, Option)]
     assert [names.count(name) for name in ("axes", "reverse", "mode", "keep_one")] == [1, 1, 1, 1]
 
 
@@ -52,9 +52,9 @@ def test_parameters_have_one_option_each():
 )
 def test_parameters_round_trip_through_the_command_line(options):
     request = make_request("squeeze", "2,1,3", options)
-    written = command_line(resolve(request)).split()[1:]
+    line_words = command_line(resolve(request)).split()[1:]
     pieces = [text for _, text in command_pieces("squeeze", argument_texts(request))]
-    for words in (written, pieces):
+    for words in (line_words, pieces):
         read = read_stage(words, with_input=True)
         again = make_request(read.op, read.input, read.options)
         assert (again.arguments, again.dialect) == (request.arguments, request.dialect)
@@ -74,7 +74,6 @@ def test_parameters_are_named_in_pictures():
 
 @each_row("op", OPS)
 def test_parameter_help_is_a_sentence(op):
-    said = [
-        each.help for each in op_command_parameters(OPS[op]) if isinstance(each, Option) and not each.lists_completions
-    ]
-    assert all(text.endswith(".") for text in said), said
+    options = [option for option in op_command_parameters(OPS[op]) if isinstance(option, Option)]
+    texts = [option.help for option in options if not option.lists_completions]
+    assert all(text.endswith(".") for text in texts), texts

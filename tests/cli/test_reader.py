@@ -1,4 +1,4 @@
-"""The reader of lines: what a command line and a stage of a chain may write. Refusals: `transcripts/mistakes.txt`."""
+"""The reader of command lines and of stages of a chain. Errors: `transcripts/mistakes.txt`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from tests.sampling import each_row, examples
 WORDS = ["2,3,4", "N,3", "6", "-1", "0,-1", "-1,4", "-", "", " -1", "1,0,2", "13", "onnx", "torch", "N=2", "--", "-x"]
 
 
-@each_row(("line", "found"), rows("lines_read.txt"))
-def test_command_line_table(line, found):
+@each_row(("line", "expected"), rows("lines_read.txt"))
+def test_command_line_table(line, expected):
     op, *words = shlex.split(line)
-    assert read_op_words(OPS[op], words, OUTPUT_OPTIONS.values()) == json.loads(found)
+    assert read_op_words(OPS[op], words, OUTPUT_OPTIONS.values()) == json.loads(expected)
 
 
 def test_garbage_collection_is_off_only_for_op_processes(monkeypatch, shapecalc):
-    at_the_end = []
-    monkeypatch.setattr(atexit, "register", at_the_end.append)
+    exit_functions = []
+    monkeypatch.setattr(atexit, "register", exit_functions.append)
     assert shapecalc("chain", "2,3 | reshape 6").out == "6\n"
-    assert gc.freeze not in at_the_end
+    assert gc.freeze not in exit_functions
     assert shapecalc("reshape", "2,3", "6").out == "6\n"
-    assert gc.freeze in at_the_end
+    assert gc.freeze in exit_functions
 
 
 def test_completion_requests_are_handed_to_typer(monkeypatch, shapecalc):
@@ -43,28 +43,30 @@ def test_completion_requests_are_handed_to_typer(monkeypatch, shapecalc):
 
 @st.composite
 def command_lines(draw):
-    """Draw the command line of an op: some of its options, some with values, and some plain words."""
+    """Draw the command line of an op: options with and without values, and plain words."""
     op = OPS[draw(st.sampled_from(list(OPS)))]
     words = draw(st.lists(st.sampled_from(WORDS[:6]), min_size=1, max_size=3))
     options = [
-        each for each in op_command_parameters(op) if isinstance(each, Option) and each.name not in OUTPUT_OPTIONS
+        option
+        for option in op_command_parameters(op)
+        if isinstance(option, Option) and option.name not in OUTPUT_OPTIONS
     ]
     for option in draw(st.lists(st.sampled_from(options), max_size=4)):
         spelling = draw(st.sampled_from([option.spelling, option.short or option.spelling]))
         text = draw(st.sampled_from(WORDS))
-        written = [[spelling], [f"--no-{option.name.replace('_', '-')}"]] if option.kind is OptionKind.SWITCH else []
-        written += (
+        spellings = [[spelling], [f"--no-{option.name.replace('_', '-')}"]] if option.kind is OptionKind.SWITCH else []
+        spellings += (
             [[spelling, text], [spelling, text], [f"{spelling}={text}"]] if option.kind is OptionKind.TEXT else []
         )
-        place = draw(st.integers(0, len(words)))
-        words[place:place] = draw(st.sampled_from([*written, [spelling]]))
+        index = draw(st.integers(0, len(words)))
+        words[index:index] = draw(st.sampled_from([*spellings, [spelling]]))
     return [op.name, *words]
 
 
-def asked(read, *arguments, **how):
-    """Return what a reader makes of a line; the message if it refuses it."""
+def read_or_message(read, *arguments, **options):
+    """Return the result of a reader, or the message of its error."""
     try:
-        return read(*arguments, **how)
+        return read(*arguments, **options)
     except ShapeError as error:
         return error.problem.message
 
@@ -75,8 +77,8 @@ def asked(read, *arguments, **how):
 @example(["squeeze", "1,3,1", "0", "--axes", "2"])
 @example(["reshape", "2,3,4", "--", "-x"])
 def test_op_line_equals_stage_with_input(words):
-    line = asked(read_op_words, OPS[words[0]], words[1:])
-    stage = asked(read_stage, words, with_input=True)
+    line = read_or_message(read_op_words, OPS[words[0]], words[1:])
+    stage = read_or_message(read_stage, words, with_input=True)
     if isinstance(line, dict):
         assert (line.pop("input"), line) == (stage.input, stage.options)
     elif not line.startswith("missing argument"):
@@ -86,19 +88,19 @@ def test_op_line_equals_stage_with_input(words):
 @each_row("name", [*OPS, *COMMAND_MODULES])
 def test_command_options_are_read_in_every_spelling(name):
     command = load_command(name)
-    for option in (each for each in command.parameters if isinstance(each, Option)):
+    for option in (parameter for parameter in command.parameters if isinstance(parameter, Option)):
         text = option.default or str(option.minimum)
         value = [] if option.kind in (OptionKind.FLAG, OptionKind.FLAG_OR_ALL, OptionKind.SWITCH) else [text]
         for spelling in option.spellings():
-            _, found = parse_words(
+            _, values = parse_words(
                 [spelling, *([] if spelling.startswith("--no-") else value)], OptionLookup([option]), name
             )
-            assert [*found] == [option.name]
+            assert [*values] == [option.name]
 
 
 @each_row("op", OPS.values())
 def test_op_options_have_distinct_spellings(op):
-    options = [each for each in op_command_parameters(op) if not isinstance(each, Argument)]
-    spellings = [spelling for each in options for spelling in (each.spelling, each.short) if spelling]
+    options = [option for option in op_command_parameters(op) if not isinstance(option, Argument)]
+    spellings = [spelling for option in options for spelling in (option.spelling, option.short) if spelling]
     assert len({*spellings}) == len(spellings)
-    assert len({each.name for each in options}) == len(options)
+    assert len({option.name for option in options}) == len(options)

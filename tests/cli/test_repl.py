@@ -1,4 +1,4 @@
-"""The prompt on a terminal: it edits and completes lines, keeps their history, and ends as it is told to."""
+"""The prompt of `shapecalc repl` on a terminal: editing, completion, history and exit."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from tests.sampling import each_row
 pytest.importorskip("termios", reason="there are no terminals to test with here")
 
 PATIENCE = 30
-"""Seconds for which a text is waited for; nothing is timed."""
+"""The timeout in seconds for an expected text."""
 
-SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-"""What moves the cursor, or colours what follows."""
+ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""An escape sequence that moves the cursor or sets a colour."""
 
 
-def _trace(sequence):
-    """Return what stays of a sequence: of a move to the left, a mark, since what follows is drawn over the line."""
-    return "\r" if sequence[0].endswith("D") else ""
+def _replace_sequence(match):
+    """Return a carriage return for a move to the left, which redraws the line; else nothing."""
+    return "\r" if match[0].endswith("D") else ""
 
 
 class Prompt:
-    """The prompt on a terminal of its own, in a state folder that prompts share."""
+    """A prompt on a new terminal; prompts share a state folder."""
 
     def __init__(self, state):
         import pty
@@ -51,16 +51,16 @@ class Prompt:
         os.close(self.terminal)
 
     def type(self, keys, text):
-        """Type keys, wait until a text is shown after what was shown before, and return what came with it."""
+        """Type keys, wait until a text is shown, and return the new output up to its end."""
         os.write(self.terminal, keys)
         while text not in self.shown:
             assert select.select([self.terminal], [], [], PATIENCE)[0], self.shown
-            self.shown = SEQUENCE.sub(_trace, self.shown + os.read(self.terminal, 65536).decode())
-        seen, found, self.shown = self.shown.partition(text)
-        return seen + found
+            self.shown = ESCAPE_SEQUENCE.sub(_replace_sequence, self.shown + os.read(self.terminal, 65536).decode())
+        before, match, self.shown = self.shown.partition(text)
+        return before + match
 
-    def ends(self, keys):
-        """Return the exit code after the last keys."""
+    def exit_code(self, keys):
+        """Type the last keys and return the exit code."""
         os.write(self.terminal, keys)
         return self.running.wait(PATIENCE)
 
@@ -79,27 +79,27 @@ TYPED = [
 
 def test_repl_edits_lines_and_keeps_history(tmp_path):
     with Prompt(tmp_path) as prompt:
-        for what, keys, seen, shows in TYPED:
-            assert seen in prompt.type(keys, shows), what
-        assert prompt.ends(b"quit\r") == 0
+        for description, keys, expected, next_text in TYPED:
+            assert expected in prompt.type(keys, next_text), description
+        assert prompt.exit_code(b"quit\r") == 0
     history = (tmp_path / "shapecalc" / "history").read_text("utf-8", "replace").splitlines()
     assert history[:2] == ["2,3,4", "reshape 0,-1"]
     assert (history[-1], "reshape 9" in history) == ("quit", False)
     with Prompt(tmp_path) as again:
         again.type(b"\x1b[A" * (len(history) - 1) + b"\r", "there is no current shape yet")
         again.type(b"", ">")
-        assert again.ends(b"\x04") == 0
+        assert again.exit_code(b"\x04") == 0
 
 
 def test_repl_unwritable_history_is_reported_at_the_end(tmp_path):
     (tmp_path / "shapecalc").write_text("in the way")
     with Prompt(tmp_path) as prompt:
         prompt.type(b"2,3\r", "2,3>")
-        assert prompt.ends(b"\x04") == 0
+        assert prompt.exit_code(b"\x04") == 0
         prompt.type(b"", "shapecalc: history: ")
 
 
-OFFERED = [
+COMPLETIONS = [
     ("", {*OPS, "explain", "dialect", "ans"}),
     ("2,3 | ", {*OPS}),
     ("dialect ", {*DIALECTS}),
@@ -113,7 +113,7 @@ OFFERED = [
 ]
 
 
-@each_row(("text", "words"), OFFERED)
+@each_row(("text", "words"), COMPLETIONS)
 def test_repl_completion_offers_what_may_follow(text, words):
     assert {*completions_after(text)} >= words
     assert words or completions_after(text) == []
@@ -123,16 +123,16 @@ def test_repl_completion_offers_what_may_follow(text, words):
 def test_repl_completion_omits_unsupported_options(op):
     from shapecalc.reading.commands import read_stage
 
-    offered = [word for word in completions_after(f"{op} ") if word != "ans"]
-    for word in offered:
+    candidates = [word for word in completions_after(f"{op} ") if word != "ans"]
+    for word in candidates:
         value = [] if completions_after(f"{op} x {word} ") == completions_after(f"{op} x ") else ["1"]
         assert read_stage([op, word, *value], with_input=False).op == op
-    assert not {"--json", "--explain", "-o"} & {*offered}
+    assert not {"--json", "--explain", "-o"} & {*candidates}
 
 
 def test_repl_completion_continues_a_partial_word():
     from prompt_toolkit.document import Document
 
     typed = Document("reshape 6 --dialect=x --dia")
-    found = make_completer(typed).get_completions(typed, None)
-    assert [(each.text, each.start_position) for each in found] == [("--dialect", -5)]
+    completions = make_completer(typed).get_completions(typed, None)
+    assert [(completion.text, completion.start_position) for completion in completions] == [("--dialect", -5)]

@@ -1,4 +1,4 @@
-"""The app in a browser: a real server on loopback, visited by well-meaning clients, hostile ones and a real browser."""
+"""The app in a browser: a server on loopback, with friendly clients, hostile clients and a real browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.teaching.lessons import Course, load_lessons
 from tests.cli.browser import WHY_NOT, opened
-from tests.cli.conftest import ROOT, command, environment, expand_placeholders, run_program, rows
+from tests.cli.conftest import ROOT, command, environment, expand_placeholders, rows, run_program
 from tests.sampling import each_row
 from tests.transcripts import Line, transcripts
 
@@ -54,13 +54,13 @@ KEYS = {"F3": "\x1bOR", "F5": "\x1b[15~", "F9": "\x1b[20~", "ESC": "\x1b", "ENTE
 KEYS |= {"CTRL_HOME": "\x1b[1;5H", "CTRL_L": "\x0c", "CTRL_P": "\x10", "CTRL_S": "\x13", "CTRL_T": "\x14"}
 KEYS |= {"CTRL_U": "\x15", "DELETE": "\x1b[3~"}
 KEYS["CLICK"] = "\x1b[<0;31;2M\x1b[<0;31;2m"
-"""A click on the first field: the app opens at a hole."""
+"""A click on the first field; the app opens at an inferred dim."""
 READY, NO_FILES = "answer", "a served app opens no files"
 FRAME = aiohttp.WSMsgType
 
 
 class Site:
-    """A server that runs, with the address that it printed."""
+    """A running server with its printed address."""
 
     def __init__(self, process, port, marker):
         self.process, self.port, self.marker = process, port, marker
@@ -71,7 +71,7 @@ class Site:
         return f"http://127.0.0.1:{self.port}{path}?token={self.token if token is None else token}"
 
     def get(self, url, **headers):
-        """Return the status and the text of an answer."""
+        """Return the status and the text of a response, and store its headers."""
         try:
             with urlopen(Request(url, headers=headers), timeout=PATIENCE) as answer:
                 self.headers = answer.headers
@@ -82,15 +82,15 @@ class Site:
 
     @property
     def apps(self):
-        """The processes of the apps that were started here, also if the server is gone."""
-        asked = ["ps", "-A", "-ww", "-o", "pid=", "-o", "stat=", "-o", "args="]
-        listed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-        lines = [line.split(None, 2) for line in listed.splitlines()]
-        ours = [pid for pid, stat, *args in lines if "tui.served" in args[0] and self.marker in args[0] and stat != "Z"]
-        return [int(pid) for pid in ours]
+        """The process ids of the apps of this server, which may have ended."""
+        words = ["ps", "-A", "-ww", "-o", "pid=", "-o", "stat=", "-o", "args="]
+        listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        lines = [line.split(None, 2) for line in listing.splitlines()]
+        pids = [pid for pid, stat, *args in lines if "tui.served" in args[0] and self.marker in args[0] and stat != "Z"]
+        return [int(pid) for pid in pids]
 
-    def until_apps(self, count):
-        """Wait until there are so many apps."""
+    def wait_for_apps(self, count):
+        """Wait until the number of apps is `count`."""
         end = time.monotonic() + PATIENCE
         while len(self.apps) != count:
             assert time.monotonic() < end, self.apps
@@ -98,7 +98,7 @@ class Site:
 
     @asynccontextmanager
     async def visitor(self, width=80, height=24, **query):
-        """Open a socket as the page does."""
+        """Open a web socket as the page does."""
         query = urlencode({"width": width, "height": height, **query}, errors="surrogateescape")
         url = f"{self.url('/ws')}&{query}"
         async with (
@@ -109,24 +109,24 @@ class Site:
             yield visitor
 
     def visit(self, *steps, **query):
-        """Visit as the steps of a transcript say; return what was painted since the last keys."""
-        lines = [step(each) if isinstance(each, str) else each for each in steps]
+        """Play the steps of a visit; return the output since the last keys."""
+        lines = [step_line(item) if isinstance(item, str) else item for item in steps]
 
         async def visit():
             async with self.visitor(**query) as visitor:
-                return await follow(self, visitor, lines)
+                return await play_steps(self, visitor, lines)
 
         return asyncio.run(visit())
 
 
 @contextmanager
-def site(*options, words=None, most_files=None, **changes):
-    """Serve the app, by a process that has `most_files` open at most; the server and its apps end with the block."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+def site(*options, words=None, max_files=None, **changes):
+    """Serve the app by a process with at most `max_files` open files; end the server and its apps with the block."""
+    with socket.socket() as free_socket:
+        free_socket.bind(("127.0.0.1", 0))
+        port = free_socket.getsockname()[1]
     marker = f"{port},12"
-    limited = ["sh", "-c", f'ulimit -n {most_files}; exec "$@"', "sh"] if most_files else []
+    limited = ["sh", "-c", f'ulimit -n {max_files}; exec "$@"', "sh"] if max_files else []
     process = subprocess.Popen(
         [*limited, *command("serve", "--port", str(port), *options, *(words or ["reshape", marker, "0,3,-1"]))],
         cwd=ROOT,
@@ -143,116 +143,117 @@ def site(*options, words=None, most_files=None, **changes):
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         try:
-            served.told = process.communicate(timeout=PATIENCE)[1]
+            served.stderr_text = process.communicate(timeout=PATIENCE)[1]
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            served.told = process.communicate()[1]
+            served.stderr_text = process.communicate()[1]
 
 
 @asynccontextmanager
-async def served_here(*line, **options):
-    """Serve from this process, to one at a time; a page's socket, and what the owner is told."""
-    listening, told = socket.create_server(("127.0.0.1", 0)), []
-    serving = ServerConfig(
+async def serve_in_process(*line, **options):
+    """Serve one visitor at a time in this process; yield a socket of a page and the list of the reported lines."""
+    listening, reports = socket.create_server(("127.0.0.1", 0)), []
+    config = ServerConfig(
         line or app_command(question_from_words(["2,3", "6"])),
         AccessPolicy(frozenset(), "t"),
         1,
-        told.append,
+        reports.append,
         **options,
     )
-    running = asyncio.create_task(serve(serving, listening))
+    running = asyncio.create_task(serve(config, listening))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}/ws?token=t"
     try:
         async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE), session.ws_connect(url) as visitor:
-            yield visitor, told
+            yield visitor, reports
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def ending(visitor):
+async def read_close(visitor):
     """Wait until the server closes a socket; return the code and the reason."""
     while (frame := await visitor.receive()).type is not FRAME.CLOSE:
         pass
     return frame.data, frame.extra
 
 
-async def told(visitor, kind):
-    """Wait until the page is told something of a kind, and return what."""
+async def read_message(visitor, kind):
+    """Wait for a message of a kind to the page, and return its content."""
     async for frame in visitor:
-        if frame.type is FRAME.TEXT and (said := json.loads(frame.data))[0] == kind:
-            return said[1]
+        if frame.type is FRAME.TEXT and (message := json.loads(frame.data))[0] == kind:
+            return message[1]
     raise AssertionError(visitor.close_code)
 
 
-async def painted(visitor, *texts, seen=b""):
-    """Wait until the app has painted some texts; return all that it painted until then, and had before."""
+async def read_until_painted(visitor, *texts, output=b""):
+    """Wait until the app has painted all texts; return `output` and its output since then."""
     for text in texts:
-        while text.encode() not in seen:
+        while text.encode() not in output:
             frame = await visitor.receive()
-            assert frame.type in (FRAME.BINARY, FRAME.TEXT), (frame, text, seen)
-            seen += frame.data if frame.type is FRAME.BINARY else b""
-    return seen
+            assert frame.type in (FRAME.BINARY, FRAME.TEXT), (frame, text, output)
+            output += frame.data if frame.type is FRAME.BINARY else b""
+    return output
 
 
-def typed(text):
+def type_message(text):
     return json.dumps(["stdin", text])
 
 
-def pressed(keys):
-    return typed("".join(KEYS.get(word, word) for word in shlex.split(expand_placeholders(keys))))
+def keys_message(keys):
+    return type_message("".join(KEYS.get(word, word) for word in shlex.split(expand_placeholders(keys))))
 
 
-def step(text):
-    """Return a step of a visit as the line of a transcript."""
+def step_line(text):
+    """Return a step of a visit as a line of a transcript."""
     return Line(text[0], text[2:], text) if text[:2] in (". ", "> ", "! ") else Line("", text, text)
 
 
-async def follow(served, visitor, lines):
-    """Do and see what the lines of a transcript say; return what was painted since the last keys."""
-    seen = b""
+async def play_steps(served, visitor, lines):
+    """Play the lines of a transcript; return the output since the last keys."""
+    output = b""
     for line in lines:
         text = expand_placeholders(line.text.replace("<marker>", served.marker))
         if line.sign == ".":
-            seen = b""
-            await visitor.send_str(pressed(text))
+            output = b""
+            await visitor.send_str(keys_message(text))
         elif line.sign == ":":
             await visitor.send_str(text)
         elif line.sign == "!":
-            assert text.encode() not in seen, line.place
+            assert text.encode() not in output, line.place
         elif line.sign == "?":
-            while await told(visitor, "link") != json.loads(text):
+            while await read_message(visitor, "link") != json.loads(text):
                 pass
         elif line.sign == ">":
-            url = served.url(f"/download/{await told(visitor, 'deliver_file_start')}")
-            status, got = await asyncio.to_thread(served.get, url)
-            served.downloaded = served.headers, got
-            assert (status, text in got) == (200, True), line.place
-            assert (await asyncio.to_thread(served.get, url))[0] == 404, f"{line.place}: it is there once"
+            url = served.url(f"/download/{await read_message(visitor, 'deliver_file_start')}")
+            status, content = await asyncio.to_thread(served.get, url)
+            served.downloaded = served.headers, content
+            assert (status, text in content) == (200, True), line.place
+            assert (await asyncio.to_thread(served.get, url))[0] == 404, f"{line.place}: a file is delivered once"
         else:
-            seen = await painted(visitor, text, seen=seen)
-    return seen
+            output = await read_until_painted(visitor, text, output=output)
+    return output
 
 
-def in_a_loop(test):
-    """Have a test that is a coroutine run."""
+def run_async(test):
+    """Return a test that runs a coroutine test."""
 
     @wraps(test)
-    def run(*given, **named):
-        asyncio.run(test(*given, **named))
+    def run(*arguments, **options):
+        asyncio.run(test(*arguments, **options))
 
     return run
 
 
 @pytest.fixture(scope="module")
 def here():
+    """Yield a server that tests share."""
     with site() as served:
         yield served
-    assert "Traceback" not in served.told
-    assert served.token not in served.told
+    assert "Traceback" not in served.stderr_text
+    assert served.token not in served.stderr_text
 
 
-# What a visitor sees
+# Sessions of a visitor
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "sessions", r"\$|&|\.|:|!|\?|>"))
@@ -276,34 +277,35 @@ def test_serve_screen_is_sent_as_text(here):
     assert len(text.splitlines()) == 24
 
 
-@in_a_loop
+@run_async
 async def test_serve_command_does_not_contain_a_visitors_link(here):
     async with here.visitor(ask="reshape 7,8,3919 0,-1", width=100, height=30) as visitor:
-        await painted(visitor, "shapecalc reshape 7,8,3919 0,-1")
+        await read_until_painted(visitor, "shapecalc reshape 7,8,3919 0,-1")
         assert b"7,8,3919" not in subprocess.run(["ps", "-A", "-ww", "-o", "args="], stdout=-1, check=True).stdout
 
 
-# Who gets in
+# Access
 
 
 def test_serve_admits_token_and_same_origin(here):
     assert len(here.token) > 40
     for path, *header, expected in rows("serve_requests.txt"):
         url = f"http://127.0.0.1:{here.port}{path.replace('TOKEN', here.token)}"
-        headers = dict(each.replace("PORT", str(here.port)).split(": ") for each in header)
+        headers = dict(cell.replace("PORT", str(here.port)).split(": ") for cell in header)
         status, text = here.get(url, **headers)
-        code, _, said = expected.partition(" ")
-        assert (str(status), said or text) == (code, text), (path, header)
+        code, _, content = expected.partition(" ")
+        assert (str(status), content or text) == (code, text), (path, header)
         policy = here.headers["Content-Security-Policy"]
         assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} <= {*policy.split("; ")}, path
         assert (here.headers["X-Frame-Options"], here.headers["Referrer-Policy"]) == ("DENY", "no-referrer"), path
 
 
-@each_row(("host", "origin", "comes"), rows("serve_doors.txt"))
-def test_serve_checks_host_and_origin(host, origin, comes):
-    why = create_access_policy("127.0.0.1", ["Box.Example"]).rejection_reason(host, None if origin == "-" else origin)
-    assert bool(why) == (comes == "out")
-    assert origin != "-" or comes == "in" or "--allow-host" in why
+@each_row(("host", "origin", "access"), rows("serve_doors.txt"))
+def test_serve_checks_host_and_origin(host, origin, access):
+    policy = create_access_policy("127.0.0.1", ["Box.Example"])
+    reason = policy.rejection_reason(host, None if origin == "-" else origin)
+    assert bool(reason) == (access == "out")
+    assert origin != "-" or access == "in" or "--allow-host" in reason
 
 
 def test_serve_allowed_host_and_access_log():
@@ -313,37 +315,37 @@ def test_serve_allowed_host_and_access_log():
         assert served.get(served.url(), Host="other.example")[0] == 403
         for _ in range(2):
             served.visit()
-    first, *lines = served.told.splitlines()
+    first, *lines = served.stderr_text.splitlines()
     assert "open no files and write none" in first
-    assert "nothing is encrypted" in served.told
+    assert "nothing is encrypted" in served.stderr_text
     assert lines[-2:] == [f"shapecalc: visitor {number}, from 127.0.0.1" for number in (1, 2)]
 
 
 def test_serve_page_requests_files_with_the_token(here):
     style = here.get(here.url("/page/page.css"))[1]
-    named = re.findall(r'(?:src|href)="(/[^"]*)"', here.get(here.url())[1]) + re.findall(r'url\("([^"]*)"\)', style)
-    assert len(named) == 5
-    for path in named:
+    paths = re.findall(r'(?:src|href)="(/[^"]*)"', here.get(here.url())[1]) + re.findall(r'url\("([^"]*)"\)', style)
+    assert len(paths) == 5
+    for path in paths:
         assert here.get(f"http://127.0.0.1:{here.port}{path.partition('?')[0]}")[0] == 403
         with urlopen(f"http://127.0.0.1:{here.port}{path}", timeout=PATIENCE) as file:
             assert file.status == 200
-    hiding = re.findall(r"([^{}]*){[^}]*display: none", style)  # the words, only while the app draws
+    hiding = re.findall(r"([^{}]*){[^}]*display: none", style)  # the text, only while the app is shown
     assert [selector.strip() for selector in hiding] == ["body.-first-byte:not(.-closed) #words"]
 
 
 def test_serve_browser_opens_by_a_temporary_private_file(tmp_path):
-    script, seen, private = tmp_path / "browser", tmp_path / "seen", tmp_path / "private"
-    script.write_text(f'#!/bin/sh\nprintf %s "$1" > "{seen}.part"; mv "{seen}.part" "{seen}"\n')
+    script, opened_url, folder = tmp_path / "browser", tmp_path / "seen", tmp_path / "private"
+    script.write_text(f'#!/bin/sh\nprintf %s "$1" > "{opened_url}.part"; mv "{opened_url}.part" "{opened_url}"\n')
     script.chmod(0o755)
-    private.mkdir()
+    folder.mkdir()
     for visited in (True, False):
-        with site("--open", BROWSER=f"{script} %s", TMPDIR=str(private)) as served:
+        with site("--open", BROWSER=f"{script} %s", TMPDIR=str(folder)) as served:
             end = time.monotonic() + PATIENCE
-            while not seen.exists():
+            while not opened_url.exists():
                 assert time.monotonic() < end
                 time.sleep(0.02)
-            (file,) = private.iterdir()
-            assert Path(url2pathname(urlsplit(seen.read_text()).path)) == file
+            (file,) = folder.iterdir()
+            assert Path(url2pathname(urlsplit(opened_url.read_text()).path)) == file
             assert file.stat().st_mode & 0o777 == 0o600
             assert f'0;url={served.address}"' in file.read_text()
             if visited:
@@ -351,28 +353,30 @@ def test_serve_browser_opens_by_a_temporary_private_file(tmp_path):
                 assert file.exists()
                 assert served.get(served.address)[0] == 200
                 assert not file.exists()
-        assert [*private.iterdir()] == []
-        seen.unlink()
+        assert [*folder.iterdir()] == []
+        opened_url.unlink()
 
 
 # Files, questions and lessons
 
 
-@in_a_loop
+@run_async
 async def test_serve_hides_files_and_their_existence(here, tmp_path):
-    np.save(tmp_path / "secret.npy", np.zeros((7177, 5)))  # no place on the screen has such a number
+    np.save(tmp_path / "secret.npy", np.zeros((7177, 5)))  # the screen shows 7177 nowhere else
 
-    async def told_of(sent):
+    async def check_hidden(sent):
         async with here.visitor(width=200, height=50) as visitor:
-            await painted(visitor, READY)
-            await visitor.send_str(pressed("CLICK HOME" + " DELETE" * 20))
-            await asyncio.sleep(1)  # in one burst, letters overtake keys that are bound to an action
-            await visitor.send_str(typed(sent))
-            seen = await painted(visitor, NO_FILES)
-        assert b"7177" not in seen
-        assert b"exist" not in seen.replace(str(tmp_path).encode(), b"")
+            await read_until_painted(visitor, READY)
+            await visitor.send_str(keys_message("CLICK HOME" + " DELETE" * 20))
+            await asyncio.sleep(1)  # in one burst, letters are handled before keys bound to actions
+            await visitor.send_str(type_message(sent))
+            output = await read_until_painted(visitor, NO_FILES)
+        assert b"7177" not in output
+        assert b"exist" not in output.replace(str(tmp_path).encode(), b"")
 
-    await asyncio.gather(told_of(f"{tmp_path}/secret.npy"), told_of(f"\x1b[200~{tmp_path}/nothing.npy\x1b[201~"))
+    await asyncio.gather(
+        check_hidden(f"{tmp_path}/secret.npy"), check_hidden(f"\x1b[200~{tmp_path}/nothing.npy\x1b[201~")
+    )
 
 
 OWN_LESSON = """
@@ -398,18 +402,18 @@ def test_serve_reads_the_owners_files_once_at_start(tmp_path):
         served.visit("My own", "! Whisper", ". 3,2 ENTER", "It turned.", "! Whisper", "! notes")
 
 
-@pytest.mark.parametrize(("line", "code", "said"), rows("serve_refused.txt"))
-def test_serve_invalid_options_are_reported_before_start(line, code, said, shapecalc, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("line", "code", "message"), rows("serve_refused.txt"))
+def test_serve_invalid_options_are_reported_before_start(line, code, message, shapecalc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mistake.toml").write_text(OWN_LESSON.replace("1,0", "1,0,2,,"))
     ran = shapecalc("serve", *shlex.split(line), stdin="2,3\n4,5\n")
     assert (ran.code, ran.out, ran.err.count("\n"), "\x1b" in ran.err) == (int(code), "", 1, False)
-    assert said in ran.err
+    assert message in ran.err
 
 
 def test_serve_port_in_use_and_missing_package(shapecalc, monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
         ran = shapecalc("serve", "--port", str(port))
     assert (ran.code, ran.out, ran.err.startswith(f"shapecalc: 127.0.0.1:{port}: ")) == (4, "", True)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
@@ -429,15 +433,15 @@ def test_serve_refuses_courses_that_are_too_long():
 
 
 def test_serve_app_writes_no_files(tmp_path):
-    places = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
-    with site(**places, TEXTUAL_LOG=str(tmp_path / "log")) as served:
+    folders = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
+    with site(**folders, TEXTUAL_LOG=str(tmp_path / "log")) as served:
         lesson = (". F5", "Predict", ". ENTER 24 ENTER", "✓")
         again = (". F5", "F10", ". F5", "✓", ". F5", "F10")
         served.visit(READY, *lesson, *again, ". F9", "> <svg")
     assert [*tmp_path.iterdir()] == []
 
 
-# What a hostile visitor may do to the machine
+# Limits against hostile visitors
 
 
 LIMITED = """
@@ -477,78 +481,83 @@ def test_serve_frame_is_a_packet_or_a_protocol_error(frame, packet):
         assert encode_frame(frame) == (b"" if packet == "nothing" else kind + length + content)
 
 
-@in_a_loop
+@run_async
 async def test_serve_protocol_error_closes_one_session(here):
     deep, lone = "[" * 100_000, '["stdin", "\\ud800"]'
     async with here.visitor() as other:
         for frame, code in ((deep, 1008), (lone, 1008), (b"\xff\x00", 1008), ("x" * MAX_FRAME_BYTES * 2, 1009)):
             async with here.visitor() as visitor:
                 await (visitor.send_bytes if isinstance(frame, bytes) else visitor.send_str)(frame)
-                assert (await ending(visitor))[0] == code
-        await painted(other, READY)
+                assert (await read_close(visitor))[0] == code
+        await read_until_painted(other, READY)
 
 
-@in_a_loop
-async def test_serve_overload_drops_the_oldest_strangers(monkeypatch):
-    """The visitor came before all of them, and nobody is late."""
+@run_async
+async def test_serve_overload_drops_the_oldest_connections(monkeypatch):
+    """The visitor connects first, and no connection reaches its timeout."""
     monkeypatch.setattr(server, "HEAD_TIMEOUT", 10 * PATIENCE)
-    async with served_here() as (visitor, told):
+    async with serve_in_process() as (visitor, reports):
         port = visitor.get_extra_info("peername")[1]
-        strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
-        for reader, _ in strangers[:30]:
+        connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
+        for reader, _ in connections[:30]:
             with suppress(ConnectionError):
                 assert await reader.read() == b""
-        assert not any(reader.at_eof() or reader.exception() for reader, _ in strangers[-60:])
-        await painted(visitor, READY)
-        for _, writer in strangers:
+        assert not any(reader.at_eof() or reader.exception() for reader, _ in connections[-60:])
+        await read_until_painted(visitor, READY)
+        for _, writer in connections:
             writer.close()
-    assert len([line for line in told if "too many are connected" in line]) == 1
+    assert len([line for line in reports if "too many are connected" in line]) == 1
 
 
-HALF_SENT = (b"", b"GET", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
-"""Requests that wait for more, none with the token."""
+PARTIAL_REQUESTS = (
+    b"",
+    b"GET",
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ",
+    b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n",
+)
+"""Incomplete requests without the token."""
 NO_BODY = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"
 
 
-@in_a_loop
-async def test_serve_idle_strangers_are_dropped(monkeypatch):
+@run_async
+async def test_serve_idle_connections_are_dropped(monkeypatch):
     monkeypatch.setattr(server, "HEAD_TIMEOUT", 0.2)
-    async with served_here() as (visitor, _):
-        for sent in (*HALF_SENT, NO_BODY):  # aiohttp itself would wait 10 seconds for the body
+    async with serve_in_process() as (visitor, _):
+        for sent in (*PARTIAL_REQUESTS, NO_BODY):  # aiohttp waits 10 seconds for the body
             reader, writer = await asyncio.open_connection("127.0.0.1", visitor.get_extra_info("peername")[1])
             writer.write(sent)
             with suppress(ConnectionError):
                 await asyncio.wait_for(reader.read(), 8)
             writer.close()
-        await painted(visitor, READY)
+        await read_until_painted(visitor, READY)
 
 
 @pytest.mark.slow
 def test_serve_partial_requests_do_not_block_others():
-    """They are more than the server may have files open, and more come whenever a visitor comes."""
-    held = []
-    with site("--sessions", "2", most_files=128) as served:
+    """The connections exceed the open files of the server, and more are opened before each request."""
+    connections = []
+    with site("--sessions", "2", max_files=128) as served:
         for count in (40, *[5] * 5):
-            for half in HALF_SENT * count:
-                with suppress(OSError):  # the system may refuse, or a stranger be dropped at once
-                    held.append(socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE))
-                    held[-1].sendall(half)
+            for request in PARTIAL_REQUESTS * count:
+                with suppress(OSError):  # the system may refuse the connection, or the server drop it
+                    connections.append(socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE))
+                    connections[-1].sendall(request)
             assert served.get(served.url())[0] == 200
         served.visit(READY)
-        for stranger in held:
-            stranger.close()
-    lines = [line for line in served.told.splitlines() if "visitor 1" not in line]
-    assert "too many are connected; the oldest that has not shown the token is dropped" in served.told
+        for connection in connections:
+            connection.close()
+    lines = [line for line in served.stderr_text.splitlines() if "visitor 1" not in line]
+    assert "too many are connected; the oldest that has not shown the token is dropped" in served.stderr_text
     assert len({line.partition("; this happened")[0] for line in lines}) == len(lines) <= 4
 
 
-UNREAD = ("GET /?token={} HTTP/9.9", "GET /?token={}\0 HTTP/1.1", "GET http://[::1/?token={} HTTP/1.1", "{} {} {}")
+UNREADABLE = ("GET /?token={} HTTP/9.9", "GET /?token={}\0 HTTP/1.1", "GET http://[::1/?token={} HTTP/1.1", "{} {} {}")
 RAW = (b"\0" * 100, b"GET / HTTP/1.1\r\n" + b"x" * 100_000, b"GET /ws HTTP/1.1\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n")
 
 
 def test_serve_bad_request_log_is_anonymous_and_rate_limited():
     with site() as served:
-        for line in UNREAD * 5:
+        for line in UNREADABLE * 5:
             with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as visitor:
                 visitor.sendall(f"{line.format(*[served.token] * 3)}\r\nHost: 127.0.0.1\r\n\r\n".encode())
                 assert visitor.recv(100)[:7] in (b"HTTP/1.", b"")  # an older aiohttp may close without an answer
@@ -558,63 +567,63 @@ def test_serve_bad_request_log_is_anonymous_and_rate_limited():
                 visitor.shutdown(socket.SHUT_WR)
                 assert visitor.recv(100).startswith(b"HTTP/1.") or not visitor.recv(1)
         assert served.get(served.url())[0] == 200
-    lines = served.told.splitlines()[1:]
-    ours = [line for line in lines if not re.fullmatch(r"shapecalc: \w+ at _parse\.py:\d+", line)]  # of an older yarl
-    assert ours == ["shapecalc: a request that cannot be read is refused"]
+    lines = served.stderr_text.splitlines()[1:]
+    shown = [line for line in lines if not re.fullmatch(r"shapecalc: \w+ at _parse\.py:\d+", line)]  # an older yarl
+    assert shown == ["shapecalc: a request that cannot be read is refused"]
     assert len({*lines}) == len(lines)
 
 
-@in_a_loop
+@run_async
 async def test_serve_errors_are_logged_once_a_minute(monkeypatch):
-    async with served_here() as (_, told):
+    async with serve_in_process() as (_, reports):
         for now in (1000, 1001, 1059, 1061, 1062):
             monkeypatch.setattr(server, "monotonic", lambda now=now: now)
             try:
                 AccessPolicy(frozenset(), "secret").is_valid_token(5)
             except AttributeError as error:
                 asyncio.get_running_loop().call_exception_handler({"message": "secret", "exception": error})
-        found = told[1:]
-    assert len(found) == 2
-    assert all(re.fullmatch(r"shapecalc: AttributeError at server\.py:\d+", line) for line in found)
+        errors = reports[1:]
+    assert len(errors) == 2
+    assert all(re.fullmatch(r"shapecalc: AttributeError at server\.py:\d+", line) for line in errors)
 
 
-@in_a_loop
+@run_async
 async def test_serve_session_limit_frees_places():
-    async def turn_away(visit):
+    async def close_code(visit):
         async with visit as visitor:
-            return (await ending(visitor))[0]
+            return (await read_close(visitor))[0]
 
     with site("--sessions", "2") as served:
         async with served.visitor() as one, served.visitor() as two:
-            await painted(one, READY)
-            await painted(two, READY)
-            assert await asyncio.gather(*(turn_away(served.visitor()) for _ in range(8))) == [1013] * 8
+            await read_until_painted(one, READY)
+            await read_until_painted(two, READY)
+            assert await asyncio.gather(*(close_code(served.visitor()) for _ in range(8))) == [1013] * 8
             assert len(served.apps) == 2
-        await asyncio.to_thread(served.until_apps, 0)
+        await asyncio.to_thread(served.wait_for_apps, 0)
         async with served.visitor():
-            await asyncio.to_thread(served.until_apps, 1)
+            await asyncio.to_thread(served.wait_for_apps, 1)
 
 
-UNTYPED = (["focus"], ["blur"], ["ping", "1"], ["stdin", ""], ["resize", {"width": 80, "height": 24}])
+IDLE_MESSAGES = (["focus"], ["blur"], ["ping", "1"], ["stdin", ""], ["resize", {"width": 80, "height": 24}])
 
 
-@in_a_loop
+@run_async
 async def test_serve_idle_page_is_closed():
     async def send(visitor):
         while not visitor.closed:
-            for frame in UNTYPED:
+            for frame in IDLE_MESSAGES:
                 await visitor.send_str(json.dumps(frame))
             await asyncio.sleep(0.2)
 
-    async with served_here(idle_timeout=1) as (visitor, told):
-        for _ in range(6):  # for longer than a page without keys is kept
-            await visitor.send_str(typed("1"))
+    async with serve_in_process(idle_timeout=1) as (visitor, reports):
+        for _ in range(6):  # longer than the timeout of an idle page
+            await visitor.send_str(type_message("1"))
             await asyncio.sleep(0.2)
         assert not visitor.closed
         sending = asyncio.create_task(send(visitor))
-        assert (await ending(visitor))[1] == "nothing was typed for a long time"
+        assert (await read_close(visitor))[1] == "nothing was typed for a long time"
         sending.cancel()
-    assert told == ["shapecalc: visitor 1, from 127.0.0.1"]
+    assert reports == ["shapecalc: visitor 1, from 127.0.0.1"]
 
 
 DYING = "import os, signal, sys; os.write(1, b'__GANGLION__\\n'); os.kill(os.getpid(), signal.SIGXCPU)"
@@ -625,77 +634,77 @@ NO_APP = {
 }
 
 
-@pytest.mark.parametrize("said", NO_APP)
-@in_a_loop
-async def test_serve_page_explains_a_missing_app(said):
-    async with served_here(*NO_APP[said]) as (visitor, _):
-        assert (await ending(visitor))[1] == said
+@pytest.mark.parametrize("reason", NO_APP)
+@run_async
+async def test_serve_page_explains_a_missing_app(reason):
+    async with serve_in_process(*NO_APP[reason]) as (visitor, _):
+        assert (await read_close(visitor))[1] == reason
 
 
-# How apps end
+# Ends of apps
 
 
-@in_a_loop
+@run_async
 async def test_serve_app_ends_with_its_socket(here):
-    await asyncio.to_thread(here.until_apps, 0)
+    await asyncio.to_thread(here.wait_for_apps, 0)
     async with here.visitor() as visitor:
-        await painted(visitor, READY)
-        await asyncio.to_thread(here.until_apps, 1)
+        await read_until_painted(visitor, READY)
+        await asyncio.to_thread(here.wait_for_apps, 1)
         visitor._response.connection.transport.abort()
-    await asyncio.to_thread(here.until_apps, 0)
+    await asyncio.to_thread(here.wait_for_apps, 0)
 
 
 def test_serve_app_ends_if_its_visitor_stops_reading(here):
-    """What it paints fills every buffer on the way, so that it hangs while it writes."""
+    """The output of the app fills every buffer, so that the app blocks in a write."""
     request = (
         f"GET /ws?token={here.token}&width=500&height=200 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
         f"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {'A' * 22}==\r\n\r\n"
     ).encode()
-    frame = pressed("CTRL_T").encode()
+    frame = keys_message("CTRL_T").encode()
     theme = bytes([0x81, 0x80 | len(frame)]) + bytes(4) + frame
     with socket.create_connection(("127.0.0.1", here.port)) as visitor:
         visitor.sendall(request)
-        here.until_apps(1)
+        here.wait_for_apps(1)
         for _ in range(100):
             visitor.sendall(theme)
             time.sleep(0.01)
-    here.until_apps(0)
+    here.wait_for_apps(0)
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-@in_a_loop
+@run_async
 async def test_serve_apps_end_with_the_server(end):
     with site() as served:
         async with served.visitor() as visitor:
-            await painted(visitor, READY)
+            await read_until_painted(visitor, READY)
             assert len(served.apps) == 1
             served.process.send_signal(end)
             with suppress(AssertionError):
-                await told(visitor, "nothing")
+                await read_message(visitor, "nothing")
         served.process.wait(timeout=PATIENCE)
-        served.until_apps(0)
-    assert "Traceback" not in served.told
+        served.wait_for_apps(0)
+    assert "Traceback" not in served.stderr_text
     assert served.process.returncode == (130 if end == signal.SIGINT else -end)
 
 
 # A real browser
 
 
-def in_a_real_browser(test):
-    return pytest.mark.slow(pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)(in_a_loop(test)))
+def in_browser(test):
+    return pytest.mark.slow(pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)(run_async(test)))
 
 
 @asynccontextmanager
 async def browsing():
-    """A tab of a real browser, and the site that it is to visit."""
+    """Yield a tab of a real browser and a site."""
     with site() as served:
         async with asyncio.timeout(4 * PATIENCE), opened() as tab:
             await tab.resize(1000, 700)
             yield tab, served
 
 
-SAYS = """(() => {{
+SHOWS_TEXT = """(() => {{
     const words = document.querySelector("#words");
     return words.checkVisibility() && words.textContent.startsWith("{}");
 }})()"""
@@ -706,7 +715,7 @@ FITS = """(() => {
 })()"""
 
 
-@in_a_real_browser
+@in_browser
 async def test_serve_browser_opens_steps_resizes_and_closes():
     async with browsing() as (tab, served):
         await tab.go(served.address)
@@ -718,25 +727,25 @@ async def test_serve_browser_opens_steps_resizes_and_closes():
         await tab.until(FITS)
         await tab.until_painted(b"\x1b[40;")
         await tab.page.keyboard.press("Control+q")
-        await tab.until(SAYS.format("the app has ended"))
+        await tab.until(SHOWS_TEXT.format("the app has ended"))
         await tab.go(served.address)
         await tab.until_painted(b"answer")
         assert len(served.apps) == 1
         await tab.go("about:blank")
-        await asyncio.to_thread(served.until_apps, 0)
+        await asyncio.to_thread(served.wait_for_apps, 0)
         await tab.page.go_back()
         await tab.until_painted(b"answer")
-    assert len(re.findall("visitor", served.told)) == 3
+    assert len(re.findall("visitor", served.stderr_text)) == 3
 
 
-@in_a_real_browser
+@in_browser
 async def test_serve_browser_address_links_to_the_step():
     async with browsing() as (tab, served):
         await tab.go(f"{served.address}&{urlencode({'ask': 'reshape 7,8,3 0,-1', 'step': '1'})}")
         await tab.until_painted(b"[1 of 3: copy 0]")
         await tab.page.keyboard.press("PageDown")
         await tab.until("new URL(location).searchParams.get('step') === '2'")
-        for key in ("End", "5"):  # a question that is shown opens in its input
+        for key in ("End", "5"):  # an explained question opens in its input
             await tab.page.keyboard.press(key)
         await tab.until("new URL(location).searchParams.get('ask') === 'reshape 7,8,35 0,-1'")
         link = tab.page.url
@@ -748,13 +757,15 @@ async def test_serve_browser_address_links_to_the_step():
         await tab.until_painted(b"a link may not name a file")
 
 
-@in_a_real_browser
+@in_browser
 async def test_serve_browser_mouse_and_download(tmp_path):
     async with browsing() as (tab, served):
         await tab.go(served.address)
         await tab.until_painted(b"answer")
         screen = await tab.page.locator(".xterm-screen").bounding_box()
-        await tab.page.mouse.click(screen["x"] + 10, screen["y"] + screen["height"] - 5)  # the first key: PgDn
+        await tab.page.mouse.click(
+            screen["x"] + 10, screen["y"] + screen["height"] - 5
+        )  # the first key of the footer: PgDn
         await tab.until_painted(b"copy 0")
         await tab.page.keyboard.press("F9")
         download = await tab.downloads.get()
@@ -763,15 +774,15 @@ async def test_serve_browser_mouse_and_download(tmp_path):
     assert (tmp_path / "shapecalc.svg").read_text().startswith("<svg")
 
 
-@in_a_real_browser
+@in_browser
 async def test_serve_browser_reports_when_full():
     async with browsing() as (tab, served):
         tabs = [await tab.another() for _ in range(8)]
-        await asyncio.gather(*(each.go(served.address) for each in tabs))
-        await asyncio.gather(*(each.until_painted(b"answer") for each in tabs))
+        await asyncio.gather(*(other.go(served.address) for other in tabs))
+        await asyncio.gather(*(other.until_painted(b"answer") for other in tabs))
         await tab.go(served.address)
-        await tab.until(SAYS.format("all 8 places are taken; try again later"))
-        for each in tabs:
-            await each.page.keyboard.press("PageDown")
-        await asyncio.gather(*(each.until_painted(b"copy 0") for each in tabs))
-    assert len(re.findall("visitor", served.told)) == 8
+        await tab.until(SHOWS_TEXT.format("all 8 places are taken; try again later"))
+        for other in tabs:
+            await other.page.keyboard.press("PageDown")
+        await asyncio.gather(*(other.until_painted(b"copy 0") for other in tabs))
+    assert len(re.findall("visitor", served.stderr_text)) == 8

@@ -1,4 +1,4 @@
-"""The static page: what `site` writes, what it is answered in the page, and the page itself in a real browser."""
+"""The static page of `shapecalc site`: its files, its answers, and the page in a real browser."""
 
 from __future__ import annotations
 
@@ -24,87 +24,93 @@ from tests.cli.conftest import rows
 from tests.sampling import each_row
 
 NO_PAGE = WHY_NOT or ("" if PACKAGE else "SHAPECALC_PYODIDE names no folder of the npm package pyodide")
-OWN = {"index.html", "site.js", "site.css", "stations.json", "program.zip"}
-MOST = 2_000_000
+PAGE_FILES = {"index.html", "site.js", "site.css", "stations.json", "program.zip"}
+MAX_PAGE_BYTES = 2_000_000
 PATIENCE = 120
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Work in a folder with what stands for the npm package."""
+    """Change to a folder with a stub of the npm package pyodide."""
     monkeypatch.chdir(tmp_path)
-    made = tmp_path / "node_modules" / "pyodide"
-    made.mkdir(parents=True)
+    package = tmp_path / "node_modules" / "pyodide"
+    package.mkdir(parents=True)
     for name in PYODIDE_FILES:
-        (made / name).write_text(name)
+        (package / name).write_text(name)
     return tmp_path
 
 
-# What is written
+# Files
 
 
 @pytest.mark.slow
 def test_site_is_small_self_contained_and_overwritable(shapecalc, folder):
     assert (shapecalc("site", "one").out, shapecalc("site", "sub/two", "-q").err) == ("one\n", "")
-    written = {path.name: path.read_bytes() for path in (folder / "one").iterdir()}
-    assert written.keys() == OWN | {*PYODIDE_FILES}
-    assert written == {path.name: path.read_bytes() for path in (folder / "sub" / "two").iterdir()}
-    assert sum(len(written[name]) for name in OWN) <= MOST
-    assert written["site.js"].count(b"\n") <= 400
-    assert not re.search(rb"https?:|//\w", b"".join(written[name] for name in OWN - {"program.zip", "site.js"}))
-    assert not re.search(rb"https?:", written["site.js"])
+    contents = {path.name: path.read_bytes() for path in (folder / "one").iterdir()}
+    assert contents.keys() == PAGE_FILES | {*PYODIDE_FILES}
+    assert contents == {path.name: path.read_bytes() for path in (folder / "sub" / "two").iterdir()}
+    assert sum(len(contents[name]) for name in PAGE_FILES) <= MAX_PAGE_BYTES
+    assert contents["site.js"].count(b"\n") <= 400
+    assert not re.search(rb"https?:|//\w", b"".join(contents[name] for name in PAGE_FILES - {"program.zip", "site.js"}))
+    assert not re.search(rb"https?:", contents["site.js"])
     names = ZipFile(folder / "one" / "program.zip").namelist()
     assert {"shapecalc/cli/site.py", "shapecalc/teaching/lessons.toml", "shapecalc/man/shapecalc.1"} <= {*names}
     assert not [name for name in names if re.search(r"tui/|fonts|shapecalc/models|stores|site_page|\.pyc", name)]
-    assert [each["question"] for each in json.loads(written["stations.json"])] == [
-        each.question for each in load_path_lessons()
+    assert [station["question"] for station in json.loads(contents["stations.json"])] == [
+        lesson.question for lesson in load_path_lessons()
     ]
     assert [shapecalc("site", "one", *more).code for more in ((), ("--force",))] == [4, 0]
 
 
-@pytest.mark.parametrize(("name", "least"), [("ink", 4.5), ("quiet", 4.5), ("mark", 4.5), ("line", 3)])
-def test_site_contrast_on_light_and_dark_pages(name, least):
-    looks = (files("shapecalc") / PAGE_FOLDER / "site.css").read_text("utf-8")
-    found = {key: re.findall(rf"--{key}: #(\w+);", looks) for key in ("page", name)}
-    for page, colour in zip(*found.values(), strict=True):
-        assert contrast_ratio(bytes.fromhex(colour), bytes.fromhex(page)) >= least
+@pytest.mark.parametrize(("name", "minimum"), [("ink", 4.5), ("quiet", 4.5), ("mark", 4.5), ("line", 3)])
+def test_site_contrast_on_light_and_dark_pages(name, minimum):
+    style = (files("shapecalc") / PAGE_FOLDER / "site.css").read_text("utf-8")
+    colours = {key: re.findall(rf"--{key}: #(\w+);", style) for key in ("page", name)}
+    for page, colour in zip(*colours.values(), strict=True):
+        assert contrast_ratio(bytes.fromhex(colour), bytes.fromhex(page)) >= minimum
 
 
-LACKS = "lacks pyodide.mjs, pyodide.asm.mjs, pyodide.asm.wasm, python_stdlib.zip, pyodide-lock.json of the npm package"
+MISSING_FILES = (
+    "lacks pyodide.mjs, pyodide.asm.mjs, pyodide.asm.wasm, python_stdlib.zip, pyodide-lock.json of the npm package"
+)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["."], 4, "file: . is not empty; --force writes over it"),
         (["node_modules/pyodide/pyodide.mjs"], 4, "node_modules/pyodide/pyodide.mjs: File exists"),
-        (["x", "--pyodide", "nowhere"], 4, f"file: nowhere {LACKS} pyodide (npm pack pyodide, unpack it, and add"),
+        (
+            ["x", "--pyodide", "nowhere"],
+            4,
+            f"file: nowhere {MISSING_FILES} pyodide (npm pack pyodide, unpack it, and add",
+        ),
         ([], 2, "usage: missing argument 'FOLDER'"),
     ],
 )
-def test_site_unwritable_folder_is_reported(words, code, said, shapecalc, folder):
+def test_site_unwritable_folder_is_reported(words, code, message, shapecalc, folder):
     ran = shapecalc("site", *words)
     assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
-    assert ran.err.startswith(f"shapecalc: {said}")
+    assert ran.err.startswith(f"shapecalc: {message}")
     assert not (folder / "x").exists()
 
 
-# What is answered in the page
+# Answers
 
 
 @each_row(("line", "expected"), rows("page_lines.txt"))
 def test_site_reads_lines_as_the_entry_point(line, expected):
-    said = json.loads(answer_line(line))
+    answer = json.loads(answer_line(line))
     code, _, rest = expected.partition(" ")
-    out, _, told = rest.partition("!")
-    assert said["code"] == int(code), said
-    assert said["out"].startswith(out.strip())
-    assert said["told"].startswith(told.strip())
-    assert "Traceback" not in said["told"]
+    out, _, message = rest.partition("!")
+    assert answer["code"] == int(code), answer
+    assert answer["out"].startswith(out.strip())
+    assert answer["told"].startswith(message.strip())
+    assert "Traceback" not in answer["told"]
 
 
 def test_site_judges_predictions_by_their_station():
-    (hole,) = [each for each in load_path_lessons() if each.id == "hole"]
+    (hole,) = [lesson for lesson in load_path_lessons() if lesson.id == "hole"]
     assert json.loads(judge_prediction(hole.question, hole.wrong[0].typed, "hole"))["said"] == hole.wrong[0].said
     assert json.loads(judge_prediction(hole.question, "2,6,2", "hole")) == {"right": True, "said": hole.point}
     assert json.loads(judge_prediction("reshape 2,3,4 5,-1", "error", ""))["right"]
@@ -116,32 +122,34 @@ def test_site_judges_predictions_by_their_station():
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """Serve the page, as Python's own server does."""
+    """Serve the page by the server of the standard library; yield its address."""
     from shapecalc.cli.output import OutputOptions
     from shapecalc.cli.site import run_site
 
-    made = tmp_path_factory.mktemp("page")
-    assert run_site(str(made), PACKAGE, OutputOptions()) == 0
-    quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *words: None})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=made))
+    folder = tmp_path_factory.mktemp("page")
+    assert run_site(str(folder), PACKAGE, OutputOptions()) == 0
+    quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=folder))
     Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
     server.server_close()
-    shutil.rmtree(made)
+    shutil.rmtree(folder)
 
 
-def says(name, text):
+def contains_text(name, text):
+    """Return a JavaScript expression: whether an element contains a text."""
     return f"document.getElementById({name!r}).textContent.includes({text!r})"
 
 
-def shown(name):
+def is_visible(name):
+    """Return a JavaScript expression: whether an element is visible."""
     return f"document.getElementById({name!r}).checkVisibility()"
 
 
 FOCUS = "document.activeElement.id === {!r}"
 ALT = "document.getElementById('picture').alt.startsWith({!r})"
-SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
+SCROLLS_SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
 
 
 @pytest.mark.slow
@@ -149,10 +157,10 @@ SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
 def test_site_in_a_browser_answers_asks_and_links(address):
     async def script():
         async with asyncio.timeout(PATIENCE), opened() as tab:
-            asked, complaints = [], []
-            tab.page.on("request", lambda request: asked.append(request.url))
-            tab.page.on("console", lambda message: complaints.append(message.text))
-            tab.page.on("pageerror", lambda error: complaints.append(str(error)))
+            urls, messages = [], []
+            tab.page.on("request", lambda request: urls.append(request.url))
+            tab.page.on("console", lambda message: messages.append(message.text))
+            tab.page.on("pageerror", lambda error: messages.append(str(error)))
 
             async def go(**question):
                 await tab.go(f"{address}#{urlencode(question)}")
@@ -163,46 +171,46 @@ def test_site_in_a_browser_answers_asks_and_links(address):
 
             await tab.resize(390, 844)
             await go(show="2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
-            await tab.until(says("answer", "2,4,3"))
+            await tab.until(contains_text("answer", "2,4,3"))
             await tab.until(ALT.format("chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3': 2,4,3"))
-            assert not await tab.page.evaluate(SIDEWAYS)
+            assert not await tab.page.evaluate(SCROLLS_SIDEWAYS)
             await tab.page.click("#next")
             await tab.until(ALT.format("step 1 of 8: output dim 0 is input dim 1, 3"))
             await tab.page.click("#film")
             await tab.until(ALT.format("film of chain"))
-            assert not await tab.page.evaluate(SIDEWAYS)
+            assert not await tab.page.evaluate(SCROLLS_SIDEWAYS)
 
             await go(ask="x.view(2, -1) x=2,3,4")
             await tab.until(FOCUS.format("shape"))
             assert "2,12" not in await tab.page.inner_text("main")
             assert await tab.page.evaluate(ALT.format("the question chain"))
             await press("2", ",", "8", "Enter")
-            await tab.until(says("hint", "16"))
+            await tab.until(contains_text("hint", "16"))
             await press("Backspace", "1", "2", "Enter")
-            await tab.until(says("judged", "right: "))
+            await tab.until(contains_text("judged", "right: "))
             await tab.until(FOCUS.format("answer"))
 
             await tab.page.click("#stations a:nth-child(2)")
-            await tab.until(says("title", load_path_lessons()[1].title))
+            await tab.until(contains_text("title", load_path_lessons()[1].title))
             await tab.page.click("#give")
-            await tab.until(says("judged", load_path_lessons()[1].point))
+            await tab.until(contains_text("judged", load_path_lessons()[1].point))
 
             await tab.resize(1280, 720)
             await tab.page.fill("#line", "reshape 2,3,4 5,-1")
             await press("Enter")
-            await tab.until(says("told", "indivisible: 24 elements"))
+            await tab.until(contains_text("told", "indivisible: 24 elements"))
             assert await tab.page.evaluate(FOCUS.format("line"))
             assert tab.page.url.endswith("#show=reshape+2%2C3%2C4+5%2C-1")
             await go(show="tui")
-            await tab.until(says("told", "a package that a page does not have"))
-            assert not await tab.page.evaluate(shown("figure"))
+            await tab.until(contains_text("told", "a package that a page does not have"))
+            assert not await tab.page.evaluate(is_visible("figure"))
             await go(show="RuntimeError: shape '[8, 3, 64]' is invalid\nfor input of size 1600")
             await tab.page.click("#more a")
-            await tab.until(says("told", "volume-mismatch"))
-            assert not await tab.page.evaluate(SIDEWAYS)
-            assert {url.partition("#")[0].rpartition("/")[0] + "/" for url in asked if not url.startswith("data:")} == {
+            await tab.until(contains_text("told", "volume-mismatch"))
+            assert not await tab.page.evaluate(SCROLLS_SIDEWAYS)
+            assert {url.partition("#")[0].rpartition("/")[0] + "/" for url in urls if not url.startswith("data:")} == {
                 address
             }
-            assert complaints == []
+            assert messages == []
 
     asyncio.run(script())

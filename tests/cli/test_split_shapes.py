@@ -1,6 +1,6 @@
-"""Shapes that a shell has split at their commas, as PowerShell does, and more words than an op has places for.
+"""Shapes split at their commas, as by PowerShell, and more words than an op takes.
 
-Both are usage, with the line that was likely meant.
+Both are usage errors that suggest the likely intended line.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ QUOTED = [line for (line,) in rows("quoted.txt")]
 @each_row("line", QUOTED)
 def test_split_shape_is_shown_quoted_and_answered(line, shapecalc):
     ran = shapecalc(*line.replace('"', "").replace(",", " ").split())
-    said = json.loads(ran.out)["problem"]["hint"] if "--json" in line else ran.err.rstrip(")\n")
-    assert (ran.code, said.partition(": shapecalc ")[2]) == (2, line)
+    hint = json.loads(ran.out)["problem"]["hint"] if "--json" in line else ran.err.rstrip(")\n")
+    assert (ran.code, hint.partition(": shapecalc ")[2]) == (2, line)
     if line.split()[0] in OPS:
         assert shapecalc(*shlex.split(line)).code == 0
 
 
 def test_split_shape_covers_every_unary_op():
-    takes_one = {name for name, op in OPS.items() if "operands" not in op.positional_or_named}
-    assert {line.split()[0] for line in QUOTED} >= takes_one - {"shape", "space_to_depth", "rearrange"}
+    unary_ops = {name for name, op in OPS.items() if "operands" not in op.positional_or_named}
+    assert {line.split()[0] for line in QUOTED} >= unary_ops - {"shape", "space_to_depth", "rearrange"}
 
 
 def test_split_shape_keeps_quoted_options():
@@ -38,12 +38,12 @@ def test_split_shape_keeps_quoted_options():
     assert "'$HOME'" in split_shape_error(["reshape", "2", "3", "6", "-o", "$HOME"]).problem.hint
 
 
-@pytest.mark.parametrize(("line", "meant"), rows("words_meant.txt"))
-def test_split_shape_intended_line_is_answered(line, meant, shapecalc):
+@pytest.mark.parametrize(("line", "intended"), rows("words_meant.txt"))
+def test_split_shape_intended_line_is_answered(line, intended, shapecalc):
     ran = shapecalc(*line.split())
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert ran.err.endswith(f"(write shapecalc {meant})\n")
-    assert shapecalc(*shlex.split(meant)).code == 0
+    assert ran.err.endswith(f"(write shapecalc {intended})\n")
+    assert shapecalc(*shlex.split(intended)).code == 0
 
 
 def test_split_shape_prefers_a_line_that_resolves():

@@ -1,4 +1,4 @@
-"""Stores on the command line: outputs that are whole or a part to go on with. Plans: `transcripts/stores.txt`."""
+"""Stores on the command line: complete and resumable outputs. Plans: `transcripts/stores.txt`."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from tests.cli.conftest import command, environment, run_program
 
 WORDS = ("shuffle", "x.zarr", "--first", "2,0,1", "--to", "0,-1", "-o", "y.zarr")
 ARRAY = np.arange(40 * 24 * 20, dtype="f4").reshape(40, 24, 20)
-WANT = ARRAY.transpose(2, 0, 1).reshape(20, -1)
+EXPECTED = ARRAY.transpose(2, 0, 1).reshape(20, -1)
 
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    """Make a Zarr array in the current folder, and return it."""
+    """Create a Zarr array in a new working folder, and return it."""
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     monkeypatch.chdir(tmp_path)
-    made = zarr.create_array("x.zarr", shape=ARRAY.shape, chunks=(10, 8, 5), dtype="f4")
-    made[...] = ARRAY
-    return made
+    array = zarr.create_array("x.zarr", shape=ARRAY.shape, chunks=(10, 8, 5), dtype="f4")
+    array[...] = ARRAY
+    return array
 
 
 @pytest.fixture
-def failed(monkeypatch, shapecalc):
-    """Run a command line whose tasks fail for want of room; return what it says."""
+def failed_run(monkeypatch, shapecalc):
+    """Return a function that runs a command line whose tasks find a full disk, and returns its error output."""
 
-    def full(_work, _number):
+    def raise_disk_full(_work, _number):
         raise OSError(28, os.strerror(28))
 
     def run(*words):
-        with monkeypatch.context() as changed:
-            changed.setattr(workers, "run_task", full)
+        with monkeypatch.context() as patch:
+            patch.setattr(workers, "run_task", raise_disk_full)
             ran = shapecalc(*words)
         assert ran.code == 4
         return ran.err
@@ -50,50 +50,50 @@ def failed(monkeypatch, shapecalc):
     return run
 
 
-def held(folder):
+def read_array(folder):
     import zarr
 
     return zarr.open_array(str(folder), mode="r")[...]
 
 
 @pytest.mark.usefixtures("store")
-def test_store_multipass_chain_resumes(shapecalc, failed):
-    mixed = "reshape 24,20,40 | transpose 2,0,1 | reshape 30,-1 | transpose | reshape 60,-1 | flip 0 | roll 3 1"
-    words = ("chain", f"x.zarr | {mixed}", "-o", "y.zarr")
-    assert "No space left on device; mend it and go on with --resume" in failed(*words)
+def test_store_multipass_chain_resumes(shapecalc, failed_run):
+    stages = "reshape 24,20,40 | transpose 2,0,1 | reshape 30,-1 | transpose | reshape 60,-1 | flip 0 | roll 3 1"
+    words = ("chain", f"x.zarr | {stages}", "-o", "y.zarr")
+    assert "No space left on device; mend it and go on with --resume" in failed_run(*words)
     assert shapecalc(*words, "--resume", "--verify", "all").code == 0
-    want = ARRAY.reshape(24, 20, 40).transpose(2, 0, 1).reshape(30, -1).T.reshape(60, -1)
-    np.testing.assert_array_equal(held("y.zarr"), np.roll(np.flip(want, 0), 3, 1))
+    expected = ARRAY.reshape(24, 20, 40).transpose(2, 0, 1).reshape(30, -1).T.reshape(60, -1)
+    np.testing.assert_array_equal(read_array("y.zarr"), np.roll(np.flip(expected, 0), 3, 1))
     assert not Path("y.zarr.part").exists()
 
 
 @pytest.mark.usefixtures("store")
-def test_store_lost_chunks_are_rewritten(shapecalc, failed):
+def test_store_lost_chunks_are_rewritten(shapecalc, failed_run):
     words = ("transpose", "x.zarr", "2,1,0", "-o", "y.zarr", "--chunks", "20,24,10", "--memory", "33MiB")
-    failed(*words)
+    failed_run(*words)
     part = Path("y.zarr.part")
     number = json.loads((part / "manifest.json").read_text())["request"][0][2]
     (part / "done").write_text("".join(f"0 {task} 1 1 1\n" for task in range(-(-40 // number[2]))))
     (part / "0.array.zarr" / "c").mkdir(exist_ok=True)
     (part / "0.array.zarr" / "c" / "0.0123456789abcdef.partial").write_bytes(b"half")
     assert shapecalc(*words, "--resume").code == 0
-    np.testing.assert_array_equal(held("y.zarr"), ARRAY.transpose(2, 1, 0))
+    np.testing.assert_array_equal(read_array("y.zarr"), ARRAY.transpose(2, 1, 0))
     assert not [*Path("y.zarr").rglob("*.partial")]
 
 
 @pytest.mark.usefixtures("store")
 def test_store_output_is_complete_and_verified(shapecalc):
     assert shapecalc(*WORDS, "--verify", "all").out == "20,960\n"
-    np.testing.assert_array_equal(held("y.zarr"), WANT)
+    np.testing.assert_array_equal(read_array("y.zarr"), EXPECTED)
     assert not Path("y.zarr.part").exists()
     assert shapecalc(*WORDS, "--verify", "sample").code == 0
     wrong = shapecalc("shuffle", "x.zarr", "--first", "2,1,0", *WORDS[4:], "--verify", "all")
     assert (wrong.code, "element 0,1 is 20.0, and should be 480.0" in wrong.err) == (1, True)
 
 
-def test_store_partial_output_is_bound_to_process_and_source(store, shapecalc, failed):
+def test_store_partial_output_is_bound_to_process_and_source(store, shapecalc, failed_run):
     fcntl = pytest.importorskip("fcntl", reason="this system has no file locks")
-    failed(*WORDS)
+    failed_run(*WORDS)
     with open("y.zarr.part/manifest.json", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert "another process writes it" in shapecalc(*WORDS, "--resume").err
@@ -109,23 +109,26 @@ def test_store_damaged_source_advises_a_restart(shapecalc):
     assert (ran.code, "x.zarr: " in ran.err, "begin anew when it is mended" in ran.err) == (4, True, True)
 
 
-def killed_at(store, share, words, number=signal.SIGKILL):
-    """Run a command line on a store of many tasks, and send it a signal when a share of them is done."""
+def run_and_signal(store, task_count, words, number=signal.SIGKILL):
+    """Run a command line on a store, and send a signal once `task_count` tasks are done.
+
+    Return the exit code, the error output and the lines of the task log.
+    """
     done = store.with_name("y.zarr.part") / "done"
     with subprocess.Popen(command(*words), env=environment(), stderr=subprocess.PIPE, text=True) as running:
-        while running.poll() is None and not (done.exists() and done.read_text().count("\n") >= share):
+        while running.poll() is None and not (done.exists() and done.read_text().count("\n") >= task_count):
             time.sleep(0.002)
         running.send_signal(number)
-        said = running.stderr.read()
-    return running.returncode, said, done.read_text().splitlines() if done.exists() else []
+        stderr = running.stderr.read()
+    return running.returncode, stderr, done.read_text().splitlines() if done.exists() else []
 
 
 @pytest.fixture
 def large(tmp_path):
-    """Return the folder of an array that takes many tasks in little memory, and what it becomes."""
+    """Return the folder of an array that takes many tasks in little memory."""
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
-    made = zarr.create_array(str(tmp_path / "x.zarr"), shape=(192, 192, 192), chunks=(32, 32, 32), dtype="f4")
-    made[...] = np.arange(192**3, dtype="f4").reshape(192, 192, 192)
+    array = zarr.create_array(str(tmp_path / "x.zarr"), shape=(192, 192, 192), chunks=(32, 32, 32), dtype="f4")
+    array[...] = np.arange(192**3, dtype="f4").reshape(192, 192, 192)
     return tmp_path / "x.zarr"
 
 
@@ -134,7 +137,7 @@ def test_store_killed_run_resumes_finished_chunks(large, shapecalc):
     target = large.with_name("y.zarr")
     words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "32,32,32", "--memory", "33MiB")
     plan = json.loads(shapecalc(*words, "--plan", "--json").out)["plan"]
-    code, _, done = killed_at(large, plan["tasks"] / 2, words)
+    code, _, done = run_and_signal(large, plan["tasks"] / 2, words)
     assert (code, target.exists(), len(done) >= plan["tasks"] / 2) == (-signal.SIGKILL, False, True)
     part = large.with_name("y.zarr.part")
     again = shapecalc(*words)
@@ -146,36 +149,36 @@ def test_store_killed_run_resumes_finished_chunks(large, shapecalc):
     steps = plan["passes"][0]["task"]
     boxes = [region_at(int(line.split()[1]), (192, 192, 192), steps) for line in done]
     grids = [[range(start // 32, stop // 32) for start, stop in box] for box in boxes]
-    kept = [Path("c", *map(str, place)) for grid in grids for place in product(*grid)]
+    kept = [Path("c", *map(str, index)) for grid in grids for index in product(*grid)]
     assert len(kept) >= len(done) > 0
     assert all((target / path).stat().st_mtime_ns == times[path] for path in kept)
-    np.testing.assert_array_equal(held(target), held(large).transpose(2, 1, 0))
+    np.testing.assert_array_equal(read_array(target), read_array(large).transpose(2, 1, 0))
     assert not part.exists()
 
 
 @pytest.mark.slow
 def test_store_interrupt_prints_how_to_resume(large):
     words = ("transpose", str(large), "2,1,0", "-o", str(large.with_name("y.zarr")), "--chunks", "32,32,32")
-    code, said, _ = killed_at(large, 4, (*words, "--memory", "33MiB"), signal.SIGTERM)
-    assert (code, "go on with --resume" in said, "Traceback" in said) == (130, True, False)
+    code, stderr, _ = run_and_signal(large, 4, (*words, "--memory", "33MiB"), signal.SIGTERM)
+    assert (code, "go on with --resume" in stderr, "Traceback" in stderr) == (130, True, False)
 
 
-BROKEN_OFF = """
+KILLED_RUN = """
 import os, shutil, sys
 from pathlib import Path
 moment, calls = int(sys.argv.pop(1)), []
-def counted(call):
-    def made(*words, **options):
+def killing_at_moment(call):
+    def count_and_call(*words, **options):
         if len(calls) == moment:
             os._exit(137)
         calls.append(call)
         return call(*words, **options)
-    return made
-Path.rename, shutil.rmtree = counted(Path.rename), counted(shutil.rmtree)
+    return count_and_call
+Path.rename, shutil.rmtree = killing_at_moment(Path.rename), killing_at_moment(shutil.rmtree)
 from shapecalc.__main__ import main
 sys.exit(main())
 """
-"""A command line that is killed at its first, second ... renaming or removing of a folder."""
+"""A command line that is killed at its n-th call of `Path.rename` or `shutil.rmtree`, counted from 0."""
 
 
 @pytest.mark.sampled(1)
@@ -183,18 +186,18 @@ sys.exit(main())
 @pytest.mark.parametrize(("moment", "new"), [(0, False), (1, False), (2, True), (3, True)])
 def test_store_interrupted_rename_is_recovered(moment, new, shapecalc):
     assert shapecalc("reshape", "x.zarr", "20,960", "-o", "y.zarr").code == 0
-    killed = [sys.executable, "-c", BROKEN_OFF, str(moment), *WORDS, "--force"]
-    assert run_program(killed).returncode == 137
+    words = [sys.executable, "-c", KILLED_RUN, str(moment), *WORDS, "--force"]
+    assert run_program(words).returncode == 137
     later = shapecalc(*WORDS)
     assert (later.code, "it exists; --force" in later.err) == (4, True)
-    np.testing.assert_array_equal(held("y.zarr"), WANT if new else ARRAY.reshape(20, 960))
+    np.testing.assert_array_equal(read_array("y.zarr"), EXPECTED if new else ARRAY.reshape(20, 960))
     assert not [*Path().glob("*/replaced.zarr")]
     assert shapecalc(*WORDS, "--force", "--resume").code == 0
-    np.testing.assert_array_equal(held("y.zarr"), WANT)
+    np.testing.assert_array_equal(read_array("y.zarr"), EXPECTED)
     assert sorted(os.listdir()) == ["x.zarr", "y.zarr"]
 
 
-MEASURED = """
+MEASURED_RUN = """
 import sys
 from pathlib import Path
 from shapecalc.__main__ import main
@@ -202,7 +205,7 @@ code = main()
 print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 sys.exit(code)
 """
-"""A command line that prints the most memory that it held, in KiB. What `getrusage` says counts its parent's, too."""
+"""A command line that prints its peak memory in KiB; `getrusage` would include the memory of the parent."""
 
 
 @pytest.mark.sampled(1)
@@ -213,27 +216,27 @@ def test_store_decompression_bomb_is_refused(kind, tmp_path):
     codec = {"gzip": zarr.codecs.GzipCodec(), "blosc": zarr.codecs.BloscCodec()}.get(kind, zarr.codecs.ZstdCodec())
     pack = {"gzip": numcodecs.GZip(1), "blosc": numcodecs.Blosc()}.get(kind, numcodecs.Zstd()).encode
     sizes = (1, 1024, 1024)
-    made = {"shape": sizes, "chunks": sizes, "dtype": "f4", "compressors": codec, "fill_value": None}
-    made |= {"shards": sizes} if kind == "shards" else {}
-    zarr.create_array(str(tmp_path / "x.zarr"), **made)[...] = 1
+    options = {"shape": sizes, "chunks": sizes, "dtype": "f4", "compressors": codec, "fill_value": None}
+    options |= {"shards": sizes} if kind == "shards" else {}
+    zarr.create_array(str(tmp_path / "x.zarr"), **options)[...] = 1
     packed = bytes(pack(np.zeros(128 << 22, "u1")))
     index = np.array([0, len(packed)], "<u8").tobytes()
     packed += bytes(numcodecs.CRC32C().encode(index)) if kind == "shards" else b""
     (tmp_path / "x.zarr" / "c" / "0" / "0" / "0").write_bytes(packed)
     words = ["transpose", "x.zarr", "2,1,0", "-o", "y.zarr", "--memory", "64MiB"]
-    ran = run_program([sys.executable, "-c", MEASURED, *words], cwd=tmp_path, capture_output=True, text=True)
+    ran = run_program([sys.executable, "-c", MEASURED_RUN, *words], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr.count("\n")) == (4, 1)
     assert "or than --memory allows" in ran.stderr
     assert int(ran.stdout) << 10 <= (64 + 256) << 20
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "mkfifo") or sys.platform != "linux", reason="limits of file sizes are of Unix")
+@pytest.mark.skipif(not hasattr(os, "mkfifo") or sys.platform != "linux", reason="file size limits need Unix")
 def test_store_full_disk_is_reported_and_resumable(large, shapecalc):
     target = large.with_name("y.zarr")
     words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "96,96,96")
-    limit = 'export PYTHONDONTWRITEBYTECODE=1; ulimit -f 64; exec "$@"'  # Python would leave half of a file
-    limited = run_program(["sh", "-c", limit, "sh", *command(*words)], capture_output=True, text=True)
-    assert (limited.returncode, "File too large" in limited.stderr, "--resume" in limited.stderr) == (4, True, True)
+    limit = 'export PYTHONDONTWRITEBYTECODE=1; ulimit -f 64; exec "$@"'  # bytecode files would be cut at the limit
+    ran = run_program(["sh", "-c", limit, "sh", *command(*words)], capture_output=True, text=True)
+    assert (ran.returncode, "File too large" in ran.stderr, "--resume" in ran.stderr) == (4, True, True)
     assert shapecalc(*words, "--resume").code == 0
-    np.testing.assert_array_equal(held(target), held(large).transpose(2, 1, 0))
+    np.testing.assert_array_equal(read_array(target), read_array(large).transpose(2, 1, 0))

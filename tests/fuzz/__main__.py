@@ -1,8 +1,8 @@
-"""Draws command lines and runs them in this process for some seconds; ends with 1 if it finds anything.
+"""Run random command lines in this process for some seconds; the exit code is 1 if any fails.
 
     python -m tests.fuzz SECONDS [--seed N] [--keep]
 
-What ends in a way that no line of the corpus did is drawn from later on; `--keep` adds what is short to the corpus.
+A command line with a new kind of outcome becomes a source of later ones; `--keep` adds the short ones to the corpus.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from tests.fuzz.running import Attempt, prepared, run
 
 CORPUS = Path(__file__).with_name("corpus.jsonl")
 SHORT = 80
-"""The characters of a line that is short enough for the corpus."""
+"""The longest line, in characters, that is added to the corpus."""
 MOST_FINDINGS = 20
 
 
 def corpus():
-    """Return the attempts that are kept."""
+    """Return the attempts of the corpus."""
     return [Attempt.read(line) for line in CORPUS.read_text("ascii").splitlines()]
 
 
 def fuzz(seconds, seed, most=sys.maxsize):
-    """Return how many attempts were made, the findings with their complaints, and the attempts of new kinds."""
+    """Return the number of attempts, the findings with their complaints, and the attempts of new kinds."""
     draw, known, kinds, findings = Draw(seed), corpus(), set(), []
     kept, end, count = len(known), perf_counter() + seconds, 0
     with TemporaryDirectory() as folder, prepared(folder):
@@ -56,19 +56,19 @@ def main():
     parser.add_argument("seconds", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true")
-    asked = parser.parse_args()
-    told = os.fdopen(os.dup(sys.stdout.fileno()), "w")  # an attempt may let this process's own go nowhere
+    options = parser.parse_args()
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "w")  # an attempt may redirect that of the process
     start = perf_counter()
-    count, findings, new = fuzz(asked.seconds, asked.seed)
+    count, findings, new = fuzz(options.seconds, options.seed)
     for attempt, complaints in findings:
-        print(attempt.line(), *complaints, sep="\n", end="\n\n", file=told)
-    each = 1000 * (perf_counter() - start) / max(count, 1)
+        print(attempt.line(), *complaints, sep="\n", end="\n\n", file=output)
+    duration = 1000 * (perf_counter() - start) / max(count, 1)
     print(
-        f"{count} command lines, {each:.2f} ms each, {len(new)} of new kinds, {len(findings)} findings",
-        file=told,
+        f"{count} command lines, {duration:.2f} ms each, {len(new)} of new kinds, {len(findings)} findings",
+        file=output,
         flush=True,
     )
-    if asked.keep:
+    if options.keep:
         short = [line for line in (attempt.line() for attempt in new) if len(line) <= SHORT]
         CORPUS.write_text("".join(f"{line}\n" for line in sorted({*CORPUS.read_text("ascii").splitlines(), *short})))
     return int(bool(findings))

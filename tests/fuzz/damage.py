@@ -1,10 +1,10 @@
-"""Files of every format, damaged: what command lines make of them is right, or refused in one line.
+"""Run command lines on damaged files of every format: the output is right, or one line refuses the file.
 
-A file is cut at every 64 bytes, and bytes of it are changed. Libraries in C may crash or hang on such a file, so the
-command lines run in a child process, many in one; whoever started it goes on behind what ended it. What a command line
-writes must be what the format's own library reads in the damaged file.
+A file is cut at every 64 bytes, and bytes of it are changed. Libraries in C may crash or hang on such a file, so many
+command lines run in one child process; after a crash the parent continues with the next one. A written file must hold
+what the library of the format reads from the damaged file.
 
-`python -m tests.fuzz.damage [FORMAT...]` goes through the whole grid and prints what ends badly.
+`python -m tests.fuzz.damage [FORMAT...]` runs the whole grid and prints the failures.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ TEXTS = Path(__file__).with_name("texts")
 CUT = 64
 FLIPS = 2000
 PATIENCE = 900
-"""Seconds after which a child hangs, whose command lines have a shorter patience of their own."""
+"""Seconds after which a child counts as hanging; its command lines have a shorter limit."""
 MEMORY = 4 << 30
-"""The bytes of addresses that a child may have."""
+"""The address space of a child, in bytes."""
 LINES = re.compile(r'shapecalc: file: (\S+: .*[^.:\n ]\n(shapecalc: .+\n)*)|\{.+"rule": "file".+\}\n')
-"""What is told of a file that cannot be used."""
+"""The message about an unusable file."""
 TABLE = Path(__file__).with_name("formats.txt")
 
 
 class Format(NamedTuple):
-    """A kind of files: who writes and reads them in the current folder, and what is asked of them."""
+    """A file format: functions that write and read its files in the current folder, and its command lines."""
 
     table: str
-    """The section of the table that has the files and the command lines; `SOUND` is the folder with sound files."""
+    """The section of the table with the files and the command lines; `SOUND` is the folder of intact files."""
     write: Callable[[], object]
     read: Callable[[], np.ndarray] | None = None
-    """Return the array, as the library reads it; None if there is none to compare."""
+    """Return the array that the library reads; None if there is none to compare."""
 
     @property
     def damaged(self):
         return rows(TABLE, self.table)[0][0].split()
 
     @property
-    def asks(self):
+    def command_lines(self):
         return rows(TABLE, self.table)[0][1].split("; ")
 
     @property
@@ -71,7 +71,7 @@ class Format(NamedTuple):
 
 
 def zarr_3(*names):
-    """Return codecs of Zarr's version 3 by their names: those that compress, and the filters."""
+    """Return the named compressors and filters of Zarr version 3."""
     from zarr import codecs
 
     kinds = {"gzip": codecs.GzipCodec, "blosc": codecs.BloscCodec, "crc32c": codecs.Crc32cCodec}
@@ -81,20 +81,20 @@ def zarr_3(*names):
 
 
 def zarr_2(compressor=None, *filters):
-    """Return codecs of numcodecs, for Zarr's version 2, by their names or as it is given them."""
+    """Return numcodecs codecs for Zarr version 2, by name or configuration."""
     from numcodecs import get_codec
 
-    made = [get_codec({"id": each} if isinstance(each, str) else each) for each in filters]
-    return {"compressors": compressor and get_codec({"id": compressor}), "filters": made or None}
+    codecs = [get_codec({"id": item} if isinstance(item, str) else item) for item in filters]
+    return {"compressors": compressor and get_codec({"id": compressor}), "filters": codecs or None}
 
 
-def zarr(version, *names, **given):
-    """Return arrays of Zarr in one version."""
+def zarr(version, *names, **options):
+    """Return the format of arrays in one version of Zarr."""
 
     def write():
         import zarr
 
-        kind = {"shape": ARRAY.shape, "chunks": (6, 5, 8), "dtype": ARRAY.dtype, "zarr_format": version} | given
+        kind = {"shape": ARRAY.shape, "chunks": (6, 5, 8), "dtype": ARRAY.dtype, "zarr_format": version} | options
         kind |= zarr_2(*names) if version == 2 else zarr_3(*names)
         zarr.create_array("x.zarr", **kind)[...] = ARRAY
 
@@ -106,42 +106,41 @@ def zarr(version, *names, **given):
     return Format(f"zarr {version}", write, read)
 
 
-def hdf5(libver, **given):
-    """Return files of HDF5 as a version of the library writes them.
+def hdf5(libver, **options):
+    """Return the format of HDF5 files as a version of the library writes them.
 
-    Where filters have no checksum, a changed filter makes the library hand out memory that nobody filled: that is not
-    compared.
+    Without a checksum, the library returns uninitialized memory for a damaged filter: the data is not compared.
     """
     import h5py
 
     def write():
         with h5py.File("x.h5", "w", libver=libver) as file:
-            file.create_dataset("g/w", data=ARRAY, **given)
+            file.create_dataset("g/w", data=ARRAY, **options)
 
     def read():
         with h5py.File("x.h5", "r") as file:
             return file["g/w"][...]
 
-    return Format("hdf5", write, read if not given or "fletcher32" in given else None)
+    return Format("hdf5", write, read if not options or "fletcher32" in options else None)
 
 
 def npz(save):
-    """Return archives of NumPy."""
+    """Return the format of NumPy archives."""
 
     def read():
-        with zipfile.ZipFile("x.npz") as found, found.open("w.npy") as member:
+        with zipfile.ZipFile("x.npz") as archive, archive.open("w.npy") as member:
             return np.lib.format.read_array(member)
 
     return Format("npz", lambda: save("x.npz", v=ARRAY[0], w=ARRAY), read)
 
 
 def npy():
-    """Return files of NumPy."""
+    """Return the format of NumPy files."""
     return Format("npy", lambda: np.save("x.npy", ARRAY), lambda: np.load("x.npy"))
 
 
 def safetensors():
-    """Return files of safetensors."""
+    """Return the format of safetensors files."""
     from safetensors.numpy import load_file, save_file
 
     write = partial(save_file, {"v": ARRAY[0], "w": ARRAY}, "x.safetensors")
@@ -149,7 +148,7 @@ def safetensors():
 
 
 def onnx(table):
-    """Return models, with their weights in the file or in one beside it."""
+    """Return the format of models with their weights in the file or in a second one."""
     from onnx import TensorProto, helper, numpy_helper, save_model
 
     def write():
@@ -172,7 +171,7 @@ def onnx(table):
 
 
 def text(table):
-    """Return a text: the file in `texts/` that is called so."""
+    """Return the format of a text file, which is copied from `texts/`."""
     (name,) = Format(table, None).damaged
 
     def write():
@@ -183,16 +182,16 @@ def text(table):
 
 
 def part():
-    """Return outputs that are not whole, to go on with. Their source stands where it was."""
+    """Return the format of interrupted outputs that can be resumed; their source is unchanged."""
     from shapecalc.engine.processes import count_cores
     from shapecalc.engine.stores.jobs import plan_job, run_job
     from shapecalc.engine.stores.workers import make_thread_runner
 
-    told = []
+    ticks = []
 
     def tick(count):
-        told.append(count)
-        if len(told) > 2:
+        ticks.append(count)
+        if len(ticks) > 2:
             raise KeyboardInterrupt
 
     def write():
@@ -229,7 +228,7 @@ FORMATS = {
 
 
 class Damage(NamedTuple):
-    """What is wrong with a file: it ends at a byte, or a byte of it has other bits."""
+    """Damage to a file: it is cut at a byte, or bits of that byte are flipped."""
 
     file: str
     place: int
@@ -242,7 +241,7 @@ class Damage(NamedTuple):
 
 
 def grid(name):
-    """Return the damage to the files of a format in the current folder, in an order that its name draws."""
+    """Return the damages to the files of a format, in a random order seeded by its name."""
     sizes, draw = {file: Path(file).stat().st_size for file in FORMATS[name]().damaged}, Random(name)
     cuts = [Damage(file, place) for file, size in sizes.items() for place in range(0, size, CUT)]
     flips = [
@@ -254,8 +253,8 @@ def grid(name):
     return [damage for pair in pairs for damage in pair if damage]
 
 
-def made():
-    """Return the array that was written; None if there is none."""
+def read_output():
+    """Return the written array; None if there is none."""
     if Path("y.npy").exists():
         return np.load("y.npy")
     if Path("y.zarr").exists():
@@ -266,47 +265,47 @@ def made():
 
 
 def complaints(kind, outcome, noise=""):
-    """Return what is wrong with how a command line ended in the current folder."""
-    found = outcome.complaints()
+    """Return the faults in the outcome of a command line in the current folder."""
+    faults = outcome.complaints()
     if outcome.code not in (0, 1, 3, 4, *([2] if kind.is_text else []), None):
-        found.append(f"exit code {outcome.code}: {outcome.err}")
+        faults.append(f"exit code {outcome.code}: {outcome.err}")
     if outcome.code == 4 and not kind.is_text and not LINES.fullmatch(outcome.err or outcome.out):
-        found.append(f"not told in a line: {outcome.err!r}")
+        faults.append(f"not told in a line: {outcome.err!r}")
     if noise or "Warning" in outcome.err:
-        found.append(f"a library printed {noise or outcome.err!r}")
-    if outcome.code == 0 and kind.read is not None and (array := made()) is not None:
+        faults.append(f"a library printed {noise or outcome.err!r}")
+    if outcome.code == 0 and kind.read is not None and (array := read_output()) is not None:
         try:
-            wanted = kind.read().transpose(2, 0, 1)
+            expected = kind.read().transpose(2, 0, 1)
         except Exception as error:
-            return [*found, f"written, and the library says {type(error).__name__}: {error}"]
-        if (array.shape, array.dtype, array.tobytes()) != (wanted.shape, wanted.dtype, wanted.tobytes()):
-            found.append(f"wrong data: {array.shape} {array.dtype}, and the library reads {wanted.shape}")
-    return found
+            return [*faults, f"written, and the library says {type(error).__name__}: {error}"]
+        if (array.shape, array.dtype, array.tobytes()) != (expected.shape, expected.dtype, expected.tobytes()):
+            faults.append(f"wrong data: {array.shape} {array.dtype}, and the library reads {expected.shape}")
+    return faults
 
 
 def attempts(kind, damage, folder):
-    """Yield each command line on damaged files, its exit code, and what is wrong with how it ended."""
-    for ask in kind.asks:
-        shutil.copytree(folder / "sound", folder / "damaged")  # which keeps the times
+    """Yield each command line on damaged files, its exit code, and the faults of its outcome."""
+    for line in kind.command_lines:
+        shutil.copytree(folder / "sound", folder / "damaged")  # keeps the times
         os.chdir(folder / "damaged")
         if damage:
             data = Path(damage.file).read_bytes()
             Path(damage.file).write_bytes(damage.of(data))
         before = os.fstat(2).st_size
-        outcome = ended(ask.replace("SOUND", str(folder / "sound")).split(), "2,3\n")
+        outcome = ended(line.replace("SOUND", str(folder / "sound")).split(), "2,3\n")
         noise = os.pread(2, 200, before).decode("utf-8", "replace")
-        yield ask, outcome.code, complaints(kind, outcome, noise)
+        yield line, outcome.code, complaints(kind, outcome, noise)
         os.chdir(folder)
         shutil.rmtree(folder / "damaged")
 
 
 def run_here(names, first, last):
-    """Damage the files of formats in this process, and print a line before and after each command line."""
+    """Damage the files of formats in this process; print a line before and after each command line."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    with tempfile.TemporaryDirectory() as made_here:
-        folder = Path(made_here)
+    with tempfile.TemporaryDirectory() as name_of_folder:
+        folder = Path(name_of_folder)
         for name in names:
             kind, sound = FORMATS[name](), folder / "sound"
             sound.mkdir()
@@ -314,28 +313,28 @@ def run_here(names, first, last):
             kind.write()
             damages = [*enumerate([None, *grid(name)])][first:last]
             with prepared(folder), mock.patch.dict(os.environ, XDG_DATA_HOME=str(folder / "damaged")):
-                warnings.simplefilter("always")  # what would be printed is a complaint
+                warnings.simplefilter("always")  # every printed warning is a fault
                 for number, damage in damages:
                     print(json.dumps([number, f"{name}: {damage}"]), flush=True)
-                    for ask, code, wrong in attempts(kind, damage, folder):
-                        refused = [] if damage or code == 0 or kind.is_text else ["it is sound, and is refused"]
-                        print(json.dumps([ask, code, wrong + refused]), flush=True)
+                    for line, code, wrong in attempts(kind, damage, folder):
+                        refused = [] if damage or code == 0 or kind.is_text else ["an intact file is refused"]
+                        print(json.dumps([line, code, wrong + refused]), flush=True)
             shutil.rmtree(sound)
 
 
 def run_grid(names, last=sys.maxsize):
-    """Return how often each exit code came, and what ended badly, up to a row of the grid of each format."""
+    """Return the count of each exit code, and the failures, up to a row of the grid of each format."""
     first, codes, bad = 0, Counter(), []
     code = None
     while code != 0 and first is not None:
         command = [sys.executable, "-m", "tests.fuzz.damage", "--here", str(first), str(last), *names]
-        with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as noise:
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as noise:
             try:
-                code = subprocess.run(command, stdout=said, stderr=noise, timeout=PATIENCE, check=False).returncode
+                code = subprocess.run(command, stdout=output, stderr=noise, timeout=PATIENCE, check=False).returncode
             except subprocess.TimeoutExpired:
                 code = "hang"
-            said.seek(0)
-            lines = said.read().decode().splitlines()
+            output.seek(0)
+            lines = output.read().decode().splitlines()
             noise.seek(max(0, noise.seek(0, os.SEEK_END) - 1000))
             tail = noise.read().decode("utf-8", "replace")
         first, damage = None, "nothing"
@@ -343,25 +342,25 @@ def run_grid(names, last=sys.maxsize):
             match json.loads(line):
                 case [number, damage]:
                     first = number + 1
-                case [ask, code_of_line, wrong]:
+                case [command_line, code_of_line, wrong]:
                     codes[code_of_line] += 1
-                    bad += [f"{damage}: {ask}: {each}" for each in wrong]
+                    bad += [f"{damage}: {command_line}: {fault}" for fault in wrong]
         if code != 0:
             bad.append(f"{damage}: the process ended with {code}: {tail}")
     return codes, bad
 
 
 def main(names):
-    """Go through the grid of each format, and print how often each exit code came, and one of each kind of failure."""
+    """Run the grid of each format; print the count of each exit code and one failure of each kind."""
     for name in names or FORMATS:
         begin = monotonic()
         codes, bad = run_grid([name])
         print(
             f"{name}: {dict(sorted(codes.items(), key=str))}, {len(bad)} bad, {monotonic() - begin:.0f} s", flush=True
         )
-        kinds = {re.sub(r"\d+|'[^']*'", "#", each[-60:]): each for each in bad}
-        for each in kinds.values():
-            print(f"  {each[:200]} ... {each[-300:]}", flush=True)
+        kinds = {re.sub(r"\d+|'[^']*'", "#", failure[-60:]): failure for failure in bad}
+        for failure in kinds.values():
+            print(f"  {failure[:200]} ... {failure[-300:]}", flush=True)
 
 
 if __name__ == "__main__":

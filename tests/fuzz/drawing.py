@@ -1,4 +1,4 @@
-"""Command lines drawn by a seed: requests that nearly make sense, and changes of those that are known."""
+"""Draw command lines by a seed: nearly valid requests, and changes of known ones."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ ODD = [
     *("", " ", "  ", "\x1b[2J", "\udcff", "\N{SUPERSCRIPT TWO}", "\u202e", "\r", "\t", "\x00", "\N{BOM}"),
     *("9" * 30, "9" * 1200, "-9223372036854775808", "9223372036854775807", "#", "=>", "[", "]", *pieces("odd")),
 ]
-"""Pieces that are seldom right."""
+"""Pieces that are seldom valid."""
 PATTERNS = ["ij,jk->ik", "ij->ji", "...i,i->...", "ii", "ij,ij", "->", "i,j,k->kji", "a b -> (a b)", "a b -> a b 2"]
 HEADERS = ["{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 4), }", "{'shape': (True,)}", "[" * 50, "{}", ""]
 JSON = [[2, 3], [0, -1], ["N", 4], "2,3", [], [[1]], {"error": "infer"}, {}, 1e400, True, None, 10**30, "\x1b"]
 OTHERS = [name for name in COMMAND_MODULES if name not in pieces("often")]
-"""The commands that are not drawn with what they take."""
+"""The commands that are drawn without fitting arguments."""
 
 
 class Draw(Random):
-    """Draws command lines and their parts."""
+    """A random generator of command lines and their parts."""
 
     def attempt(self, known):
-        """Return a new attempt, or one of the known with changes. No system passes a null character in a word."""
+        """Return a new attempt, or a changed known one, without null characters, which no system passes in a word."""
         drawn = self.changed(self.choice(known)) if known and self.random() < 0.5 else self.new()
         return replace(drawn, words=tuple(word.replace("\0", "") for word in drawn.words))
 
     def new(self):
-        """Return a new attempt: mostly the command line of an op."""
+        """Return a new attempt, mostly the command line of an op."""
         weights = {self.question: 86, self.checked: 4, self.of_chains: 3, self.match: 0.5, self.lessons: 0.6}
         weights |= {self.model: 0.6, self.prompt: 1.3, self.other: 1.3}
         return self.choices([*weights], [*weights.values()])[0]()
@@ -63,7 +63,7 @@ class Draw(Random):
         return self.choice(["{}", "{}", "{}", "{}", "[{}]", "({})", "({},)", "torch.Size([{}])"]).format(text)
 
     def value(self, parameter):
-        """Return a text for an option or an argument: mostly one that it could take."""
+        """Return a text for an option or an argument, mostly a possible one."""
         if self.random() < 0.04:
             return self.choice(ODD)
         if parameter.completions is not None:
@@ -78,15 +78,15 @@ class Draw(Random):
         return self.choice(["y.npy", "0", "1", "-1", "2", "13", self.dim()])
 
     def values(self, op, of):
-        """Return the words of an op's arguments behind its input: of the operands there may be any number."""
-        arguments = [each for each in op_command_parameters(OPS[op])[1:] if isinstance(each, Argument)]
-        words = [self.value(each) for each in arguments if each.required or self.random() < 0.7]
+        """Return the words of an op's arguments after its input; the number of operands is random."""
+        arguments = [argument for argument in op_command_parameters(OPS[op])[1:] if isinstance(argument, Argument)]
+        words = [self.value(argument) for argument in arguments if argument.required or self.random() < 0.7]
         if arguments and arguments[-1].name == "operands":
             words += [self.choice([of, of, "_", self.shape()]) for _ in range(self.randint(0, 3))]
         return words
 
     def options(self, op, most=3):
-        options = [each for each in op_command_parameters(OPS[op]) if not isinstance(each, Argument)]
+        options = [option for option in op_command_parameters(OPS[op]) if not isinstance(option, Argument)]
         words = []
         for option in self.sample(options, self.randint(0, most)):
             off = option.kind is OptionKind.SWITCH and self.random() < 0.5
@@ -121,7 +121,7 @@ class Draw(Random):
         return f"{op} {self.shape()} {rest}"
 
     def case(self):
-        """Return a line of a case file: a plain one, one of JSON, or another."""
+        """Return a line of a case file: plain text, JSON, or anything else."""
         if self.random() < 0.3:
             keys = {name: self.choice(JSON) for name in ("input", "target", "perm", "expect", "id")}
             keys |= {"op": self.choice([*OPS]), "opset": 13, "allowzero": self.choice([0, 1, 2, None])}
@@ -146,22 +146,22 @@ class Draw(Random):
         return Attempt(("chain", chains[0], *self.options("reshape", 1)))
 
     def other(self):
-        """Return a command with words that it seldom takes."""
+        """Return a command with words that are seldom valid."""
         command = self.choice(OTHERS)
         return Attempt((command, *self.some([*all_rules(), "--json", "-h", *ODD])))
 
     def match(self):
-        """Return a pattern held against a file or two, of which some are missing."""
+        """Return a match of a pattern with one or two files, some of them missing."""
         dims = self.choices(["N", "?", "...", "2*H", "2", "3", "4", self.dim()], k=self.randint(1, 4))
         pattern = self.choice(["{}", "{}", "float32[{}]"]).format(",".join(dims))
         files = ["x.npy", "y.npy", "x.npz", "x.npz:w", "x.safetensors", "x.safetensors:w", self.choice(ODD)]
         names = self.sample(files, self.randint(1, 2))
-        held = [name for name in names if name[:2] in ("x.", "y.") and self.random() < 0.9]
-        data = {name.partition(":")[0]: self.file(name) for name in held}
+        existing = [name for name in names if name[:2] in ("x.", "y.") and self.random() < 0.9]
+        data = {name.partition(":")[0]: self.file(name) for name in existing}
         return Attempt(("match", pattern, *names, *self.some(["--json", "-q", "--junit=r.xml"])), "", data)
 
     def lessons(self):
-        """Return a check of lessons that are nearly right."""
+        """Return a check of nearly valid lessons."""
         texts = {name: self.choice(["a", "b-2", self.shape()]) for name in ("id", "title", "text", "point")}
         texts |= {"question": f"{self.stage().partition(' ')[0]} {self.shape()} {self.shape()}"}
         texts |= {self.choice(["stage", "follow", "notes", "wrong", "more"]): self.shape()}
@@ -174,19 +174,19 @@ class Draw(Random):
         return Attempt(("drill", "--check-lessons=l.toml"), "", {"l.toml": file})
 
     def model(self):
-        """Return a model that is read or mended, its bytes sometimes broken."""
+        """Return a report or fix of a model, its bytes sometimes damaged."""
         fixing = ["--fix", "--no-prove", "-o", self.choice(["y.onnx", "m.onnx", self.choice(ODD)])]
         words = (*(fixing if self.random() < 0.5 else []), *self.some([*pieces("model"), *ODD]))
-        return Attempt(("model", "m.onnx", *words), "", {"m.onnx": self.broken(bytearray(swallowing()))})
+        return Attempt(("model", "m.onnx", *words), "", {"m.onnx": self.broken(bytearray(swallowing_model()))})
 
     def broken(self, data):
-        """Return bytes as Latin-1, some of them changed, or cut."""
+        """Return bytes as Latin-1, perhaps changed or cut."""
         for _ in range(self.choice([0, 0, 1, 3])):
             data[self.randrange(len(data))] = self.randrange(256)
         return data[: self.choice([len(data), len(data), self.randrange(len(data))])].decode("latin-1")
 
     def file(self, name):
-        """Return the bytes of an array file, sometimes broken, as Latin-1."""
+        """Return the bytes of an array file as Latin-1, sometimes damaged."""
         file, shape = io.BytesIO(), self.choice([(2, 3, 4), (24,), (4, 6)])
         array = np.arange(24, dtype=self.choice(["f4", "i8", "u1", "f2"])).reshape(shape)
         if self.random() < 0.3:
@@ -196,15 +196,15 @@ class Draw(Random):
         elif ".npz" in name:
             np.savez(file, w=array)
         elif ".safetensors" in name:
-            stated = {"dtype": "F32", "shape": array.shape, "data_offsets": [0, 4 * array.size]}
-            header = json.dumps({"w": stated}).encode()
+            entry = {"dtype": "F32", "shape": array.shape, "data_offsets": [0, 4 * array.size]}
+            header = json.dumps({"w": entry}).encode()
             file.write(len(header).to_bytes(8, "little") + header + array.tobytes())
         else:
             np.save(file, array)
         return self.broken(bytearray(file.getvalue()))
 
     def changed(self, attempt):
-        """Return an attempt with a change or two of its words or of its standard input."""
+        """Return an attempt with one or two changes of its words or standard input."""
         words, stdin = list(attempt.words), attempt.stdin
         for _ in range(self.randint(1, 2)):
             at = self.randrange(1, len(words)) if len(words) > 1 else 0
@@ -222,14 +222,14 @@ class Draw(Random):
         return replace(attempt, words=tuple(words), stdin=stdin)
 
     def edited(self, text):
-        """Return a text with a piece put in, left out or written over."""
+        """Return a text with a piece inserted, deleted or replaced."""
         at, piece = self.randint(0, len(text)), self.choice([self.choice(ODD), self.dim(), self.dim(), ","])
         return text[:at] + self.choice([piece, piece, ""]) + text[at + self.randint(0, 2) :]
 
 
 @cache
-def swallowing():
-    """Return the bytes of a model whose one target puts the batch into another axis; junk where there is no onnx."""
+def swallowing_model():
+    """Return the bytes of a model whose Reshape merges the batch into another axis; junk without onnx."""
     try:
         from onnx import TensorProto, helper, numpy_helper
     except ImportError:
@@ -238,5 +238,5 @@ def swallowing():
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in shapes.items()]
     target = numpy_helper.from_array(np.array([1, -1]), "t")
     graph = helper.make_graph([helper.make_node("Reshape", ["x", "t"], ["y"])], "g", ends[:1], ends[1:], [target])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return made.SerializeToString()
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return proto.SerializeToString()

@@ -1,4 +1,4 @@
-"""Command lines run in this process, and what is wrong with how they ended."""
+"""Run command lines in this process, and list what is wrong with their outcomes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ CODES = {0, 1, 2, 3, 4}
 PATIENCE = 30
 """Seconds after which a command line hangs."""
 HIDDEN = re.compile(rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff{''.join(map(chr, sorted(UNPRINTABLE_CODES)))}]")
-"""Characters that are never printed as they are."""
+"""Characters that are always escaped in output."""
 VARYING = re.compile(r"'[^']*'|[^\s:]*[\d,*\\][^\s:]*")
-"""What differs between messages of one kind."""
+"""The parts that differ between messages of one kind."""
 MOST_WORDS = 3
-"""The words of a message that tell its kind."""
+"""The number of words that identify the kind of a message."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A command line, what stands on standard input, and the files of its folder as Latin-1."""
+    """A command line, its standard input, and the files of its folder as Latin-1."""
 
     words: tuple[str, ...]
     stdin: str = ""
@@ -42,41 +42,41 @@ class Attempt:
 
     @staticmethod
     def read(line):
-        """Return the attempt of a line of the corpus."""
-        found = json.loads(line)
-        return Attempt(tuple(found["words"]), found.get("stdin", ""), found.get("files", {}))
+        """Parse a line of the corpus."""
+        fields = json.loads(line)
+        return Attempt(tuple(fields["words"]), fields.get("stdin", ""), fields.get("files", {}))
 
     def line(self):
-        """Return its line for the corpus."""
+        """Return the attempt as a line of the corpus."""
         return json.dumps({name: value for name, value in asdict(self).items() if value})
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command line ended."""
+    """The outcome of a command line."""
 
     code: int | None
     out: str
     err: str
     failure: str = ""
-    """The traceback, if it ended in one."""
+    """The traceback, if there is one."""
 
     def complaints(self):
-        """Return what no command line may do and this one did."""
+        """Return the violations of the rules for all command lines."""
         if self.failure:
             return [self.failure]
-        found = [] if self.code in CODES else [f"exit code {self.code}: {self.err.strip()}"]
+        violations = [] if self.code in CODES else [f"exit code {self.code}: {self.err.strip()}"]
         hidden = HIDDEN.search(self.out + self.err)
-        return found + ([f"prints {hidden.group()!r}"] if hidden else [])
+        return violations + ([f"prints {hidden.group()!r}"] if hidden else [])
 
     def kind(self):
-        """Return what outcomes of one kind share: the exit code and the message without what varies."""
-        said = VARYING.sub("#", self.err.partition("\n")[0])
-        return self.code, " ".join(said.split()[:MOST_WORDS]), bool(self.out)
+        """Return the kind: the exit code, the constant words of the message, and whether there is output."""
+        message = VARYING.sub("#", self.err.partition("\n")[0])
+        return self.code, " ".join(message.split()[:MOST_WORDS]), bool(self.out)
 
 
 class Hang(BaseException):
-    """A command line took too long. No handler of the program catches it."""
+    """Raised when a command line takes too long; no handler of the program catches it."""
 
 
 def _hang(*_):
@@ -85,13 +85,13 @@ def _hang(*_):
 
 @contextmanager
 def prepared(folder):
-    """Run in a folder, with warnings as errors, and with what Typer makes of each command made once."""
+    """Run in a folder, with warnings as errors, and with the Typer app of each command built once."""
     before = os.getcwd()
     os.chdir(folder)
-    made = cache(typer_adapter.build_app)
-    nowhere = mock.patch.dict(os.environ, XDG_DATA_HOME=os.devnull)  # what is drilled is no progress of whoever runs it
-    once = mock.patch.object(typer_adapter, "build_app", lambda words: made(tuple(words[:1])))
-    with warnings.catch_warnings(), nowhere, once:
+    cached_build = cache(typer_adapter.build_app)
+    no_progress = mock.patch.dict(os.environ, XDG_DATA_HOME=os.devnull)  # the user's progress file stays as it is
+    build_once = mock.patch.object(typer_adapter, "build_app", lambda words: cached_build(tuple(words[:1])))
+    with warnings.catch_warnings(), no_progress, build_once:
         warnings.simplefilter("error")
         if hasattr(signal, "SIGALRM"):
             signal.signal(signal.SIGALRM, _hang)
@@ -102,7 +102,7 @@ def prepared(folder):
 
 
 def run(attempt):
-    """Return the outcome of an attempt in the current folder, which is left empty."""
+    """Run an attempt in the current folder, and empty the folder."""
     for name, text in attempt.files.items():
         Path(name).write_bytes(text.encode("latin-1"))
     outcome = ended(attempt.words, attempt.stdin)
@@ -112,7 +112,7 @@ def run(attempt):
 
 
 def ended(words, stdin="", *, together=False):
-    """Return how a command line ends in the current folder; `together`, standard error is part of what it prints."""
+    """Run a command line in the current folder; with `together`, standard error is merged into the output."""
     data = io.BytesIO(stdin.encode("utf-8", "surrogateescape"))
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     streams = {"stdout": out, "stderr": out if together else err}
@@ -122,7 +122,7 @@ def ended(words, stdin="", *, together=False):
         _alarm(PATIENCE)
         try:
             code = __main__.main()
-        except BaseException:  # whatever it is, it would have been a traceback
+        except BaseException:  # the program would print a traceback
             failure = traceback.format_exc()
         finally:
             _alarm(0)

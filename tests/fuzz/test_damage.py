@@ -1,4 +1,4 @@
-"""Damaged files of every format: a right answer, or one line and exit 4, and never what a library raises."""
+"""Damaged files of every format give a right answer, or one line and exit code 4, never a library's error."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tests.fuzz.running import Outcome
 
 pytest.importorskip("resource", reason="this system limits no memory")
 LIBRARIES = {"zarr": "zarr", "part": "zarr", "hdf5": "h5py", "safetensors": "safetensors", "onnx": "onnx"}
-READ = [name for name in FORMATS if find_spec(LIBRARIES.get(name.split()[0], "numpy"))]
+INSTALLED = [name for name in FORMATS if find_spec(LIBRARIES.get(name.split()[0], "numpy"))]
 """The formats whose libraries are installed."""
 
 
 def test_damage_sample_ends_well():
-    codes, bad = run_grid(READ[::4], 4)
+    codes, bad = run_grid(INSTALLED[::4], 4)
     assert bad == []
-    assert min(codes[0], codes[4]) > len(READ[::4])
+    assert min(codes[0], codes[4]) > len(INSTALLED[::4])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [READ[part::4] for part in range(4)], ids=" ".join)
+@pytest.mark.parametrize("names", [INSTALLED[part::4] for part in range(4)], ids=" ".join)
 def test_damage_larger_sample_ends_well(names):
-    """All of the grid takes minutes: `python -m tests.fuzz.damage`."""
+    """The whole grid takes minutes: `python -m tests.fuzz.damage`."""
     codes, bad = run_grid(names, 8)
     assert bad == []
     assert sum(codes.values()) >= 8 * len(names)
@@ -44,14 +44,14 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
-def test_damage_bad_endings_are_detected(what, tmp_path, monkeypatch):
-    outcome, noise, said = BAD[what]
+@pytest.mark.parametrize("case", BAD)
+def test_damage_bad_endings_are_detected(case, tmp_path, monkeypatch):
+    outcome, noise, expected = BAD[case]
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", ARRAY)
     np.save("y.npy", ARRAY.transpose(2, 0, 1)[::-1])
-    found = "".join(complaints(npy(), outcome, noise))
-    assert said in found if said else found == ""
+    faults = "".join(complaints(npy(), outcome, noise))
+    assert expected in faults if expected else faults == ""
 
 
 def test_damage_library_crash_is_reported():
@@ -61,13 +61,13 @@ def test_damage_library_crash_is_reported():
 
 @pytest.fixture
 def blosc(tmp_path, monkeypatch):
-    """Return a chunk of Blosc's in a store `x.zarr`, of which `y.zarr` was made."""
+    """Return a Blosc chunk of the store `x.zarr`, from which `y.zarr` was made."""
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     monkeypatch.chdir(tmp_path)
     for name, array in (("x.zarr", ARRAY), ("y.zarr", ARRAY.transpose(2, 0, 1))):
         codec = zarr.codecs.BloscCodec()
-        made = zarr.create_array(name, shape=array.shape, chunks=array.shape, dtype="<u4", compressors=codec)
-        made[...] = array
+        stored = zarr.create_array(name, shape=array.shape, chunks=array.shape, dtype="<u4", compressors=codec)
+        stored[...] = array
     return Path("x.zarr/c/0/0/0")
 
 

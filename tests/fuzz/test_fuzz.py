@@ -1,4 +1,4 @@
-"""The fuzzer: what it keeps ends well, what it draws is the same for a seed, and it finds what is broken."""
+"""The fuzzer: its corpus ends well, a seed gives the same attempts, and faults are detected."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("does", BROKEN)
-def test_fuzz_bad_endings_are_detected(does, monkeypatch, tmp_path):
-    if BROKEN[does] == "Hang":
-        pytest.importorskip("termios", reason="there is no signal that ends a loop here")
+@pytest.mark.parametrize("body", BROKEN)
+def test_fuzz_bad_endings_are_detected(body, monkeypatch, tmp_path):
+    if BROKEN[body] == "Hang":
+        pytest.importorskip("termios", reason="this system has no alarm signal")
         monkeypatch.setattr("tests.fuzz.running.PATIENCE", 0.1)
     names = {}
-    exec(f"def broken(*_):\n    {does}\n    return 0", names)
+    exec(f"def broken(*_):\n    {body}\n    return 0", names)
     monkeypatch.setattr(__main__, "run_command_line", names["broken"])
     with prepared(tmp_path):
-        assert BROKEN[does] in "".join(run(Attempt(("reshape", "2,3", "6"))).complaints())
+        assert BROKEN[body] in "".join(run(Attempt(("reshape", "2,3", "6"))).complaints())

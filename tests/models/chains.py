@@ -1,4 +1,4 @@
-"""Random models as text: chains of listed operators and of the shape arithmetic that exporters put around them."""
+"""Random models as text: chains of listed operators with the shape arithmetic of exporters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.models.text import model
 
 OPSETS = (11, 13, 17, 21)
 SMALL = 2000
-"""How many elements there are at most in front of what makes more of them."""
+"""The largest element count before an operator that increases it."""
 
 
 def comma(numbers):
@@ -19,7 +19,7 @@ def comma(numbers):
 
 
 class Chain:
-    """A model that grows by a node or a few; `shape` is that of the last tensor at a batch of `batch`."""
+    """A model that grows by nodes; `shape` is that of the last tensor at batch size `batch`."""
 
     def __init__(self, start, batch, opset):
         self.start, self.batch, self.opset, self.last = comma(start), batch, opset, "x"
@@ -32,11 +32,11 @@ class Chain:
         return self.names[-1]
 
     def go(self, shape, op, *words):
-        """Add a node on the last tensor; `shape` is what it gives."""
+        """Add a node on the last tensor; `shape` is its output shape."""
         self.last, self.shape = self.add(op, self.last, *words), tuple(map(int, shape))
 
     def with_axes(self, shape, op, axis, since, *words):
-        """Add a node whose axes became an input in an opset."""
+        """Add a node whose axes are an input from an opset on."""
         self.go(shape, op, f"{'axes=' * (self.opset < since)}[{axis}]", *words)
 
     @property
@@ -44,7 +44,7 @@ class Chain:
         return "\n".join(self.lines)
 
     def model(self, **changed):
-        """Return the model, with some constants changed; all that is made is an output."""
+        """Return the model, with some constants changed; every tensor is an output."""
         return model(f"opset {self.opset}; x = ({self.start})\n{self.body}\n=> {' '.join(self.names)}", **changed)
 
 
@@ -53,7 +53,7 @@ FIRST = st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=3).map(l
 
 @st.composite
 def chains(draw, starts=FIRST, batches=(1, 2), steps=()):
-    """Draw a chain of some nodes, of the usual steps or of these; its targets are those of one of some batches."""
+    """Draw a chain of the usual or given steps, with the targets of one of the batch sizes."""
     chain = Chain(draw(starts), draw(st.sampled_from(batches)), draw(st.sampled_from(OPSETS)))
     for step in draw(st.lists(st.sampled_from(steps or STEPS), min_size=1, max_size=6)):
         step(chain, draw)
@@ -63,12 +63,12 @@ def chains(draw, starts=FIRST, batches=(1, 2), steps=()):
 
 
 def changed(shape, axis, *sizes):
-    """Return a shape with other sizes in place of an axis."""
+    """Replace an axis of a shape by other sizes."""
     return (*shape[:axis], *sizes, *shape[axis + 1 :])
 
 
 def moved(chain, draw):
-    """Give the same elements other dims."""
+    """Add an operator that keeps the elements and changes the dims."""
     op = draw(st.sampled_from(["Transpose", "Flatten", "Unsqueeze", "Squeeze"]))
     shape, axis = chain.shape, draw(st.integers(0, len(chain.shape)))
     if op == "Transpose":
@@ -84,7 +84,7 @@ def moved(chain, draw):
 
 
 def repeated(chain, draw):
-    """Repeat elements, or leave some out."""
+    """Add an operator that repeats elements or drops some."""
     op, shape = draw(st.sampled_from(["Expand", "Tile", "Concat", "Slice"])), chain.shape
     if not shape or prod(shape) > SMALL:
         return
@@ -107,7 +107,7 @@ def passed(chain, draw):
 
 
 def mixed(chain, draw):
-    """Mix what lies along an axis."""
+    """Add an operator that mixes the elements along an axis."""
     op = draw(st.sampled_from(["Softmax", "ReduceMean", "MatMul"]))
     if len(chain.shape) < 2:
         return
@@ -121,7 +121,7 @@ def mixed(chain, draw):
 
 
 def reshaped(chain, draw):
-    """Reshape to other cuts of the same elements, in numbers, with 0 and -1."""
+    """Add a Reshape to a constant target, with 0 and -1."""
     shape = regrouped(chain.shape, draw)
     target = [
         draw(st.sampled_from([size, 0])) if (size,) == chain.shape[at : at + 1] else size
@@ -133,7 +133,7 @@ def reshaped(chain, draw):
 
 
 def computed(chain, draw):
-    """Reshape to dims of which some are read from a shape, and multiplied and divided again."""
+    """Add a Reshape to dims that are partly read from a shape, multiplied and divided."""
     shape, pieces = regrouped(chain.shape, draw), []
     for size in shape:
         equal = [axis for axis, dim in enumerate(chain.shape) if size == dim]
@@ -149,7 +149,7 @@ def computed(chain, draw):
 
 
 def regrouped(shape, draw):
-    """Return a shape of as many elements: two neighbours merged, one dim split, or one of 1 more."""
+    """Return a shape of equal element count: two dims merged, one split, or a 1 inserted."""
     dims = list(shape)
     if len(dims) > 1 and draw(st.booleans()):
         place = draw(st.integers(0, len(dims) - 2))

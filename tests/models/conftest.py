@@ -1,3 +1,3 @@
-"""Modules for the environments of exporters, which those of the tests do not have."""
+"""Exclude modules that need the environments of exporters."""
 
 collect_ignore = ["torch_models.py", "tensorflow_models.py"]

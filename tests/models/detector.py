@@ -1,4 +1,4 @@
-"""A detector's head as exporters write it, with the batch of the example image in its targets.
+"""The head of a detector as exporters write it, with the batch size of the example image in its targets.
 
 `python -m tests.models.detector yolo.onnx` writes it.
 """
@@ -15,7 +15,7 @@ SIZE, ANCHORS, FIELDS = 64, 3, 85
 
 
 def head(stride, number):
-    """Return the nodes and the constants of one scale, which ends in boxes of 85 fields."""
+    """Return the nodes and constants of one scale, whose boxes have 85 fields."""
     cells, name, channels = SIZE // stride, f"/head.{number}", ANCHORS * FIELDS
     draw = np.random.default_rng(stride)
     constants = {
@@ -40,7 +40,7 @@ def head(stride, number):
 
 
 def detector():
-    """Return the model: two scales, whose boxes are put together."""
+    """Return the model: the concatenated boxes of two scales."""
     nodes, constants = zip(*[head(8, 0), head(16, 1)], strict=True)
     boxes = sum(ANCHORS * (SIZE // stride) ** 2 for stride in (8, 16))
     scales = [f"/head.{number}/Reshape_1_output_0" for number in (0, 1)]

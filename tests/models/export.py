@@ -1,4 +1,4 @@
-"""Real exports: models that exporters write, judged, and held against ONNX Runtime at batch sizes that were not walked.
+"""Judge real exports and compare with ONNX Runtime at batch sizes that were not walked.
 
     python tests/models/export.py export FOLDER [NAME...]  where torch, torchvision, timm and transformers are, and
                                                            where tensorflow and tf2onnx are
@@ -23,19 +23,19 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 SIZES = (2, 4)
-"""The batch sizes to run: one that was walked, and one that was not."""
+"""The batch sizes to run: a walked one and another."""
 LARGEST = 1 << 28
-"""The bytes above which a model is judged and not run."""
+"""The size in bytes above which a model is judged but not run."""
 
 
 def listed(library):
-    """Return the models of a library that are exported, by name, with the sides of their images."""
+    """Return the exported models of a library by name, with their image sizes."""
     rows = [line.split() for line in Path(__file__).with_name("exports.txt").read_text().splitlines()]
     return {row[1]: int(row[2]) for row in rows if row[0] == library}
 
 
 def export(folder, beginnings):
-    """Write the models of the exporters that are installed, but for those that are there."""
+    """Write the models of the installed exporters, except existing files."""
     folder.mkdir(parents=True, exist_ok=True)
     for library, module in (("torch", "torch_models"), ("tf2onnx", "tensorflow_models")):
         for name, write in import_module(f"tests.models.{module}").exports() if find_spec(library) else ():
@@ -49,7 +49,7 @@ def export(folder, beginnings):
 
 
 def judge(folders):
-    """Print for each model and in all how many shapes are told, and how many of these are wrong."""
+    """Print the number of reported and of wrong shapes, for each model and in total."""
     totals = Counter()
     for path in [path for folder in folders for path in sorted(folder.rglob("*.onnx"))]:
         group = "tuned" if zlib.crc32(path.name.encode()) % 2 else "held"
@@ -64,7 +64,7 @@ def judge(folders):
 
 
 def held_against(path):
-    """Return what was counted in a model, and notes on what differs."""
+    """Return the counts for a model, and notes on the differences."""
     from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.judge import report_model
 
@@ -81,7 +81,7 @@ def held_against(path):
 
 
 def compare(path, report, batch, counts, notes):
-    """Run a model at a batch size, and count the shapes that are not as told, and failures that nobody told of.
+    """Run a model at a batch size, and count wrong shapes and unreported failures.
 
     What swallows the batch does not fail itself; what fails below it is told with it.
     """
@@ -108,7 +108,7 @@ def compare(path, report, batch, counts, notes):
 
 
 def run(path, report, batch):
-    """Return the shapes of all tensors of the graph by name, and which node of it fails, if one does."""
+    """Return the shapes of all tensors of the graph by name, and the failing node or None."""
     import numpy as np
     import onnx
 

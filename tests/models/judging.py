@@ -1,4 +1,4 @@
-"""Models walked in a few lanes, with what the follower said of each listed node, and held against ONNX Runtime."""
+"""Walk models in a few lanes, keep the verdict on each listed node, and compare with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tests.models.samples import fed, ran, up_to
 from tests.models.text import Graph
 
 
-class Telling(BatchTracker):
-    """A follower that keeps what it said, by the node's path."""
+class RecordingTracker(BatchTracker):
+    """A tracker that keeps its verdicts by node path."""
 
     def __init__(self):
         super().__init__()
-        self.told = {}
+        self.verdicts = {}
 
     def judge_node(self, visit):
-        self.told[visit.node.path] = found = self._judge(visit)
-        return found.outputs
+        self.verdicts[visit.node.path] = verdict = self._judge(visit)
+        return verdict.outputs
 
 
-class Bare(BatchTracker):
-    """A follower that mends nothing, and keeps where nodes fail: the name of the first, by lane."""
+class FailureTracker(BatchTracker):
+    """A tracker that fixes nothing, and keeps the name of the first failing node by lane."""
 
     trial_attributes = (*BatchTracker.trial_attributes, "failed")
 
@@ -67,56 +67,56 @@ def with_shapes(model):
     return model
 
 
-def outcome_of(proto, **asked):
-    """Return what comes of a model that is judged as the program does it."""
-    return judge_model(build_model(proto, Path("m.onnx"), {}), SizeOptions(**asked))
+def outcome_of(proto, **options):
+    """Judge a model as the program does."""
+    return judge_model(build_model(proto, Path("m.onnx"), {}), SizeOptions(**options))
 
 
-def report_of(proto, **asked):
+def report_of(proto, **options):
     """Return the report of a model."""
-    return outcome_of(proto, **asked).build_report("m.onnx")
+    return outcome_of(proto, **options).build_report("m.onnx")
 
 
-def judged(proto, sizes=(1, 2, 3), follower=None):
-    """Return the walk of a model and its follower: the batch is axis 0 of the first input, or what is called N."""
-    model, follower = build_model(proto, Path("model.onnx"), {}), follower or Telling()
-    named = [tuple(each.dims) for each in model.inputs]
+def judged(proto, sizes=(1, 2, 3), tracker=None):
+    """Return the walk of a model and its tracker; the batch is N, or axis 0 of the first input."""
+    model, tracker = build_model(proto, Path("model.onnx"), {}), tracker or RecordingTracker()
+    named = [tuple(tensor.dims) for tensor in model.inputs]
     if any("N" in dims for dims in named):
         taken, declared = named, None
     else:
         taken, declared = [("N", *named[0][1:]), *named[1:]], named[0][0]
-    every = sorted({*sizes, declared or 1} - {0})
-    lanes = [Lane(size, {"N": size}, True) for size in every] + [Lane(0, {"N": 0}, 0 in sizes)]
-    return walk_model(model, InputChoice("N", declared, tuple(taken), tuple(lanes)), follower), follower
+    batches = sorted({*sizes, declared or 1} - {0})
+    lanes = [Lane(size, {"N": size}, True) for size in batches] + [Lane(0, {"N": 0}, 0 in sizes)]
+    return walk_model(model, InputChoice("N", declared, tuple(taken), tuple(lanes)), tracker), tracker
 
 
 def size_of(dim, sizes):
-    """Return the number that a told dim is at some sizes; None if it is not known."""
+    """Evaluate a reported dim at some sizes; None if it is unknown."""
     if dim is None:
         return None
     return sum(substitute(term, sizes) for term in (dim.terms if isinstance(dim, DimSum) else (dim,)))
 
 
 def shapes_by_name(walk, lane):
-    """Return what is told of the shape of each tensor in a lane."""
-    return {walk.model.names[number]: each and each[lane] for number, each in enumerate(walk.shapes) if number}
+    """Return the reported shape of each tensor in a lane, by name."""
+    return {walk.model.names[number]: shapes and shapes[lane] for number, shapes in enumerate(walk.shapes) if number}
 
 
 def held_against_runtime(proto, unknown=(), sizes=(1, 2, 3, 5)):
-    """Return the walk of a model after its shapes and the nodes that fail were found to be those of ONNX Runtime.
+    """Assert that the shapes and failing nodes of a model are those of ONNX Runtime; return the walk.
 
-    `unknown` are the outputs of which nobody can tell the shape.
+    `unknown` are the outputs of unknown shape.
     """
-    walk, follower = judged(proto, sizes, Bare())
-    for lane, each in enumerate(walk.lanes[: len(walk.judged_lanes)]):
-        feeds = fed(proto, N=each.batch)
-        found, fails = ran(proto, feeds)
-        assert follower.failed.get(lane) == fails
-        if fails and proto.graph.node[0].name != fails:
-            found, again = ran(up_to(proto, fails), feeds)
+    walk, tracker = judged(proto, sizes, FailureTracker())
+    for lane, at_batch in enumerate(walk.lanes[: len(walk.judged_lanes)]):
+        feeds = fed(proto, N=at_batch.batch)
+        shapes, failing = ran(proto, feeds)
+        assert tracker.failed.get(lane) == failing
+        if failing and proto.graph.node[0].name != failing:
+            shapes, again = ran(up_to(proto, failing), feeds)
             assert again is None
-        told = shapes_by_name(walk, lane)
-        assert {name: told[name] for name in found} == {
-            name: None if name in unknown else shape for name, shape in found.items()
+        reported = shapes_by_name(walk, lane)
+        assert {name: reported[name] for name in shapes} == {
+            name: None if name in unknown else shape for name, shape in shapes.items()
         }
     return walk

@@ -1,4 +1,4 @@
-"""Reports made by hand, as a detector's head gives them: what the screens and the JSON are tried on."""
+"""Handwritten reports of a detector's head, for tests of screens and JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ N = named_dim("N")
 
 
 def node(path, op, name="", attributes=()):
-    """Return a node that is listed or stops."""
+    """Return a listed or failing node."""
     return Node(path, op, "", 11, (1, 2), (3,), FrozenDict(attributes), (), SimpleNamespace(name=name))
 
 
@@ -26,7 +26,7 @@ SAID = {"value": None, "why": "", "empty": "ok", "target_from": "initializer", "
 
 
 def judged(path, op, name, shapes, verdict=BatchVerdict.SAFE, attributes=(), **told):
-    """Return a judged node of an input, a target and an output."""
+    """Return a judged node with an input, a target and an output."""
     shown = dict(zip(("input", "target", "output"), shapes, strict=True))
     tensors = {"tensors": ((f"in{path}", f"target{path}"), (f"out{path}",))}
     runs = FrozenDict({size: "fails" if verdict is BatchVerdict.ONLY and size > 1 else "ok" for size in (1, 2, 3)})

@@ -1,4 +1,4 @@
-"""Models in ONNX Runtime, and which of their outputs' elements change when one sample of the batch does."""
+"""Run models in ONNX Runtime, and find the output elements that depend on each sample of the batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ onnxruntime.set_default_logger_severity(4)
 
 
 def session(model):
-    """Return ONNX Runtime's session of a model, with one thread and without rewriting the graph."""
+    """Return an ONNX Runtime session with one thread and without graph rewriting."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -25,7 +25,7 @@ def run(model, feeds):
 
 
 def freed(proto):
-    """Return a model with no dims declared for its inputs, so that ONNX Runtime takes any."""
+    """Return a model without declared input dims, so that ONNX Runtime accepts any."""
     copy = type(proto)()
     copy.CopyFrom(proto)
     for each in copy.graph.input:
@@ -40,7 +40,7 @@ def dims_of(declared):
 
 
 def fed(proto, **sizes):
-    """Return drawn numbers for the inputs of a model, zeros where they are whole; `sizes` are those of free dims."""
+    """Return inputs for a model: random floats, zeros for integers; `sizes` are those of free dims."""
     feeds = {}
     for each in proto.graph.input:
         shape = [sizes.get(dim, dim) for dim in dims_of(each)]
@@ -51,12 +51,12 @@ def fed(proto, **sizes):
 
 
 def batch_axes(proto):
-    """Return the axis of N in each input that has it."""
+    """Return the axis of N by input; inputs without N are left out."""
     return {each.name: dims_of(each).index("N") for each in proto.graph.input if "N" in dims_of(each)}
 
 
 def ran(proto, feeds):
-    """Return the shapes of all outputs by name, and the name of the node that fails; None if none does."""
+    """Return the shapes of all outputs by name, and the name of the failing node or None."""
     try:
         running = session(proto)
         outputs = running.run(None, feeds)
@@ -69,7 +69,7 @@ def ran(proto, feeds):
 
 
 def up_to(proto, name):
-    """Return the model without the node of that name and all after it, and with all that is left as outputs."""
+    """Return the model before the node of that name, with every tensor as an output."""
     names = [node.name for node in proto.graph.node]
     kept = proto.graph.node[: names.index(name)]
     outputs = [helper.make_empty_tensor_value_info(each) for node in kept for each in node.output]
@@ -78,7 +78,7 @@ def up_to(proto, name):
 
 
 def changes(running, feeds, axes, batch):
-    """Return for each output an array of bits: which samples each element depends on.
+    """Return a bit set for each element of each output: the samples that it depends on.
 
     `axes` has the axis of the batch in each input that has one.
     """
@@ -96,7 +96,7 @@ def changes(running, feeds, axes, batch):
 
 
 def bits_of(proto, batch):
-    """Return which samples the elements of each tensor depend on, by name, up to the node that fails."""
+    """Return the samples that the elements of each tensor depend on, by name, up to a failing node."""
     feeds, axes, bits = fed(proto, N=batch), batch_axes(proto), {}
     for name, axis in axes.items():
         own = (1 << np.arange(batch)).reshape([-1 if axis == place else 1 for place in range(feeds[name].ndim)])
@@ -108,14 +108,14 @@ def bits_of(proto, batch):
 
 
 def are_apart(bits, axis, inner, batch):
-    """Say whether every position of an axis depends on no sample but its own."""
+    """Return whether every position of an axis depends on its own sample only."""
     own = 1 << (np.arange(bits.shape[axis]) // inner % batch)
     others = np.moveaxis(bits, axis, -1) & ~own
     return not others.any()
 
 
 def separating_axes(bits, batch):
-    """Return the axes that hold the samples apart, cut into equal runs or by the index mod the batch."""
+    """Return the axes that separate the samples, in equal runs or by the index mod the batch size."""
     found = []
     for axis, size in enumerate(bits.shape):
         if size % batch == 0:
@@ -128,14 +128,14 @@ def separating_axes(bits, batch):
 
 
 def _is_kept(before, after, axis, batch):
-    """Say whether an axis of the output is the batch alone, or holds what axis 0 held."""
+    """Return whether an output axis is the batch alone, or holds the same as axis 0."""
     parts = before, np.moveaxis(after, axis, 0)
     held, holds = ([np.bitwise_or.reduce(each, axis=None) for each in samples] for samples in parts)
     return after.shape[axis] == batch or held == holds
 
 
 def verdict_shown(found, home=1):
-    """Return the verdict on a node by the words' own definitions; None if its input holds the samples apart nowhere.
+    """Return the verdict on a node by the definitions; None if no input axis separates the samples.
 
     `found` has by batch which samples the elements of its input and of its output depend on, None where it fails.
     """

@@ -1,4 +1,4 @@
-"""Models that tf2onnx exports, for `export.py`: written in TensorFlow and Keras, weights drawn."""
+"""Export TensorFlow and Keras models with tf2onnx for `export.py`; random weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ of = keras.layers
 
 
 def models():
-    """Yield models by name: how they are made, and the shape of their input without the batch."""
+    """Yield names, constructors and input shapes without the batch of models."""
     for name, size in listed("keras").items():
         make, shape = getattr(keras.applications, name), (size, size, 3)
         yield f"keras_{name.lower()}", partial(make, weights=None, input_shape=shape), shape
@@ -27,7 +27,7 @@ def models():
 
 
 def layers():
-    """Return layers that turn and cut."""
+    """Return a model of permuting and cropping layers."""
     return {
         "flat": [of.Conv2D(8, 3, strides=2), of.Flatten(), of.Dense(5)],
         "reshape": [of.Conv2D(24, 4, 4), of.Reshape((-1, 8)), of.Softmax()],
@@ -78,20 +78,20 @@ WAYS = {
     "sum": lambda x: tf.einsum("bhwc,bhwd->bcd", x, x),
     "spaces": lambda x: tf.batch_to_space(tf.space_to_batch(x, (2, 2), ((0, 0), (0, 0))), (2, 2), ((0, 0), (0, 0))),
 }
-"""Functions with the batch written in, or read from the shape, in the ways in which people write it."""
+"""Functions with the batch size hard-coded or read from the shape, in the usual ways."""
 
 
 def written(make, shape, free, path):
-    """Write a model."""
+    """Export a model."""
     model, size = make(), None if free else 1
     signature = [tf.TensorSpec((size, *shape), tf.float32, name="x")]
     made, _ = tf2onnx.convert.from_function(tf.function(lambda x: model(x)), signature, opset=17)
-    onnx.checker.check_model(made)  # operators that it does not know it hands on
+    onnx.checker.check_model(made)  # tf2onnx passes unknown operators through
     onnx.save(made, path)
 
 
 def exports():
-    """Yield the names of files with what writes them: each model, its batch free and not."""
+    """Yield file names and their writers: each model, with a free and a fixed batch."""
     for name, make, shape in models():
         for free in (False, True):
             yield f"{name}-{'free' if free else 'one'}", partial(written, make, shape, free)

@@ -1,4 +1,4 @@
-"""How inputs are taken, which sizes are tried, and what the dims of all tensors are called."""
+"""Input dims, the sizes that are tried, and the names of all tensor dims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.sampling import each_row, examples
 
 
 def taken(text):
-    """Return the report of a model, with the options that stand behind `with`."""
+    """Return the report of a model, with the options after `with`."""
     written, _, options = text.partition("with ")
     return report_of(model(written), **eval(f"dict({options})", {"HELD_BACK": free_dims.VALIDATION_BATCHES}))
 
@@ -46,7 +46,7 @@ def test_sizes_are_tried_until_the_model_resolves(text, lines):
     words = {name: format_shape(each.output) for name, each in nodes.items()}
 
     def holds(sizes):
-        """Say whether what is told of outputs is what runs at some sizes."""
+        """Return whether the reported output shapes are those at some sizes."""
         proto = model(text.partition("with ")[0])
         found, _ = ran(proto, fed(proto, **sizes))
         own = {name: sizes[made] for name, made in report.names.items() if made in sizes} | sizes
@@ -87,7 +87,7 @@ def test_number_is_named_by_its_value_at_each_size(names, rule, name):
 
 
 def test_name_refuted_by_the_held_out_size_is_dropped():
-    """At 1, 2 and 3 it is 4*N; the lane held back says that it is not."""
+    """At 1, 2 and 3 the dim equals 4*N; the held-out lane refutes it."""
     namer = DimFitter(ALONE, "N")
     assert (str(namer.fit_dim((4, 8, 12, 20))), namer.fit_dim((4, 8, 12, 16))) == ("4*N", None)
 
@@ -111,7 +111,7 @@ DIMS = st.builds(
 @examples(60)
 @given(DIMS, st.one_of(st.none(), st.integers(1, 9), st.sampled_from([named_dim("S"), named_dim("past")])))
 def test_name_holds_at_every_size(dim, added):
-    """Whatever product or sum the numbers come from: a name that is told is right, and a product is always told."""
+    """A reported name is right for any product or sum, and a product is always reported."""
     terms = (dim,) if added is None else (dim, added)
     numbers = [sum(substitute(term, lane.sizes) for term in terms) for lane in THREE if lane.batch]
     found = OF_THREE.fit_dim(tuple(numbers))
@@ -120,7 +120,7 @@ def test_name_holds_at_every_size(dim, added):
 
 
 def every_of(proto):
-    """Return all that is told of a model."""
+    """Return the report on all nodes of a model."""
     found = outcome_of(proto)
     return describe_all_nodes(found.walk, found.tracker)
 

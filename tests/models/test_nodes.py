@@ -1,4 +1,4 @@
-"""Nodes alone, and the table of operators: shapes, refusals and where the samples are, against ONNX Runtime."""
+"""Single nodes and the table of operators: shapes, refusals and batch marks, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -36,28 +36,29 @@ BATCHES = (2, 3)
 
 @pytest.mark.parametrize("domain", OPERATORS)
 def test_routed_operators_have_shapes(domain):
-    """ONNX infers those of which it has a schema."""
+    """An inferred shape needs an ONNX schema with an inference function."""
     for op, row in OPERATORS[domain].items():
         assert isinstance(row, OperatorSpec)
         assert not (row.axis_rule and row.mark_rule), op
         if isinstance(row.shape_rule, InferredShape) and (row.axis_rule or row.mark_rule):
-            own = (row.onnx_equivalent, "") if row.onnx_equivalent else (op, domain)
-            assert onnx.defs.get_schema(*own).has_type_and_shape_inference_function, op
+            schema = (row.onnx_equivalent, "") if row.onnx_equivalent else (op, domain)
+            assert onnx.defs.get_schema(*schema).has_type_and_shape_inference_function, op
         if isinstance(row.shape_rule, InferredShape) and row.shape_rule.copies_dims:
             assert onnx.defs.has(op, domain=domain), op
 
 
 def at_size(proto, batch, outputs):
-    """Return the only node of a model as it is at a batch size."""
+    """Return the only node of a model at a batch size."""
     node = build_model(proto, Path("m.onnx"), {}).graph.nodes[0]
-    inputs = {each.name: dims_of(each) for each in proto.graph.input}
-    held = {each.name: numpy_helper.to_array(each) for each in proto.graph.initializer}
+    inputs = {tensor.name: dims_of(tensor) for tensor in proto.graph.input}
+    initializers = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
     names, axes = proto.graph.node[0].input, batch_axes(proto)
-    sizes = {"": None} | {name: array.shape for name, array in held.items()}
+    sizes = {"": None} | {name: array.shape for name, array in initializers.items()}
     sizes |= {name: tuple([batch if dim == "N" else dim for dim in dims]) for name, dims in inputs.items()}
-    known = {at: held[name] for at, name in enumerate(names) if name in held and held[name].dtype != np.float32}
+    arrays = {index: initializers.get(name) for index, name in enumerate(names)}
+    known = {index: array for index, array in arrays.items() if array is not None and array.dtype != np.float32}
     marks, shapes = [axes.get(name) for name in names], [sizes[name] for name in names]
-    absent = [at for at, name in enumerate(names) if not name]
+    absent = [index for index, name in enumerate(names) if not name]
     marks = [None if axis is None else BatchAxis(axis, 1) for axis in marks]
     row = node.op, node.domain, node.opset, node.attributes
     return NodeInLane(*row, batch, marks, shapes, outputs, known.get, absent)
@@ -67,19 +68,19 @@ def at_size(proto, batch, outputs):
 def test_batch_mark_matches_the_samples(text, place):
     proto = model(text)
     held_against_runtime(proto)
-    walk, follower = judged(proto, BATCHES)
+    walk, tracker = judged(proto, BATCHES)
     for lane, batch in enumerate(BATCHES, 1):
-        found = changes(session(proto), fed(proto, N=batch), batch_axes(proto), batch)
-        node = at_size(proto, batch, [each.shape for each in found])
-        for to, reached in enumerate(found):
-            mark = output_mark(node, to)
-            if proto.graph.node[0].op_type not in LISTED_OPERATORS and not follower.stops:
-                assert follower.marks_of(walk.model.graph.outputs[to])[lane] == mark
+        outputs = changes(session(proto), fed(proto, N=batch), batch_axes(proto), batch)
+        node = at_size(proto, batch, [bits.shape for bits in outputs])
+        for index, bits in enumerate(outputs):
+            mark = output_mark(node, index)
+            if proto.graph.node[0].op_type not in LISTED_OPERATORS and not tracker.stops:
+                assert tracker.marks_of(walk.model.graph.outputs[index])[lane] == mark
             if place == "lost":
                 assert isinstance(mark, LostBatch)
             else:
                 assert mark == BatchAxis(*map(int, place.split(",")))
-                assert are_apart(reached, mark.axis, mark.inner, batch)
+                assert are_apart(bits, mark.axis, mark.inner, batch)
 
 
 def test_unknown_axes_are_not_omitted_axes():
@@ -102,30 +103,30 @@ def test_pads_of_wrong_length_give_no_shape(text):
 
 @each_row("text", [row[0] for name in ("routes", "sizes") for row in rows(name)])
 def test_inference_once_equals_inference_per_size(text, monkeypatch):
-    once, told_once = judged(model(text))
-    with monkeypatch.context() as changed:
-        changed.setattr(ShapeInference, "infer_all_lanes", lambda *_: None)
-        each, told_each = judged(model(text))
-    assert (once.shapes, once.dtypes) == (each.shapes, each.dtypes)
-    assert [stop.why for stop in told_once.stops] == [stop.why for stop in told_each.stops]
+    once, tracker_once = judged(model(text))
+    with monkeypatch.context() as patch:
+        patch.setattr(ShapeInference, "infer_all_lanes", lambda *_: None)
+        per_size, tracker_per_size = judged(model(text))
+    assert (once.shapes, once.dtypes) == (per_size.shapes, per_size.dtypes)
+    assert [stop.why for stop in tracker_once.stops] == [stop.why for stop in tracker_per_size.stops]
 
 
 def test_onnx_inference_runs_once_if_the_batch_continues(monkeypatch):
-    asked = []
+    inferred = []
     infer = ShapeInference.infer_lane
     monkeypatch.setattr(
-        ShapeInference, "infer_lane", lambda self, *given: asked.append(given[0].op) or infer(self, *given)
+        ShapeInference, "infer_lane", lambda self, node, *rest: inferred.append(node.op) or infer(self, node, *rest)
     )
-    monkeypatch.setattr(UnlistedNodeVisitor, "_infer_each_lane", lambda *_: pytest.fail("each size is asked about"))
+    monkeypatch.setattr(UnlistedNodeVisitor, "_infer_each_lane", lambda *_: pytest.fail("each size is inferred"))
     judged(model("y = MatMul (N,4) zeros(4,5)"))
-    assert asked == ["MatMul"]
+    assert inferred == ["MatMul"]
 
 
 SMALL = st.lists(st.integers(1, 4), max_size=3)
 
 
-def factors(count, parts, draw):
-    """Return a shape of `count` elements."""
+def draw_factors(count, parts, draw):
+    """Draw a shape of `count` elements."""
     shape = []
     for _ in range(parts):
         size = draw(st.sampled_from([size for size in range(1, count + 1) if count % size == 0]))
@@ -136,29 +137,29 @@ def factors(count, parts, draw):
 
 @st.composite
 def marked_shapes(draw):
-    """Draw a batch, a shape whose marked axis holds it, the mark, and another shape of as many elements."""
+    """Draw a batch, a shape with an axis that holds it, the mark, and another shape of equal element count."""
     batch, outer, inner = draw(st.integers(2, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 4))
     left, right = draw(SMALL), draw(SMALL)
     shape = (*left, outer * batch * inner, *right)
-    after = factors(prod(shape), draw(st.integers(0, 3)), draw)
+    after = draw_factors(prod(shape), draw(st.integers(0, 3)), draw)
     return batch, shape, BatchAxis(len(left), inner), tuple(after)
 
 
 def samples_of(shape, mark, batch):
-    """Return for each element one bit: that of its sample."""
-    own = 1 << samples_at_positions(mark, shape[mark.axis], batch)
-    return np.broadcast_to(own.reshape([-1 if axis == mark.axis else 1 for axis in range(len(shape))]), shape)
+    """Return the bit of its sample for each element."""
+    bits = 1 << samples_at_positions(mark, shape[mark.axis], batch)
+    return np.broadcast_to(bits.reshape([-1 if axis == mark.axis else 1 for axis in range(len(shape))]), shape)
 
 
 @given(marked_shapes())
 def test_reshape_separates_samples_by_element_count(drawn):
     batch, before, mark, after = drawn
     bits = samples_of(before, mark, batch).reshape(after)
-    found = reshape_batch_axis(mark, before, after, batch)
-    held = locate_batch(found, after, batch)
-    assert separating_axes(bits, batch) == ([] if held is None else [held[0]])
-    if isinstance(found, BatchAxis):
-        assert np.array_equal(samples_of(after, found, batch), bits)
+    result = reshape_batch_axis(mark, before, after, batch)
+    located = locate_batch(result, after, batch)
+    assert separating_axes(bits, batch) == ([] if located is None else [located[0]])
+    if isinstance(result, BatchAxis):
+        assert np.array_equal(samples_of(after, result, batch), bits)
 
 
 @given(marked_shapes(), st.data())
@@ -166,20 +167,19 @@ def test_axis_mark_is_derived_from_positions(drawn, data):
     batch, shape, mark, _ = drawn
     size = shape[mark.axis]
     samples = samples_at_positions(mark, size, batch)
-    found = infer_mark(mark.axis, samples, batch)
-    assert found == mark
+    assert infer_mark(mark.axis, samples, batch) == mark
     moved = np.roll(samples, data.draw(st.integers(1, size)))
     changed = infer_mark(mark.axis, moved, batch)
     assert (changed == mark) == np.array_equal(moved, samples)
 
 
 def test_concat_joins_parts_with_equal_sample_layout():
-    def joined(*marks_and_sizes):
+    def concat_mark(*marks_and_sizes):
         marks, sizes = zip(*marks_and_sizes, strict=True)
         return output_mark(
             NodeInLane("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], {}.get)
         )
 
-    assert joined((BatchAxis(0, 2), 4), (BatchAxis(0, 2), 8)) == BatchAxis(0, 2)
-    assert joined((BatchAxis(0, 2), 4), (None, 4)) == BatchAxis(0, 2)
-    assert isinstance(joined((BatchAxis(0, 2), 4), (BatchAxis(0, 1), 4)), LostBatch)
+    assert concat_mark((BatchAxis(0, 2), 4), (BatchAxis(0, 2), 8)) == BatchAxis(0, 2)
+    assert concat_mark((BatchAxis(0, 2), 4), (None, 4)) == BatchAxis(0, 2)
+    assert isinstance(concat_mark((BatchAxis(0, 2), 4), (BatchAxis(0, 1), 4)), LostBatch)

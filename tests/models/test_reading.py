@@ -1,4 +1,4 @@
-"""Models as files: what is left in them, files that are no models, and models that ask for too much."""
+"""Model files: stripped payloads, files that are not models, and models of excessive size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BIG = np.arange(MAX_COPIED_BYTES, dtype=np.float32)
 
 
 def loaded(held=BIG):
-    """Return a model with tensors in all places where tensors can be."""
+    """Return a model with tensors in every field that can hold them."""
     made = model("""
         x = (N,3); c = bool(); held = Constant value=[0.5]; r = Relu x; function F a = {b = Constant value=[0.5]}
         y = If c then_branch={k = Constant value=[0.5]} else_branch={l = Constant value=[0.5]}
@@ -40,7 +40,7 @@ def loaded(held=BIG):
     inner = [each.g for each in made.graph.node[2].attribute]
     for node in (made.graph.node[0], made.functions[0].node[0], *[graph.node[0] for graph in inner]):
         node.attribute[0].t.CopyFrom(numpy_helper.from_array(held))
-    typed = helper.make_tensor("typed", TensorProto.FLOAT, BIG.shape, BIG)  # its elements are written one by one
+    typed = helper.make_tensor("typed", TensorProto.FLOAT, BIG.shape, BIG)  # not as raw data
     for graph in inner:
         graph.initializer.append(typed)
     if held is BIG:
@@ -80,7 +80,7 @@ MESSAGES = [loaded(held).SerializeToString() for held in (BIG, BIG[:4])]
 @examples(110)
 @given(st.data())
 def test_model_truncated_or_changed_is_refused_or_read(data):
-    """Cut short, or with other bytes: it is read as protobuf reads it, or refused in one line."""
+    """A damaged model is read as protobuf reads it, or refused in one line."""
     message = bytearray(data.draw(st.sampled_from(MESSAGES)))
     for _ in range(data.draw(st.integers(0, 3))):
         message[data.draw(st.integers(0, len(message) - 1))] = data.draw(st.integers(0, 255))
@@ -96,7 +96,7 @@ def test_model_truncated_or_changed_is_refused_or_read(data):
 
 
 def deep(levels):
-    """Return the message of Ifs in Ifs, written by hand, since protobuf does not write what it cannot read."""
+    """Encode nested Ifs by hand, since protobuf writes only what it can read."""
 
     def field(number, content):
         size, length = len(content), b""
@@ -140,7 +140,7 @@ def test_model_nesting_limit_and_missing_external_data(tmp_path):
 
 
 MOST_GROWN = 200_000
-"""The kilobytes by which the process may grow."""
+"""The allowed growth of the process, in kilobytes."""
 WIDE = "; ".join([f"x{at} = (n{at},L)" for at in range(500)])
 WIDE += f"; y = Concat {' '.join([f'x{at}' for at in range(500)])} axis=0; z = Flatten y"
 GREEDY = [row[0] for row in rows("greedy")]
@@ -156,7 +156,7 @@ def test_model_excessive_sizes_are_judged_or_unknown(text):
 
 @pytest.mark.parametrize("name", ["reshape_1", "Flatten", "inner_t", "batch_n", "axis"])
 def test_model_name_with_invalid_utf_8_is_refused(name, tmp_path):
-    """protobuf hands out such a name as bytes."""
+    """protobuf returns such a name as bytes."""
     proto = model("x = (batch_n,4); inner_t = Relu x; y = Flatten inner_t axis=1")
     proto.graph.node[0].name = "reshape_1"
     path, data = tmp_path / "m.onnx", proto.SerializeToString()
@@ -185,7 +185,7 @@ OPSETS = (0, 1, 5, 7, 9, 11, 13, 17, 18, 21, 23, 999)
 
 
 def strange_model(random):
-    """Return a model whose operators have inputs, outputs, attributes and graphs that are not theirs, as it is read."""
+    """Return a parsed model whose operators have invalid inputs, outputs, attributes and graphs."""
     imported = [helper.make_opsetid(*each) for each in (("", random.choice(OPSETS)), ("com.microsoft", 1))]
     made = helper.make_model(_graph(random, 0), opset_imports=imported, ir_version=8)
     return ModelProto.FromString(made.SerializeToString())
@@ -235,7 +235,7 @@ def _attribute(random, depth):
 
 
 def read_whole(proto):
-    """Judge a model, show it in every way, and mend it; return the report, or why it is refused."""
+    """Judge a model, format it in every way, and fix it; return the report or the reason of refusal."""
     try:
         outcome = judge_model(build_model(proto, Path("m.onnx"), {}))
     except ValueError as error:
@@ -289,7 +289,7 @@ SMALL = "x = (N,4); y = If true then_branch={a = Neg x} else_branch={a = Neg x};
 
 
 def refusal_of(data, path):
-    """Return why a file that holds these bytes is refused; None if it is judged."""
+    """Return why a file with these bytes is refused; None if it is judged."""
     path.write_bytes(data)
     try:
         judge_model(read_model(path)).build_report("m.onnx")

@@ -1,4 +1,4 @@
-"""Mended files: right in ONNX Runtime at other batch sizes, the same bits at the declared one, nothing else touched."""
+"""Fixed models are right at other batch sizes, equal at the declared one, and otherwise unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DETECTOR = SECTIONS[0].values[0]
 
 
 def mend(proto, tmp_path, **options):
-    """Write a model, mend it, and return the report and where the mended file is."""
+    """Write a model and fix it; return the report and the path of the fixed file."""
     source, target = tmp_path / "model.onnx", tmp_path / "fixed.onnx"
     if proto is not None:
         source.write_bytes(proto if isinstance(proto, bytes) else proto.SerializeToString())
@@ -40,12 +40,12 @@ def mend(proto, tmp_path, **options):
 
 
 def declaring(batch):
-    """Return a model whose nodes are right at every batch size."""
+    """Return a model with a declared batch whose nodes are right at every batch size."""
     return with_shapes(model(f"x = ({batch},2,3); y = Reshape x [0,-1]"))
 
 
 def assert_right(before, target, shape, *, home=1):
-    """Assert that a mended model gives the same bits at home, and at batch 3 what each sample gives alone."""
+    """Assert that a fixed model is equal at batch `home`, and at batch 3 treats each sample as alone."""
     after = onnx.load(target)
     onnx.checker.check_model(after, full_check=True)
     many = np.random.default_rng(5).normal(size=(max(3, home), *shape[1:])).astype(np.float32)
@@ -59,7 +59,7 @@ def assert_right(before, target, shape, *, home=1):
 
 
 def told_of(report, target):
-    """Return what comes of mending a model, as the table has it."""
+    """Return the lines about the fix of a model, as in the table."""
     fixed = report.fix_result
     lines = [f"mends {each.node.proto.name} {comma(fix.target or fix.inserts)}" for each, fix in fixed.mended]
     lines += [f"left {each.node.proto.name}" for each in fixed.left]
@@ -241,7 +241,7 @@ def test_proof_masks_of_two_samples_differ():
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chains(st.just(("N", 2, 3, 4)), steps=STEPS[:-1]))
 def test_fixed_random_chains_are_right(tmp_path, chain):
-    """The proof in a child process is left out, since the test itself compares."""
+    """The proof in a child process is omitted: the test itself compares."""
     home = chain.batch
     text = f"opset {chain.opset}; x = ({chain.start})\n{chain.body}\n=> {chain.last}".replace("(N,", f"({home},")
     proto = with_shapes(model(text))

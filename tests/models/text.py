@@ -1,4 +1,4 @@
-"""Models as text, a statement a line or between semicolons, and the tables that hold them.
+"""Parse models from text, and read the tables of such texts. Statements end with a line or a semicolon.
 
     x = (N,3,4)                       an input; `int64(N,6)` has another type, `(...)` no shape, `(?,3)` a dim of none
     t = [0,-1]                        a constant: numbers, or `floats(2,3)`, `ones(3)`, `zeros(2,2)`
@@ -31,7 +31,7 @@ DOMAINS = {"own": 1, "com.microsoft": 1, "ai.onnx.ml": 3}
 
 
 def floats(*shape):
-    """Return numbers drawn from a bell curve, the same at all times."""
+    """Return normally distributed numbers with a fixed seed."""
     return np.random.default_rng(3).normal(size=shape).astype(np.float32)
 
 
@@ -40,21 +40,21 @@ MADE["zeros"] = lambda *shape: np.zeros(shape, np.float32)
 
 
 def constant(word):
-    """Return the array that a word stands for: int64, float32 or bool."""
+    """Parse a constant array of int64, float32 or bool."""
     value = eval(word, MADE.copy())
     array = np.array(value, np.int64 if isinstance(value, list) and not value else None)
     return array.astype(np.float32) if array.dtype.kind == "f" else array
 
 
 class Graph:
-    """A graph while its statements are read."""
+    """A graph under construction."""
 
     def __init__(self):
         self.inputs, self.constants, self.nodes, self.functions, self.outputs = [], [], [], [], None
         self.opset = 18
 
     def read(self, words):
-        """Take up a statement."""
+        """Add a statement."""
         if words[0] == "=>":
             self.outputs = words[1:]
         elif words[0] == "opset":
@@ -68,7 +68,7 @@ class Graph:
             self._node(["" if word == "_" else word for word in words[:at]], words[at + 1], words[at + 2 :])
 
     def _given(self, word, name):
-        """Put down an input or a constant; return its name."""
+        """Add an input or a constant, and return its name."""
         if found := INPUT.fullmatch(word):
             dims = [int(dim) if dim.isdigit() else None if dim == "?" else dim for dim in found[2].split(",") if dim]
             kind = getattr(TensorProto, found[1].upper() or "FLOAT")
@@ -127,7 +127,7 @@ def _attribute(name, text):
 
 
 def _graph(tokens):
-    """Return the graph that tokens tell, up to the brace that ends it."""
+    """Parse a graph up to its closing brace."""
     graph, words = Graph(), []
     for token in tokens:
         if token == "{":
@@ -144,7 +144,7 @@ def _graph(tokens):
 
 
 def model(text, **changed):
-    """Return the model of a text, whose outputs have no shapes; `changed` are constants by name."""
+    """Parse a model without output shapes; `changed` replaces constants by name."""
     graph = _graph(iter(TOKEN.findall(f"{text}\n")))
     for each in graph.constants:
         if each.name in changed:
@@ -158,7 +158,7 @@ def rows(name):
 
 
 def sections(name):
-    """Return the sections of a table, each below a line `# title`: its text, and the lines that begin with `:`."""
+    """Return the text and the `:` lines of each section of a table; a section begins with `# title`."""
     found = re.split(r"^# (.*)\n", (Path(__file__).parent / f"{name}.txt").read_text("utf-8"), flags=re.M)[1:]
     return [
         pytest.param(re.sub(r"^:.*\n", "", text, flags=re.M), re.findall(r"^: *(.*)$", text, re.M), id=title)

@@ -1,4 +1,4 @@
-"""Models that torch exports, for `export.py`: of torchvision, timm, transformers, and small heads; weights drawn."""
+"""Export PyTorch models for `export.py`: torchvision, timm, transformers, small heads; random weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.models.export import listed
 
 
 def models():
-    """Yield models by name: how they are made, and their inputs."""
+    """Yield names, constructors and inputs of models."""
     for library, module, make, given in (
         ("torchvision", "torchvision.models", "get_model", {"weights": None}),
         ("timm", "timm", "create_model", {"pretrained": False}),
@@ -33,7 +33,7 @@ def models():
 
 
 class Head(nn.Module):
-    """Layers, and what is done with them."""
+    """A model of layers and a function that applies them."""
 
     def __init__(self, work, **layers):
         super().__init__()
@@ -46,7 +46,7 @@ class Head(nn.Module):
 
 
 def detect(how, head, x):
-    """Give boxes, with the batch written in, in the ways in which people write it."""
+    """Return boxes, with the batch size hard-coded in one of the usual ways."""
     y = head.conv(x)
     batch, _, rows, columns = y.shape
     if how in ("shape", "one"):
@@ -75,7 +75,7 @@ def recur(head, x):
 
 
 def heads():
-    """Yield small heads by name, and the shape of their input."""
+    """Yield names, models and input shapes of small heads."""
     for how in ("shape", "one", "swallow", "scramble", "chunk"):
         yield f"detector_{how}", Head(partial(detect, how), conv=nn.Conv2d(3, 24, 4, 4)), (1, 3, 32, 32)
     yield "shuffle", Head(shuffle), (1, 12, 8, 8)
@@ -85,7 +85,7 @@ def heads():
 
 
 class Plain(nn.Module):
-    """A language model that takes tokens and a mask, and gives one tensor."""
+    """A language model with tokens and a mask as inputs, and one output tensor."""
 
     def __init__(self, kind, config):
         super().__init__()
@@ -107,7 +107,7 @@ def language_models(hub):
 
 
 def written(make, inputs, new, free, path):
-    """Write a model by the new exporter or the old one."""
+    """Export a model with the new exporter or the old one."""
     names = [f"x{place}" for place in range(len(inputs))]
     model = make().eval()
     if not new:
@@ -124,7 +124,7 @@ def written(make, inputs, new, free, path):
 
 
 def exports():
-    """Yield the names of files with what writes them: each model, by both exporters, its batch free and not."""
+    """Yield file names and their writers: each model, with both exporters, with a free and a fixed batch."""
     torch.set_grad_enabled(False)
     for name, make, inputs in models():
         for new, free in product((False, True), repeat=2):

@@ -1,11 +1,11 @@
-"""Breaks the package in one place after the other, and tells which breaks no test notices.
+"""Mutate the package and report the mutants that no test detects.
 
-    python -m tests.mutation [--count N] [--seed N] [ROOM ...]
+    python -m tests.mutation [--count N] [--seed N] [PACKAGE ...]
 
-Cosmic Ray makes the mutants; which ones is drawn by the seed. Copies of the checkout are broken, never the checkout.
-A mutant meets the fast tests that run its line, the quickest first, then the slow ones of the files that run it most,
-of its room, and of the transcripts. The command ends with 1 if more than a tenth survives, or one that `survivors.txt`
-does not explain.
+Cosmic Ray makes the mutants; the seed selects them. Copies of the checkout are changed, never the checkout.
+A mutant is run against the fast tests that execute its line, the quickest first, then against the slow tests of the
+files that execute it most, of its package, and of the transcripts. The exit code is 1 if more than a tenth of the
+mutants survive, or one that `survivors.txt` does not explain.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import coverage
-import hypothesis  # noqa: F401 - so that the forks have it
+import hypothesis  # noqa: F401 - imported before the forks
 import numpy  # noqa: F401
 import pytest
 import typer  # noqa: F401
@@ -34,27 +34,27 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).parents[2]
-ROOMS = "core", "models", "engine", "doctor"
+PACKAGES = "core", "models", "engine", "diagnosis"
 EXPLAINED = Path(__file__).with_name("survivors.txt")
 MOST = 0.1
 """The share of mutants that may survive."""
 PATIENCE = 20
-"""The seconds of computing, beside four times what the tests take, after which a mutant counts as noticed."""
+"""The CPU seconds, in addition to four times those of the tests, after which a mutant counts as detected."""
 FIRST, NEAREST = 60, 3
-"""How many tests are asked before all others, and of how many files: those whose tests run the line most often."""
-NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED
+"""How many tests run before all others, and from how many files: those whose tests execute the line most often."""
+NO_TESTS = pytest.ExitCode.NO_TESTS_COLLECTED
 QUIET = ["-n0", "-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider", "--no-header"]
 QUIET += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 FAST, SLOW = ["-m", "not slow", *QUIET], ["-m", "slow", *QUIET]
 SLOWEST = 300
-"""The seconds of computing that the slow tests of some files may take."""
+"""The CPU seconds that the slow tests of some files may take."""
 OPERATORS = {name: operator() for name in sorted(operator_names()) if not (operator := get_operator(name)).arguments()}
-"""What breaks a place, by its name: those that need no settings."""
+"""The mutation operators that need no settings, by name."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One file with one break, and the line of it."""
+    """A file with one mutation, and its line."""
 
     file: Path
     line: int
@@ -63,30 +63,30 @@ class Mutant:
 
     @property
     def change(self) -> str:
-        """The lines that differ, on one line, as `survivors.txt` lists them."""
+        """The changed lines, joined to one line as `survivors.txt` lists them."""
         lines = unified_diff(self.before.splitlines(), self.after.splitlines(), lineterm="", n=0)
         changed = [f"{line[0]} {line[1:].strip()}" for line in list(lines)[2:] if line[0] in "+-"]
         return f"{self.file.relative_to('shapecalc')}: {' '.join(changed)}"
 
 
-def drawn_mutants(rooms: list[str], count: int, seed: int) -> list[Mutant]:
-    """Return that many mutants of all that there are; a line that stays is drawn again, whatever changes around it."""
-    files = [path.relative_to(ROOT) for room in rooms for path in sorted((ROOT / "shapecalc" / room).rglob("*.py"))]
+def draw_mutants(packages: list[str], count: int, seed: int) -> list[Mutant]:
+    """Return a random sample of the mutants; changes elsewhere do not affect whether a line is drawn."""
+    files = [path.relative_to(ROOT) for name in packages for path in sorted((ROOT / "shapecalc" / name).rglob("*.py"))]
     places = [(file, *place) for file in files for place in _places((ROOT / file).read_text("utf-8"))]
     places.sort(key=lambda place: Random(f"{seed} {place[0]} {place[1]} {place[3]}").random())
-    found: list[Mutant] = []
+    mutants: list[Mutant] = []
     for file, operator, occurrence, _, row in places:
-        if len(found) == count:
+        if len(mutants) == count:
             break
         before = (ROOT / file).read_text("utf-8")
         after = mutate_code(before, OPERATORS[operator], occurrence)
         if after is not None and _meaning(after) not in ("", _meaning(before)):
-            found.append(Mutant(file, row, before, after))
-    return found
+            mutants.append(Mutant(file, row, before, after))
+    return mutants
 
 
 def _places(source: str) -> list[tuple[str, int, tuple[str, int], int]]:
-    """Return every place that an operator of Cosmic Ray can break: its name, a number, the text there, the line."""
+    """Return every site that Cosmic Ray can mutate: the operator, its occurrence, the text there, the line."""
     nodes, lines = list(ast_nodes(get_ast(source))), source.splitlines()
     found = []
     for name, operator in OPERATORS.items():
@@ -97,7 +97,7 @@ def _places(source: str) -> list[tuple[str, int, tuple[str, int], int]]:
 
 
 def _meaning(source: str) -> str:
-    """Return what a source says without its annotations, which are for type checkers; nothing if it is not Python."""
+    """Return the syntax tree of a source without its annotations, as text; `""` if it is not Python."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -117,7 +117,7 @@ def _meaning(source: str) -> str:
 
 
 class Reach:
-    """Which tests run which lines, and how long each takes."""
+    """Record the tests that execute each line, and their durations."""
 
     def __init__(self, cover: coverage.Coverage | None = None) -> None:
         self.cover, self.seconds = cover, defaultdict[str, float](float)
@@ -130,7 +130,7 @@ class Reach:
         self.seconds[report.nodeid] += report.duration
 
     def save(self, file: Path, copy: Path) -> None:
-        """Write what was seen of the package in a copy of the checkout."""
+        """Write the record for the package in a copy of the checkout."""
         data, numbers = self.cover.get_data(), {test: number for number, test in enumerate(self.seconds)}
         lines = {
             str(Path(name).relative_to(copy)): {
@@ -143,7 +143,7 @@ class Reach:
 
     @classmethod
     def read(cls, file: Path) -> Reach:
-        """Return what was seen."""
+        """Return the record that `save` wrote."""
         reach, (seconds, lines) = cls(), json.loads(file.read_text("utf-8"))
         reach.seconds.update(seconds)
         names = [*seconds]
@@ -154,9 +154,9 @@ class Reach:
         return reach
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """Return the tests that run the line of a mutant, else its function, else its file, else all of its room.
+        """Return the tests that execute the line of a mutant, else its function, its file, or all tests of its package.
 
-        The quickest come first. What stands in no function runs when the file is imported, so all of its tests are met.
+        The quickest come first. A line outside functions runs at import, so all tests of the file are returned.
         """
         seen = self.lines.get(str(mutant.file), {})
         functions = [
@@ -166,15 +166,17 @@ class Reach:
         ]
         line = [range(mutant.line, mutant.line + 1)] if functions else []
         reached = ({test for row in rows for test in seen.get(row, ())} for rows in (*line, *functions, seen))
-        room = {test for test in self.seconds if test.startswith(f"tests/{mutant.file.parts[1]}/")}
-        return sorted(next(filter(None, reached), room), key=lambda test: (self.seconds[test], test))
+        in_package = {test for test in self.seconds if test.startswith(f"tests/{mutant.file.parts[1]}/")}
+        return sorted(next(filter(None, reached), in_package), key=lambda test: (self.seconds[test], test))
 
 
-class Chosen:
-    """Some tests of all that are collected, in their order."""
+class TestSelection:
+    """Select some of the collected tests, and run them in the order of the list."""
+
+    __test__ = False
 
     def __init__(self, tests: list[str]) -> None:
-        self.order = {test: place for place, test in enumerate(tests)}
+        self.order = {test: index for index, test in enumerate(tests)}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
@@ -184,7 +186,7 @@ class Chosen:
 
 
 def survives(mutant: Mutant, copy: Path, reach: Reach) -> bool:
-    """Say whether no test notices a mutant."""
+    """Return whether no test detects a mutant."""
     file, tests = copy / mutant.file, reach.tests(mutant)
     every = Counter(test.partition("::")[0] for test in reach.seconds)
     reached = Counter(test.partition("::")[0] for test in tests)
@@ -196,29 +198,29 @@ def survives(mutant: Mutant, copy: Path, reach: Reach) -> bool:
         if not all(_passes(lot, copy, reach) for lot in (first, rest) if lot):
             return False
         places = {f"tests/{mutant.file.parts[1]}", "tests/cli/test_transcripts.py", *nearest}
-        return _run([*SLOW, *sorted(places)], copy, SLOWEST) in (pytest.ExitCode.OK, NOTHING)
+        return _run([*SLOW, *sorted(places)], copy, SLOWEST) in (pytest.ExitCode.OK, NO_TESTS)
     finally:
         file.write_text(mutant.before, "utf-8")
 
 
 def _passes(tests: list[str], copy: Path, reach: Reach) -> bool:
-    """Say whether none of the tests fails in the copy."""
+    """Return whether all the tests pass in the copy."""
     files = sorted({test.partition("::")[0] for test in tests})
     limit = PATIENCE + int(4 * sum(reach.seconds[test] for test in tests))
-    return _run([*FAST, *files], copy, limit, Chosen(tests)) in (pytest.ExitCode.OK, NOTHING)
+    return _run([*FAST, *files], copy, limit, TestSelection(tests)) in (pytest.ExitCode.OK, NO_TESTS)
 
 
 def _run(words: list[str], copy: Path, limit: int, plugin: object = None, done=lambda: None) -> int:
-    """Run tests in the copy, in a fork, so that what they all import is imported once; return the exit code."""
+    """Run tests in the copy and return the exit code; a fork saves the common imports."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    sys.dont_write_bytecode = True  # what was compiled may be as old and as long as the break
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    sys.dont_write_bytecode = True  # bytecode of the same age and size would hide the mutation
+    null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
-        os.dup2(nowhere, stream)
+        os.dup2(null, stream)
     os.setsid()
     os.chdir(copy)
     sys.path.insert(0, str(copy))
@@ -230,7 +232,7 @@ def _run(words: list[str], copy: Path, limit: int, plugin: object = None, done=l
 
 
 def measure(file: Path, copy: Path) -> None:
-    """Run all fast tests once, and write down what they reach; end the program if one fails."""
+    """Run all fast tests once and record the lines that they execute; exit if one fails."""
     cover = coverage.Coverage(data_file=None, source=[str(copy / "shapecalc")], config_file=False)
     reach = Reach(cover)
 
@@ -242,16 +244,16 @@ def measure(file: Path, copy: Path) -> None:
     code = _run([*FAST, "shapecalc", "tests"], copy, 3600, reach, done)
     cover.stop()
     if code:
-        sys.exit("the tests fail before anything is broken")
+        sys.exit("the tests fail without a mutation")
 
 
 def explained() -> set[str]:
-    """Return the breaks that `survivors.txt` explains."""
+    """Return the mutations that `survivors.txt` explains."""
     return {line for line in EXPLAINED.read_text("utf-8").splitlines() if line[:1].isalpha() and ": - " in line}
 
 
-def worked(mutants: list[Mutant], folder: Path, reach: Reach) -> list[str]:
-    """Return the changes that survive, found by as many processes as there are cores, each with a copy."""
+def find_survivors(mutants: list[Mutant], folder: Path, reach: Reach) -> list[str]:
+    """Return the surviving mutations; use one process and one copy per core."""
     known, cores = explained(), os.cpu_count() or 1
     workers = []
     for core in range(cores):
@@ -262,8 +264,8 @@ def worked(mutants: list[Mutant], folder: Path, reach: Reach) -> list[str]:
             for mutant in mutants[core::cores]:
                 if survives(mutant, copy, reach):
                     alive.append(mutant.change)
-                told = "SURVIVES" if mutant.change in alive else "noticed "
-                print(told, mutant.change, "(explained)" * (mutant.change in known), flush=True)
+                outcome = "SURVIVES" if mutant.change in alive else "detected"
+                print(outcome, mutant.change, "(explained)" * (mutant.change in known), flush=True)
             (folder / f"alive-{core}").write_text(json.dumps(alive), "utf-8")
             os._exit(0)
     for worker in workers:
@@ -272,22 +274,22 @@ def worked(mutants: list[Mutant], folder: Path, reach: Reach) -> list[str]:
 
 
 def main() -> int:
-    """Run the command line; return 1 if too much survives, or if it is not explained."""
+    """Run the command line; return 1 if too many mutants survive, or an unexplained one."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=12)
-    parser.add_argument("--reach", type=Path, help="a file that keeps what the tests reach for another run")
-    parser.add_argument("rooms", nargs="*", metavar="ROOM", default=ROOMS)
-    asked = parser.parse_args()
-    mutants = drawn_mutants(asked.rooms, asked.count, asked.seed)
-    with TemporaryDirectory() as place:
-        folder = Path(place)
+    parser.add_argument("--reach", type=Path, help="a file that keeps the recorded coverage for another run")
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", default=PACKAGES)
+    options = parser.parse_args()
+    mutants = draw_mutants(options.packages, options.count, options.seed)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
         copy = folder / "checkout"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
-        file = asked.reach or folder / "reach.json"
+        file = options.reach or folder / "reach.json"
         if not file.exists():
             measure(file, copy)
-        survivors = worked(mutants, folder, Reach.read(file))
+        survivors = find_survivors(mutants, folder, Reach.read(file))
     new = {*survivors} - explained()
     print(f"{len(survivors)} of {len(mutants)} survive, {len(new)} of them not explained")
     return int(len(survivors) > MOST * len(mutants) or bool(new))

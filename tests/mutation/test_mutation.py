@@ -1,4 +1,4 @@
-"""The mutation run: what counts as a break, which tests meet it, and how one is told."""
+"""The mutation run: which changes count, which tests run, and how a mutation is reported."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_mutation_uncovered_file_uses_tests_of_its_package():
 def test_mutation_survivors_exist_in_the_package():
     for line in explained():
         file, _, change = line.partition(": - ")
-        source = {each.strip() for each in (ROOT / "shapecalc" / file).read_text("utf-8").splitlines()}
-        assert any(change.startswith(f"{each} + ") for each in source), line
+        source = {row.strip() for row in (ROOT / "shapecalc" / file).read_text("utf-8").splitlines()}
+        assert any(change.startswith(f"{row} + ") for row in source), line
 
 
 def test_mutation_change_is_one_line():

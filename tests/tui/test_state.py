@@ -172,7 +172,7 @@ def test_state_missing_operator_is_a_problem_not_a_field(monkeypatch, dialect, s
     }
     monkeypatch.setattr(requests, "_setting_cache", {})
     monkeypatch.setitem(OPS.loaded, "squeeze", replace(OPS["squeeze"], operators=lacking))
-    monkeypatch.setitem(requests.DIALECTS.loaded, "torch", replace(DIALECTS["torch"], operators={}))
+    monkeypatch.setitem(DIALECTS.loaded, "torch", replace(DIALECTS["torch"], operators={}))
     request = make_request("squeeze", "1,3", {"axes": "0", "dialect": dialect})
     assert str(resolve(request).problem) == said
     question = question_from_words(["squeeze", "1,3", "--dialect", dialect])

@@ -95,9 +95,7 @@ def positions(op, rank):
     strategies = {
         "select": {"axis": axis, "index": index | st.sampled_from([0, -1])},
         "slice": {
-            "slices": st.lists(sliced(), max_size=max(1, rank) + (rank > 3)).map(
-                lambda parts: ",".join(parts) or "[]"
-            )
+            "slices": st.lists(sliced(), max_size=max(1, rank) + (rank > 3)).map(lambda parts: ",".join(parts) or "[]")
         },
         "split": {"axis": axis, "parts": st.integers(-1, 4), "part": st.just(0) | st.integers(-1, 3)},
         "roll": {"shift": st.tuples(st.integers(-7, 7)), "axis": st.tuples(axis)},

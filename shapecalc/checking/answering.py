@@ -18,7 +18,7 @@ from shapecalc.reading.pattern import pattern_mismatch
 from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 SAME_VERDICT = "same"
-"""The prefix of a verdict on two equal chains."""
+"""The first word of the verdict on two equal chains."""
 
 
 def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
@@ -52,7 +52,7 @@ def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
 def is_met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
     """Return whether an answer meets an expectation.
 
-    With `strict`, conditions that are not named are refused.
+    With `strict`, the expectation must name every condition of the answer.
     """
     if answer.problem:
         any_refusal = expected.output is None and expected.same_as is None
@@ -73,7 +73,7 @@ def is_met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False
 def _has_results(answer: Trace | Chain, expected: Expectation) -> bool:
     """Return whether the named results have the expected definitions.
 
-    Their names may differ.
+    The names of the results may differ from the expected names.
     """
     if not expected.results:
         return True
@@ -87,17 +87,17 @@ def _has_results(answer: Trace | Chain, expected: Expectation) -> bool:
 
 
 def output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
-    """Return the reason why an output is not the expected one, or None.
+    """Return the reason why an output differs from the expected output, or None.
 
-    Any output matches an expectation without one.
+    An expectation without an output shape matches any output.
     """
     return None if expected.output is None else pattern_mismatch(expected.output, answer, expected.fixed_names)
 
 
 def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
-    """Return the verdict on the equivalence of an answer and a chain, in words.
+    """Return in words whether an answer and a chain are equivalent.
 
-    `options` are the defaults for the stages of the chain, whose input is the answer's if it starts with `|`.
+    `options` are the default options of the chain's stages. A chain that starts with `|` has the input of the answer.
 
     >>> import shapecalc as sc
     >>> equivalence_verdict("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
@@ -115,7 +115,7 @@ def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace
 
 
 def expectation_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
-    """Return an answer as the text of an expectation that it meets.
+    """Return the text of an expectation that an answer meets.
 
     >>> import shapecalc as sc
     >>> expectation_text(sc.reshape("N,4", "2,6"))
@@ -130,7 +130,7 @@ def expectation_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
 
 
 def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
-    """Format the expected and the actual answer with a reason.
+    """Format the expected and the actual answer, with the reason for the difference.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reading.cases import read_expectation
@@ -153,7 +153,7 @@ def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
 
 
 def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
-    """Return the reason of the first dim that differs, or of a refusal."""
+    """Return the reason for the first differing dim or for the refusal, if known."""
     if answer.problem:
         return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
     if expected.output is None or answer.output is None:
@@ -166,7 +166,7 @@ def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
 
 
 def expectation_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
-    """Return an answer as the `expect` of a JSON case that it meets."""
+    """Return the `expect` value of a JSON case that an answer meets."""
     if answer.problem:
         return {ERROR_KEYWORD: str(answer.problem.rule)}
     if conditions and (answer.conditions or answer.results):

@@ -28,32 +28,35 @@ from shapecalc.reading import cases
 from shapecalc.reading.cases import Case
 
 READ_SIZE = 1 << 19
-"""Bytes requested per read; a pipe may return fewer."""
+"""The number of bytes requested per read; a pipe may return fewer."""
 WHITESPACE = " \t\r\n\v\f"
 """Characters stripped from both ends of a line."""
 MIN_PARALLEL_SIZE = 4 << 20
-"""Size of a file in bytes from which it is judged on several cores."""
+"""The minimum size, in bytes, of a file that is judged on several cores."""
 BLOCKS_PER_WORKER = 2
-"""Blocks in flight per worker, so that a worker never waits for the next one."""
+"""The maximum number of pending blocks per worker.
+
+With two blocks, no worker waits for its next block.
+"""
 
 
 class Block(Record):
-    """Consecutive lines of a file, or a piece of a line that is too long."""
+    """Consecutive lines of a file, or a piece of an overlong line."""
 
     data: bytes
     line: int
-    """Number of the first line, from 1."""
+    """The number of the first line, counted from 1."""
     is_partial: bool = False
-    """Whether this is a piece of a line that is too long."""
+    """Whether the block is a piece of an overlong line."""
     is_line_start: bool = True
-    """Whether a piece is the first one of its line."""
+    """Whether the block starts at the beginning of a line."""
 
 
 def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
-    """Yield the lines of a stream in blocks as they arrive.
+    """Yield the lines of a stream in blocks, as the lines arrive.
 
-    The blocks joined are the bytes of the stream, including a byte order mark.
-    Raises `OSError` if the stream cannot be read.
+    A line that is longer than `MAX_LINE_BYTES` is split into partial blocks. The concatenated blocks equal the bytes of
+    the stream, including a byte order mark. Raises `OSError` if the stream cannot be read.
     """
     line = 1
     while data := stream.read1(READ_SIZE):
@@ -104,21 +107,21 @@ class CheckOptions(Record):
 
 
 class CaseResult(Record):
-    """The result of one line."""
+    """The result of judging one line of a case file."""
 
     line: int
     text: str
     verdict: CheckVerdict
     case_id: object = None
-    """Id of the case, if it has one."""
+    """The id of the case; None if the case has no id."""
     answer: Trace | Chain | None = None
     problem: Problem | None = None
     passed: bool | None = None
     message: str = ""
-    """Error message, empty if there is none."""
+    """The error message; empty if there is no error."""
 
     def as_json(self, file: str) -> dict[str, object]:
-        """Return the JSON object of the line."""
+        """Return the result as the JSON object that is printed for the line."""
         result = {
             "id": self.case_id,
             "file": file,
@@ -132,9 +135,10 @@ class CaseResult(Record):
         return result | {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
 
     def as_text(self, file: str, *, github: bool) -> str:
-        """Return the printed lines: the answer if nothing is expected, and the message.
+        """Return the text that is printed for the line.
 
-        GitHub executes lines that begin with `::`, so a file name that does is prefixed.
+        A case without an expectation prints its answer, and an error prints its message. GitHub executes lines that
+        begin with `::`, so a file name with this beginning gets the prefix `./`.
         """
         has_output = self.passed is None and self.answer and self.answer.output is not None
         text = f"{expectation_text(self.answer)}\n" if has_output and self.answer else ""
@@ -146,7 +150,7 @@ class CaseResult(Record):
         return f"{text}{escape_unprintable(f'{prefix}{file}:{self.line}: {self.message}')}\n"
 
     def as_junit(self, file: str) -> str:
-        """Return the line as a JUnit test case."""
+        """Return the result as a JUnit test case."""
         title = truncate(cases.request_text(self.text)) if self.case_id is None else str(self.case_id)
         name = f"line {self.line}: {title}" if title else f"line {self.line}"
         return junit_testcase(file, name, self.message, failed=self.verdict is CheckVerdict.FAILED)
@@ -173,14 +177,17 @@ def result_from_answer(
 
 
 def github_annotation(file: str, message: str, line: int | None = None) -> str:
-    """Return a GitHub Actions error annotation for a file, or for a line of it."""
+    """Return a GitHub Actions error annotation for a file, or for one of its lines."""
     location = escape_unprintable(file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
     location += "" if line is None else f",line={line}"
     return f"::error file={location}::{escape_unprintable(message).replace('%', '%25')}"
 
 
 def junit_testcase(classname: str, name: str, message: str = "", *, failed: bool = False) -> str:
-    """Return a JUnit test case: passed without a message, else a failure or an error."""
+    """Return the XML of a JUnit test case.
+
+    A test case without a message has passed. With a message, it is a failure if `failed`, otherwise an error.
+    """
     kind = "failure" if failed else "error"
     content = f'><{kind} message="{escape_xml(message)}"/></testcase>' if message else "/>"
     return f'<testcase classname="{escape_xml(classname)}" name="{escape_xml(name)}"{content}\n'
@@ -199,13 +206,13 @@ class BlockResult(Record):
     """The result of a block of lines."""
 
     stdout_text: str
-    """Text to print on stdout."""
+    """The text to print on stdout."""
     junit: str
     counts: dict[CheckVerdict, int]
     data: bytes | None
-    """Bytes of the block with updated expectations, None if unchanged."""
+    """The bytes of the block with updated expectations; None if unchanged."""
     ends_run: bool = False
-    """Whether a line failed, and `--fail-fast` ends the run."""
+    """Whether a line failed with `--fail-fast`, so that the run ends."""
 
 
 def judge_block(block: Block, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> BlockResult:
@@ -233,7 +240,7 @@ def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str,
 
 
 def _decode_block(block: Block) -> str:
-    """Return the text of a block, with bytes that are not UTF-8 as surrogates."""
+    """Decode the text of a block; bytes that are not UTF-8 become surrogates."""
     return block.data[len(_leading_bom(block)) :].decode("utf-8", "surrogateescape")
 
 
@@ -246,7 +253,7 @@ def _is_default_directive(text: str) -> bool:
 
 
 class _BlockChecker:
-    """Checker of the lines of one block, which collects the output and the counts."""
+    """A checker of the lines of one block; it collects the output and the counts."""
 
     def __init__(self, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> None:
         self.file, self.options, self.defaults = file, options, defaults
@@ -266,9 +273,9 @@ class _BlockChecker:
             self.junit.append(result.as_junit(self.file))
 
     def judge_lines(self, text: str, first_line: int) -> str | None:
-        """Judge every line of a text.
+        """Judge the lines of a text; return the text with updated expectations.
 
-        Return the text with updated expectations, or None if there are none.
+        Returns None if no expectation was updated.
         """
         lines = text.split("\n")
         for number, line in enumerate(lines, first_line):
@@ -386,7 +393,7 @@ def judge_in_parallel(
 
 
 def _init_worker() -> None:
-    """Leave signals to the parent process, and exit when it exits."""
+    """Ignore termination signals, and exit when the parent process exits."""
     ignore_termination()
     Thread(target=_exit_with_parent, daemon=True).start()
 
@@ -400,7 +407,7 @@ def _exit_with_parent() -> None:
 
 
 def format_summary(counts: Mapping[CheckVerdict, int]) -> str:
-    """Return the counts of all verdicts as one line.
+    """Format the counts of the verdicts as one line.
 
     >>> format_summary({CheckVerdict.PASSED: 1200, CheckVerdict.FAILED: 1})
     '1,200 passed, 1 failed'

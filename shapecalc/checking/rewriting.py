@@ -1,4 +1,4 @@
-"""Rewrite the expectation of a case line as its answer, keeping everything else."""
+"""Replace the expectation in a case line by the answer."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BLANKS = " \t\n\r\v\f"
 
 
 def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:
-    """Replace the expectation in a case's line by the actual answer.
+    """Replace the expectation in a case line by the actual answer.
 
-    Conditions are written if the expectation names them, or with `strict`.
+    Conditions are included if the expectation names conditions, or with `strict`.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reading.cases import read_expectation
@@ -34,7 +34,7 @@ def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain,
 
 
 def _keep_blanks(old: str, new: str) -> str:
-    """Return `new` with the blanks that surround `old`."""
+    """Return `new` with the leading and trailing blanks of `old`."""
     return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
 
 
@@ -50,7 +50,7 @@ def _expect_span(line: str) -> tuple[int, int]:
 
 
 def _format_json_value(old: str, answer: Trace | Chain, *, with_conditions: bool) -> str:
-    """Return the answer as JSON, with the type and separators of the old value."""
+    """Format an answer as JSON, with the type and the separators of the old value."""
     separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
     as_text = old.startswith('"') and not (old.startswith(f'"{ERROR_KEYWORD}') and not answer.problem)
     value = (

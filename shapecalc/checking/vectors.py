@@ -36,10 +36,10 @@ class VectorSetup(Record):
 
 
 def golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
-    """Yield the golden cases of the named dialects, or of all.
+    """Yield the golden cases of the named dialects, or of all dialects.
 
-    They are JSON cases with `id` and `source`. Their requests are chosen so that every rule applies; importers of other
-    projects can be tested against them.
+    A golden case is a JSON case with `id` and `source`. The requests are chosen so that every rule applies at least
+    once. Other projects can test their own implementations against the golden cases.
 
     >>> first = next(golden_cases(["numpy"]))
     >>> first["id"], first["input"], first["target"], first["expect"]
@@ -69,9 +69,9 @@ def _vector_setups(dialect: Dialect) -> Iterator[VectorSetup]:
 
 
 def _vector_requests(setup: VectorSetup) -> Iterator[Request]:
-    """Yield the op's requests that the operator accepts.
+    """Yield the op's sample requests that are valid for the operator.
 
-    Those with a parameter that the dialect lacks are omitted.
+    Requests with a parameter that the dialect lacks are omitted.
     """
     for shape, arguments in setup.op.vectors:
         try:
@@ -83,9 +83,10 @@ def _vector_requests(setup: VectorSetup) -> Iterator[Request]:
 
 
 def _dtype_requests(setup: VectorSetup) -> Iterator[Request]:
-    """Yield one request for each ONNX element type.
+    """Yield one request for each ONNX element type, accepted or refused.
 
-    The type can be accepted or refused; there is one such set for each version.
+    Only setups without a switch setting yield requests. If the dialect's switch has no default, only setups with a
+    switch setting do.
     """
     row, op = setup.dialect, setup.op
     required = row.switch is not None and row.switch.default is None and op.uses_switch
@@ -98,7 +99,7 @@ def _dtype_requests(setup: VectorSetup) -> Iterator[Request]:
 
 
 def _rule_examples() -> Iterator[tuple[str, Request]]:
-    """Yield the example of each rule that is a single valid request."""
+    """Yield each rule whose example is a single valid request, with that request."""
     for rule in all_rules().values():
         words = split_unbracketed(rule.example)[1:]
         try:

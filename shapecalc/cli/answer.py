@@ -1,6 +1,6 @@
 """Run a request, print its answer and choose the exit code.
 
-Every plain request imports this module, so it imports nothing slow.
+Every request of an op imports this module, so it imports no slow modules.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from shapecalc.render.code import Code
 
 PROBLEM_REPORT_LINES = 7
-"""Lines that the report of an error takes below the explanation."""
+"""Number of terminal lines reserved for the error report below the explanation."""
 
 
 def answer_op(op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
     """Answer a request, or one per input line; return the largest exit code.
 
-    `texts` are the options of the op as they were typed, by name. A `-` as the input or as an
-    operand is read from standard input, line by line.
+    `texts` are the options of the op, unparsed, by name. A `-` as the input or as an
+    operand stands for each line of standard input.
     """
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
@@ -89,8 +89,8 @@ def answer_lines(
 ) -> int:
     """Answer each line of standard input; return the largest exit code.
 
-    Messages are prefixed with their line number if there are several lines. The first line is therefore answered
-    quietly once, and the second one is awaited only if that answer fails.
+    If there are several lines, each message begins with its line number. The first line is therefore answered
+    once without output, and the second line is read in advance only if the first one fails.
     Raises `EarlyExit` if standard input cannot be read.
     """
     code: int = ExitCode.OK
@@ -120,9 +120,9 @@ def answer_lines(
 def pop_emit_opset(
     options: dict[str, object], stages: Sequence[StageRequest], output_options: OutputOptions
 ) -> int | None:
-    """Pop the opset of the ONNX model to write.
+    """Remove the opset of the generated ONNX code from the options, and return it.
 
-    Return None, and keep the option, if no ONNX code is requested or if the dialect of a stage has opsets itself.
+    Return None, and keep the option, if no ONNX code is requested, or if the option sets the opset of a stage's dialect.
     Raises `ShapeError` (usage) for an opset that ONNX does not have.
     """
     if output_options.code != "onnx" or options.get("opset") is None:
@@ -143,8 +143,8 @@ def print_answer(
 ) -> int:
     """Execute an answer on its data if requested, print it and return the exit code.
 
-    `source` is the data of the input, and `operand_sources` that of the other operands. `opset` is that of the ONNX
-    model to write. `request_options` are the options of the request, one mapping per stage of a chain.
+    `source` is the data of the input, and `operand_sources` are the data of the other operands. `opset` is the opset of
+    the generated ONNX code. `request_options` has one mapping of options per stage of the request.
     Raises `ShapeError` (usage, file) if the options cannot be satisfied.
     """
     paths: PathsByOption = {}
@@ -212,9 +212,9 @@ def _output_text(answer: Trace | Chain) -> str:
 def _expectation_mismatch(
     answer: Trace | Chain, text: str, request_options: Iterable[Mapping[str, object]]
 ) -> str | None:
-    """Return how an answer differs from its expectation, empty if it does not.
+    """Return how an answer differs from its expectation; empty if they agree.
 
-    Return None if the request is refused although a shape is expected: then the refusal itself is reported.
+    Return None if the request is refused although a shape is expected; the caller then reports the refusal.
     Raises `ShapeError` (usage) if the text is not an expectation.
     """
     from shapecalc.checking.answering import describe_mismatch, is_met
@@ -227,7 +227,7 @@ def _expectation_mismatch(
 
 
 def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, source: Source | None) -> None:
-    """Print the steps of an answer, then whether data would be copied.
+    """Print the steps of an answer, and whether executing the answer would copy data.
 
     The explanation fits one screen unless `--explain=all` is given.
     """
@@ -247,9 +247,9 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
 
 
 def _print_limits(answer: Trace | Chain, output_options: OutputOptions, code: Code | None) -> None:
-    """Print the limits of an answer.
+    """Print the limits of an answer: warnings, conditions and alternatives.
 
-    With code these are the warnings about it, without an explanation the conditions and alternatives.
+    Warnings are printed if code was generated, conditions and alternatives if no explanation was printed.
     """
     if code:
         for warning in code.warnings:
@@ -302,9 +302,9 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], output_opt
 
 
 def add_as_option_hint(error: ShapeError) -> ShapeError:
-    """Return the error, with a hint to use `--as` if that would work.
+    """Return the error, with a hint to use `--as` if this option would help.
 
-    It works if the dialect lacks the op, and the op can nevertheless be written as code for it.
+    The option helps if the dialect lacks the op, but code for the dialect can express the op.
     """
     if not isinstance(error, MissingOpError):
         return error
@@ -317,7 +317,7 @@ def add_as_option_hint(error: ShapeError) -> ShapeError:
 
 
 def _with_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem:
-    """Return the problem with the number of its input line before the message."""
+    """Return the problem, with its input line number at the start of the message."""
     return (
         replace(problem, message=f"{output_options.line_prefix}{problem.message}")
         if output_options.line_prefix
@@ -328,7 +328,7 @@ def _with_line_prefix(problem: Problem, output_options: OutputOptions) -> Proble
 def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
     """Return the JSON object of a request that could not be parsed.
 
-    It has the same keys as an answer.
+    The object has the same keys as that of an answer.
     """
     result: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
     others: dict[str, dict[str, object]] = {
@@ -348,7 +348,7 @@ def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str,
 
 
 def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[str, object]:
-    """Write the requested picture or film, report it and return its JSON.
+    """Write the requested picture or film, report the file, and return its JSON description.
 
     A refused request is drawn up to the step that fails. Raises `ShapeError`: usage for options that cannot be
     combined, file if the file cannot be written.

@@ -1,6 +1,6 @@
 """Run a command line: choose the command, report errors, return the exit code.
 
-The request of an op is answered before the table of commands is imported, since that import takes as long as the
+The request of an op is answered without importing the table of commands, since this import takes as long as the
 answer.
 """
 
@@ -54,7 +54,7 @@ GLOBAL_OPTIONS = (
     Option("install_completion", "Install completion for the current shell.", OptionKind.FLAG),
     Option("show_completion", "Show completion for the current shell.", OptionKind.FLAG),
 )
-"""Options before any command."""
+"""Options that may precede a command."""
 MAX_STDIN_BYTES = 1 << 28
 """Limit on the bytes of standard input that are read."""
 
@@ -87,12 +87,12 @@ def _run_op(op: Op, words: Sequence[str]) -> int:
         return _print_help(op.name)
     printing = {name: values.pop(name) for name in OutputOptions.__match_args__ if name in values}
     code = answer_op(op.name, values, OutputOptions(**printing))
-    atexit.register(gc.freeze)  # without a last garbage collection the process exits sooner
+    atexit.register(gc.freeze)  # skip the garbage collection at exit, which delays the exit
     return code
 
 
 def _parse_op(op: Op, words: Sequence[str]) -> dict[str, Any]:
-    """Parse the words of an op's command into values by parameter name.
+    """Parse the arguments of an op's command into values by parameter name.
 
     If only the input is missing, it is read from standard input. Raises `ShapeError` (usage).
     """
@@ -110,14 +110,14 @@ def _parse_op(op: Op, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _lazy_output_options() -> Iterator[Option]:
-    """Yield the output options; their table is imported only if it is needed."""
+    """Yield the output options; import their table at the first use."""
     from shapecalc.cli.options import OUTPUT_OPTIONS
 
     yield from OUTPUT_OPTIONS.values()
 
 
 def _run_command(words: Sequence[str], app: AnyTerminalApp) -> int:
-    """Run a line that does not begin with an op; raise `ShapeError` (usage)."""
+    """Run a command line that does not begin with an op; raise `ShapeError` (usage)."""
     from shapecalc.cli.options import COMMAND_MODULES, OUTPUT_OPTIONS, load_command
 
     if words[:1] == ["--"]:
@@ -137,9 +137,9 @@ def _run_command(words: Sequence[str], app: AnyTerminalApp) -> int:
 
 
 def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
-    """Run a line that begins with an option, or an empty one.
+    """Run a command line that is empty or begins with an option.
 
-    A command after the options is moved to the front. Without one, standard input is read if it is not empty;
+    A command after the options is moved to the front. Without a command, standard input is read if it is not empty;
     otherwise the global options are applied, or the first screen is printed.
     Raises `ShapeError` (usage) for an option that needs a command.
     """
@@ -171,10 +171,10 @@ def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
 
 
 def _run_inferred(words: Sequence[str], app: AnyTerminalApp, text: str = "") -> int:
-    """Infer the command line that some words stand for, report it and run it.
+    """Infer a command line from arguments without a command, report it and run it.
 
-    The words may be shapes, a file, code or an error message; `text` is standard input if it was read before.
-    Raises `ShapeError` (usage) if no command line fits.
+    The arguments may be shapes, a file, code or an error message. `text` is standard input if it was already read.
+    Raises `ShapeError` (usage) if no command line can be inferred.
     """
     from io import BufferedReader, BytesIO, TextIOWrapper
 
@@ -216,9 +216,9 @@ def _run_inferred(words: Sequence[str], app: AnyTerminalApp, text: str = "") -> 
 
 
 def _peek_stdin_file() -> str:
-    """Return the content of a file on standard input without consuming it.
+    """Return the content of standard input if it is a file, without consuming it.
 
-    The text is empty for a pipe or a terminal.
+    Return an empty text for a pipe or a terminal.
     """
     try:
         return os.pread(sys.stdin.fileno(), MAX_STDIN_BYTES, 0).decode("utf-8", "replace")
@@ -227,7 +227,7 @@ def _peek_stdin_file() -> str:
 
 
 def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split a line of an unknown command into plain words, and options with values.
+    """Split the arguments of an unknown command into positional words and options with their values.
 
     >>> _split_options(["2,3,4", "-d", "torch", "to", "--json", "6,4"])
     (['2,3,4', 'to', '6,4'], ['-d', 'torch', '--json'])
@@ -251,14 +251,14 @@ def is_error_message(text: str) -> bool:
 
 
 def _report_other_chains(input_text: str, output_text: str) -> None:
-    """Report up to two other chains between the shapes, which reorder the elements."""
+    """Report up to two other chains between two shapes, which order the elements differently."""
     from shapecalc.core.text import parse_shape
     from shapecalc.reasoning.find import search_chains
 
     try:
         ways = [way for way in search_chains(parse_shape(input_text), parse_shape(output_text)).ways if way.moves]
     except ShapeError:
-        return  # a file, or a computed dim
+        return  # the text is a file name or has a computed dim
     for way in ways[:2]:
         print_stderr(f"shapecalc: {way.layout or 'with the elements in another order'}: {way.chain}")
 
@@ -271,7 +271,7 @@ def _print_help(name: str) -> int:
 
 
 def _unknown_command_error(words: Sequence[str]) -> ShapeError:
-    """Return the error (usage) for words that no command line fits, with a hint."""
+    """Return the error (usage) for arguments from which no command is inferred."""
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.core.text import escape_unprintable, suggestion, truncate
@@ -290,7 +290,7 @@ def _unknown_command_error(words: Sequence[str]) -> ShapeError:
 def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
     """Print a usage error, as JSON if requested, and return its exit code.
 
-    An error that suggests the intended command line takes precedence.
+    If the intended command line can be inferred, an error that suggests it is printed instead.
     """
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.cli.usage_hints import extra_words_error, split_shape_error

@@ -57,7 +57,7 @@ CHAIN_ARGUMENT = Argument("stages", "the input shape and the stages", "'INPUT | 
 
 
 def run_chain(stages: str, output_options: OutputOptions, **options: object) -> int:
-    """Answer a chain, or one per line of standard input if its input is `-`.
+    """Answer a chain; with the input `-`, once per line of standard input.
 
     The options apply to every stage that accepts them and does not set them itself.
     """
@@ -88,7 +88,7 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
 def answer_stages(
     shape: str, stages: Sequence[StageRequest], options: dict[str, object], defaults: Options
 ) -> tuple[Chain, Source | None]:
-    """Return the answer to a parsed chain, and the data of its input if any.
+    """Return the answer to a parsed chain, and the data of its input if it has data.
 
     Raises `ShapeError`: usage if an argument cannot be parsed, file if the input cannot be used.
     """
@@ -100,7 +100,7 @@ def answer_stages(
 
 
 def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
-    """Return the problem with its span relative to the text of the whole chain.
+    """Return the problem with its span as offsets in the text of the whole chain.
 
     The span is None if the text of the failing argument occurs more than once in the chain.
     """
@@ -141,17 +141,17 @@ COMPARE_OPTIONS: tuple[Option, ...] = (
     *(option for option in RULE_OPTIONS.values() if option.name != DIALECT_FILTER.name),
     *(EXPLAIN_OPTION, *select_output_options("json", "expect", "quiet", "strict", "no_config")),
 )
-"""Options of `compare` itself; those of the op are among the words."""
+"""Options of `compare` itself; the options of the op are parsed with its arguments."""
 
 
 def run_compare(words: list[str], dialect: list[str] | None, output_options: OutputOptions, **options: object) -> int:
-    """Print the answers of every dialect; exit 1 if they differ."""
+    """Print the answer of every dialect; return 1 if the answers differ."""
     texts: dict[str, object] = {"words": " ".join(words)}
     try:
         _check_output_options(words)
         dialects = list(dict.fromkeys(dialect or []))
         stage_per_dialect = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
-        # with the dialect set, the opset is the only default
+        # `compare` sets the dialect, so the opset is the only default that applies
         options |= output.load_and_report_defaults(stage_per_dialect, {**options, "dialect": "every"}, output_options)
         if "|" in words[-1] or words[0] == "chain":
             shape, stages = _read_compared_chain(words)
@@ -190,7 +190,7 @@ def _read_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]]
 
 
 def _read_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
-    """Parse the input and the stages of a chain, with or without `chain` before it.
+    """Parse the input and the stages of a chain; the word `chain` may precede them.
 
     Raises `ShapeError`: usage if it cannot be parsed, file if the input cannot be used.
     """
@@ -212,7 +212,7 @@ def check_no_common_options(options: Mapping[str, object]) -> None:
 
 
 def _check_output_options(words: Sequence[str]) -> None:
-    """Raise `ShapeError` (usage) for an output option that applies to one answer."""
+    """Raise `ShapeError` (usage) for an output option that requires a single answer."""
     spellings = {spelling for option in OUTPUT_OPTIONS.values() for spelling in (option.spelling, option.short)}
     for word in words:
         spelling = word.partition("=")[0]
@@ -223,7 +223,7 @@ def _check_output_options(words: Sequence[str]) -> None:
 
 
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
-    """Print the table and whether the dialects agree, with `explain` also the steps."""
+    """Print the table of answers and whether they agree; with `explain` also the steps."""
     from shapecalc.render.story import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
@@ -238,7 +238,7 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
 
 
 def _agreement_text(comparison: Comparison) -> str:
-    """Return a sentence on whether the dialects agree, and on the stars in the table."""
+    """Return a sentence on whether the dialects agree, with the meaning of stars in the table."""
     if not comparison.agree:
         return "the dialects differ (* marks the less common answers)"
     dialects = list(dict.fromkeys(row.dialect for row in comparison.rows))
@@ -250,7 +250,7 @@ def _agreement_text(comparison: Comparison) -> str:
 
 
 def _shuffle_hint(answer: Trace | Chain) -> str:
-    """Return a hint to compare a Shuffle as a chain, empty for other ops.
+    """Return the hint to compare a Shuffle as a chain; empty for other ops.
 
     Only TensorRT has the Shuffle layer; a chain of transpose, reshape and transpose is the same function.
     """
@@ -288,7 +288,7 @@ EQUIV_EXIT_CODES = {
 
 
 def run_equiv(first: str, second: str, output_options: OutputOptions, **options: object) -> int:
-    """Print whether two chains are the same function.
+    """Print whether two chains compute the same function.
 
     The options apply to every stage that accepts them and does not set them itself.
     """
@@ -319,7 +319,7 @@ def _read_chain_pair(
 ) -> tuple[ChainRequest, ChainRequest]:
     """Parse two chains and apply the options to their stages.
 
-    A second chain without an input has that of the first.
+    If the second chain has no input, it gets the input of the first one.
     Raises `ShapeError`: usage if a chain cannot be parsed, file if an input cannot be used.
     """
     left = _read_chain_input(parse_chain_request(first))
@@ -333,14 +333,14 @@ def _read_chain_pair(
 
 
 def _read_chain_input(chain: ChainRequest) -> ChainRequest:
-    """Return the chain, with its input read if that is `-` or a file."""
+    """Return the chain; replace an input of `-` or a file name by its shape."""
     (op, options), *others = chain.stages or IDENTITY_STAGES
     parsed = output.read_input(output.read_input_text(str(chain.input)), options, op)
     return ChainRequest(parsed.shape, ((op, parsed.options), *others) if chain.stages else ())
 
 
 def _print_counterexample(counterexample: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
-    """Print the outputs of both chains with their first difference marked."""
+    """Print the outputs of both chains for the counterexample, and mark the first difference."""
     if counterexample is None or any(0 in shape for shape in counterexample.outputs):
         return
     from shapecalc.render.canvas import glyphs_for_encoding
@@ -386,9 +386,9 @@ SIMPLIFY_OPTIONS = (
 
 
 def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOptions, **options: object) -> int:
-    """Print the shortest equal chain or its code.
+    """Print the shortest equivalent chain or its code.
 
-    The options apply to every stage that accepts them. With `check`, exit 1 if the chain could be shorter.
+    The options apply to every stage that accepts them. With `check`, return 1 if a shorter chain exists.
     """
     try:
         cost = parse_goal(goal)
@@ -445,7 +445,7 @@ ARRAY_OPTIONS = (
 def run_find(
     before: list[str] | None, after: list[str] | None, output_options: OutputOptions, **texts: str | None
 ) -> int:
-    """Print the chains from one shape to another; exit 1 if there are none."""
+    """Print the chains from one shape to another; return 1 if there are none."""
     from shapecalc.engine.chain_search import answer_way, find_chains, find_chains_for_arrays
 
     try:
@@ -461,7 +461,7 @@ def run_find(
             output.print_stdout(way.chain)
             if way.layout:
                 output.print_stderr(f"shapecalc: chain {number}: {way.layout}")
-        for way in result.ways[:1]:  # all have the same shapes, so they hold under the same conditions
+        for way in result.ways[:1]:  # all chains have the same shapes, so they hold under the same conditions
             for condition in answer_way(way, {}).conditions:
                 output.print_stderr(f"shapecalc: holds when {condition.phrase}")
         output.print_stderr(
@@ -471,7 +471,7 @@ def run_find(
 
 
 def _read_shapes(input_text: str | None, output_text: str | None, *, required: bool) -> tuple[Shape, Shape] | None:
-    """Parse the two shapes; return None if arrays are given instead.
+    """Parse the input and the output shape; return None if arrays are given instead.
 
     Raises `ShapeError`: usage if a shape is missing or cannot be parsed, file if a file cannot be used.
     """
@@ -484,7 +484,7 @@ def _read_shapes(input_text: str | None, output_text: str | None, *, required: b
 
 
 def _read_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
-    """Read the pairs of arrays before and after.
+    """Read arrays before and after a chain, as pairs.
 
     Raises `ShapeError`: usage if the two lists differ in length, file if an array cannot be read.
     """
@@ -503,7 +503,7 @@ def _read_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, An
 
 
 def _search_summary(result: ChainSearch) -> str:
-    """Return the counts of fitting and listed functions, and the search bounds."""
+    """Return the counts of functions found and printed, and the bounds of the search."""
     fits = f"{'' if result.complete else 'at least '}{result.fits or 'no'} function{'' if result.fits == 1 else 's'}"
     listed = f", of which {len(result.ways)} are listed" if len(result.ways) < result.fits else ""
     other = f"; left out: others, as {result.other.chain}" if result.other else ""
@@ -511,7 +511,7 @@ def _search_summary(result: ChainSearch) -> str:
 
 
 def _no_chain_text(shapes: Sequence[Shape]) -> str:
-    """Return why no chain leads from one shape to the other: the element counts."""
+    """Return the message that no chain exists, with the element counts of both shapes."""
     before, after = map(product, shapes)
     try:
         conditions = " and ".join(condition.phrase for condition in require_equal(before, after))

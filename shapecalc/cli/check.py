@@ -1,4 +1,4 @@
-"""`shapecalc check`: judge files of cases, with one exit code."""
+"""`shapecalc check`: judge files of test cases, and return one exit code."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from shapecalc.engine.processes import SignalGuard, block_signals, count_cores
 from shapecalc.reading.options import Option, OptionKind
 
 MAX_DEFAULT_JOBS = 8
-"""Limit on the worker processes without `--jobs`."""
+"""Limit on the number of worker processes if `--jobs` is not given."""
 CASE_SUFFIXES = (".txt", ".jsonl")
-"""Suffixes of the case files in a folder."""
+"""Suffixes by which case files are found in a folder."""
 CHECK_EXIT_CODES = {
     CheckVerdict.FAILED: ExitCode.FAILED,
     CheckVerdict.UNREAD: ExitCode.USAGE,
@@ -57,9 +57,9 @@ CHECK_EXIT_CODES = {
 def open_junit_file(
     path: str | None, files: Iterable[str], counts: Mapping[CheckVerdict, int], command: str = "check"
 ) -> Iterator[IO[str] | None]:
-    """Yield a temporary file for JUnit test cases; write the report at the end.
+    """Yield a temporary file for JUnit test cases; write the report on exit.
 
-    The totals are in the first line, so the report is written last; after an error there is no report.
+    The first line of the report has the totals, so it is written last. After an error, no report is written.
     Yield None without a path. Raises `OSError` if the file cannot be written, or if it is one of the inputs.
     """
     if path is None:
@@ -83,7 +83,7 @@ def open_junit_file(
 
 @contextmanager
 def replace_file_if_changed(path: Path, is_changed: Callable[[], bool]) -> Iterator[IO[bytes]]:
-    """Yield a file that replaces `path` at the end if `is_changed` returns true.
+    """Yield a file that replaces `path` on exit if `is_changed` returns true.
 
     Raises `OSError` if it cannot be written, or if another program has changed `path` in the meantime.
     """
@@ -144,19 +144,19 @@ def run_check(
     style = CheckOptions(
         output_options.json, output_options.quiet, output_options.strict, github, junit is not None, fail_fast, update
     )
-    gc.freeze()  # imported modules stay, so collections need not traverse them
+    gc.freeze()  # imported modules are never freed, so garbage collections need not traverse them
     with SignalGuard():
         return _CheckRun(style, jobs).judge_files(files, junit)
 
 
 def _case_files(name: str) -> list[str]:
-    """Return the case files below a folder, or the name itself if there are none."""
+    """Return the case files in a folder and its subfolders, or the name itself if there are none."""
     paths = sorted(Path(name).rglob("*")) if os.path.isdir(name) else []  # noqa: PTH112 - it never raises
     return [str(path) for path in paths if path.suffix in CASE_SUFFIXES and path.is_file()] or [name]
 
 
 class _CheckRun:
-    """A run over several case files, with its counts and its exit code."""
+    """A run over several case files, with the counts of verdicts and the exit code."""
 
     def __init__(self, options: CheckOptions, jobs: int | None) -> None:
         self.options, self.jobs = options, jobs
@@ -185,7 +185,7 @@ class _CheckRun:
         )
 
     def _judge_file(self, file: str, junit_stream: IO[str] | None, tick: Callable[[int], None]) -> bool:
-        """Judge one file; return whether a failure in it ends the run.
+        """Judge one file; return whether the run must stop after a failure.
 
         If the file cannot be updated, its updated cases count as failed.
         """
@@ -199,7 +199,7 @@ class _CheckRun:
                 update = replace_file_if_changed(Path(file), lambda: self.counts[CheckVerdict.UPDATED] > updated_before)
                 updated = closing_all.enter_context(update) if self.options.update else None
                 for block, result in closing_all.enter_context(closing(self._judge_blocks(file, stream, size))):
-                    with block_signals():  # print whole lines
+                    with block_signals():  # without line buffering, output and messages would be mixed within a line
                         if result.stdout_text:
                             print_stdout(result.stdout_text.removesuffix("\n"))
                     tick(len(block.data))
@@ -214,7 +214,7 @@ class _CheckRun:
         return False
 
     def _judge_blocks(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
-        """Return the blocks of a file with their results."""
+        """Yield the results of the blocks of a file."""
         jobs = 1
         if size:
             jobs = self.jobs or min(MAX_DEFAULT_JOBS if size >= MIN_PARALLEL_SIZE else 1, count_cores())
@@ -223,7 +223,7 @@ class _CheckRun:
         return judge_sequentially(split_blocks(stream), file, self.options)
 
     def _add_result(self, result: BlockResult, junit_stream: IO[str] | None) -> bool:
-        """Add the result of a block; return whether a failure in it ends the run."""
+        """Add the result of a block; return whether the run must stop after a failure."""
         for verdict, count in result.counts.items():
             self.counts[verdict] += count
         if junit_stream is not None:

@@ -1,4 +1,4 @@
-"""Data in files and stores: show elements, print plans, write and verify outputs."""
+"""Data in files and stores: trace elements, print plans, write and verify outputs."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
     ElementPath = Sequence[tuple[str, tuple[int, ...] | None]]
     PathsByOption = dict[str, list[dict[str, Any]]]
-    """Paths of elements through the stages as JSON, by the option that requests them."""
+    """Paths of elements through the stages, as JSON, by the name of the option that requests them."""
 
 BAR_DELAY = 1.0
 """Seconds before a progress bar appears."""
 BYTE_UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
 BYTE_UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
-"""Bytes of each unit of size."""
+"""Number of bytes in each unit, by the unit's name."""
 CUPY_REFUSAL = (
     "--backend cupy carries out no files: one core would copy them twice, to a device and back; numpy copies with all"
 )
-"""Reason for refusing CuPy for files; `engine.run` is for arrays on a device."""
+"""Message that refuses CuPy for files; `engine.run` accepts arrays on a device."""
 PATH_OPTIONS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
     "follow": ("goes", follow),
     "follow_out": ("came", follow_back),
 }
-"""Options that request the path of an element, with their labels and tracers."""
+"""Options that request the path of an element, each with its label and the function that traces the path."""
 
 
 @contextmanager
@@ -56,10 +56,10 @@ def convert_file_errors() -> Iterator[None]:
 def check_and_trace_elements(
     answer: Trace | Chain, output_options: OutputOptions, source: Source | None, operand_sources: Sequence[Source] = ()
 ) -> PathsByOption:
-    """Check the options about data, and return the paths of the requested elements.
+    """Check the data options, and return the paths of the requested elements.
 
-    Raises `ShapeError`: usage for an option that needs data without data, an element out of range or an unknown
-    backend; file for a backend that cannot be used with files.
+    Raises `ShapeError`: usage if an option needs data and there is none, an element is out of range or a backend is
+    unknown; file if a backend cannot be used with files.
     """
     if output_options.out is not None and source is None:
         raise usage_error("--out needs data, and the input is only a shape", "give a file: x.npy")
@@ -111,7 +111,7 @@ def print_elements(
     values: bool,
     operand_sources: Sequence[Source] = (),
 ) -> None:
-    """Print the paths of elements, with `values` also the elements before and after."""
+    """Print the paths of elements; with `values`, also the values of the input and the output."""
     for name, path in paths.items():
         points = (f"{point['stage']} {index_text(point['index'])}" for point in path)
         print_stderr(f"{PATH_OPTIONS[name][0]}: {' -> '.join(points)}")
@@ -126,7 +126,7 @@ def print_elements(
 
 
 def data_movement_lines(answer: Trace | Chain, source: Source | None, output_options: OutputOptions) -> list[str]:
-    """Return lines on whether executing the answer would copy data, how much and why.
+    """Return the lines that report whether executing the answer copies data, how much and why.
 
     Strides are in elements, and in bytes if the input is a file.
     """
@@ -159,9 +159,9 @@ def data_movement_lines(answer: Trace | Chain, source: Source | None, output_opt
 
 
 def _data_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
-    """Return the strides of the data.
+    """Return the strides of the input data.
 
-    Those of a file are its own; otherwise the requested ones apply, or those of contiguous data.
+    Without a file, these are the strides in the request, or the strides of contiguous data.
     """
     from shapecalc.engine.plan import byte_strides
 
@@ -178,7 +178,7 @@ def execute_answer(
 ) -> bool:
     """Write the output file or store if requested, or print its plan.
 
-    Return whether the plan was printed, which replaces the answer.
+    Return whether the plan was printed; then the answer is not printed.
     Raises `ShapeError` (file) if a file, a store or a backend cannot be used.
     """
     with convert_file_errors():
@@ -246,7 +246,7 @@ def _memory_limit(output_options: OutputOptions) -> int:
 
 @contextmanager
 def _open_workers(output_options: OutputOptions) -> Iterator[tuple[TaskRunner, int, Any]]:
-    """Yield the task runner, the threads per worker and the cluster, if there is one."""
+    """Yield the task runner, the threads per worker, and the cluster or None."""
     if output_options.cluster is None or output_options.plan:
         from shapecalc.engine.processes import count_cores, memory_limit
         from shapecalc.engine.stores.workers import make_thread_runner
@@ -282,7 +282,7 @@ def _print_plan(answer: Trace | Chain, source: Source, output_options: OutputOpt
 
 
 def _plan_json(job: StoreJob) -> dict[str, Any]:
-    """Return the JSON object of a plan; sizes are uncompressed bytes."""
+    """Return the JSON object of a plan; sizes are in bytes before compression."""
     plan, store = job.plan, job.store
     return {
         "input": {"shape": [*store.array.shape], "type": str(store.array.dtype), "chunks": [*store.chunks]},
@@ -320,7 +320,7 @@ def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
 
 
 def _format_bytes(count: int) -> str:
-    """Format a number of bytes in the largest unit that fits.
+    """Format a number of bytes in the largest unit of which there is at least one.
 
     >>> _format_bytes(512 << 20), _format_bytes(1)
     ('512.0 MiB', '1 B')
@@ -333,7 +333,7 @@ def _format_bytes(count: int) -> str:
 def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOptions) -> None:
     """Write an output store, and verify it if requested.
 
-    With `--verify`, an output that is already complete is only verified, unless `--force` is given.
+    With `--verify` and without `--force`, a complete output is verified and not written again.
     Raises `ShapeError` (differs) if an element of the output is wrong.
     """
     from shapecalc.engine.arrays import FileError
@@ -394,7 +394,7 @@ def _verify_store(answer: Trace | Chain, source: Source, target: Path, output_op
 
 @contextmanager
 def progress_bar(total: int, label: str = "writing", *, enabled: bool = True) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for slow work; yield a function that advances it by bytes.
+    """Show a progress bar for slow work; yield a function that adds to its count of bytes.
 
     `total` is 0 if the number of bytes is unknown.
     """

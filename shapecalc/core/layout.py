@@ -1,19 +1,21 @@
 """Layouts: strided descriptions of tensors under chains of moves.
 
 A layout describes each axis by a list of atoms, the outermost first. An atom has a size and a stride, which are
-monomials, and steps through the flat index of the chain's input. A transpose reorders axes. A reshape regroups atoms,
-and splits an atom if a cut of the new shape falls inside it. If cuts do not line up, the axes between two cuts that do
-are mixed: their new atoms step through the flat index of the old ones, which are their `base`. An expanded axis has
-stride 0.
+monomials, and steps through the flat index of the chain's input. A transpose reorders axes. An expand gives an axis the
+stride 0. A reshape regroups atoms. A cut of a shape is a boundary between two of its dims. If a cut of the new shape
+falls inside an atom and the sizes divide each other, the atom is split there. If they do not, the axes between the
+nearest cuts that the old and the new shape have in common are mixed: the new atoms step through the flat index of the
+old atoms, which become the `base` of the new atoms.
 
-An atom that is read backwards has a negative stride, and is counted from its last position: its first one reads the
-element at `-stride * (size - 1)`. So an axis is reversed by the signs of its strides, and split as before.
+An atom with a negative stride is read backwards: its index 0 reads the element at `-stride * (size - 1)`, and its last
+index reads the element at 0. An axis is therefore reversed by negating its strides, and reversed atoms are split like
+all others.
 
-A view is a layout with the offset of the tensor's first element. A slice keeps parts of atoms and changes the offset. A
-roll makes a new base of its axis, which is read from `start` and wraps around; a second roll of the axis moves that
-start. Offsets and starts are sums, which are compared and never printed: sizes and strides stay monomials.
+A view is a layout with an offset in the input. A slice keeps parts of atoms and changes the offset. A roll turns the
+atoms of its axis into a base that is read from `start` and wraps around; a second roll of the same axis changes this
+start. Offsets and starts may be sums of monomials; sizes and strides are single monomials.
 
-A chain of moves is independent of the ops and the framework that it came from.
+A chain of moves is independent of the ops and the framework from which the moves were made.
 
 Sources: XLA's `ShapeUtil::CommonFactors`, for numbers; CuTe's layouts of nested sizes and strides.
 """
@@ -49,34 +51,34 @@ if TYPE_CHECKING:
     from typing import Any
 
 CUT_LOOKAHEAD = 16
-"""The most atoms and dims ahead in which a common cut is searched for."""
+"""The maximum number of atoms, and of dims, that the search for the next common cut considers."""
 
 MAX_BASE_ATOMS = 64
-"""The most atoms of a base through which other atoms are resolved."""
+"""The maximum number of atoms of a base by which other atoms are replaced."""
 
 
 TABLE_PREFIX = "@"
-"""The prefix of a stride that is the index table of a take into its base."""
+"""The prefix of the stride of an index table: `@2,0,1` has the indices that a take selects from its base."""
 
 ZERO_NAME = "0"
-"""The name that replaces a size of 0 while shapes are cut."""
+"""The name that replaces a size of 0 while a layout is reshaped."""
 
 PositionRange = tuple[Dim, Dim, Dim]
-"""Positions of an axis: the first, the step and the count."""
+"""Evenly spaced positions on an axis: the first position, the step and the count."""
 
 
 class Atom(Record):
-    """A strided step: `size` positions, `stride` elements apart."""
+    """A part of an axis: `size` positions that are `stride` elements apart."""
 
     __slots__ = ("_hash",)
-    """The cached hash, because bases nest deeply. It is not pickled."""
+    """The cached hash, because hashing deeply nested bases is slow. The hash is not pickled."""
 
     size: Dim
     stride: Dim
     base: Atoms = ()
-    """The mixed atoms whose flat index this atom steps through; empty for the input."""
+    """The atoms whose flat index this atom steps through; empty if the atom steps through the input."""
     start: Sum = ()
-    """The flat index at which reading the base begins, wrapping around its end."""
+    """The flat index of the base from which the base is read; reading wraps around at the end of the base."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Atom:
@@ -96,7 +98,10 @@ class Atom(Record):
 
     @property
     def space(self) -> IndexSpace:
-        """The index space that the atom steps through; steps in one space add up."""
+        """The index space that the atom steps through: a base and its start.
+
+        The steps of all atoms with the same index space are added.
+        """
         return self.base, self.start
 
 
@@ -106,7 +111,9 @@ IndexSpace = tuple[Atoms, Sum]
 
 
 def contiguous_axes(shape: Sequence[Dim]) -> StridedAxes:
-    """Return the layout of a contiguous tensor: one atom per axis, none for size 1.
+    """Return the layout of a contiguous tensor.
+
+    Each axis has one atom, except that an axis of size 1 has no atom.
 
     >>> contiguous_axes((2, 1, 4))
     ((Atom(size=2, stride=4, base=(), start=()),), (), (Atom(size=4, stride=1, base=(), start=()),))
@@ -153,15 +160,15 @@ def merge_atoms(atoms: Iterable[Atom]) -> Atoms:
 
 
 def normalize_axes(axes: StridedAxes, known: Assumptions) -> StridedAxes:
-    """Normalize a layout to the fewest atoms.
+    """Return a layout with the fewest atoms.
 
-    Unmixed layouts are then equal if and only if they read the same elements.
+    Two normalized layouts without mixed axes are equal if and only if they read the same elements.
     """
     return tuple([_normalize_axis(axis, known) for axis in axes])
 
 
 def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
-    """Merge the atoms of an axis, and resolve those that step through a base."""
+    """Merge the atoms of an axis, and replace atoms by atoms of their base if possible."""
     merged = merge_atoms(atoms)
     if not any(atom.base for atom in merged):
         return merged
@@ -172,8 +179,8 @@ def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
 def _resolve_atom(atom: Atom, known: Assumptions) -> Atoms:
     """Return the atoms of the base that an atom equals, or the atom itself.
 
-    It stays if it cuts across an atom of the base. A part of a base is resolved only if its atoms step through the same
-    index spaces as the rest of the base.
+    The atom itself is returned if the atoms of the base cannot be split at its ends. An atom that covers only a part of
+    its base is replaced only if this part has no nested base and no reversed atom.
     """
     if atom.start or not 0 < len(atom.base) <= MAX_BASE_ATOMS or is_take_table(atom.base):
         return (atom,)
@@ -200,7 +207,7 @@ def is_take_table(base: Atoms) -> bool:
 
 
 def reverse_axis(atoms: Iterable[Atom]) -> Atoms:
-    """Return the atoms of an axis in reverse order of positions.
+    """Return the atoms of an axis after the axis is reversed.
 
     >>> reverse_axis((Atom(2, 1), Atom(3, -2)))
     (Atom(size=2, stride=-1, base=(), start=()), Atom(size=3, stride=2, base=(), start=()))
@@ -209,7 +216,10 @@ def reverse_axis(atoms: Iterable[Atom]) -> Atoms:
 
 
 def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], known: Assumptions) -> StridedAxes:
-    """Cut a layout into `shape`, whose volume is equal, at least under a condition.
+    """Regroup the atoms of a layout into the dims of `shape`.
+
+    The volumes of the layout and of `shape` are equal, at least under a condition. If they are equal only under a
+    condition, all axes are mixed.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> reshape_axes(contiguous_axes((6,)), (2, 3), Assumptions())
@@ -223,7 +233,7 @@ def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], known: Assumptions) ->
 
 
 class _AtomSplitter:
-    """A list of atoms that is split into the dims of a shape, from the outermost on."""
+    """A list of atoms that is split into the dims of a shape, outermost dim first."""
 
     def __init__(self, atoms: Atoms, shape: Sequence[Dim], known: Assumptions) -> None:
         self.remaining_atoms, self.remaining_dims = list(atoms[::-1]), list(shape[::-1])
@@ -233,7 +243,7 @@ class _AtomSplitter:
     def split(self) -> StridedAxes:
         """Return the layout of the shape.
 
-        Trailing dims whose product is 1 are 1, whatever their names: they get no atom.
+        If no atoms remain, the product of the remaining dims is 1. Each of these dims is then 1 and gets no atom.
         """
         while self.remaining_dims:
             self.result.append([])
@@ -243,7 +253,10 @@ class _AtomSplitter:
         return tuple([tuple(axis) for axis in self.result])
 
     def _fill_dim(self, rest: Dim) -> None:
-        """Take an atom for the first factor of the current dim."""
+        """Add the next atom, or its outer part, to the current dim.
+
+        `rest` is the factor of the current dim that has no atoms yet.
+        """
         size = self.remaining_atoms[-1].size
         if rest == size or self.known.divides(size, rest):
             part = size
@@ -258,7 +271,7 @@ class _AtomSplitter:
         self.remaining_dims[-1] = dims.quotient(rest, part)
 
     def _pop_outer_part(self, size: Dim) -> Atom:
-        """Pop the outer part of the next atom; its inner part remains."""
+        """Pop the outer part, of `size`, of the next atom; the inner part remains."""
         atom = self.remaining_atoms.pop()
         if size == atom.size:
             return atom
@@ -267,7 +280,10 @@ class _AtomSplitter:
         return Atom(size, _multiply(atom.stride, inner), *atom.space)
 
     def _mix_axes(self) -> None:
-        """Mix the fewest atoms that fill the next dims, which then step through them."""
+        """Mix the axes up to the next common cut of atoms and dims.
+
+        The atoms before the cut become a base, and each dim before the cut gets an atom that steps through this base.
+        """
         atom_count, part, dim_count, rest = self._find_next_cut()
         atoms = [self.remaining_atoms.pop() for _ in range(atom_count)] + (
             [self._pop_outer_part(part)] if part != 1 else []
@@ -286,7 +302,8 @@ class _AtomSplitter:
     def _find_next_cut(self) -> tuple[int, Dim, int, Dim]:
         """Find the next common cut of atoms and dims.
 
-        Return the number of whole atoms and a part of one, then the number of whole dims and a part of one.
+        Return the number of whole atoms before the cut and the size of the part of the next atom before the cut, then
+        the number of whole dims before the cut and the size of the part of the next dim before the cut.
         """
         sizes, new_sizes = [atom.size for atom in self.remaining_atoms[::-1]], self.remaining_dims[::-1]
         products, new_products = _running_products(sizes[:CUT_LOOKAHEAD]), _running_products(new_sizes[:CUT_LOOKAHEAD])
@@ -303,7 +320,7 @@ class _AtomSplitter:
         return i, 1, j, 1
 
     def _is_cut_at(self, cut: Dim, products: Sequence[Dim], index: int) -> bool:
-        """Return whether a cut equals the product at `index` or splits the next factor."""
+        """Return whether a cut is the product at `index` or splits the next factor."""
         if cut == products[index]:
             return True
         divides, is_last = self.known.divides, index + 1 == len(products)
@@ -311,7 +328,7 @@ class _AtomSplitter:
 
 
 def _running_products(sizes: Iterable[Dim]) -> list[Dim]:
-    """Return the products of all prefixes: of no size, of one, and so on."""
+    """Return the product of each prefix of `sizes`; the first is 1, of no sizes."""
     products: list[Dim] = [1]
     for size in sizes:
         products.append(_multiply(products[-1], size))
@@ -323,7 +340,7 @@ def _multiply(a: Dim, b: Dim) -> Dim:
 
 
 def _common_factor(a: Dim, b: Dim) -> Dim:
-    """Return the largest common factor of two dims; 1 if names divide in one of them."""
+    """Return the greatest common divisor of two dims; 1 if one of them is a fraction."""
     if type(a) is int and type(b) is int:
         return gcd(a, b)
     if not (dims.is_always_integral(a) and dims.is_always_integral(b)):
@@ -335,7 +352,7 @@ def _common_factor(a: Dim, b: Dim) -> Dim:
 
 
 def _common_multiple(a: Dim, b: Dim) -> Dim:
-    """Return the smallest common multiple of two dims, by their names and numbers."""
+    """Return the least common multiple of two dims, by coefficients and exponents."""
     if type(a) is int and type(b) is int:
         return lcm(a, b)
     one, other = dims.monomial(a), dims.monomial(b)
@@ -346,9 +363,10 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
 
 
 def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions) -> StridedAxes | None:
-    """Split atoms into `shape`, each piece inside one atom; None if they mix.
+    """Split atoms into the dims of `shape`; return None if the dims mix.
 
-    This defines "mix" for the whole package: a cut of the shape falls across an atom. Atoms of another volume mix, too.
+    This function defines "mix" for the whole package: dims mix if a cut of the shape falls inside an atom that cannot
+    be split there. If the volumes of the atoms and of `shape` differ, the dims mix, too.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> axes = split_atoms((Atom(2, 8), Atom(8, 1)), (4, 4), Assumptions())
@@ -364,20 +382,19 @@ def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions)
 
 
 class View(Record):
-    """A tensor under a chain: its layout, and the offset of its first element."""
+    """A tensor after a chain of moves: its layout, and its offset in the input."""
 
     axes: StridedAxes
     offset: Sum = ()
-    """The terms of the flat index of the input at index 0 of the tensor.
-
-    Axes that are read backwards count from their last position, which is not included.
+    """The terms of the flat input index that is read at index 0 of all forward atoms and the last index of all reversed
+    atoms. The property `first_index` is the flat input index at index 0 of all atoms.
     """
     fixed: frozenset[IndexSpace] = frozenset()
-    """Index spaces of atoms of which one position was selected."""
+    """The index spaces of atoms that a slice reduced to a single position."""
 
     @property
     def is_strided(self) -> bool:
-        """Whether all atoms step through the input itself: nothing is mixed or rolled."""
+        """Whether all atoms step through the input itself, so no axis is mixed or rolled."""
         return not self.fixed and not any(atom.base for axis in self.axes for atom in axis)
 
     @property
@@ -387,9 +404,9 @@ class View(Record):
         return sum([stride * (1 - size) for size, stride in numbers], sum(self.offset))  # type: ignore[arg-type]
 
     def apply_move(self, move: Move, input_shape: Shape, known: Assumptions) -> View:
-        """Apply a move to the view of a tensor of `input_shape`, which has no dim of 0.
+        """Apply a move to this view, which is a view of a tensor of `input_shape`.
 
-        Raises `ShapeError` (usage) for op `shape`, which moves no elements.
+        No dim of `input_shape` may be 0. Raises `ShapeError` (usage) for op `shape`, which moves no elements.
         """
         if isinstance(move, StridedSlice):
             slicer = _ViewSlicer(known)
@@ -415,9 +432,9 @@ class View(Record):
         return View(axes, self.offset, self.fixed)
 
     def normalize(self, known: Assumptions) -> View:
-        """Return the view in the fewest atoms.
+        """Return the view with the fewest atoms.
 
-        Views without mixed or rolled axes read the same elements if they are equal.
+        Two normalized views without mixed or rolled axes are equal if and only if they read the same elements.
         """
         view = View(normalize_axes(self.axes, known), self.offset, self.fixed)
         while not view.is_strided and (resolved := _resolve_single_bases(view, known)) != view:
@@ -431,10 +448,10 @@ def contiguous_view(shape: Shape) -> View:
 
 
 def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) -> View:
-    """Return the view of a tensor of `shape` after all moves, in the fewest atoms.
+    """Return the normalized view of a tensor of `shape` after all moves.
 
-    No dim may be 0. Raises `ShapeError` (usage) for op `shape`, and `Undecided` if axes are mixed too often in a row.
-
+    No dim may be 0. Raises `ShapeError` (usage) for op `shape`, and `Undecided` if the axes are mixed after more than
+    `MAX_MIXED_STAGES` moves in a row.
 
     >>> view_after_moves((4, 3), [StridedSlice((3, 0), (-1, 1), (4, None))], Assumptions())
     View(axes=((Atom(size=4, stride=-3, base=(), start=()),),), offset=(), fixed=frozenset())
@@ -449,7 +466,10 @@ def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) ->
 
 
 class _ViewSlicer:
-    """A slice of a view, with the offset and the fixed index spaces that it adds."""
+    """A slicer of the axes of a view.
+
+    It collects the terms that the slices add to the offset, and the index spaces that they reduce to one position.
+    """
 
     def __init__(self, known: Assumptions) -> None:
         self.known = known
@@ -457,9 +477,10 @@ class _ViewSlicer:
         self.fixed: set[IndexSpace] = set()
 
     def slice_axis(self, atoms: Atoms, dim: Dim, start: Dim, step: int, size: Dim | None) -> Atoms:
-        """Return the selected part of an axis.
+        """Return the atoms of the selected positions of an axis.
 
-        A start below 0, or a step, counts from the axis' end.
+        A negative `start` counts from the end of the axis, and a negative `step` goes backwards. If `size` is None, one
+        position is selected.
         """
         count = 1 if size is None else size
         if isinstance(dim, int) and isinstance(start, int):
@@ -471,7 +492,7 @@ class _ViewSlicer:
         return self.slice_atoms(merge_atoms(atoms), start, step, count)
 
     def slice_atoms(self, atoms: Atoms, start: Dim, step: Dim, count: Dim) -> Atoms:
-        """Return the atoms of `count` positions of an axis, `step` apart."""
+        """Return the atoms of `count` positions of an axis, from `start`, `step` apart."""
         if count == 1:
             step = 1
         if not atoms or (start == 0 and step == 1 and count == _volume(atoms)):
@@ -484,9 +505,9 @@ class _ViewSlicer:
         return self._drop_single_position(Atom(count, step, self.known.intern(atoms), dims.sum_terms((start,))))
 
     def _slice_atom(self, atom: Atom, start: Dim, step: Dim, count: Dim) -> Atoms:
-        """Return the selected part of an atom.
+        """Return the atoms of the selected positions of one atom.
 
-        A reversed atom still counts from its last position.
+        `start` counts in reading order, so in a reversed atom it counts from the last position.
         """
         sign = -1 if is_reversed(atom) else 1
         first = dims.sum_terms((start,))
@@ -506,7 +527,7 @@ class _ViewSlicer:
         return self._drop_single_position(Atom(count, dims.product((atom.stride, step)), *atom.space))
 
     def _drop_single_position(self, atom: Atom) -> Atoms:
-        """Return an atom as an axis; drop one of size 1 and record its index space."""
+        """Return an atom as a tuple; drop an atom of size 1, but record its index space."""
         if atom.size != 1:
             return (atom,)
         if atom.base:
@@ -516,9 +537,10 @@ class _ViewSlicer:
     def _split_positions(
         self, start: Dim, step: Dim, count: Dim, inner_size: Dim
     ) -> tuple[PositionRange, PositionRange] | None:
-        """Split positions between the outer atom and the `inner_size` inner positions.
+        """Split a range of positions into ranges of the outer and the inner atoms.
 
-        None if they are not the product of an outer and an inner range.
+        `inner_size` is the volume of the inner atoms. Returns None if the range is not the product of an outer and an
+        inner range.
         """
         quotient = self._divide(start, inner_size)
         if quotient is None:
@@ -534,7 +556,7 @@ class _ViewSlicer:
         return None
 
     def _divide(self, number: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
-        """Return the integer quotient and the remainder; None if they depend on sizes."""
+        """Return the quotient and the remainder; None if they depend on named sizes."""
         ratio = dims.quotient(number, divisor)
         if self.known.is_integral(ratio):
             return ratio, 0
@@ -550,7 +572,7 @@ class _ViewSlicer:
         return step == 1 and self.known.divides(count, size) and self.known.divides(count, start)
 
     def resolve_atom(self, atom: Atom) -> Atoms:
-        """Return the part of its base that an atom reads, unless it wraps around."""
+        """Return the atoms of the base that an atom reads, or the atom if it wraps around."""
         if is_take_table(atom.base):
             return self._drop_single_position(atom) if atom.size != 1 else self._look_up_table(atom)
         if is_reversed(atom):
@@ -564,7 +586,7 @@ class _ViewSlicer:
         return self.slice_atoms(atom.base, first, atom.stride, atom.size)
 
     def _look_up_table(self, atom: Atom) -> Atoms:
-        """Return the single position of a take's base that its table selects."""
+        """Return the atoms of the single position that an index table selects."""
         (table,), position = atom.base, sum(atom.start)  # type: ignore[arg-type]  # the size of a table is a number
         index = int(str(table.stride)[len(TABLE_PREFIX) :].split(",")[position % int(str(table.size))])
         return (
@@ -595,7 +617,7 @@ def _resolve_single_bases(view: View, known: Assumptions) -> View:
 
 
 def count_index_spaces(view: View) -> dict[IndexSpace, int]:
-    """Count the atoms of a view and of its bases that step through each index space."""
+    """Return how many atoms of a view and of its bases step through each index space."""
     counts: dict[IndexSpace, int] = {}
     pending = [atom for axis in view.axes for atom in axis]
     pending += [atom for base, _ in view.fixed for atom in base]
@@ -625,7 +647,7 @@ def _roll_view(view: View, axis: int, shift: int, known: Assumptions) -> View:
 def _take_view(view: View, move: Take, input_shape: Shape, known: Assumptions) -> View:
     """Return a view with selected positions of one axis.
 
-    The new axis is a range, one repeated position, or an index table.
+    The atoms of the axis then describe a range, one repeated position, or an index table.
     """
     count, regular = len(move.positions), move.start_and_step
     if regular is None:
@@ -706,7 +728,7 @@ class MoveChain(Record):
         return MoveChain(_rewrite_shape(self.input, replacements), tuple(moves))
 
     def view(self, known: Assumptions) -> View:
-        """Return the view of the output; the same for all chains with an empty output."""
+        """Return the view of the output; an empty view if any dim of the chain is 0."""
         return View(()) if 0 in self.dims else view_after_moves(self.input, self.moves, known)
 
 
@@ -724,7 +746,7 @@ def _rewrite_shape(shape: Shape, replacements: Mapping[str, Dim]) -> Shape:
 
 
 def input_index(chain: MoveChain, output_index: int) -> int:
-    """Return the flat index in the input of an element of the output, in C order.
+    """Return the flat input index of the element at a flat output index, in C order.
 
     >>> from shapecalc.core.moves import Permute
     >>> [input_index(MoveChain((2, 3), (Permute((1, 0)),)), place) for place in range(6)]
@@ -740,8 +762,7 @@ def input_index(chain: MoveChain, output_index: int) -> int:
 def apply_chain(chain: MoveChain, elements: array[int]) -> array[int]:
     """Apply a chain of moves to the elements of its input, in C order.
 
-    Every dim is a positive number.
-
+    Every dim must be a positive number.
 
     >>> from shapecalc.core.moves import Permute
     >>> apply_chain(MoveChain((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
@@ -773,7 +794,7 @@ def _concatenate_pieces(source: array[int], shape: Shape, move: Roll | Take) -> 
 def _gather(source: array[int], view: View) -> array[int]:
     """Return the elements that a view reads from a source, in C order.
 
-    The longest atom is copied by one slice assignment per element of the others.
+    The positions of the longest atom are copied by one slice assignment for each index of the other atoms.
     """
     steps = [(atom.size, atom.stride) for atom in merge_atoms([atom for axis in view.axes for atom in axis])] or [
         (1, 1)
@@ -795,7 +816,7 @@ def _gather(source: array[int], view: View) -> array[int]:
 
 
 def _strided_elements(source: array[int], start: int, stride: int, size: int) -> array[int]:
-    """Return `size` elements `stride` apart; for stride 0, one element repeated."""
+    """Return `size` elements from `start`, `stride` apart; stride 0 repeats one element."""
     if stride == 0:
         return source[start : start + 1] * size
     end = start + size * stride
@@ -803,7 +824,7 @@ def _strided_elements(source: array[int], start: int, stride: int, size: int) ->
 
 
 def _equalize_volumes(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
-    """Return both shapes with equal volumes: zeros replaced, and names solved."""
+    """Replace zeros, and substitute names, so that both shapes have the same volume."""
     before = replace_zeros(before)
     after = replace_zeros(after, dims.product(before))
     try:
@@ -816,7 +837,8 @@ def _equalize_volumes(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shap
 def replace_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
     """Replace every 0 of a shape with a name.
 
-    The last 0 becomes the quotient of `volume` and the other dims, if that contains the name.
+    The name is `ZERO_NAME`. If the quotient of `volume` and the other dims contains this name, the quotient replaces
+    the last 0.
 
     >>> replace_zeros((2, 0, 3)), replace_zeros((0, 2), dims.product((4, dims.named_dim(ZERO_NAME))))
     ((2, 0, 3), (2*0, 2))
@@ -831,9 +853,9 @@ def replace_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
 
 
 def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
-    """Pair axes of size 1 that a reshape keeps between the same elements.
+    """Pair the axes of size 1 after a reshape with those before it.
 
-    Each pair is an axis after the reshape and the axis before it.
+    Two axes match if the products of the dims to the left of them are equal. A pair is (axis after, axis before).
 
     >>> match_unit_axes((2, 3, 1), (6, 1))
     ((1, 2),)
@@ -843,7 +865,7 @@ def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
 
 
 def _unit_axes(shape: Shape) -> dict[Dim, list[int]]:
-    """Return the axes of size 1, by the product of the dims before them."""
+    """Return the axes of size 1, by the product of the dims to the left of them."""
     axes: dict[Dim, list[int]] = {}
     volume: Dim = 1
     for axis, dim in enumerate(shape):

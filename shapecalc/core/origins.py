@@ -1,16 +1,17 @@
 """Origins: which input axes each dim of an answer comes from.
 
-Wires, sentences, code and `--json` are made from them. An origin is a list of atoms, the outermost first. Their sizes
-multiply to the dim, and the index on the dim is the mixed radix of their digits. For an axis that no dim mixes, the
-position is (start + the sum of stride * digit over all atoms that name it) mod its size. For an axis that some dim
-mixes, an atom states that its digit is floor((position - start) / stride) mod its size.
+The wires in pictures, the sentences, the generated code and `--json` are made from origins. An origin is a list of
+atoms, the outermost first. The product of the atoms' sizes is the dim, and each atom is a mixed-radix digit of the
+index on the dim. If no dim mixes an input axis, the index on the axis is (start + the sum of stride * digit over all
+atoms of the axis) mod the size of the axis. If some dim mixes the axis, an atom of the axis states that the digit is
+floor((index - start) / stride) mod the size of the atom.
 
-A mixed dim steps through a flat index, `size` times, `stride` apart, across the axes that the flat index covers. The
-dim depends on one of these axes if the axis' digit changes along the dim: see `_OriginAnalysis._digit_changes`.
+A mixed dim takes `size` steps of `stride` through a flat index, which covers several axes. The dim depends on one of
+these axes if the axis' digit of the flat index changes along the dim; see `_OriginAnalysis._digit_changes`.
 
-A reshape keeps the elements in order. If the running products of the dims on both sides agree, the cuts of the old and
-of the new shape line up there, and the axes between two such cuts form a group. They mix if a new cut falls across the
-old ones: then a new axis is not made of whole factors of old axes.
+A reshape keeps the elements in order. A cut is a boundary between two dims. If the product of the dims to the left of a
+cut is the same in the old and in the new shape, the cut is common to both shapes, and the axes between two common cuts
+form a group. The axes of a group mix if some new axis is not a product of whole factors of old axes.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 MAX_ENUMERATED_ELEMENTS = 1 << 16
-"""The most elements whose positions are enumerated to find the axes of a dim."""
+"""The maximum number of elements that are enumerated to find the axes of a dim."""
 
 MAX_COMPARED_AXES = 64
-"""The most axes that are compared with a mixed dim; of more, all are reported."""
+"""The maximum number of input axes that are compared with a mixed dim; if there are more, all are reported."""
 
 MAX_RESIDUES = 1 << 20
-"""The most residues of a flat index that are marked one by one."""
+"""The maximum modulus for which the residues of a flat index are enumerated."""
 
 MAX_LISTED_AXES = 12
-"""The most axes that a sentence lists one by one."""
+"""The maximum number of axes that a sentence lists one by one."""
 
 INPUT_SPACE: layout.IndexSpace = ((), ())
 """The index space of atoms that step through the input itself."""
@@ -54,9 +55,9 @@ class AxisAtom(Record):
     size: Dim
     stride: Dim
     start: Sum = ()
-    """The terms of the position at which the axis is read first.
+    """The terms of the index on the axis from which the axis is read.
 
-    It is the same in all atoms of an axis.
+    All atoms of an axis have the same start.
     """
     operand: int = 0
     """The operand that owns the axis: 0 is the input, the others count from 1."""
@@ -69,7 +70,7 @@ class AxisAtom(Record):
 
 
 class RepeatAtom(Record):
-    """A digit that reads the same elements again, `size` times."""
+    """A digit along which the same elements are repeated `size` times."""
 
     size: Dim
 
@@ -79,11 +80,11 @@ class RepeatAtom(Record):
 
 
 class MixedAtom(Record):
-    """A whole dim that depends on these axes in a way that no other atom describes."""
+    """A whole dim that depends on `axes` in a way that no other atom describes."""
 
     axes: tuple[int, ...]
     exact: bool = True
-    """Whether the positions certainly change on all of the axes."""
+    """Whether the dim certainly depends on all of `axes`, not only on some of them."""
 
     def as_json(self) -> dict[str, object]:
         """Return the atom as the JSON object that the manual documents."""
@@ -91,7 +92,7 @@ class MixedAtom(Record):
 
 
 class ComputedAtom(Record):
-    """A whole dim whose elements are computed from, or depend on, axes of operands."""
+    """A whole dim whose elements are computed from elements along axes of operands."""
 
     operand_axes: tuple[OperandAxis, ...]
 
@@ -114,22 +115,22 @@ OriginAtom: TypeAlias = AxisAtom | RepeatAtom | MixedAtom | ComputedAtom | Conca
 Origin: TypeAlias = tuple[OriginAtom, ...]
 """The atoms of one dim, the outermost first; empty for a new dim of 1."""
 Origins = tuple[Origin | None, ...]
-"""The origin of each dim; None for a dim that contains nothing of the input."""
+"""The origin of each dim; None after the op `shape`, whose output has no elements of the input."""
 
 
 GROUP_VERBS = ("stays", "splits into"), ("merge into", "split and merge into")
-"""The verbs of groups, by several input axes and by several output axes."""
+"""The verb for a group, by whether it has several input axes and whether it has several output axes."""
 
 
 class AxisChange(Record):
-    """Input axes, and the output axes that come from them."""
+    """A group of input axes, and the output axes that depend on them."""
 
     sources: tuple[int, ...]
     outputs: tuple[int, ...]
     is_mixed: bool = False
-    """Whether an output axis is not made of whole factors of input axes."""
+    """Whether some output axis mixes input axes."""
     is_partial: bool = False
-    """Whether the output axes are only a part of the input axes; the rest is mixed."""
+    """Whether the output axes come from a part of the input axes, while the rest of the input axes is mixed."""
 
     @property
     def verb(self) -> str:
@@ -144,10 +145,10 @@ class AxisChange(Record):
 
 @lru_cache(maxsize=64)
 def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: tuple[tuple[int, int], ...]) -> Origins:
-    """Return the origin of each output dim, for all sizes that meet the conditions.
+    """Return the origin of each output dim, for all sizes that satisfy the conditions.
 
-    `unit_axes` pairs output dims of 1 with input axes of 1, for dims without another origin. Results are cached,
-    because a picture, its sentences and its JSON request the same ones.
+    `unit_axes` pairs output axes of size 1 with input axes of size 1; it is used for dims without another origin.
+    Results are cached because a picture, its sentences and its JSON request the same origins.
 
     >>> compute_origins(layout.MoveChain((2, 6), (Reshape((4, 3)),)), (), ())[0]
     (AxisAtom(axis=0, size=2, stride=1, start=(), operand=0), AxisAtom(axis=1, size=2, stride=3, start=(), operand=0))
@@ -183,7 +184,10 @@ def origins_json(origins: Origins | None) -> object:
 
 
 def _origins_of_empty(moves: layout.MoveChain, known: Assumptions) -> tuple[Origin, ...]:
-    """Return the origins of an empty tensor: those of named sizes, set to 0 again."""
+    """Return the origin of each dim of an empty tensor.
+
+    For the analysis, each 0 is replaced by a name; in the result, 0 is substituted for this name.
+    """
     shape = input_shape = layout.replace_zeros(moves.input)
     named_moves = list[Move]()
     for move in moves.moves:
@@ -204,7 +208,7 @@ def _origins_of_empty(moves: layout.MoveChain, known: Assumptions) -> tuple[Orig
 
 
 def _restore_zeros(atom: OriginAtom) -> OriginAtom:
-    """Substitute 0 for the name that replaced it in an atom."""
+    """Substitute 0 for `ZERO_NAME` in an atom."""
     if not isinstance(atom, (AxisAtom, RepeatAtom)):
         return atom
     start = {} if isinstance(atom, RepeatAtom) else {"start": dims.sum_terms(map(_restore_zero, atom.start))}
@@ -213,7 +217,7 @@ def _restore_zeros(atom: OriginAtom) -> OriginAtom:
 
 
 def _restore_zero(dim: Dim) -> Dim:
-    """Substitute 0 for the name that replaced it; a quotient by that name becomes 0."""
+    """Substitute 0 for `ZERO_NAME` in a dim; a quotient by this name becomes 0."""
     try:
         return dims.substitute(dim, {layout.ZERO_NAME: 0})
     except ZeroDivisionError:
@@ -256,8 +260,8 @@ def group_axes(
 ) -> tuple[AxisChange, ...]:
     """Group input axes with the dims that depend on them, as connected components.
 
-    `dependencies` are the axes that each dim depends on, and `mixed` the dims that mix them. Groups are sorted by input
-    axes.
+    `dependencies` has the axes that each dim depends on, and `mixed` has the dims that mix axes. Groups are sorted by
+    input axes.
 
     >>> [(group.sources, group.outputs) for group in group_axes(3, [(0, 1), (1,), (), (2,)])]
     [((0, 1), (0, 1)), ((), (2,)), ((2,), (3,))]
@@ -306,7 +310,7 @@ def split_mixed_groups(
 
 
 def describe_reshape(before: Shape, after: Shape) -> str:
-    """Return a sentence on which axes merge, split, mix, are new or are dropped.
+    """Return a sentence that names the axes that stay, merge, split, mix or are new.
 
     >>> describe_reshape((2, 3, 4), (2, 12))
     'axis 0 stays; axes 1,2 merge into axis 1'
@@ -323,7 +327,10 @@ def describe_reshape(before: Shape, after: Shape) -> str:
 
 
 def reshape_origins(before: Shape, after: Shape) -> Origins:
-    """Return the origins of a reshape, for the names that make both volumes equal."""
+    """Return the origin of each dim after a reshape.
+
+    The origins hold for the named sizes at which both volumes are equal.
+    """
     try:
         conditions = require_equal(dims.product(before), dims.product(after))
     except Unsatisfiable:
@@ -339,7 +346,7 @@ def mixed_dims(origins: Origins) -> frozenset[int]:
 
 
 def _describe_group(group: AxisChange) -> str:
-    """Describe one group; output axes are named only if they differ from input axes."""
+    """Describe a group; output axes are listed only if they differ from the input axes."""
     if group.is_partial:
         one = (
             f"a part of {_format_axes(group.sources)}"
@@ -362,43 +369,43 @@ def _format_axes(axes: tuple[int, ...]) -> str:
 
 
 class _Digit(Record):
-    """A digit of a flat index, and the axes whose positions change with it."""
+    """A digit of a flat index, and the input axes whose index changes with the digit."""
 
     size: Dim
     stride: Dim
     axes: set[int]
     exact: bool = True
-    """Whether the positions certainly change on all of the axes."""
+    """Whether the index certainly changes on all of `axes`, not only on some of them."""
 
 
 class _IndexSet(Record):
-    """The positions of a flat index that are read: an offset plus every sum of steps."""
+    """The values of a flat index that are read: an offset plus any sum of steps."""
 
     offset: Sum
     steps: layout.Atoms
-    """The steps, all of them with positive strides."""
+    """The steps; their strides are positive."""
     exact: bool = True
-    """Whether all of these positions are read, or possibly only some of them."""
+    """Whether all of these values are certainly read; False if possibly only some are read."""
 
     @property
     def numeric(self) -> tuple[int, list[tuple[int, int]]] | None:
-        """The offset with the sizes and strides of the steps; None if one is symbolic."""
+        """The offset, and the size and stride of each step; None if any is symbolic."""
         steps: list[Any] = [(step.size, step.stride) for step in self.steps]
         offset: Any = self.offset
         return (sum(offset), steps) if dims.is_concrete([*offset, *chain(*steps)]) else None
 
     @property
     def extent(self) -> int:
-        """The distance between the first and the last position; 0 if a size is symbolic."""
+        """The difference of the largest and the smallest value; 0 if one is symbolic."""
         numbers = self.numeric
         return sum([(size - 1) * stride for size, stride in numbers[1]]) if numbers else 0
 
     def is_full(self, sizes: Iterable[Dim]) -> bool:
-        """Return whether every position of a flat index of these sizes is read."""
+        """Return whether all values of a flat index over dims of `sizes` are read."""
         return self.exact and dims.product([step.size for step in self.steps]) == dims.product(sizes)
 
     def map_through(self, atom: layout.Atom) -> _IndexSet | None:
-        """Map the positions through an atom; None if they may exceed the atom."""
+        """Map the values through an atom; None if they may exceed the atom's size."""
         if layout.is_take_table((atom,)) or layout.is_reversed(atom):
             return None
         if not self.exact or any(map(dims.is_negative, self.offset[:1])):
@@ -412,12 +419,12 @@ class _IndexSet(Record):
         return _IndexSet(tuple([dims.product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
 
     def drop_stride(self, stride: Dim) -> _IndexSet:
-        """Return the positions that are read without the steps of one stride."""
+        """Return the index set without the steps that have `stride`."""
         return _IndexSet(self.offset, tuple([step for step in self.steps if step.stride != stride]), self.exact)
 
 
 class _PositionTable:
-    """The positions of all elements of a numeric tensor on each input axis."""
+    """The index on each input axis of every output element; all sizes are numbers."""
 
     def __init__(self, moves: layout.MoveChain) -> None:
         self.output = dims.numeric_dims(moves.output)
@@ -428,14 +435,14 @@ class _PositionTable:
         ]
 
     def changing_axes(self, out: int) -> set[int]:
-        """Return the axes whose positions change along an output dim."""
+        """Return the input axes whose index changes along an output dim."""
         size, inner = self.output[out], prod(self.output[out + 1 :])
         return {axis for axis, places in enumerate(self.positions) if _is_dim_changing(places, size, inner)}
 
     def has_digit(self, out: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether the positions determine the digit of an atom of a dim.
+        """Return whether the index on an axis determines an atom's digit of dim `out`.
 
-        `inner_size` is the product of the sizes of the dim's inner atoms.
+        `inner_size` is the product of the sizes of the atoms to the right of this atom in the dim.
         """
         within, size, stride, first = dims.numeric_dims((inner_size, atom.size, atom.stride, *(start or (0,))))
         dim, inner = self.output[out], prod(self.output[out + 1 :])
@@ -444,7 +451,7 @@ class _PositionTable:
 
 
 def _is_dim_changing(positions: array[int], size: int, inner: int) -> bool:
-    """Return whether positions change along a dim of `size` with stride `inner`."""
+    """Return whether `positions` vary along a dim of `size` with stride `inner`."""
     for start in range(0, len(positions), size * inner):
         first = positions[start : start + inner]
         if any(positions[start + i * inner : start + (i + 1) * inner] != first for i in range(1, size)):
@@ -464,7 +471,7 @@ class _OriginAnalysis:
         pairs = zip(moves.moves, moves.shapes, strict=False)
         picks = [zip(move.axes, shape, strict=True) for move, shape in pairs if type(move) is StridedSlice]
         self.slice_ranges = {(size, abs(step), dim) for pick in picks for (_, step, size), dim in pick}
-        """Size, step and dim of each slice, which ends within the dim by definition."""
+        """The size, the step and the dim of each slice. A slice never exceeds its dim."""
         self.digit_cache: dict[layout.Atom, list[AxisAtom]] = {}
         self.atoms_by_space: dict[layout.IndexSpace, list[layout.Atom]] = {}
         for atom in [atom for axis in self.view.axes for atom in axis if atom.stride != 0]:
@@ -476,7 +483,7 @@ class _OriginAnalysis:
                 self.derived_spaces.setdefault(inner, []).append(space)
         self.index_sets: dict[layout.IndexSpace, _IndexSet] = {}
         self.unknown_spaces = set[layout.IndexSpace]()
-        """Symbolic index spaces whose start is unknown."""
+        """The index spaces of symbolic size of which an unknown part is read."""
         self.axis_offsets = self._compute_axis_offsets()
         self.rolled_axes = {
             space: axis for space in self.derived_spaces.get(INPUT_SPACE, ()) for axis in self._rotated_axes(space)
@@ -488,7 +495,7 @@ class _OriginAnalysis:
         self._position_table: _PositionTable | None = None
 
     def compute(self) -> tuple[Origin, ...]:
-        """Return the origin of each dim; a dim whose digits cannot be proved mixes."""
+        """Return the origin of each dim; a dim without proven digits counts as mixed."""
         candidates = map(self._digit_origin, self.view.axes)
         result = [self._mixed_origin(out) if origin is None else origin for out, origin in enumerate(candidates)]
         while True:
@@ -500,7 +507,7 @@ class _OriginAnalysis:
                 result[out] = self._mixed_origin(out)
 
     def _digit_origin(self, atoms: layout.Atoms) -> Origin | None:
-        """Return the origin of a dim of these atoms, without starts; None if it mixes."""
+        """Return the origin of a dim with these atoms, without starts; None if it mixes."""
         result = list[AxisAtom | RepeatAtom | MixedAtom]()
         for atom in atoms:
             digits = [RepeatAtom(atom.size)] if atom.stride == 0 else self._axis_digits(atom)
@@ -510,7 +517,7 @@ class _OriginAnalysis:
         return tuple(result)
 
     def _axis_digits(self, atom: layout.Atom) -> Sequence[AxisAtom]:
-        """Return the axis digits that an atom equals; empty if it equals none."""
+        """Return the axis digits that an atom equals; empty if there are no such digits."""
         forward = _make_forward(atom)
         if atom.space in self.rolled_axes:
             digits = [AxisAtom(self.rolled_axes[atom.space], forward.size, forward.stride)]
@@ -521,7 +528,7 @@ class _OriginAnalysis:
         return digits
 
     def _input_digits(self, atom: layout.Atom) -> list[AxisAtom]:
-        """Return the axis digits of a forward step through the input; empty if none."""
+        """Return the cached axis digits of a forward atom that steps through the input."""
         digits = self.digit_cache.get(atom)
         if digits is None:
             digits = self.digit_cache[atom] = self._compute_input_digits(atom.size, atom.stride)
@@ -544,9 +551,9 @@ class _OriginAnalysis:
         return []
 
     def _candidate_axes(self, stride: Dim) -> list[int]:
-        """Return the axes that steps of a stride may lie on, the innermost first.
+        """Return the axes along which steps of `stride` may go, the innermost first.
 
-        If the stride is that of an axis, the innermost candidate is this axis.
+        If an axis has exactly this stride, this axis is the innermost candidate.
         """
         index = self.axis_index_by_stride.get(stride)
         if index is None:
@@ -560,22 +567,22 @@ class _OriginAnalysis:
         return step != dim and self.known.divides(step, dim)
 
     def _is_run_within(self, size: Dim, step: Dim, dim: Dim) -> bool:
-        """Return whether `size` steps certainly end on an axis of `dim`."""
+        """Return whether `size` indices, `step` apart, certainly fit on an axis of `dim`."""
         if isinstance(size, int) and isinstance(step, int) and isinstance(dim, int):
             return (size - 1) * step < dim
         return self.known.divides(dims.product((size, step)), dim)
 
     def _rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return the single axis whose positions an index space rotates; else none."""
+        """Return a list of the one axis that an index space rotates; empty if none."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
         return [axis for axis in axes if base[0].size == self.shape[axis] and self._index_set(space).exact]
 
     def _compute_axis_offsets(self) -> dict[int, Sum]:
-        """Return the first position that is read on each axis.
+        """Return the first index that is read on each axis.
 
-        A negative one counts from the end of the axis.
+        A negative index counts from the end of the axis.
         """
         offsets, remaining = (
             dict[int, Sum](),
@@ -600,7 +607,7 @@ class _OriginAnalysis:
     def _compute_starts(self, origins: Iterable[Origin]) -> dict[int, Sum]:
         """Return the start offset of each axis that is not read from 0.
 
-        It is the position at which all digits of these origins are 0.
+        The start offset is the index on the axis at which all digits of these origins are 0.
         """
         starts = self.axis_offsets | {axis: self._index_set(level).offset for level, axis in self.rolled_axes.items()}
         for atom in [atom for origin in origins for atom in origin if isinstance(atom, AxisAtom)]:
@@ -611,7 +618,7 @@ class _OriginAnalysis:
         return starts
 
     def _find_overrun_axes(self) -> set[int]:
-        """Return the axes whose end is exceeded by steps on them or by carries."""
+        """Return the axes whose end may be exceeded by their steps or by a carry."""
         unknown = [atom for base, _ in self.unknown_spaces for atom in base if atom.stride != 0]
         result = {digit.axis for atom in unknown for digit in self._axis_digits(atom)}
         steps_on_axis: dict[int, list[layout.Atom]] = {}
@@ -642,7 +649,7 @@ class _OriginAnalysis:
         return {axis for axis, turn in turns.items() for step in mixing if not self.known.divides(turn, step.stride)}
 
     def _index_set(self, space: layout.IndexSpace) -> _IndexSet:
-        """Return the positions that are read of an index space."""
+        """Return the values of an index space that are read."""
         if space not in self.index_sets:
             base, start = space
             offset = [*(start if base else self.view.offset)]
@@ -672,7 +679,7 @@ class _OriginAnalysis:
         return tuple(parts) or (forward,)
 
     def _find_wrong_dims(self, origins: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
-        """Return the dims of which an atom is wrong, given the axes that are now mixed."""
+        """Return the dims that have a wrong atom, given the axes that `origins` mix."""
         mixed = {axis for origin in origins for atom in origin if isinstance(atom, MixedAtom) for axis in atom.axes}
         wrong = set[int]()
         for out, origin in enumerate(origins):
@@ -688,9 +695,9 @@ class _OriginAnalysis:
         return wrong
 
     def _has_digit(self, out: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether positions on an axis determine an atom's digit of dim `out`.
+        """Return whether the index on an axis determines an atom's digit of dim `out`.
 
-        `inner_size` is the product of the sizes of the dim's inner atoms.
+        `inner_size` is the product of the sizes of the atoms to the right of this atom in the dim.
         """
         if dims.is_negative(atom.stride):
             return False
@@ -700,9 +707,9 @@ class _OriginAnalysis:
         return table is not None and table.has_digit(out, inner_size, atom, start)
 
     def _is_flat_digit(self, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether an axis digit is a digit of the flat index of its own.
+        """Return whether an axis digit is an independent digit of the flat index.
 
-        No other step may change it.
+        The digit is independent if no step of another stride changes it.
         """
         reach, axis_stride = self._index_set(INPUT_SPACE), self.strides[atom.axis]
         stride = dims.product((atom.stride, axis_stride))
@@ -722,7 +729,7 @@ class _OriginAnalysis:
         )
 
     def _mixed_origin(self, out: int) -> Origin:
-        """Return the origin of a mixed dim: the axes that change along it."""
+        """Return the origin of a mixed dim: the axes whose index changes along the dim."""
         if len(self.axes) > MAX_COMPARED_AXES:
             return (MixedAtom(tuple([axis for axis in self.axes if axis not in self.complete_axes]), exact=False),)
         results = [self._changing_axes(atom) for atom in self.view.axes[out] if atom.stride != 0]
@@ -730,13 +737,13 @@ class _OriginAnalysis:
         if not exact and (positions := self._enumerate_positions()):
             tables = [atom.base[0] for atom in self.view.axes[out] if layout.is_take_table(atom.base)]
             table_axes = {axis for table in tables for digit in self._table_digits(table) for axis in digit.axes}
-            # A table may read a single position of an axis: the axis does not change, and no start has the position.
+            # If an index table reads a single index of an axis, no `start` has this index, so the axis is included.
             axes = positions.changing_axes(out) | table_axes
             exact = axes == positions.changing_axes(out)
         return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[out]),)
 
     def _changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
-        """Return the axes that may change along an atom, and whether they certainly do."""
+        """Return the axes that may change along an atom, and whether all certainly change."""
         if layout.is_take_table(atom.base):
             digits = self._table_digits(atom.base[0])
             is_single = len(digits) == len(atom.base[0].base) == 1 and digits[0].exact
@@ -757,7 +764,7 @@ class _OriginAnalysis:
         return axes, exact
 
     def _table_digits(self, table: layout.Atom) -> list[_Digit]:
-        """Return the digits that a take selects by a table."""
+        """Return the digits of the base of an index table."""
         return [digit for step in table.base for digit in self._atom_digits(step)]
 
     def _digit_changes(
@@ -765,8 +772,8 @@ class _OriginAnalysis:
     ) -> bool | None:
         """Return whether a digit of a flat index changes along steps; None if unknown.
 
-        The answer holds for all positions of the other steps. They are `aligned` if all positions are read, or if the
-        extents of digits and the strides of steps divide each other.
+        The result holds for all values of the other steps. `aligned` states that all values of the flat index are read,
+        or that the extents of the digits and the strides of the steps divide each other.
         """
         divides = self.known.divides
         if divides(dims.product((size, stride)), steps.stride):
@@ -793,7 +800,7 @@ class _OriginAnalysis:
         return self.base_digits[base]
 
     def _atom_digits(self, atom: layout.Atom) -> list[_Digit]:
-        """Return the digits of a base's atom, the innermost first; a mixed atom is one."""
+        """Return the digits of an atom of a base; a mixed atom counts as one digit."""
         if atom.stride == 0:
             return []
         digits = self._axis_digits(atom)
@@ -804,7 +811,7 @@ class _OriginAnalysis:
         return [_Digit(atom.size, 1, axes, exact=len(axes) == 1)]
 
     def _is_exact_digit(self, digit: AxisAtom) -> bool:
-        """Return whether the axis of a digit, and no other, changes with the digit."""
+        """Return whether a digit changes the index on its own axis and on no other axis."""
         if digit.axis in self.overrun_axes:
             return False
         if digit.axis not in self.non_digit_axes:
@@ -813,7 +820,7 @@ class _OriginAnalysis:
         return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
     def _enumerate_positions(self) -> _PositionTable | None:
-        """Return the positions of all elements; None if too many or symbolic."""
+        """Return the position table; None if the tensors are too large or symbolic."""
         shapes = self.moves.shapes
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
         fits = all(dims.product(old) == dims.product(new) for old, move, new in steps if isinstance(move, Reshape))
@@ -823,7 +830,7 @@ class _OriginAnalysis:
         return self._position_table
 
     def _finish_origin(self, origin: Origin, starts: Mapping[int, Sum]) -> Origin:
-        """Return an origin with the starts of its axes, in the fewest atoms."""
+        """Add the starts of the axes to an origin, and merge its atoms."""
         made = list[OriginAtom]()
         for atom in origin:
             if isinstance(atom, AxisAtom):
@@ -851,10 +858,11 @@ def _make_forward(atom: layout.Atom) -> layout.Atom:
 def digit_changes(
     count: int, step: int, size: int, stride: int, offset: int, other_steps: Iterable[tuple[int, int]]
 ) -> bool | None:
-    """Return whether `index // stride % size` changes along steps through the index.
+    """Return whether the digit `index // stride % size` changes along `count` indices.
 
-    It changes if it does for some combination of the `other_steps`, given by their counts and steps; all begin at
-    `offset`. Return None if there are too many residues to enumerate.
+    The indices are `step` apart, and begin at `offset` plus any combination of `other_steps`, which are pairs of count
+    and step. The digit changes if it changes for some combination. Returns None if there are too many residues to
+    enumerate.
 
     >>> digit_changes(2, 6, 3, 4, 0, [(6, 1)]), digit_changes(2, 1, 3, 4, 0, [(6, 2)])
     (True, False)
@@ -876,7 +884,7 @@ def digit_changes(
 
 
 def residue_bits(offset: int, steps: Iterable[tuple[int, int]], modulus: int) -> int:
-    """Return the residues of all positions that steps reach, as a bit set.
+    """Return the residues of all indices that steps reach from `offset`, as a bit set.
 
     >>> bin(residue_bits(1, [(3, 2)], 8)), bin(residue_bits(6, [(2, 1), (2, 4)], 8))
     ('0b101010', '0b11001100')
@@ -897,10 +905,10 @@ def residue_bits(offset: int, steps: Iterable[tuple[int, int]], modulus: int) ->
 def multi_operand_origins(
     shape: Shape, moves: Sequence[Move], segment_origins: Callable[[Shape, int, int], Origins]
 ) -> Origins:
-    """Return the origins of moves of which some combine operands.
+    """Return the origin of each dim after moves, some of which combine operands.
 
-    Operands count on from those of earlier moves. `segment_origins(shape, start, end)` returns the origins of the moves
-    between two indices, which combine nothing.
+    The operands of all moves are numbered consecutively. `segment_origins(shape, start, end)` returns the origins of
+    the dims after `moves[start:end]`, none of which combines operands, on a tensor of `shape`.
     """
     result: Origins = tuple([_whole_axis_origin(dim, axis, 0) for axis, dim in enumerate(shape)])
     start, operand_count = 0, 0
@@ -919,7 +927,8 @@ def _whole_axis_origin(dim: Dim, axis: int, operand: int) -> Origin:
 def _combined_origin(out: int, move: Combine, origins: Origins, operand_count: int) -> Origin:
     """Return the origin of one dim of a combination.
 
-    `origins` are the origins of its input, and `operand_count` counts the operands of earlier moves.
+    `origins` are the origins of the dims before the combination, and `operand_count` is the number of operands of
+    earlier moves.
     """
     parts = [
         origins[axis] or ()
@@ -928,7 +937,7 @@ def _combined_origin(out: int, move: Combine, origins: Origins, operand_count: i
         for operand, axis in move.sources[out]
     ]
     if out == move.concat_axis:
-        return (ConcatAtom(tuple(parts or [()] * move.shape[out])),)  # type: ignore[operator]  # a stack counts its operands
+        return (ConcatAtom(tuple(parts or [()] * move.shape[out])),)  # type: ignore[operator]  # the size of a stack's axis is a number
     if out in move.window_axes or len(parts) > 1:
         return _computed_origin(parts)
     return parts[0] if parts else ()
@@ -940,7 +949,10 @@ def _computed_origin(parts: Iterable[Origin]) -> Origin:
 
 
 def _compose_origins(outer: Origins, inner: Origins, shape: Shape) -> Origins:
-    """Compose the origins of a tensor of `shape` with the origins of its dims."""
+    """Express origins in terms of the input of an earlier move.
+
+    `outer` refers to the axes of a tensor of `shape`; `inner` has the origins of these axes.
+    """
     return tuple([None if origin is None else _compose_origin(origin, inner, shape) for origin in outer])
 
 

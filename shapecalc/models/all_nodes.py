@@ -1,9 +1,10 @@
 """Describe every node of a model: symbolic shapes, element counts and bytes.
 
-A dim is fitted to its sizes in the lanes of the walk. The candidates are, in this order: a dim that was fitted before,
-a product or sum of the model's named sizes, one of the names that the node reads, the sum of its inputs' dims, and a
-floor of a multiple of a name. For a floor, the nodes that compute the tensor are walked at consecutive sizes until a
-single floor fits. Sums and floors get names of their own.
+The symbolic form of a dim is fitted to its sizes in the lanes of the walk. The candidates are, in this order: a dim
+that was fitted before, a product or sum of the names in the model's inputs, a product or sum of the names in the node's
+inputs, the sum of the input dims on the same axis, and the floor of a multiple of a name. For a floor, the nodes that
+compute the tensor are walked at consecutive sizes, and exactly one floor must fit. Sums and floors get names of their
+own.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 ObservedSizes = tuple[int | None, ...]
 """The size of a dim in each lane with a batch above 0; None where it is unknown."""
 FLOOR_SIZES = 34
-"""The number of consecutive sizes that nodes are walked at to fit a floor; its divisor is smaller."""
+"""The number of consecutive sizes at which nodes are walked to fit a floor. The divisor of the floor is smaller."""
 MAX_NODES_PER_DIM = 48
-"""The largest number of nodes that are walked for one dim."""
+"""The largest number of nodes that are walked to fit one dim."""
 MAX_WALKED_NODES = 4000
-"""The largest number of nodes that are walked for all dims together."""
+"""The largest number of nodes that are walked to fit all dims together."""
 MAX_LARGEST_TENSORS = 5
 UNIT_LANE = Lane(1, FrozenDict(), judged=False)
 
 
 class _PassiveTracker(BatchTracker):
-    """A tracker that leaves failing nodes as they are."""
+    """A batch tracker that does not fix failing nodes."""
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
@@ -55,12 +56,15 @@ class _SymbolicDims:
         self._sizes: dict[str, ObservedSizes] = {
             name: tuple([lane.sizes[name] for lane in self._lanes]) for name in declared_lane.sizes
         }
-        """The sizes of each name in the lanes, names of results included."""
+        """The size of each name in every lane, including the names of sums and floors."""
         self.naming = NameAllocator(self._sizes, {})
         self._fitters: dict[tuple[str, ...], tuple[list[int], DimFitter]] = {
             (): ([*range(len(self._lanes))], DimFitter(walk.lanes, walk.batch))
         }
-        """By a tuple of names (empty for the model's own), the lanes where they are known and their fitter."""
+        """The fitter for each tuple of names, with the indices of the lanes where all of these names are known.
+
+        The empty tuple stands for the names in the model's inputs.
+        """
         self._dims: dict[ObservedSizes, Dim | None] = {}
         self._searched: set[object] = set()
         self._shapes: dict[LaneShapes, tuple[Dim | None, ...] | None] = {}
@@ -72,7 +76,10 @@ class _SymbolicDims:
         self._walker.tracker.start_walk(small)
 
     def shape(self, number: int) -> tuple[Dim | None, ...] | None:
-        """Return the symbolic shape of a tensor; None for an unresolved dim."""
+        """Return the symbolic shape of a tensor, with None for each unresolved dim.
+
+        Returns None if the rank is unknown.
+        """
         shapes = self._walk.shapes_of(number)
         if shapes not in self._shapes:
             seen = self._observed_sizes(shapes)
@@ -90,13 +97,17 @@ class _SymbolicDims:
         del self._shapes[shapes]
 
     def _observed_sizes(self, shapes: LaneShapes) -> list[ObservedSizes] | None:
-        """Return the dims of a tensor in the lanes; None if its rank differs."""
+        """Return the sizes of each dim of a tensor by lane.
+
+        Returns None if the rank is unknown or differs between lanes.
+        """
         return sizes_by_axis([shapes[place] for place in self._lane_indices])
 
     def _look_up_dim(self, sizes: ObservedSizes) -> Dim | None:
-        """Return a dim that was resolved before or that the model's own names fit.
+        """Return the symbolic dim with these sizes, or None.
 
-        None for a dim whose size is known in only one lane.
+        The dim was resolved before, or is an expression of the names in the model's inputs. A size that is known in
+        only one lane gives None.
         """
         if sizes not in self._dims:
             known_in_one = sizes.count(None) == len(sizes) - 1 > 0
@@ -113,7 +124,7 @@ class _SymbolicDims:
         return dim
 
     def _fit_dim(self, sizes_seen: ObservedSizes, names: tuple[str, ...]) -> Dim | NameRequest | None:
-        """Return the product or the sum of some names that equals a dim in all lanes."""
+        """Return the product or the sum of names that has these sizes; None if none has."""
         if names not in self._fitters:
             sizes = [{name: self._sizes[name][lane] or 0 for name in names} for lane in range(len(self._lanes))]
             known = [lane for lane, by_name in enumerate(sizes) if min(by_name.values()) > 0]
@@ -124,7 +135,7 @@ class _SymbolicDims:
         return size_or_name_request(dim.terms) if isinstance(dim, DimSum) else dim
 
     def _search_dim(self, node: Node, number: int, axis: int, sizes: ObservedSizes) -> None:
-        """Search for a dim among expressions of the names that its node reads."""
+        """Fit a dim to expressions of the names in the shapes that its node reads."""
         nodes, read = self._unresolved_above(node)
         dims = [dim for tensor in read for dim in self.shape(tensor) or () if dim is not None]
         names = core.dim_names(dims)[:MAX_NAMES]
@@ -138,9 +149,9 @@ class _SymbolicDims:
         self._store_dim(sizes, dim)
 
     def _unresolved_above(self, node: Node) -> tuple[list[Node], list[int]]:
-        """Return the unresolved nodes above a node, and the tensors that they read.
+        """Return a node with the unresolved nodes above it, and the tensors they read.
 
-        Both are in the order of the walk; the tensors are resolved.
+        Both lists are in the order of the walk. Tensors that these nodes compute themselves are omitted.
         """
         nodes = sorted(
             islice(self._tracker.iter_above([node], self._is_unresolved), MAX_NODES_PER_DIM),
@@ -160,7 +171,7 @@ class _SymbolicDims:
         return not is_resolved and maker is not None and not maker.bodies
 
     def _sum_of_inputs(self, node: Node, axis: int, sizes: ObservedSizes) -> Dim | NameRequest | None:
-        """Return the sum of the inputs' dims on the same axis, if it fits."""
+        """Return the sum of the input dims on an axis; None if the sum does not fit."""
         shapes = [self.shape(number) or () for number in node.inputs]
         dims = [dim for shape in shapes for dim in shape[axis : axis + 1] if dim is not None]
         if len(dims) < len(shapes):
@@ -178,9 +189,9 @@ class _SymbolicDims:
         axis: int,
         sizes: ObservedSizes,
     ) -> Dim | NameRequest | None:
-        """Return the floor of a multiple of a name that fits a dim.
+        """Return the floor of a multiple of `name` that equals a dim, or None.
 
-        It must fit in the lanes and at the consecutive sizes that the nodes are walked at.
+        The floor must equal the dim in the lanes, and at the consecutive sizes at which the nodes are walked.
         """
         first, lanes = self._sizes[name][self._declared_index] or 0, zip(self._sizes[name], sizes, strict=True)
         pairs = [(x, y) for x, y in lanes if x is not None and y is not None and x >= first]
@@ -202,7 +213,7 @@ class _SymbolicDims:
     def _walk_at_sizes(
         self, nodes: Sequence[Node], read_tensors: Sequence[int], name: str, sizes: range, output: int
     ) -> LaneShapes:
-        """Return the shape of a tensor with one name at each of these sizes."""
+        """Walk nodes with `name` at each of these sizes; return the shapes of `output`."""
         walk, home = (
             self._walker.walk,
             {other: lanes[self._declared_index] or 0 for other, lanes in self._sizes.items()},
@@ -220,9 +231,9 @@ class _SymbolicDims:
     def _shapes_at_sizes(
         self, number: int, other_sizes: Mapping[str, int], name: str, sizes: range
     ) -> Iterator[IntTuple | None]:
-        """Yield the shape of a tensor with a name at each of these sizes.
+        """Yield the shape of a tensor with `name` at each of these sizes.
 
-        None where a dim is not integral.
+        Yields None where a dim is not an integer.
         """
         shape = self.shape(number)
         for size in sizes if shape is not None and None not in shape else ():
@@ -231,7 +242,7 @@ class _SymbolicDims:
 
 
 def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
-    """Return all nodes of a walked model."""
+    """Describe all nodes of a walked model, for the option `--all`."""
     from onnx import helper
 
     if walk.choice.extra_lanes:
@@ -266,8 +277,8 @@ def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
 def fit_floor(pairs: Sequence[tuple[int, int]], *, unique: bool = True) -> tuple[int, int, int, int, int] | None:
     """Return the floor formula that fits pairs `(x, y)`; None if there is none.
 
-    The formula is `y = scale * ((times*x + more)//by) + rest`. If `unique`, exactly one `more` must fit. The result is
-    (times, more, by, scale, rest).
+    The formula is `y = scale * ((times*x + more)//by) + rest`. If `unique`, exactly one value of `more` must fit. The
+    result is (times, more, by, scale, rest).
 
     >>> fit_floor([(x, 7 * ((x + 6) // 7)) for x in range(8, 40)])
     (1, 6, 7, 7, 0)

@@ -1,8 +1,8 @@
 """Batch marks: the axis of a tensor that separates the samples.
 
-A mark holds at one batch size. A tensor that does not depend on the batch has none. Any other has a `BatchAxis`, or a
-`LostBatch` if no axis is known to separate the samples. An axis of size 1 separates nothing, so marks are for batches
-of 2 and more.
+A mark applies to one batch size. A tensor that does not depend on the batch has no mark. Every other tensor has a
+`BatchAxis`, or a `LostBatch` if no axis is known to separate the samples. A batch of 1 has no samples to separate, so
+marks exist only for batches of 2 and more.
 
 Each operator has a rule that returns the mark of its output. Source of the rules: the ONNX operator documents.
 """
@@ -24,18 +24,18 @@ from shapecalc.core.record import Record
 LaneShapes = tuple[IntTuple | None, ...]
 """A concrete shape in each lane; None where it is unknown."""
 MAX_AXIS_LENGTH = 1 << 20
-"""The longest axis whose positions are enumerated."""
+"""The longest axis whose indices are enumerated."""
 
 
 class BatchAxis(Record):
-    """An axis whose position `i` holds sample `i // inner % batch` only."""
+    """The batch axis: its index `i` holds only sample `i // inner % batch`."""
 
     axis: int
     inner: int
 
 
 class LostBatch(Record):
-    """The mark of a tensor whose samples no axis is known to separate."""
+    """The mark of a tensor in which no axis is known to separate the samples."""
 
     why: str
     certain: bool = False
@@ -47,17 +47,17 @@ BatchMark = BatchAxis | LostBatch | None
 
 
 class SharedSample(LostBatch):
-    """The mark of an output that uses one sample for all others, without an error."""
+    """The mark of the output of a node that silently uses one sample for all."""
 
     intended: BatchMark = None
-    """The mark of the output if this is intended."""
+    """The mark of the output if the use of one sample is intended."""
 
 
 def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str] | None:
-    """Return the axis that holds the batch, and which part of it is the batch.
+    """Return the axis that holds the batch, and which part of the axis is the batch.
 
-    The part is `whole`, `major` (the slow part) or `minor` (the fast part). None if no axis holds the batch, or if the
-    batch lies between two parts of an axis.
+    The part is `whole`, `major` (varies slowest) or `minor` (varies fastest). Returns None if no axis holds the batch,
+    or if the batch is a middle part of an axis.
 
     >>> [locate_batch(BatchAxis(axis, inner), (12, 12), 3) for axis, inner in ((0, 4), (1, 1), (1, 2))]
     [(0, 'major'), (1, 'minor'), None]
@@ -73,7 +73,7 @@ def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str
 def reshape_batch_axis(mark: BatchAxis, input_shape: IntTuple, output_shape: IntTuple, batch: int) -> BatchMark:
     """Return the mark after a reshape that keeps the element order.
 
-    Sizes of 0 are read as 1, because the axes of an empty tensor still exist.
+    A size of 0 counts as 1, so that the batch is also followed through empty tensors.
 
     >>> reshape_batch_axis(BatchAxis(0, 1), (3, 4, 5), (1, 60), 3)
     BatchAxis(axis=1, inner=20)
@@ -110,7 +110,7 @@ def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
 
 
 def samples_at_positions(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
-    """Return the sample that each position of the marked axis holds.
+    """Return the sample at each index of the marked axis.
 
     >>> samples_at_positions(BatchAxis(0, 2), 8, 2)
     array([0, 0, 1, 1, 0, 0, 1, 1])
@@ -119,9 +119,9 @@ def samples_at_positions(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
 
 
 def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
-    """Return the mark of an axis whose positions hold these samples.
+    """Return the mark of an axis, given the sample at each of its indices.
 
-    A sample of -1 is a position without a sample.
+    A sample of -1 stands for an index that holds no sample.
 
     >>> import numpy as np
     >>> infer_mark(0, np.array([0, 1, -1, -1]), 2), infer_mark(0, np.array([1, 0]), 2)
@@ -138,7 +138,7 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
 
 @dataclass(slots=True)
 class NodeInLane:
-    """A node in one lane, as the batch rules read it."""
+    """The input of the batch rules: a node in one lane (an assignment of sizes)."""
 
     op: str
     domain: str
@@ -146,15 +146,15 @@ class NodeInLane:
     attributes: Mapping[str, Any]
     batch: int
     marks: Sequence[BatchMark]
-    """The marks of its inputs."""
+    """The marks of the inputs."""
     inputs: Sequence[IntTuple | None]
     outputs: Sequence[IntTuple | None]
     elements: Callable[[int], Any]
-    """A function from an input index to the elements; None if they are unknown."""
+    """A function that returns the elements of an input by its index; None if they are unknown."""
     absent: Sequence[int] = ()
     """The indices of absent optional inputs."""
     bounds: Callable[[int], Any] = lambda _: None
-    """A function from an input index to lower and upper bounds of its elements; None if unknown."""
+    """A function that returns lower and upper bounds of an input's elements by its index; None if unknown."""
 
     def input_rank(self, index: int) -> int:
         """Return the rank of an input whose shape is known."""
@@ -165,14 +165,14 @@ class NodeInLane:
         return len(self.outputs[index])  # type: ignore[arg-type]
 
     def axis_attribute(self, default: int, rank: int) -> int:
-        """Return the attribute `axis`, counted from the left."""
+        """Return the attribute `axis` as a non-negative index."""
         axis: int = self.attributes.get("axis", default)
         return axis + rank if axis < 0 else axis
 
     def integer_argument(self, name: str, input_index: int) -> tuple[int, ...] | None:
-        """Return integers that are an attribute in old opsets and an input in new ones.
+        """Return an argument of integers; None if they are unknown or absent.
 
-        None if they are unknown or absent.
+        The argument is an attribute in old opsets and an input in new ones.
         """
         if name in self.attributes:
             value = self.attributes[name]
@@ -186,27 +186,27 @@ class NodeInLane:
 
 
 AxisRule = Callable[[NodeInLane, int, int, int], int | None]
-"""A function from node, input index, input axis and output index to the output axis.
+"""A function that maps node, input index, input axis and output index to an output axis.
 
-The output axis holds, position by position, the same samples as the input axis. None if an output element depends on
-several positions along the input axis, or if this is unknown.
+Each index of the output axis holds the same sample as that index of the input axis. The function returns None if an
+output element depends on several indices along the input axis, or if the dependence is unknown.
 """
 MarkRule = Callable[[NodeInLane, int], BatchMark]
-"""A function from node and output index to the mark of that output.
+"""A function that maps node and output index to the mark of that output.
 
-Needed for operators that move elements along the marked axis.
+Operators that move elements along the marked axis need a mark rule.
 """
 
 
 def broadcast_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
-    """Return the output axis of a broadcast: axes are aligned from the right."""
+    """Return the output axis of a broadcast, which aligns axes from the right."""
     return axis + node.output_rank(output_index) - node.input_rank(input_index)
 
 
 def keep_axes(*axes: int, inputs: int | None = None) -> AxisRule:
     """Return the rule of an operator that works pointwise along these axes.
 
-    Only the first `inputs` inputs count; None counts all.
+    The rule applies to the first `inputs` inputs; None means all inputs.
     """
 
     def rule(_node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -216,14 +216,14 @@ def keep_axes(*axes: int, inputs: int | None = None) -> AxisRule:
 
 
 def keep_axes_of_first(*axes: int) -> AxisRule:
-    """Return the rule of an operator pointwise along axes of its first input."""
+    """Return the rule of an operator that is pointwise along axes of its first input."""
     return keep_axes(*axes, inputs=1)
 
 
 def mix_axes(axes: Callable[[NodeInLane, int], Iterable[int]] | slice) -> AxisRule:
     """Return the rule of an operator that mixes some axes of its first input.
 
-    `axes` is a slice of the axes, or a function from node and rank to the mixed axes.
+    `axes` is a slice of the axes, or a function that returns the mixed axes for a node and a rank.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -235,7 +235,7 @@ def mix_axes(axes: Callable[[NodeInLane, int], Iterable[int]] | slice) -> AxisRu
 
 
 def axis_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Return the axis in the attribute `axis`, by default the last."""
+    """Return the axis in the attribute `axis`; the default is the last axis."""
     return (node.axis_attribute(-1, rank),)
 
 
@@ -247,26 +247,26 @@ def trailing_axes(node: NodeInLane, rank: int, default: int = -1) -> Iterable[in
 def softmax_axes(node: NodeInLane, rank: int) -> Iterable[int]:
     """Return the axes that a Softmax mixes.
 
-    These are its axis, and before opset 13 all axes after it too.
+    Softmax mixes the axis of its attribute; before opset 13 it also mixes all axes after that one.
     """
     return axis_from_attribute(node, rank) if node.opset >= 13 else trailing_axes(node, rank, 1)
 
 
 def axis_from_input(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Return the axis in the second input; all axes if it is unknown."""
+    """Return the axis in the second input; all axes if the input is unknown."""
     along = node.integer_argument("axis", 1)
     return (along[0] % rank,) if along else range(rank)
 
 
 def axes_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Return the axes in the attribute `axes`, by default 0, 2 and 3."""
+    """Return the axes in the attribute `axes`; the default is 0, 2 and 3."""
     return {axis % rank for axis in node.attributes.get("axes", (0, 2, 3))}
 
 
 def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
     """Return the output axis of a reduction.
 
-    Its axes are an attribute in old opsets and an input in new ones.
+    The reduced axes are an attribute in old opsets and an input in new ones.
     """
     if input_index:
         return None
@@ -292,7 +292,7 @@ def _axis_after_reduction(reduced_axes: set[int], axis: int, node: NodeInLane) -
 def batch_norm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
     """Return the output axis of a BatchNormalization.
 
-    It mixes samples only in training mode.
+    BatchNormalization mixes samples only in training mode.
     """
     return axis if input_index == output_index == 0 and not node.attributes.get("training_mode") else None
 
@@ -300,8 +300,8 @@ def batch_norm_axis(node: NodeInLane, input_index: int, axis: int, output_index:
 def matmul_axis(second: int = 1) -> AxisRule:
     """Return the rule of a matrix product `(..., m, k) @ (..., k, n)`.
 
-    `second` is the input index of the second matrix. The fused operator may transpose the last two axes of each matrix;
-    its flags that move the leading axes give None.
+    `second` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix. If it
+    moves the leading axes (`transBatchA`, `transBatchB`), the rule returns None.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -331,7 +331,7 @@ def _has_flag(node: NodeInLane, *names: str) -> bool:
 def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
     """Return the output axis of a Gemm.
 
-    It keeps the rows of the first matrix and the columns of the second.
+    Gemm keeps the rows of the first matrix and the columns of the second matrix.
     """
     if input_index == 2:
         return broadcast_axis(node, input_index, axis, output_index)
@@ -342,7 +342,7 @@ def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) 
 def conv_axis(weights: int = 1) -> AxisRule:
     """Return the rule of a convolution; `weights` is the input index of its kernels.
 
-    It keeps the batch, and each axis along which the kernel has size 1, stride 1 and no padding.
+    The rule keeps the batch axis, and each axis along which the kernel has size 1, stride 1 and no padding.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -358,14 +358,14 @@ def conv_axis(weights: int = 1) -> AxisRule:
 
 
 def resize_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of a Resize for axes whose size stays."""
+    """Return the output axis of a Resize; None for an axis that is resized."""
     before, after = node.inputs[0], node.outputs[0]
     crops = node.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
     return axis if input_index == 0 and before and after and before[axis] == after[axis] and not crops else None
 
 
 def pad_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of a Pad for axes without padding."""
+    """Return the output axis of a Pad; None for an axis that is padded."""
     pads = node.integer_argument("pads", 1) or node.integer_argument("paddings", 1)
     if input_index or not pads or not node.is_absent(3):
         return None
@@ -373,7 +373,7 @@ def pad_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) 
 
 
 def einsum_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of an Einsum, by its letter."""
+    """Return the output axis of an Einsum that has the letter of the input axis."""
     equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -384,9 +384,9 @@ def einsum_axis(node: NodeInLane, input_index: int, axis: int, _output_index: in
 
 
 def recurrent_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
-    """Return the output axis of the batch in an LSTM, GRU or RNN.
+    """Return the output axis of an LSTM, GRU or RNN if the input axis is the batch.
 
-    `layout` 1 puts the batch first.
+    With `layout` 1 the batch is the first axis.
     """
     first = bool(node.attributes.get("layout", 0))
     batch_axes = {0: 0 if first else 1, 4: 0, 5: 0 if first else 1, 6: 0 if first else 1}
@@ -425,7 +425,7 @@ def transpose_axis(node: NodeInLane, _input_index: int, axis: int, _output_index
 
 
 def reshape_mark(node: NodeInLane, output_index: int) -> BatchMark:
-    """Return the mark after a Reshape or another operator that keeps the order."""
+    """Return the mark after a Reshape or another op that keeps the element order."""
     mark, before, after = node.marks[0], node.inputs[0], node.outputs[output_index]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or before is None or after is None:
         return LostBatch(f"the elements decide what {node.op} does")
@@ -443,7 +443,7 @@ def repeat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 def concat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     """Return the mark after a Concat.
 
-    Along the joined axis the samples of all inputs are enumerated.
+    If the batch is on the concatenated axis, the mark is inferred from the samples of all inputs along that axis.
     """
     along = node.axis_attribute(1, node.output_rank())
     if not any(isinstance(mark, BatchAxis) and mark.axis == along for mark in node.marks):
@@ -460,9 +460,10 @@ def concat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def _mark_after_selection(node: NodeInLane, axis: int, select: Callable[[np.ndarray], np.ndarray | None]) -> BatchMark:
-    """Return the mark after positions along `axis` are selected.
+    """Return the mark after indices along `axis` are selected.
 
-    A mark on another axis stays. `select` maps the samples along the axis to the selected ones; None if it is unknown.
+    A mark on another axis is kept. `select` maps the samples along the axis to the selected samples, or returns None if
+    the selection is unknown.
     """
     mark, shape = node.marks[0], node.inputs[0]
     if not isinstance(mark, BatchAxis) or mark.axis != axis:
@@ -506,14 +507,14 @@ def _is_left_out(node: NodeInLane, name: str, input_index: int) -> bool:
 
 
 def _onnx_slice(start: int, end: int, step: int, samples: np.ndarray) -> np.ndarray:
-    """Return an ONNX slice, in which a negative end may lie before the first element."""
+    """Slice as ONNX does: a negative end may lie before the first element."""
     return samples[slice(start, None if step < 0 and end < -len(samples) else end, step)]
 
 
 def gather_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     """Return the mark after a Gather.
 
-    It comes from the indices, or from the positions that they select.
+    The mark comes from the data, from the indices, or from the samples that the indices select.
     """
     along, shape = node.axis_attribute(0, node.input_rank(0)), node.inputs[1]
     data, indices = node.marks[:2]
@@ -531,7 +532,7 @@ def gather_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 def gather_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     """Return the mark after a GatherND.
 
-    It comes from the axes before or after the indexed ones, or from the positions that the indices select.
+    The mark comes from a data axis that is not indexed, from the indices, or from the samples that the indices select.
     """
     (data, indices), shape, kept = node.marks[:2], node.inputs[1], node.attributes.get("batch_dims", 0)
     if shape is None or (isinstance(indices, BatchAxis) and indices.axis == len(shape) - 1):
@@ -549,7 +550,7 @@ def gather_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def _merge_with_indices(data_mark: BatchMark, indices: BatchMark) -> BatchMark:
-    """Return the mark of gathered data, which must agree with that of its indices."""
+    """Merge the mark of gathered data with the mark of the indices."""
     if isinstance(data_mark, SharedSample):
         return SharedSample(data_mark.why, intended=indices)
     return data_mark if indices in (None, data_mark) or isinstance(data_mark, LostBatch) else LostBatch("samples meet")
@@ -558,8 +559,8 @@ def _merge_with_indices(data_mark: BatchMark, indices: BatchMark) -> BatchMark:
 def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> BatchMark:
     """Return the mark after indexing along the marked axis.
 
-    `bounds` are lower and upper bounds of the indices, None if unknown. The axes of the indices begin at output axis
-    `first_axis`.
+    `bounds` are the lower and upper bounds of the indices, or None if unknown. The axes of the indices become output
+    axes from `first_axis` on.
     """
     mark, shape = node.marks[0], node.inputs[0]
     unknown = LostBatch(f"nobody can say which samples {node.op} takes")
@@ -582,7 +583,7 @@ def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> Batc
 def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: int) -> np.ndarray:
     """Return the samples at indices along the marked axis.
 
-    Negative indices count from its end.
+    Negative indices count from the end of the axis.
     """
     return np.asarray(indices % shape[mark.axis] // mark.inner % batch)
 
@@ -590,7 +591,7 @@ def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: i
 def scatter_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     """Return the mark after a ScatterND.
 
-    Updates must write to positions of their own sample.
+    Each update must write to indices of its own sample.
     """
     (data, indices, updates), (before, shape), taken = node.marks[:3], node.inputs[:2], node.elements(1)
     if indices is not None or before is None or shape is None:

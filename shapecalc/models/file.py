@@ -5,7 +5,7 @@ of a local function. Tensors are therefore identified by numbers, which are uniq
 
 The file is memory-mapped. A protobuf message is a sequence of fields with numbers and lengths, so one pass over the
 lengths finds the tensors. The elements of a large tensor are replaced by a marker in a field that ONNX does not use. A
-marker identifies a payload, which can be restored after the message was edited.
+marker identifies the removed elements (the payload), so that they can be restored after the message was edited.
 
 Source: protobuf.dev/programming-guides/encoding, and onnx.proto for the field numbers.
 """
@@ -41,14 +41,14 @@ ElementArray = np.ndarray[Any, Any]
 DTYPE_NUMBERS = {kind: number for number, kind in DTYPE_NAMES.items()}
 """ONNX's element type number by NumPy dtype name."""
 ABSENT = 0
-"""The tensor number of an absent optional input or output; its name is empty."""
+"""The tensor number of an absent optional input or output, whose name in the file is empty."""
 MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""The errors raised for a node that violates its ONNX schema; its outputs are then unknown."""
+"""The exceptions that a node raises if it violates its ONNX schema. The outputs of such a node are unknown."""
 Buffer = bytes | memoryview
 Replacement = tuple[int, int, list[Buffer]]
 """The start and end of a byte range, and the buffers that replace it."""
 MAX_COPIED_BYTES = 32 * 1024
-"""The size in bytes above which the elements of a tensor stay in the file."""
+"""The size in bytes above which the elements of a tensor are not copied from the file."""
 MAX_MESSAGE_DEPTH = 100
 """The deepest nesting of messages. Source: the limit of protobuf's own parsers."""
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
@@ -62,26 +62,26 @@ ATTRIBUTE_FIELDS |= {22: SPARSE_FIELDS, 23: SPARSE_FIELDS}
 NODE_FIELDS = {5: ATTRIBUTE_FIELDS}
 GRAPH_FIELDS[1] = NODE_FIELDS
 MODEL_FIELDS = {7: GRAPH_FIELDS, 20: {1: GRAPH_FIELDS, 2: GRAPH_FIELDS}, 25: {7: NODE_FIELDS, 11: ATTRIBUTE_FIELDS}}
-"""By field number, the message fields that contain tensors, directly or nested."""
+"""The fields of a ModelProto that contain tensors, by field number; each maps to such fields of its own message."""
 ELEMENT_FIELDS = frozenset({4, 5, 6, 7, 9, 10, 11})
 """The fields of a TensorProto that hold its elements."""
 ATTRIBUTE_VALUE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
-"""The attribute field that holds the value, by type. Source: AttributeProto.AttributeType in onnx.proto."""
+"""The attribute field that holds the value, by attribute type. Source: AttributeProto.AttributeType in onnx.proto."""
 FIRST_LIST_TYPE = 6
 """The first attribute type whose value is a list."""
 CallAttributes = Mapping[str, Any]
 """The attributes that a call passes to its function, by name."""
 MAX_EXPANDED_NODES = 200_000
-"""The largest number of nodes that function calls are expanded to; further calls are unknown nodes."""
+"""The largest number of nodes from expanded function calls. Further calls are not expanded and count as unknown."""
 MAX_CALL_DEPTH = 50
 """The deepest nesting of expanded function calls."""
 NO_ATTRIBUTES: Mapping[str, Any] = {}
 Scope = ChainMap[str, int]
-"""The numbers of the tensors that are visible in a graph, by name; outer graphs included."""
+"""The numbers of the tensors that are visible in a graph, including tensors of outer graphs, by name."""
 MAX_ELEMENTS = 4096
-"""The largest tensor whose elements are tracked."""
+"""The largest number of elements of a tensor whose elements are tracked."""
 MAX_FLOAT_ELEMENTS = 64
-"""The largest float constant whose elements are tracked: scales and sizes are small, weights are not."""
+"""The same limit for a float constant; scales and sizes have fewer elements, weights have more."""
 
 
 class ValueInfo(Record):
@@ -109,10 +109,10 @@ class Initializer(Record):
 
 
 class NodeGraph(Record):
-    """A graph: the model's, a subgraph of a node, or the body of a function call."""
+    """The graph of the model, a subgraph of a node, or the body of a function call."""
 
     name: str
-    """Empty for the model's graph, the attribute name (`then_branch`, `body`), or `@NAME` for a function."""
+    """The attribute name of a subgraph (`then_branch`, `body`), `@NAME` for a function, empty for the model's graph."""
     inputs: tuple[int, ...]
     """The formal inputs. Branches of an If have none: they use the tensors of the outer graph."""
     outputs: tuple[int, ...]
@@ -125,14 +125,14 @@ class Node:
     """A node, with its tensors as numbers."""
 
     path: str
-    """The position in the model: `18`, `7/then_branch/3`, or `7/@NAME/3` in a function call."""
+    """The path of node indices from the model's graph: `18`, `7/then_branch/3`, or `7/@NAME/3` in a function call."""
     op: str
     domain: str
     """Empty for ONNX's own operators, also if the file writes `ai.onnx`."""
     opset: int
     """The opset of the node's domain, which a function may override; 0 if it is not imported."""
     inputs: tuple[int, ...]
-    """`ABSENT` for an absent optional input."""
+    """The tensor numbers of the inputs; `ABSENT` for an absent optional input."""
     outputs: tuple[int, ...]
     attributes: Mapping[str, Any]
     """Integers, floats, bytes for strings, tuples of these, and TensorProtos; graphs are in `bodies`."""
@@ -161,7 +161,7 @@ class Node:
 class Payload(Record):
     """The byte range of stripped elements in the file.
 
-    It covers one or more whole fields of a TensorProto, tags included.
+    The range covers one or more complete fields of a TensorProto, tags included. The end is exclusive.
     """
 
     start: int
@@ -169,7 +169,7 @@ class Payload(Record):
 
 
 class Model(Record):
-    """A model that was read from a file."""
+    """A model read from a file."""
 
     path: Path
     opset: Mapping[str, int]
@@ -210,15 +210,15 @@ def encode_varint(number: int) -> bytes:
 
 
 MARKER_TAG = encode_varint((2**29 - 1) << 3 | VARINT)
-"""The tag of the marker field, which has the largest field number of all."""
+"""The tag of the marker field, which has the largest field number that protobuf allows."""
 
 
 def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[bytes, dict[int, Payload]]:
     """Return a model message without large payloads, and the payloads.
 
-    The payloads are keyed by marker. Messages of up to `max_copied` bytes are copied unparsed.
+    The payloads are keyed by marker. Nested messages of up to `max_copied` bytes are copied unparsed.
 
-    Raises `ValueError` for a malformed or truncated message, and for nesting deeper than protobuf parses.
+    Raises `ValueError` for a malformed or truncated message, and for nesting deeper than protobuf allows.
     """
     payloads: dict[int, Payload] = {}
     first = int.from_bytes(os.urandom(4), "little") << 28  # random, so that a file cannot forge markers
@@ -269,8 +269,9 @@ def _rewrite_tensors(
 ) -> list[Buffer] | None:
     """Return the pieces of a message with edited tensors; None if unchanged.
 
-    The lengths of enclosing messages are updated. `message_fields` maps the fields to descend into, and
-    `should_descend` filters them by start and end. `replace_in_tensor` yields the replacements in one tensor.
+    The lengths of enclosing messages are updated. `message_fields` holds the fields to descend into, and
+    `should_descend` decides whether to descend into one, by its start and end offset. `replace_in_tensor` yields the
+    replacements in one tensor.
     """
     if depth > MAX_MESSAGE_DEPTH:
         raise ValueError("it is nested deeper than protobuf reads")
@@ -299,7 +300,7 @@ def _splice(data: Buffer, span: tuple[int, int], replacements: list[Replacement]
 
 
 def _element_ranges(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the byte ranges of a tensor's elements; adjacent fields form one."""
+    """Yield the byte ranges of a tensor's elements, with adjacent fields merged."""
     for holds_elements, run in groupby(_iter_fields(data, start, end), lambda field: field[1] in ELEMENT_FIELDS):
         spans = [(first, last) for first, _, _, last in run]
         if holds_elements:
@@ -378,7 +379,7 @@ def import_onnx_messages() -> Any:
 
 
 def _map_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
-    """Map a file and return its message without payloads, and the payloads."""
+    """Map a file into memory; return its message without payloads, and the payloads."""
     with os.fdopen(open_descriptor(str(path)), "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             raise ValueError("it is empty")
@@ -400,7 +401,7 @@ def _parse_message(message: bytes, messages: Any) -> Any:
 
 
 def build_model(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Model:
-    """Return the model of a ModelProto.
+    """Build the model from a ModelProto.
 
     Raises `ValueError` for a cycle, a recursive function, and a name that is not UTF-8.
     """
@@ -431,7 +432,7 @@ def _check_utf8(name: str | bytes) -> str:
 
 
 def _normalize_domain(name: str) -> str:
-    """Return the name of a domain; ONNX's own is empty."""
+    """Return the name of a domain; the name of ONNX's own domain is empty."""
     return "" if not name or name == "ai.onnx" else _check_utf8(name)
 
 
@@ -442,14 +443,14 @@ def _parse_value_info(value: Any, number: int) -> ValueInfo:
 
 
 def _parse_dim(dim: Any) -> int | str | None:
-    """Return a declared dim; None if it is missing, negative or an empty name."""
+    """Return a declared dim; None if it is missing, negative or has an empty name."""
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
     return _check_utf8(dim.dim_param) or None
 
 
 class _GraphBuilder:
-    """The builder of nodes and graphs, which numbers the tensors."""
+    """A builder of graphs and nodes that numbers their tensors."""
 
     def __init__(self, proto: Any, opset: Mapping[str, int]) -> None:
         self.names = [""]
@@ -478,7 +479,7 @@ class _GraphBuilder:
         return NodeGraph(name, inputs, outputs, nodes, tuple(constants))
 
     def _tensor_number(self, name: str, scope: Scope) -> int:
-        """Return the number of a tensor that is read; an undefined one is defined here."""
+        """Return the number of a tensor that is read; define the tensor if necessary."""
         if not name:
             return ABSENT
         number = scope.get(name)
@@ -501,7 +502,7 @@ class _GraphBuilder:
         return tuple(nodes) if is_sorted else _sort_nodes(nodes)
 
     def _build_node(self, proto: Any, path: str, scope: Scope, call_attributes: CallAttributes) -> Node:
-        """Return a node with its subgraphs, or with the function that it calls."""
+        """Return a node with its subgraphs, or with the body of the function it calls."""
         names = scope.maps[0]
         inputs = tuple([names.get(name) or self._tensor_number(name, scope) for name in proto.input[:]])
         domain, op = _normalize_domain(proto.domain), _check_utf8(proto.op_type)
@@ -538,7 +539,7 @@ class _GraphBuilder:
         return values, tuple(bodies)
 
     def _expand_function(self, function: Any, call: Any, path: str, inputs: tuple[int, ...]) -> tuple[NodeGraph, ...]:
-        """Return the body of a function for one call; empty beyond the limits."""
+        """Return the body of a function for one call; empty if a limit is exceeded."""
         key = (_normalize_domain(function.domain), _check_utf8(function.name), function.overload)
         if key in self.call_stack:
             raise ValueError(f"the function {escape_unprintable(truncate(function.name))} calls itself")
@@ -603,7 +604,7 @@ def _sort_nodes(nodes: list[Node]) -> tuple[Node, ...]:
 def parse_elements(proto: Any) -> ElementArray | None:
     """Return the elements of a TensorProto.
 
-    None if they are many, not numbers, or missing.
+    None if the elements are too many, not numeric, or missing.
     """
     shape = tuple(proto.dims)
     if proto.data_type not in DTYPE_NAMES or proto.data_location == 1 or len(shape) > 8 or min(shape, default=0) < 0:

@@ -1,8 +1,9 @@
-"""The free dims of a model: their sizes for a walk, and symbolic dims.
+"""Choose sizes for the free dims of a model, and fit symbolic dims.
 
-Before a walk sizes are chosen; after it symbolic dims are fitted to the observed sizes.
+Before a walk, sizes are chosen for the free dims. After the walk, symbolic dims are fitted to the observed sizes. A
+declared number that may be the batch is *freed*: it is replaced by the name of the batch.
 
-A *lane* is one assignment of sizes to all free dims, the batch included. The model is walked in several lanes at once.
+A *lane* is one assignment of sizes to all free dims, including the batch. The model is walked in several lanes at once.
 """
 
 from __future__ import annotations
@@ -27,58 +28,59 @@ from shapecalc.models.file import Model, ValueInfo
 
 InputDims = list[int | str] | None
 InputKey = tuple[object, ...]
-"""The key of inputs that are freed together: their declared shape.
+"""The key of inputs that are freed on the same axis.
 
-An input of rank 1 or without a shape is keyed by its name.
+The key is the declared shape, or the name for an input of rank 1 or without a shape.
 """
 DEFAULT_SIZES = (64, 224, 128, 8)
-"""The sizes to try for free dims without a given size, after the sizes that the file declares."""
+"""The sizes to try for free dims whose size is not given; sizes that the file declares are tried first."""
 BATCH_NAMES = ("N", "B", "batch")
-"""The names for a batch without a name."""
+"""The candidate names for an unnamed batch dim."""
 NO_BATCH = "none"
-"""The option value for a model without a batch; the name of the batch is then empty."""
+"""The value of `--batch` for a model without a batch; the name of the batch is then empty."""
 VALIDATION_BATCHES = (5, 7, 11, 13, 17)
-"""The batch sizes that only validate fitted dims."""
+"""The batch sizes of the lanes that only validate fitted dims."""
 PERTURBATIONS = ((0, ()), (2, (-2, 8, 1)), (4, (32, 8, 1)), (7, (1,)))
-"""How the sizes of other free dims are perturbed: an index into `PRIMES`, and candidate steps.
+"""Perturbations of the free dims other than the batch: a start index in `PRIMES`, and candidate steps.
 
-A size grows by a prime number of steps. The first step that divides the size and is smaller is taken; without one the
-step is the size itself, and -2 is half of it. Models halve images; the last entry shows where they round.
+A perturbation increases a size by a prime number of steps. The step is the first candidate that is smaller than the
+size and divides it; -2 stands for half of the size. If there is no such candidate, the step is the size itself. Models
+often halve image sizes; the step of 1 in the last entry reveals where they round.
 """
 REPLACE_BY_PRIME = (0,)
-"""Steps that replace the size by the prime itself."""
+"""The steps of a perturbation that replaces the size by the prime itself."""
 EXTRA_PERTURBATIONS = (
     *[(first, (1,)) for first in (8, 1, 9, 3, 10, 5, 11)],
     (1, REPLACE_BY_PRIME),
     (2, REPLACE_BY_PRIME),
 )
-"""More perturbations, for the report of all nodes: most sizes are odd, and two are small."""
+"""More perturbations, for the report of all nodes. Most of them give odd sizes, and two give small sizes."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 MAX_NAME_LENGTH = 40
 MAX_RELATIONS = 12
 """The largest number of sums of dims, and of pairs of equal dims, that are tried."""
 MAX_GUESSES, MAX_CHOICES = 16, 512
-"""The largest number of input choices that are tried, and of those that are ranked before."""
+"""The largest number of input choices that are tried, and that are ranked beforehand."""
 SIZE_SEARCH_RANGE = 4096
-"""How far above its first value a size is searched that satisfies conditions."""
+"""The number of consecutive values, from the initial size upwards, that are tried to satisfy conditions."""
 Powers = tuple[tuple[str, int], ...]
 Term = tuple[Powers, tuple[int | Fraction, ...]]
-"""A product of names, and its value in each lane."""
+"""A product of powers of names, and its value in each lane."""
 LinearSystems = tuple[list[tuple[Term, ...]], np.ndarray, np.ndarray]
-"""The terms of some sums, their values in the lanes, and the pseudo-inverses of these matrices."""
+"""Linear systems: the terms of candidate sums, the matrices of their values by lane, and the pseudo-inverses."""
 MAX_NAMES = 8
-"""The largest number of names that products are made of."""
+"""The largest number of names from which products are built."""
 MAX_COEFFICIENT = 10**6
-"""The bound on the coefficient of a term in a sum."""
+"""The exclusive upper bound of the absolute coefficient of a term in a sum."""
 
 
 class SizeOptions(Record):
-    """The options of the user about the batch and the sizes."""
+    """The user's options for the batch and the sizes."""
 
     batch: str | None = None
-    """The name of the batch; None for the first dim of the first input."""
+    """The name of the batch dim; None selects the first dim of the first input."""
     sizes: tuple[int, ...] = (1, 2, 3)
-    """The batch sizes to judge; the declared one is added."""
+    """The batch sizes to judge; the declared batch size is added to them."""
     shapes: Mapping[str, tuple[int | str, ...]] = EMPTY_DICT
     """Shapes of inputs by name, from `--set`."""
     where: Mapping[str, int] = EMPTY_DICT
@@ -105,27 +107,27 @@ class InputChoice(Record):
     """The batch size that the file declares; None if the batch is free or named by a given shape."""
     inputs: tuple[tuple[int | str | None, ...] | None, ...]
     lanes: tuple[Lane, ...]
-    """The judged lanes by size, then the held-back ones, and last the one with a batch of 0."""
+    """The judged lanes by batch size, then the validation lanes, and last the lane with a batch of 0."""
     names: Mapping[str, str] = EMPTY_DICT
-    """By symbolic name, the text in the file that is not a valid name, or the sum that a dim was taken as."""
+    """The origins of symbolic names: an invalid name in the file, or the sum that the dim is assumed to be."""
     assumed: Mapping[str, int] = EMPTY_DICT
-    """The sizes of other free dims that were not given."""
+    """The assumed sizes of the free dims, except the batch, whose size was not given."""
     doubtful_count: int = 0
-    """The number of freed inputs with the shape (1,), which may be one value for all samples."""
+    """The number of freed inputs with the shape (1,), which may hold one value for all samples."""
     extra_lanes: tuple[Lane, ...] = ()
-    """More lanes, which are walked for the report of all nodes."""
+    """Additional lanes that are walked only for the report of all nodes."""
 
 
 class DimSum(Record):
     """A sum of dims, such as `19200*N+1` or `S+past`.
 
-    It has two terms or more; a number is last.
+    A sum has two terms or more; a constant term is last.
     """
 
     terms: tuple[Dim, ...]
 
     def __str__(self) -> str:
-        """Return the text.
+        """Return the sum as text.
 
         >>> from shapecalc.core.dims import named_dim
         >>> print(DimSum((named_dim("N"), -1)))
@@ -145,7 +147,7 @@ class InputGuess:
     def __init__(
         self, input_shapes: _InputShapes, shapes: list[InputDims], doubtful_count: int, judged: Sequence[int]
     ) -> None:
-        """Find the free dims; raise `ShapeError` (usage) for a size of an unknown one."""
+        """Find the free dims; raise `ShapeError` (usage) if an unknown dim has a size."""
         self._input_shapes, self._shapes, self._doubtful, self._judged = input_shapes, shapes, doubtful_count, judged
         free = dict.fromkeys(dim for dims in shapes for dim in dims or () if isinstance(dim, str))
         self._others = [name for name in free if name != input_shapes.batch]
@@ -159,9 +161,9 @@ class InputGuess:
         size: int | None = None,
         sums: Mapping[str, Sequence[str]] = EMPTY_DICT,
     ) -> InputChoice:
-        """Return the inputs with sizes that satisfy conditions.
+        """Choose sizes that satisfy conditions; return the inputs and their lanes.
 
-        `size` replaces the declared sizes; `sums` maps dims to the terms that they are the sum of.
+        `size` replaces the declared sizes. `sums` maps each dim that is assumed to be a sum to its terms.
         """
         naming, others = self._input_shapes, self._others
         totals = {**{name: terms for name in others if (terms := naming.sum_terms(name, others))}, **sums}
@@ -182,7 +184,7 @@ class InputGuess:
             batch, sizes = next(held_back), _perturb_sizes(base, *move)
             fitting = _satisfy_conditions(sizes, conditions, [*sizes], {naming.batch: batch})
             if any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
-                # conditions may admit no other size of a dim; the sizes then ignore them
+                # the conditions admit no other size of a dim, so the perturbed sizes ignore them
                 moved.append(naming.build_lane(batch, sizes, totals))
             else:
                 moved.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))
@@ -201,16 +203,16 @@ class InputGuess:
         )
 
     def iter_other_sizes(self) -> Iterator[InputChoice]:
-        """Yield the inputs with other sizes, then with dims that depend on each other."""
+        """Yield input choices with other sizes, then with dims that are related."""
         for size in DEFAULT_SIZES[not self._input_shapes.declared_sizes :] if self.open_dims else ():
             yield self.choose_sizes((), size)
         yield from self.iter_related_dims()
 
     def iter_related_dims(self, conditions: Sequence[Condition] = ()) -> Iterator[InputChoice]:
-        """Yield the inputs with dims that depend on each other.
+        """Yield input choices with dims that are related.
 
-        First all dims are equal, then pairs of them. Then one is the sum of two others: a mask is as long as the past
-        and the new tokens.
+        First all dims are equal, then pairs of dims are equal. Then one dim is the sum of two others, as in an
+        attention mask, whose length is the number of past and new tokens.
         """
         names = self.open_dims
         all_equal: list[Mapping[str, Sequence[str]]] = [dict.fromkeys(names[1:], names[:1])] if names[2:] else []
@@ -239,7 +241,10 @@ def guess_inputs(model: Model, options: SizeOptions) -> Iterator[InputGuess]:
 def _satisfy_conditions(
     sizes: Mapping[str, int], conditions: Sequence[Condition], free: Sequence[str], batch_size: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return sizes that satisfy conditions; the free ones grow first, then shrink."""
+    """Return sizes that satisfy conditions, changing only the `free` ones.
+
+    Larger values are tried before smaller values.
+    """
     assigned = {**batch_size, **{name: size for name, size in sizes.items() if name not in free}}
     for name in free:
         first = sizes[name]
@@ -249,7 +254,10 @@ def _satisfy_conditions(
 
 
 def _perturb_sizes(sizes: Mapping[str, int], prime_index: int, steps: Sequence[int]) -> dict[str, int]:
-    """Return perturbed sizes, each larger by a different prime number of steps."""
+    """Increase each size by a different prime number of steps.
+
+    See `PERTURBATIONS`.
+    """
     result, primes = {}, islice(cycle(PRIMES), prime_index, None)
     for name, size in sizes.items():
         parts = [size // -step if step < 0 else step for step in steps]
@@ -274,7 +282,7 @@ class _InputShapes:
         self.inputs, self.batch, self.where = inputs, "", options.where
         self.declared: int | None = None
         self.declared_sizes: dict[str, int] = {}
-        """The declared sizes of dims that were given a name."""
+        """The declared sizes of the dims that the user's shapes replace with names."""
         self.written_names: dict[str, str] = {}
         self._valid_names: dict[str, str] = {}
         self._used_names = {dim for declared in inputs for dim in declared.dims or () if isinstance(dim, str)}
@@ -289,7 +297,7 @@ class _InputShapes:
     def _dim_name(self, text: str | None) -> str:
         """Return the symbolic name of a dim.
 
-        This is the name in the file if it is valid, otherwise d0, d1 ...
+        The name in the file is used if it is valid, otherwise d0, d1 ...
         """
         if text is None:
             return self.reserve_name(f"d{number}" for number in count())
@@ -310,9 +318,9 @@ class _InputShapes:
         return self.reserve_name(chain(BATCH_NAMES, (f"N{number}" for number in count())))
 
     def find_batch(self, batch_name: str | None) -> None:
-        """Find the batch: the dim of that name, or the first dim of the first input.
+        """Find the batch dim by name, or take the first dim of the first input.
 
-        A batch that is a number is replaced by a name.
+        A batch dim that is a number is replaced by a name.
         """
         batch_name = self._valid_names.get(batch_name, batch_name) if batch_name else None
         if batch_name and not batch_name.isidentifier():
@@ -335,9 +343,9 @@ class _InputShapes:
         self.declared = self.declared_sizes.pop(self.batch, self.declared)
 
     def _name_first_batch(self, index: int, batch_name: str | None) -> str:
-        """Return the name of the batch, the first dim of an input.
+        """Make the first dim of an input the batch, and return its name.
 
-        In a given shape it is the first dim that is a name.
+        In a shape from the user, the batch is the first dim that is a name.
         """
         dims, declared = self.shapes[index] or [], self.inputs[index].dims or (None,)
         is_given = self.inputs[index].name in self.given_shapes
@@ -361,10 +369,11 @@ class _InputShapes:
         return batch
 
     def guess_shapes(self) -> Iterator[tuple[list[InputDims], int]]:
-        """Yield shapes of the inputs, and how many were freed with doubt.
+        """Yield guesses of the input shapes, with the number of doubtful batch axes.
 
-        First all free first dims are the batch, then each has its own name. In both cases all dims equal to the
-        declared batch are freed first, then fewer, at last none.
+        In the first guesses, all free first dims are the batch; in later ones, each of them keeps its own name. In both
+        groups, the guesses that free all dims equal to the declared batch come first, and the guess that frees none
+        comes last.
         """
         firsts = [(declared.name, dims[0]) for declared, dims in zip(self.inputs, self.shapes, strict=True) if dims]
         free = {dim for name, dim in firsts[1:] if isinstance(dim, str) and name not in self.given_shapes}
@@ -380,7 +389,7 @@ class _InputShapes:
                 yield self._free_axes(shapes, dict(zip(ways, axes, strict=True)))
 
     def _free_axes(self, shapes: list[InputDims], axes: Mapping[InputKey, int | None]) -> tuple[list[InputDims], int]:
-        """Return shapes with the batch on these axes, and how many freed with doubt."""
+        """Return shapes with the batch on these axes, and the number of doubtful axes."""
         result, doubtful = [], 0
         for declared, dims in zip(self.inputs, shapes, strict=True):
             can_free = dims and declared.name not in self.given_shapes and self.batch not in dims
@@ -390,9 +399,9 @@ class _InputShapes:
         return result, doubtful
 
     def _axes_to_free(self, shapes: list[InputDims]) -> dict[InputKey, list[int | None]]:
-        """Return the axes that may be the batch by declared shape, the likeliest first.
+        """Return the axes that may be the batch by input key, the likeliest first.
 
-        An axis of None leaves the input unchanged.
+        The axis None leaves the input unchanged.
         """
         axis = next((dims.index(self.batch) for dims in shapes if dims and self.batch in dims), 0)
         result: dict[InputKey, list[int | None]] = {}
@@ -411,7 +420,7 @@ class _InputShapes:
         return result
 
     def sum_terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
-        """Return the terms of a dim that the file writes as a sum, otherwise ()."""
+        """Return the terms of a dim that the file declares as a sum, otherwise ()."""
         terms = tuple([term.strip() for term in self.written_names.get(name, "").split("+")])
         readable = [term.isdecimal() or (term in others and term != name) for term in terms]
         return terms if len(terms) > 1 and all(readable) else ()
@@ -419,7 +428,7 @@ class _InputShapes:
     def build_lane(
         self, batch: int, base_sizes: Mapping[str, int], sums: Mapping[str, Iterable[str]], **flags: bool
     ) -> Lane:
-        """Return a lane with these sizes and the totals of sums."""
+        """Return a lane with these sizes, and with the values of the dims that are sums."""
         sizes = {self.batch: batch, **base_sizes}
         for name, terms in sums.items():
             sizes[name] = sum(int(term) if term.isdecimal() else base_sizes.get(term, 0) for term in terms)
@@ -437,7 +446,7 @@ def _rename_dims(dims: InputDims, names: Mapping[int | str, str]) -> InputDims:
 def _check_given_shapes(
     inputs: Sequence[ValueInfo], shapes: Mapping[str, tuple[int | str, ...]]
 ) -> dict[str, tuple[int | str, ...]]:
-    """Return the given shapes; raise `ShapeError` (usage) if one does not fit."""
+    """Return the user's shapes; raise `ShapeError` (usage) if one does not fit."""
     ranks = {declared.name: None if declared.dims is None else len(declared.dims) for declared in inputs}
     for name, dims in shapes.items():
         if name not in ranks:
@@ -453,7 +462,7 @@ def _check_given_shapes(
 
 
 def sizes_by_axis(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | None, ...]] | None:
-    """Return the sizes of each dim in some lanes; None if the rank differs."""
+    """Return the sizes of each dim by lane; None if the rank differs or is unknown."""
     ranks = {len(shape) for shape in shapes if shape is not None}
     if len(ranks) != 1:
         return None
@@ -464,7 +473,7 @@ def sizes_by_axis(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | 
 class DimFitter:
     """A fitter of symbolic dims to sizes observed in the lanes.
 
-    The lane of the empty batch does not count.
+    The lane with a batch of 0 is ignored.
     """
 
     def __init__(self, lanes: Sequence[Lane], batch: str) -> None:
@@ -503,8 +512,8 @@ class DimFitter:
     def fit_dim(self, sizes: tuple[int | None, ...]) -> SymbolicDim:
         """Return the symbolic dim with these sizes in the lanes; None if nothing fits.
 
-        An equal size in all lanes is a number. So is one that is known in a single lane, unless other free dims are
-        perturbed and fewer than two perturbed lanes show it.
+        A dim whose size is equal in all lanes is a number. A dim that is known in only some lanes is fitted if at least
+        two perturbed lanes are among them, or if the walk has no perturbed lanes.
         """
         first = sizes[0]
         if first is not None and sizes.count(first) == len(sizes):
@@ -530,9 +539,9 @@ class DimFitter:
         return self._fit_sum(observed, numbers)
 
     def _fit_sum(self, lanes: tuple[int, ...], numbers: Sequence[int]) -> SymbolicDim:
-        """Return the sum of two or three terms that equals a number in all lanes.
+        """Return the sum of two or three terms that has these values in the lanes.
 
-        There is at least one lane more than unknown coefficients, so that it validates the sum.
+        There is at least one more lane than unknown coefficients; the additional lane validates the sum.
         """
         if lanes not in self._systems:
             self._systems[lanes] = [*self._build_systems(lanes)]
@@ -566,7 +575,7 @@ class DimFitter:
     def _evaluate_term(self, powers: Powers) -> Term:
         """Return a product of names with its value in each lane.
 
-        Integral values are ints, which are faster than fractions.
+        Integral values are stored as `int`, which is faster than `Fraction`.
         """
         values: list[int | Fraction] = []
         for sizes in self._lanes:

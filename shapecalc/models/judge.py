@@ -26,11 +26,11 @@ DEFAULT_OPTIONS = SizeOptions()
 MAX_NODE_VISITS = 100_000
 """The largest number of node visits spent on the choice of inputs."""
 MAX_CONDITION_ROUNDS = 3
-"""How often sizes are derived from conditions."""
+"""The largest number of times that sizes are derived from conditions."""
 
 
 class _NodeReporter:
-    """The builder of report entries, which have symbolic dims."""
+    """A builder of report entries with symbolic dims."""
 
     def __init__(self, walk: WalkState, core: CoreQueries) -> None:
         self._walk, self._tensor_names, self._core = walk, walk.model.names, core
@@ -59,7 +59,7 @@ class _NodeReporter:
         )
 
     def symbolic_output(self, visit: NodeVisit) -> tuple[SymbolicShape | None, tuple[Condition, ...]]:
-        """Return the symbolic output of an unfixed node and the conditions for it."""
+        """Return a node's symbolic output without a fix, and the conditions on sizes."""
         input, arguments = self._fitter.fit_shape(visit.input), self._symbolic_arguments(visit)
         output = self._fitter.fit_shape(visit.outputs)
         fails = any(visit.problems)
@@ -71,7 +71,7 @@ class _NodeReporter:
         return (answer[0] if fails and not visit.call.returns_shape else output), answer[1]
 
     def _symbolic_arguments(self, visit: NodeVisit) -> Mapping[str, Any] | None:
-        """Return core's arguments in symbolic dims; None if they are unknown."""
+        """Return the arguments of the core op in symbolic dims; None if unknown."""
         lanes = visit.arguments
         first = next((arguments for arguments in lanes if arguments is not None), None)
         if first is None or is_same_in_all_lanes(lanes):
@@ -94,7 +94,7 @@ class _NodeReporter:
         return self._fitter.fit_shape(shapes)
 
     def _target_source(self, node: Node) -> str:
-        """Return where the target of a node comes from."""
+        """Return the source of a node's target (see `JudgedNode.target_from`)."""
         if not has_target_input(node):
             return "attribute" if node.attributes else "none"
         if len(node.inputs) < 2 or not node.inputs[1]:
@@ -110,9 +110,9 @@ class JudgedModel(Record):
     tracker: BatchTracker
 
     def can_run_as_declared(self) -> bool:
-        """Return whether the model runs at the declared batch.
+        """Return whether the model runs at the declared batch size.
 
-        Unlisted nodes must run at every batch.
+        Unlisted nodes must run at every batch size.
         """
         declared = next(
             index for index, lane in enumerate(self.walk.lanes) if lane.batch == self.tracker.declared_batch
@@ -122,10 +122,10 @@ class JudgedModel(Record):
 
     @property
     def loss(self) -> tuple[bool, int, int]:
-        """The sort key of a choice of inputs, the best first.
+        """The sort key of a choice of inputs; the smallest key is the best.
 
-        A choice is worse if the model does not run as declared, then if the samples of more tensors are lost, then if
-        more inputs were freed with doubt.
+        The criteria are, by priority: whether the model fails at the declared batch size, the number of tensors whose
+        samples are lost, and the number of inputs that were freed with doubt.
         """
         if not self.can_run_as_declared():
             return True, 0, 0
@@ -142,7 +142,7 @@ class JudgedModel(Record):
         return [remainder for condition in possible for remainder in substitute_condition(condition, declared)]
 
     def is_tied_to_sizes(self) -> bool:
-        """Return whether some output has a known shape, but none in the perturbed lanes."""
+        """Return whether an output's shape is known only at the unperturbed sizes."""
         outputs = [self.walk.shapes_of(output.tensor) for output in self.walk.model.outputs]
         moved = [index for index, lane in enumerate(self.walk.lanes) if lane.perturbed]
         return any(shapes[0] is not None and all(shapes[lane] is None for lane in moved) for shapes in outputs if moved)
@@ -174,10 +174,10 @@ def report_model(
 ) -> Report:
     """Return the report of the model in a file.
 
-    For each node in `names` the report adds what fails below it. If `include_all`, the report has all nodes, otherwise
-    only the listed ones.
+    For each node in `names`, the report adds which node fails below it. If `include_all`, the report describes all
+    nodes, otherwise only the listed nodes.
 
-    Raises `ShapeError`: file if the file cannot be used, usage if the options do not fit the model.
+    Raises `ShapeError` (file) if the file cannot be used, `ShapeError` (usage) if the options do not fit the model.
     """
     judged = judge_model(read_model(file), options)
     report = judged.build_report(str(file))
@@ -187,9 +187,10 @@ def report_model(
 
 
 def judge_model(model: Model, options: SizeOptions = DEFAULT_OPTIONS) -> JudgedModel:
-    """Return a model walked and judged with the best choice of inputs.
+    """Walk and judge a model with the best choice of inputs.
 
-    The likeliest choice is taken unless it loses samples; then the one with the least loss.
+    The likeliest choice is used if the model runs with it and loses no samples, otherwise the choice with the smallest
+    loss.
 
     Raises `ShapeError` (usage) if the options do not fit the model.
     """
@@ -204,9 +205,9 @@ def judge_model(model: Model, options: SizeOptions = DEFAULT_OPTIONS) -> JudgedM
 
 
 def _judge_at_best_sizes(model: Model, guess: InputGuess, max_tries: int) -> JudgedModel:
-    """Return a model judged at the first sizes at which it runs.
+    """Judge a model at the first sizes at which it runs.
 
-    Sizes that satisfy the conditions of failing nodes come first, then at most `max_tries` others.
+    Sizes that satisfy the conditions of failing nodes are tried first, then at most `max_tries` other sizes.
     """
     first = outcome = _judge_choice(model, guess.choose_sizes())
     conditions: dict[Condition, None] = {}
@@ -234,10 +235,10 @@ def _judge_choice(model: Model, choice: InputChoice, tracker: BatchTracker | Non
 
 
 def explain_named_nodes(model: JudgedModel, report: Report, names: Iterable[str]) -> Report:
-    """Return a report with more about the named nodes.
+    """Add explanations of the named nodes to a report.
 
-    A failing node that raises no error gets what fails below it. For an unlisted node, the path of the nearest failing
-    node above it is added.
+    If a named node fails without an error, its explanation says which node below it fails. If a named node is unlisted,
+    the path of the nearest failing node above it is added.
     """
     changed: dict[str, JudgedNode] = {}
     above: dict[str, str] = {}
@@ -265,9 +266,9 @@ def _failing_path_above(model: JudgedModel, name: str) -> str | None:
 
 
 def _describe_failure_below(model: JudgedModel, path: str) -> str:
-    """Return which node fails first if the node at a path stays unfixed.
+    """Describe which node fails first if the node at a path is not fixed.
 
-    Empty if that is unknown.
+    The text is empty if that is unknown.
     """
     judge = UnfixedNodeTracker(path)
     _judge_choice(model.walk.model, model.walk.choice, judge)

@@ -2,8 +2,8 @@
 
 The proof runs in a process of its own with limits on memory and time, because the cost of a model is unknown. The
 process is started by the path of this file, with a task as JSON in its first argument and the fixed model on standard
-input; it prints a JSON object. It therefore imports nothing of shapecalc. It runs in the model's folder, which holds
-the model's external data.
+input; it prints a JSON object. This file therefore imports nothing from shapecalc. The process runs in the model's
+folder, which holds the model's external data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 
 Feeds = dict[str, np.ndarray]
 SampleAxis = tuple[int, int] | None
-"""The axis that separates the samples of an output, and its inner size; None if it has no batch."""
+"""The axis that separates the samples of an output, and its `inner` as in `BatchAxis`; None without a batch."""
 NO_TELEMETRY = {"ORT_DISABLE_TELEMETRY": "1"}
 """The environment that turns off ONNX Runtime's telemetry, which also writes a file."""
 TIMEOUT_SECONDS = 300
@@ -38,13 +38,13 @@ POLL_SECONDS = 0.5
 """Seconds between checks that the parent process is alive."""
 SEED = 20
 RELATIVE_TOLERANCE = 1e-5
-"""The tolerance relative to the largest element; sums of a larger batch differ in their order."""
+"""The tolerance relative to the largest element. A larger batch may change the order of floating-point sums."""
 HALF_PRECISION_TOLERANCE = 2e-3
-"""The tolerance for 16-bit floats."""
+"""The relative tolerance for 16-bit floats."""
 FLOAT_TYPES = {"tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16"}
 INTEGER_TYPES = {f"tensor({kind}int{bits})": f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)}
 INTEGER_TYPES |= {"tensor(bool)": "bool"}
-"""The integer and boolean types, by ONNX Runtime's names."""
+"""The NumPy names of integer and boolean types, by ONNX Runtime's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ class Proof:
     """The result of a proof."""
 
     proved: bool | None
-    """None if nothing could be proved."""
+    """Whether both models are equal; None if no proof was possible."""
     why: str
     """What was proved, what differs, or why no proof was possible."""
 
 
 class NotProved(Exception):
-    """The reason why no proof is possible."""
+    """No proof is possible; the message is the reason."""
 
 
 class ProofFailed(Exception):
-    """The difference that a proof found."""
+    """The models differ; the message describes the difference."""
 
 
 class ModelComparison:
@@ -80,7 +80,7 @@ class ModelComparison:
         self.samples = self._draw_inputs(np.random.default_rng(SEED))
 
     def compare_outputs(self) -> str:
-        """Return what was proved.
+        """Compare the outputs of both models, and return what was proved.
 
         Raises `NotProved` if no proof is possible, `ProofFailed` if the models differ.
         """
@@ -100,9 +100,9 @@ class ModelComparison:
     def _compare_sample(
         self, sample: int, larger_outputs: list[np.ndarray], declared_outputs: list[np.ndarray], index: int
     ) -> None:
-        """Compare a sample of the larger batch with one of the declared batch.
+        """Compare a sample's outputs in the larger batch and in the declared batch.
 
-        `index` is its index in the declared batch.
+        `sample` is its index in the larger batch, `index` its index in the declared batch.
         """
         places = self.task["places"], self.task["home_places"]
         for name, many, few, axis, home_axis in zip(
@@ -116,7 +116,7 @@ class ModelComparison:
     def _draw_inputs(self, random: np.random.Generator) -> Feeds:
         """Return random inputs for the larger batch.
 
-        An input without the batch has its own shape.
+        An input without the batch keeps its shape.
         """
         largest = max(self.declared_batch, self.other_batch)
         feeds = {}
@@ -155,11 +155,12 @@ class ModelComparison:
 
 
 def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes]) -> Proof:
-    """Return the proof that a fixed model equals the model in a file.
+    """Try to prove that a fixed model equals the model in a file.
 
-    A task that is a string is the reason why no proof is possible. Otherwise it has: `model` and `folder`, the paths;
-    `declared` and `other`, the two batch sizes; `inputs`, the shapes by name with None for the batch; `places` and
-    `home_places`, the sample axes of each output at the other and at the declared size.
+    If `task` is a string, it is the reason why no proof is possible. Otherwise its keys are `model` and `folder` (the
+    paths), `declared` and `other` (the two batch sizes), `inputs` (the shapes by name, with None for the batch),
+    `places` (the sample axis of each output at the other batch size) and `home_places` (the same at the declared batch
+    size).
     """
     if fixed_model.seek(0, os.SEEK_END) > MAX_MODEL_BYTES or model.stat().st_size > MAX_MODEL_BYTES:
         return Proof(None, "it is too large")
@@ -187,7 +188,7 @@ def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes])
 
 
 def _tag_samples(bits: np.ndarray, dims: list[int | None]) -> np.ndarray:
-    """Write the number of each sample into its first bits, so that samples differ."""
+    """Encode the number of each sample in its first elements, so that samples differ."""
     if None in dims:
         samples = np.moveaxis(bits, dims.index(None), 0)
         for bit, index in zip(range(8), np.ndindex(samples.shape[1:]), strict=False):
@@ -196,9 +197,9 @@ def _tag_samples(bits: np.ndarray, dims: list[int | None]) -> np.ndarray:
 
 
 def _load_session(model: bytes) -> Any:
-    """Return an ONNX Runtime session without threads and optimizations.
+    """Return an ONNX Runtime session with one thread and no optimizations.
 
-    Equal nodes then return equal bits.
+    Equal nodes then compute bit-identical results.
     """
     try:
         import onnxruntime
@@ -217,13 +218,13 @@ def _load_session(model: bytes) -> Any:
 
 
 def _error_reason(error: Exception) -> str:
-    """Return the last line of an error, which has the reason."""
+    """Return the last line of an error message, which states the reason."""
     message = str(error).strip().rstrip(".")
     return f"ONNX Runtime: {message.splitlines()[-1]}" if message else "ONNX Runtime failed"
 
 
 def _take_sample(array: np.ndarray, sample_axis: SampleAxis, batch: int, sample: int) -> np.ndarray:
-    """Return the part of an output with one sample; all of it without a batch."""
+    """Return one sample of an output; the whole output if it has no batch."""
     if sample_axis is None or batch == 1:
         return array
     axis, inner = sample_axis
@@ -245,9 +246,9 @@ def _is_close(actual: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def _run_checker(task: Mapping[str, Any], fixed_model: bytes) -> str:
-    """Return the result of ONNX's checker.
+    """Run ONNX's checker, and return a note on the result.
 
-    Raises `ProofFailed` if it refuses the fixed model but not the original.
+    Raises `ProofFailed` if the checker refuses the fixed model but not the original model.
     """
     refusal = _checker_error(fixed_model)
     if not refusal:
@@ -281,7 +282,7 @@ def _limit_memory() -> None:
 
 
 def _exit_with_parent(parent_id: int) -> None:
-    """Exit when the parent process has died; a killed parent cannot end this one."""
+    """Exit when the parent process has died; a killed parent cannot stop its child."""
     while os.getppid() == parent_id:
         time.sleep(POLL_SECONDS)
     os._exit(1)

@@ -56,17 +56,17 @@ class Expectation(Record):
     conditions: frozenset[str] | None = None
     """The conditions as shapecalc prints them; None if any are allowed."""
     rule: str | None = None
-    """The rule that must refuse; None for any."""
+    """The rule that must refuse the request; None for any rule."""
     same_as: str | None = None
-    """The chain that must be equivalent; None if none is named."""
+    """The chain that the answer must equal; None if no chain is named."""
     options: Mapping[str, object] = EMPTY_DICT
-    """The default options of that chain's stages."""
+    """The default options of the stages of the chain in `same_as`."""
     results: Mapping[str, str] = EMPTY_DICT
-    """The definitions of named results; others are not checked."""
+    """The expected definitions of named results; other results are not checked."""
     fixed_names: frozenset[str] = frozenset()
-    """The names that the case assigns sizes to.
+    """The names to which the case assigns sizes.
 
-    In a pattern they match only themselves.
+    In a pattern, such a name matches only itself.
     """
 
     def __str__(self) -> str:
@@ -78,9 +78,10 @@ class Expectation(Record):
 
 
 def read_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
-    """Parse an expectation; `options` are the defaults for the stages of a chain.
+    """Parse an expectation.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    `options` are the default options of the stages of a `same as` chain. Raises `ShapeError` (usage) if the expectation
+    is invalid.
 
     >>> print(read_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
@@ -100,9 +101,9 @@ def read_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> E
 
 
 def read_expectation_for(text: str, stage_options: Iterable[Mapping[str, object]]) -> Expectation:
-    """Parse an expectation of a question whose stages have these options.
+    """Parse the expectation of a question whose stages have the given options.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) if the expectation is invalid.
 
     >>> sorted(read_expectation_for("N,3", [{"where": "N=2"}]).fixed_names)
     ['N']
@@ -113,7 +114,7 @@ def read_expectation_for(text: str, stage_options: Iterable[Mapping[str, object]
 def _read_definition(text: object) -> tuple[str, str]:
     """Parse the definition of a named result.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) if the definition is invalid.
     """
     name, there, definition = str(text).partition("==")
     if not there or not name.strip().isidentifier():
@@ -125,10 +126,8 @@ def _read_definition(text: object) -> tuple[str, str]:
 def expectation_from_json(value: object, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
     """Return the expectation of a JSON case.
 
-    Raises `ShapeError` (usage) if it is invalid.
-
-    A valid value is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`,
-    the last optionally with `"results"`, or text as in a plain line.
+    A valid value is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`
+    with optional `"results"`, or the text of a plain expectation. Raises `ShapeError` (usage) for any other value.
 
     >>> print(expectation_from_json({"output": [2, 6], "conditions": ["N == 3"]}))
     2,6 when N == 3
@@ -182,13 +181,13 @@ RELATION_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
     " is not ": require_different,
     " is ": require_equal,
 }
-"""The relations in words, tried in this order after those of code."""
+"""The relations in words; they are tried in this order, after the symbols."""
 
 
 def read_conditions(texts: Iterable[str]) -> Conditions:
-    """Parse conditions; combine them and drop those that are always true.
+    """Parse conditions, combine them, and drop conditions that are always true.
 
-    Raises `ShapeError` (usage) if one is invalid or can never be true.
+    Raises `ShapeError` (usage) if a condition is invalid or can never be true.
 
     >>> [str(condition) for condition in read_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
     ['C*H*W % 64 == 0', 'N == 3']
@@ -227,7 +226,7 @@ def _read_dim(text: str, condition: str) -> Dim:
 
 
 def format_expectation(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
-    """Return the text of an expectation with these parts."""
+    """Format an expectation from its output, conditions and named results."""
     condition_text = " and ".join(conditions)
     output = f"[{output}]" if output == ERROR_KEYWORD else output  # a dim called `error`
     output = f"{output} when {condition_text}" if condition_text else output
@@ -237,7 +236,7 @@ def format_expectation(output: str, conditions: Iterable[str], results: Mapping[
 
 PARAMETER_NAMES = [param.name for op in OPS.values() for param in params_of(op)]
 CASE_KEYS = dict.fromkeys(["op", "input", *PARAMETER_NAMES, *common_option_names(), "expect", "id", "source"])
-"""The keys of a JSON case; `source` is a note for readers."""
+"""The keys of a JSON case; `source` is a note for readers of the file."""
 NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
 """The keys that are not options of the op."""
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
@@ -266,7 +265,9 @@ def read_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def is_json_object(text: str) -> bool:
-    """Return whether a line is meant as a JSON object; `{2,3} | flatten` is a chain.
+    """Return whether a line is written as a JSON object.
+
+    A line such as `{2,3} | flatten` is a chain.
 
     >>> is_json_object('{ "op": "reshape"'), is_json_object("{2,3} | flatten")
     (True, False)
@@ -302,7 +303,7 @@ def _read_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Expectation | None:
-    """Return the expectation with the names that the case's stages assign sizes to."""
+    """Return the expectation with the fixed names that the stages' options imply."""
     with_sizes = [options for _, options in stages if "where" in options]
     return (
         replace(expected, fixed_names=frozenset(names_with_sizes(with_sizes))) if expected and with_sizes else expected
@@ -330,9 +331,9 @@ def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) ->
 
 
 def read_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
-    """Return the defaults after an `@default` line; without options it resets all.
+    """Return the defaults in effect after an `@default` line.
 
-    Raises `ShapeError` (usage) for an unknown or incomplete option.
+    A line without options resets all defaults. Raises `ShapeError` (usage) for an unknown or incomplete option.
 
     >>> read_defaults("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
     {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
@@ -360,7 +361,7 @@ def _read_default_value(option: Option, value: str) -> object:
 def read_json_object(text: str) -> dict[str, Any]:
     """Parse a JSON object.
 
-    Raises `ShapeError` (usage) for other texts and for repeated keys.
+    Raises `ShapeError` (usage) for a text that is not a JSON object, and for repeated keys.
 
     >>> read_json_object('{"op": "shape", "input": [2.5]}')
     {'op': 'shape', 'input': [2.5]}

@@ -41,7 +41,7 @@ CodeValue: TypeAlias = (
 )
 """The value of an expression; nan is an unknown number or truth value."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
-"""Builds the error for the current expression from a message and a hint."""
+"""A function that builds the current expression's error from message and hint."""
 
 MAX_EXPONENT = 64
 OPERATOR_SYMBOLS = {
@@ -62,7 +62,7 @@ INTEGER_OPERATORS = {"+": operator.add, "-": operator.sub, "//": operator.floord
 class StageRefused(Exception):
     """Signals that a rule refuses an op.
 
-    Its arguments are the input shape and the stages up to the refused one.
+    The arguments of the exception are the input shape and the stages up to the refused stage.
     """
 
 
@@ -73,15 +73,15 @@ class TracedTensor(Record):
     stages: tuple[StageRequest, ...]
     dialect: str
     traces: tuple[Trace, ...] = ()
-    """The answers to its stages."""
+    """The answers to the stages."""
     copied_after: int = 0
     """The number of stages before the last `contiguous`, which is not a stage itself."""
     input_shape: Shape = ()
-    """Its shape before all stages."""
+    """The shape before all stages."""
     is_main: bool = False
-    """Whether it derives from the first input."""
+    """Whether the tensor derives from the first input."""
     size: Dim | None = None
-    """The size that its name denotes in arithmetic; None if the rank is not 1."""
+    """The size that the tensor denotes in arithmetic; None if the rank is not 1."""
 
     @property
     def rank(self) -> int:
@@ -107,7 +107,10 @@ class TracedTensor(Record):
         return self.apply("reshape", target=target)
 
     def insert_axes(self, axes: Sequence[int]) -> TracedTensor:
-        """Return the tensor with dims of 1 at these output axes, in ascending order."""
+        """Return the tensor with dims of 1 inserted.
+
+        `axes` are indices in the output, in ascending order.
+        """
         groups = [(axis,) for axis in axes] if DIALECTS[self.dialect].inserts_one else [tuple(axes)]
         tensor = self
         for group in groups:
@@ -125,7 +128,7 @@ class TracedTensor(Record):
     def view(self, target: Shape) -> TracedTensor:
         """Return the tensor after PyTorch's `view`.
 
-        The strides come from the chain, except after `contiguous`: they then start at the copy.
+        The strides follow from the stages since the last `contiguous`.
         """
         strides = strides_after_traces(self.traces[self.copied_after :]) if self.copied_after else None
         if self.copied_after and strides is None:
@@ -133,10 +136,7 @@ class TracedTensor(Record):
         return self.apply("view", target=target, strides=strides)
 
     def verify_views(self) -> TracedTensor:
-        """Return the tensor, unless one of its views has incompatible strides.
-
-        Raises `StageRefused` otherwise.
-        """
+        """Return the tensor; raise `StageRefused` if a view's strides are incompatible."""
         problem = resolve_chain([trace.request for trace in self.traces]).problem if self.traces else None
         if problem and problem.rule == STRIDE_INCOMPATIBLE:
             raise StageRefused(self.input_shape, self.stages)
@@ -144,7 +144,7 @@ class TracedTensor(Record):
 
 
 class TensorChunks(Record):
-    """The parts of a tensor that was split or unbound, before one of them is chosen."""
+    """The parts of a tensor after a split or unbind, before one part is selected."""
 
     tensor: TracedTensor
     axis: int
@@ -187,9 +187,10 @@ class Call(Record):
     error: ErrorFactory
 
     def bind_arguments(self, *names: str) -> list[CodeValue]:
-        """Return the arguments in the order of these names; None for an omitted one.
+        """Return the arguments in the order of the parameter names.
 
-        A name may have aliases behind slashes: `dim/axis`. Raises `ShapeError` (usage) for an argument of another name.
+        An omitted argument is None. Slashes separate the aliases of a name: `dim/axis`. Raises `ShapeError` (usage) for
+        an unknown argument.
         """
         known = {alias: position for position, name in enumerate(names) for alias in name.split("/")}
         if len(self.positional) > len(names):
@@ -202,9 +203,9 @@ class Call(Record):
         return arguments
 
     def sequence_argument(self, *names: str) -> tuple[CodeValue, ...]:
-        """Return the single sequence argument.
+        """Return the sequence that is the call's only argument.
 
-        It is a tuple, a keyword, or several positional arguments.
+        The sequence is one tuple, a keyword argument with one of the `names`, or all positional arguments.
         """
         keyword_values = [value for name, value in self.keywords.items() if name in names]
         if len(keyword_values) < len(self.keywords):
@@ -213,21 +214,24 @@ class Call(Record):
         return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else arguments
 
     def dims_argument(self, *names: str) -> Shape:
-        """Return the requested shape.
+        """Return the sequence argument as a shape.
 
         Raises `ShapeError` (usage) if an item is not a size.
         """
         return tuple([self.to_dim(dim) for dim in self.sequence_argument(*names)])
 
     def axes_argument(self, *names: str) -> tuple[int, ...]:
-        """Return the sequence of axes.
+        """Return the sequence argument as axes.
 
         Raises `ShapeError` (usage) if an item is not an integer.
         """
         return tuple([self.to_integer(axis) for axis in self.sequence_argument(*names)])
 
     def to_integer(self, value: CodeValue, default: int | None = None) -> int:
-        """Return an integer; raise `ShapeError` (usage) for anything else."""
+        """Return a value as an integer, with `default` for None.
+
+        Raises `ShapeError` (usage) for any other value.
+        """
         value = unwrap_size(value)
         if value is None and default is not None:
             return default
@@ -236,14 +240,14 @@ class Call(Record):
         return value
 
     def to_size(self, value: CodeValue) -> int | Shape:
-        """Return an integer or a tuple of sizes.
+        """Return a value as an integer or a tuple of sizes.
 
         Raises `ShapeError` (usage) for any other value.
         """
         return tuple(map(self.to_dim, value)) if isinstance(value, tuple) else self.to_integer(value)
 
     def to_dim(self, value: CodeValue) -> Dim:
-        """Return a size; raise `ShapeError` (usage) for anything else."""
+        """Return a value as a size; raise `ShapeError` (usage) for any other value."""
         value = unwrap_size(value)
         if not is_dim(value):
             raise self.error(f"{self.name} needs sizes here")
@@ -252,7 +256,7 @@ class Call(Record):
     def to_axis(self, tensor: TracedTensor, value: CodeValue, default: int | None = None) -> int:
         """Return an axis of the tensor as a non-negative index.
 
-        Raises `ShapeError` (usage) if out of range.
+        Raises `ShapeError` (usage) if the axis is out of range.
         """
         axis, rank = self.to_integer(value, default), tensor.rank
         if not -rank <= axis < rank:
@@ -284,7 +288,7 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
 def apply_binary(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
     """Apply a binary operator to two sizes, or concatenate two tuples.
 
-    Raises `ShapeError` (usage) if the result is not a size: a sum with names, a division by 0, a number too large.
+    Raises `ShapeError` (usage) for a sum with names, a division by 0, or a result that is too large.
     """
     if isinstance(left, tuple) and isinstance(right, tuple) and symbol == "+":
         if len(left) + len(right) > MAX_SHAPE_DIMS:
@@ -330,9 +334,9 @@ def square_root(value: CodeValue) -> int | float:
 
 
 def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue:
-    """Return an item or slice of a tuple, or a part of a tensor.
+    """Return an item or slice of a tuple, or a part of a split tensor.
 
-    Raises `ShapeError` (usage) if there is none.
+    Raises `ShapeError` (usage) if there is no such item.
     """
     if isinstance(value, tuple):
         try:
@@ -347,7 +351,7 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
 
 
 def unwrap_size(value: CodeValue) -> CodeValue:
-    """Return the size that a tensor value denotes; return other values unchanged."""
+    """Return the size that a tensor denotes; return other values unchanged."""
     return value if not isinstance(value, TracedTensor) or value.size is None else value.size
 
 
@@ -366,7 +370,7 @@ def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorCh
 def unbind_first_axis(tensor: TracedTensor, error: ErrorFactory) -> TensorChunks:
     """Unbind a tensor along its first axis.
 
-    Raises `ShapeError` (usage) if its size is unknown.
+    Raises `ShapeError` (usage) if the size of this axis is unknown.
     """
     if not tensor.shape or not isinstance(tensor.shape[0], int):
         raise error("how many values there are is not known", "give sizes with --where")
@@ -381,15 +385,14 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TracedTensor], CodeValue]] = {
     "mT": lambda tensor: tensor.permute([*range(tensor.rank)[:-2], tensor.rank - 1, tensor.rank - 2]),
     "data": lambda tensor: tensor,
 }
-"""The values of a tensor's attributes."""
+"""Functions that return the values of a tensor's attributes."""
 
 
 def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> TracedTensor:
     """Return the tensor after an index expression.
 
-    An integer selects a position, a slice keeps a range, and None inserts a dim of 1.
-
-    Raises `ShapeError` (usage) for other indices.
+    An integer selects an index, a slice keeps a range, and None inserts a dim of 1. Raises `ShapeError` (usage) for
+    other items.
     """
     items = _expand_index(key if isinstance(key, tuple) else (key,), tensor.rank, error)
     axes = [item for item in items if item is not None]
@@ -408,7 +411,7 @@ def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> T
 
 
 def _expand_index(items: tuple[CodeValue, ...], rank: int, error: ErrorFactory) -> list[CodeValue]:
-    """Return the index with its `...` expanded and omitted axes filled in."""
+    """Expand the `...` of an index, and add full slices for omitted axes."""
     for item in items:
         is_integer = isinstance(item, int) and not isinstance(item, bool)
         if not (item is None or item is Ellipsis or isinstance(item, slice) or is_integer):
@@ -465,7 +468,10 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
 
 
 def _requested_shape(call: Call) -> Shape:
-    """Return the requested shape: a tuple, a keyword, or one size an argument."""
+    """Return the shape that a creation function requests.
+
+    The shape is a tuple, a keyword argument, or one positional argument per dim.
+    """
     named = [call.keywords[name] for name in ("size", "shape") if name in call.keywords]
     requested = next((value for value in (*named, *call.positional) if isinstance(value, tuple)), tuple(named))
     if (
@@ -488,7 +494,7 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
     ),
     "arange": _arange_shape,
 }
-"""The functions that create a tensor from a shape."""
+"""Functions that return the shape of the tensor that a call creates."""
 
 
 def is_known_function(name: str) -> bool:
@@ -511,10 +517,8 @@ def call_function(
 ) -> CodeValue:
     """Return the value of a function call.
 
-    The tensor is the first value or a keyword.
-
-    Raises `ShapeError` (usage) for an unknown function or one without an op, and `StageRefused` if a rule refuses the
-    op.
+    The tensor is the first positional value or a keyword argument. Raises `ShapeError` (usage) for an unknown function
+    or a function without an op, and `StageRefused` if a rule refuses the op.
     """
     keywords = dict(keywords)
     if name in MULTI_OPERAND_FUNCTIONS:
@@ -575,7 +579,10 @@ def _call_multi_operand(call: Call) -> TracedTensor:
 
 
 def apply_multi_operand(op: str, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
-    """Apply an op of several tensors; the traced one continues the chain."""
+    """Apply an op to several tensors; the main tensor continues the chain.
+
+    The main tensor derives from the first input, if one of the tensors does.
+    """
     tensors = [part for part in values if isinstance(part, TracedTensor)]
     if len(tensors) < len(values) or not tensors:
         raise error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
@@ -671,7 +678,7 @@ def _repeat_elements(tensor: TracedTensor, call: Call) -> TracedTensor:
 def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Apply einops' `rearrange` or `repeat`.
 
-    With a named length, the pattern is expanded into its stages.
+    If a length contains a name, the pattern is expanded into its stages.
     """
     if len(call.positional) != 1 or not isinstance(call.positional[0], str):
         raise call.error(f"{call.name} of einops takes a pattern")
@@ -684,7 +691,7 @@ def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _apply_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str, Dim]) -> TracedTensor:
-    """Apply the stages of a pattern with these axis lengths."""
+    """Apply the stages of a rearrange plan, with the given axis lengths."""
     sizes = axis_lengths(tensor.shape, replace(plan, lengths={**plan.lengths, **lengths}))
     split_shape = tuple([sizes[axis] for axis in plan.axes])
     tensor = tensor if split_shape == tensor.shape else tensor.reshape(*split_shape)
@@ -697,7 +704,10 @@ def _apply_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str,
 
 
 def _chunk(tensor: TracedTensor, call: Call) -> TensorChunks:
-    """Split by a count, by cut positions (NumPy) or by sizes (TensorFlow, Paddle)."""
+    """Split a tensor into a number of parts, at cut positions, or by sizes.
+
+    NumPy takes cut positions; TensorFlow and Paddle take sizes.
+    """
     count, axis = call.bind_arguments(
         "chunks/indices_or_sections/num_or_size_splits/num_or_indices/indices", "dim/axis"
     )
@@ -715,7 +725,7 @@ def _chunk(tensor: TracedTensor, call: Call) -> TensorChunks:
 def _part_sizes(dim: Dim, positions: Sequence[Dim], call: Call) -> Shape:
     """Return the sizes of the parts between cut positions.
 
-    Raises `ShapeError` (usage) if the positions are unknown or do not ascend.
+    Raises `ShapeError` (usage) if the positions are unknown or not ascending.
     """
     if isinstance(dim, int):
         cuts = [position if isinstance(position, int) else dim + 1 for position in positions]
@@ -778,9 +788,9 @@ def _single_op(op: str, **arguments: str) -> Callable[[TracedTensor, Call], Trac
 
 
 def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Return the tensor after a reduction, at which a new chain starts.
+    """Return the result of a reduction, at which a new chain starts.
 
-    No op of a chain reduces an axis. `max` and `min` of PyTorch return a pair.
+    A new chain is needed because no op of a chain reduces an axis. `max` and `min` of PyTorch return a pair.
     """
     power = ("p/ord",) if call.name == "norm" else ()
     *_, axes, keepdims = call.bind_arguments(*power, "dim/axis", "keepdim/keepdims")
@@ -870,7 +880,7 @@ MODULE_DIALECTS = {
 }
 """The dialects of modules by their usual import names."""
 TORCH_ONLY_METHODS = {"view", "permute", "unsqueeze", "contiguous"}
-"""Methods that PyTorch tensors have, and NumPy arrays lack or define otherwise."""
+"""Methods of PyTorch tensors that NumPy arrays lack or define differently."""
 MODULE_NAMES = {*MODULE_DIALECTS, "einops", "math", "ops", "layers"}
 PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
@@ -880,14 +890,14 @@ PRESERVING_LAYER_WORDS = "drop(out|path)?|(batch|layer|group|instance|rms)?_?nor
 PRESERVING_LAYER = re.compile(
     rf"(?i)(.+_)?({PRESERVING_LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?"
 )
-"""The names of layers that preserve a shape."""
+"""A regular expression for the names of layers that preserve a shape."""
 DIM_REGEX = r"(?:\d+|[A-Z]\w{0,3}|[a-z]{1,2}\d?|\w+[*/][\w*/]+|\?|\.\.\.)"
 MAX_COMMENT_LENGTH = 200
 SHAPE_COMMENT = re.compile(
     r"#+\s*(?:[\w .]*[:=])?\s*(?:[\w ]*shape\s)?(?:.*->\s*)?"
     rf"(?:(?:torch\.Size)?[(\[]+([^()\[\]]*,[^()\[\]]*)[)\]]+|({DIM_REGEX}(?:\s*,\s*{DIM_REGEX})+)\s*$)"
 )
-"""A comment that begins or ends with a shape.
+"""A regular expression for a comment that begins or ends with a shape.
 
 Examples are `# (B, T, C) after the split`, `# shape: B,T,C` and `# x -> [B, T]`.
 """
@@ -954,12 +964,10 @@ def detect_dialect(tree: ast.AST) -> str:
 
 
 def select_statements(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], str]:
-    """Return the statements to interpret and the name of their tensor.
+    """Return the statements to interpret and the name of the input tensor.
 
-    The name is empty unless the function has a single parameter.
-
-    If the module defines only functions and classes, the statements are the body of the last function, or of the
-    class's `__init__` and `forward`.
+    If the module defines only functions and classes, the statements are the body of the last function, or of the last
+    class's `__init__` and `forward`. The name is that of the function's only parameter, otherwise empty.
     """
     defined = [node for node in statements if isinstance(node, DEFINITIONS)]
     lines = [node for node in statements if not isinstance(node, DEFINITIONS)]
@@ -981,9 +989,9 @@ def select_statements(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], s
 
 
 def first_variable(statements: Iterable[ast.stmt]) -> str:
-    """Return the first variable that is not a module or function.
+    """Return the first name that is neither a module nor a function.
 
-    Returns `x` if there is none.
+    Returns `x` if there is no such name.
     """
     nodes = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)]
     loaded = [
@@ -995,7 +1003,7 @@ def first_variable(statements: Iterable[ast.stmt]) -> str:
 
 
 def has_tensor_operation(statements: Iterable[ast.AST]) -> bool:
-    """Return whether the statements hold a supported call or an index."""
+    """Return whether the statements contain a supported call or an index."""
     nodes = [node for statement in statements for node in ast.walk(statement)]
     called = [getattr(node.func, "attr", full_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
     return any(map(is_known_function, called)) or any(isinstance(node, ast.Subscript) for node in nodes)
@@ -1007,21 +1015,24 @@ def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> 
 
 
 def is_preserving_layer(layer_name: str) -> bool:
-    """Return whether a layer preserves the shape by its name: `self.attn_drop`."""
+    """Return whether a layer's name implies that the layer preserves the shape.
+
+    An example is `self.attn_drop`.
+    """
     base, _, name = layer_name.rpartition(".")
     return base in ("", "self") and PRESERVING_LAYER.fullmatch(name) is not None
 
 
 def full_name(node: ast.AST) -> str:
-    """Return a dotted name as it is written; empty for any other expression."""
+    """Return the text of a dotted name; empty for any other expression."""
     text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
     return text if text.replace(".", "").isidentifier() else ""
 
 
 def _char_offset(text: str, line: int, column: int) -> int:
-    """Return the offset of a character.
+    """Convert a line and a column to a character offset.
 
-    Python counts lines from 1 and columns in UTF-8 bytes.
+    `line` is counted from 1, and `column` in UTF-8 bytes, as in Python's syntax trees.
     """
     lines = text.splitlines(keepends=True)
     before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
@@ -1029,7 +1040,7 @@ def _char_offset(text: str, line: int, column: int) -> int:
 
 
 def source_span(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
-    """Return the span of an expression in code."""
+    """Return the span of an expression in code, in characters."""
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
     return _char_offset(text, node.lineno, node.col_offset), _char_offset(text, end_line, end_column)
 
@@ -1045,7 +1056,10 @@ def shapes_in_comments(text: str) -> Iterator[tuple[int, ShapePattern]]:
 
 
 FEATURE_LAYER = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
-"""The names of layers whose input is a feature vector, not an image."""
+"""A regular expression for the names of layers that take feature vectors.
+
+Other layers take images.
+"""
 IGNORED_ARGUMENTS = {
     "dtype",
     "device",
@@ -1074,9 +1088,9 @@ class CodeChain(Record):
 
 
 class UnnamedInputFound(Exception):
-    """Signals which tensor the unnamed input shape belongs to.
+    """Signals that the tensor of the unnamed input shape was identified.
 
-    Its argument is the name.
+    The argument of the exception is the name of the tensor.
     """
 
 
@@ -1085,8 +1099,8 @@ def read_code(
 ) -> CodeChain:
     """Return the chain that code applies to the first of its input tensors.
 
-    `inputs` maps names of tensors to shapes; the shape under the empty name belongs to the tensor that the code starts
-    with. `sizes` are substituted for names. Raises `ShapeError` (usage) with a span for code that is not supported.
+    `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. `sizes` maps names
+    to the sizes that replace them. Raises `ShapeError` (usage) with a span for code that is not supported.
 
     >>> from shapecalc.core.text import parse_dims
     >>> read_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
@@ -1133,8 +1147,8 @@ def is_code(text: str) -> bool:
 class CodeReader:
     """An interpreter of a syntax tree over sizes, tuples and traced tensors.
 
-    The error of an unsupported statement becomes the value of the names that it assigns, and is raised where they are
-    used, so a line that the answer does not need does not fail.
+    The error of an unsupported statement becomes the value of the names that the statement assigns. The error is raised
+    where such a name is used, so unsupported statements that do not affect the answer do no harm.
     """
 
     def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
@@ -1164,7 +1178,7 @@ class CodeReader:
         """
 
     def read(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
-        """Interpret statements.
+        """Interpret statements and return their chain.
 
         Raises `UnnamedInputFound` if the input shape has no name yet.
         """
@@ -1191,9 +1205,9 @@ class CodeReader:
         return self.build_chain(self.last_result, known)
 
     def build_chain(self, value: CodeValue, known_names: Sequence[str]) -> CodeChain:
-        """Return the chain that led to a value.
+        """Return the chain that produces a value.
 
-        Raises `ShapeError` (usage) if the value is not a tensor, or a tensor without stages.
+        Raises `ShapeError` (usage) if the value is not a tensor, or is a tensor without stages.
         """
         if isinstance(value, tuple):
             value = next((part for part in value if isinstance(part, TracedTensor)), value)
@@ -1212,7 +1226,7 @@ class CodeReader:
     def collect_notes(self, known_names: Sequence[str]) -> tuple[str, ...]:
         """Return the notes on the interpretation.
 
-        They are assumptions, skipped statements, and comments whose shapes differ.
+        The notes report assumptions, skipped statements, and comments that contradict the actual shapes.
         """
         notes = [*self.notes, *[f"passed over: {error.problem.message}" for error in self.skipped]]
         sizes = {
@@ -1226,9 +1240,10 @@ class CodeReader:
         return tuple(notes)
 
     def read_body(self, statements: Sequence[ast.stmt]) -> None:
-        """Interpret statements.
+        """Interpret statements in order, up to the first return.
 
-        The error of a failing statement is stored under the names that it assigns, except names of inputs.
+        The error of an unsupported statement becomes the value of the names that the statement assigns. If the
+        statement defines an input, the input keeps its shape.
         """
         for statement in statements:
             self.statement_count += 1
@@ -1282,7 +1297,7 @@ class CodeReader:
     def read_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
         """Bind the targets of an assignment and return the value.
 
-        The given shape of a target replaces a constant or created tensor.
+        If the first target is an input, the input replaces a constant or a created tensor.
         """
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         name, is_created = (
@@ -1331,10 +1346,9 @@ class CodeReader:
             self.assign(part, get_item(value, position, self.error_at(part)))
 
     def evaluate_condition(self, test: ast.expr, node: ast.If) -> bool | None:
-        """Return the truth of a condition.
+        """Return the truth value of a condition, or None if it is unknown.
 
-        Returns None if it is unknown and the branches assign nothing. Raises `ShapeError` (usage) if it is unknown and
-        a branch assigns a name.
+        Raises `ShapeError` (usage) if the truth value is unknown and a branch assigns a name.
         """
         value: CodeValue = nan
         with suppress(ShapeError):
@@ -1363,7 +1377,7 @@ class CodeReader:
     def evaluate(self, node: ast.expr) -> CodeValue:
         """Return the value of an expression.
 
-        Raises `ShapeError` (usage) if it is not supported.
+        Raises `ShapeError` (usage) if the expression is not supported.
         """
         match node:
             case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
@@ -1387,7 +1401,7 @@ class CodeReader:
         raise self.error(node, "this is not supported here")
 
     def evaluate_all(self, nodes: Sequence[ast.expr]) -> Iterator[CodeValue]:
-        """Yield the values of expressions; unpack starred ones."""
+        """Yield the values of expressions; unpack starred expressions."""
         for node in nodes:
             if isinstance(node, ast.Starred):
                 value = self.evaluate(node.value)
@@ -1404,7 +1418,7 @@ class CodeReader:
     def evaluate_name(self, node: ast.expr) -> CodeValue:
         """Return the value of a name or attribute.
 
-        It is a variable, an attribute of a tensor, or a size.
+        The name denotes a variable, an attribute of a tensor, or a size.
         """
         name = full_name(node)
         if isinstance(value := self.variables.get(name), ShapeError):
@@ -1434,7 +1448,10 @@ class CodeReader:
         return any(name == variable or name.startswith(f"{variable}.") for variable in self.variables)
 
     def lookup_size(self, node: ast.expr, name: str) -> CodeValue:
-        """Return the size or sizes of a name; an attribute is looked up by its last part."""
+        """Return the size or the sizes of a name.
+
+        An attribute such as `self.heads` is looked up in full and by its last part.
+        """
         last = name.rpartition(".")[2]
         if not name.isascii() or len(name) > MAX_DIM_TEXT_LENGTH:
             raise self.error(node, "a size has a name of plain letters")
@@ -1454,7 +1471,10 @@ class CodeReader:
     def evaluate_operator(
         self, node: ast.expr, left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue
     ) -> CodeValue:
-        """Apply an operator or comparison; an unknown truth value is nan."""
+        """Apply an operator or a comparison.
+
+        The result of a comparison is nan if its truth value is unknown.
+        """
         if isinstance(op, ast.operator) or isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
             return self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
         if isinstance(op, ast.Is | ast.IsNot) and right is None:
@@ -1487,7 +1507,7 @@ class CodeReader:
         return result
 
     def evaluate_subscript(self, node: ast.Subscript, base_node: ast.expr, index: ast.expr) -> CodeValue:
-        """Return an item of a tuple or the tensor after an index."""
+        """Return an item of a tuple, or the tensor after an index expression."""
         if ast.List in map(type, (index, *getattr(index, "elts", ()))):
             raise self.error(node, "a list of positions has no op here")
         name, key = full_name(base_node), self.evaluate(index)
@@ -1562,7 +1582,7 @@ class CodeReader:
         return value
 
     def check_tensors_known(self, nodes: Iterable[ast.expr]) -> None:
-        """Raise `ShapeError` (usage) for the first name of unknown shape."""
+        """Raise `ShapeError` (usage) for the first name whose shape is unknown."""
         for node in nodes:
             if full_name(node) and isinstance(self.evaluate(node), Monomial):
                 raise self.missing_shape_error(node)

@@ -60,13 +60,13 @@ if TYPE_CHECKING:
     from shapecalc.core.dims import Shape
 
     SpelledOption = tuple["Option", int | None]
-    """An option and the value that a spelling sets; None if a value follows."""
+    """An option, and the value that its spelling implies; None without one."""
 StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
-"""Stages as op names with their options."""
+"""The stages of a chain: op names with their options."""
 
 
 class ParsedStage(Record):
-    """A parsed stage: its op, its options as texts, and its input if given."""
+    """A parsed stage: the op, the options as texts, and the input if present."""
 
     op: str
     options: Mapping[str, object]
@@ -74,10 +74,10 @@ class ParsedStage(Record):
 
 
 def read_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option] = ()) -> dict[str, Any]:
-    """Parse the words of an op's line into arguments by name.
+    """Parse the words of an op's command line into arguments by name.
 
-    `extra_options` are allowed besides its own, and so is `--help`. Raises `ShapeError` (usage) for an unknown option,
-    an extra value or a missing argument.
+    `extra_options` and `--help` are allowed in addition to the op's own options. Raises `ShapeError` (usage) for an
+    unknown option, an extra value or a missing argument.
 
     >>> read_op_words(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
     {'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
@@ -97,8 +97,8 @@ def read_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option] 
 def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return the values in the order of the parameter names.
 
-    Operands and lengths are joined. A pattern and a shape may have either order, since a pattern has an arrow. The
-    pattern of einsum may have none; it is then the first value.
+    Several operands are joined into one value, and so are several lengths. A pattern may come before or after the
+    shape, since its arrow identifies it. An einsum pattern without an arrow must be the first value.
 
     >>> order_values(["a b -> b a", "2,3"], ("input", "pattern"))
     ['2,3', 'a b -> b a']
@@ -120,7 +120,7 @@ def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 OP_ALIASES = {"permute": ("transpose", "torch"), "movedim": ("moveaxis", "torch"), "swapdims": ("swapaxes", "torch")}
-"""Aliases of ops: the op, and the dialect that uses the alias."""
+"""The op of each alias, and the dialect in which the alias is used."""
 UNSUPPORTED_OPS = {
     "reshape_as": ("it needs the shape of another tensor", "write that shape: reshape INPUT TARGET"),
     "view_as": ("it needs the shape of another tensor", "write that shape: view INPUT TARGET"),
@@ -131,14 +131,14 @@ UNSUPPORTED_OPS = {
         "einops follows a pattern: rearrange 2,3 'a b -> r a b' r=2",
     ),
 }
-"""Unsupported op names: the reason, and the alternative to write."""
+"""The reason why each op is not supported, and the alternative to write."""
 
 
 def resolve_aliases(words: Sequence[str]) -> list[str]:
-    """Replace a framework's op name by shapecalc's, and add its dialect.
+    """Replace a framework's op name by shapecalc's, and add the dialect.
 
-    A composite op of several stages becomes a chain. Raises `ShapeError` if it refuses its input, or if the input is a
-    file.
+    A composite op of several stages becomes a chain. Raises `ShapeError` if a composite op refuses its input, or if
+    this input is a file.
 
     >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
@@ -165,12 +165,12 @@ def resolve_aliases(words: Sequence[str]) -> list[str]:
 
 
 def _quote_words(words: Iterable[str]) -> str:
-    """Join the words of a stage; quote those with blanks."""
+    """Join the words of a stage; quote words that contain blanks."""
     return " ".join([f'"{word}"' if " " in word else word for word in words])
 
 
 def _add_dialect(words: Sequence[str], dialect: str) -> list[str]:
-    """Return the words with a `--dialect` option, unless they have one."""
+    """Return the words with a `--dialect` option added, if they lack one."""
     has_dialect = any(word in ("-d", "--dialect") or word.startswith("--dialect=") for word in words)
     return [*words, *([] if has_dialect else ["--dialect", dialect])]
 
@@ -178,7 +178,7 @@ def _add_dialect(words: Sequence[str], dialect: str) -> list[str]:
 def _read_input_shape(words: Sequence[str]) -> Shape:
     """Return the input shape of a composite op.
 
-    Raises `ShapeError` (usage) if the input is data.
+    Raises `ShapeError` (usage) if the input is a file or standard input.
     """
     if words[1] == "-" or is_file_argument(words[1]):
         raise usage_error(
@@ -188,9 +188,9 @@ def _read_input_shape(words: Sequence[str]) -> Shape:
 
 
 def expand_composite(name: str, shape: Shape, values: Sequence[str]) -> list[list[str]]:
-    """Return the stages of a composite op as words.
+    """Return the stages of a composite op, each as a list of words.
 
-    Raises `ShapeError` if it refuses the shape.
+    Raises `ShapeError` if the op refuses the shape.
 
     >>> expand_composite("narrow", (2, 8), ["1", "-3", "2"]), expand_composite("rollaxis", (2, 3, 4), ["2"])
     ([['slice', ':,5:7']], [['moveaxis', '2', '0']])
@@ -213,7 +213,10 @@ def expand_composite(name: str, shape: Shape, values: Sequence[str]) -> list[lis
 
 
 def _narrow(shape: Shape, axis: int, start: int, length: int) -> list[list[str]]:
-    """Return the slice for `torch.narrow`, which refuses out-of-range positions."""
+    """Return the `slice` stage that equals `torch.narrow`.
+
+    Raises `ShapeError` (slice-out-of-bounds) for an out-of-range index, as `torch.narrow` does.
+    """
     index = _normalize_axis(axis, len(shape), len(shape))
     dim, first = shape[index], start
     if not isinstance(dim, int):
@@ -228,7 +231,7 @@ def _narrow(shape: Shape, axis: int, start: int, length: int) -> list[list[str]]
 
 
 def _rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> list[list[str]]:
-    """Return the flips and swap for `numpy.rot90`."""
+    """Return the `flip` and `swapaxes` stages that equal `numpy.rot90`."""
     indices = [_normalize_axis(axis, len(shape), len(shape)) for axis in axes]
     if len({*indices}) != 2 or len(indices) != 2:
         raise usage_error("rot90 turns two different axes", argument="axes")
@@ -238,9 +241,9 @@ def _rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> list[list[
 
 
 def _rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]:
-    """Return the `moveaxis` for `numpy.rollaxis`.
+    """Return the `moveaxis` stage that equals `numpy.rollaxis`.
 
-    The axis moves before the one that is at `start`.
+    The axis is moved in front of the axis at index `start`.
     """
     rank = len(shape)
     source, destination = _normalize_axis(axis, rank, rank), _normalize_axis(start, rank, rank + 1)
@@ -249,11 +252,11 @@ def _rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]:
 
 EINSUM_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 EINOPS_REDUCTIONS = ("any", "all", "max", "mean", "min", "prod", "sum")
-"""The reductions of einops, none of which affects the shape."""
+"""The names of einops' reductions; all of them give the same shape."""
 
 
 def _reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
-    """Return the split, sum and merge for `einops.reduce`."""
+    """Return the stages that equal `einops.reduce`: a split, a sum and a merge."""
     left, _, right = pattern.partition("->")
     dims = parse_axis_pattern(f"{left}->{left}" if "->" in pattern else pattern).left
     others = " ".join([f"e{number}" for number in range(len(shape) - len(dims) + 1)])
@@ -276,9 +279,9 @@ def _reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
 
 
 def _normalize_axis(axis: int, rank: int, limit: int) -> int:
-    """Return an axis or insertion index (below `limit`) as a non-negative index.
+    """Return an axis or insertion index as a non-negative index.
 
-    Raises `ShapeError` (axis-out-of-range).
+    `limit` is the exclusive upper end of the valid indices. Raises `ShapeError` (axis-out-of-range).
     """
     if not -rank <= axis < limit:
         raise rule_error(AXIS_OUT_OF_RANGE, f"axis {axis} does not exist: the input has {rank_text(rank)}")
@@ -293,14 +296,15 @@ COMPOSITE_OPS: dict[str, tuple[str, str, tuple[str, ...], Any]] = {
 }
 """Composite ops by name.
 
-A row has a similar op, the dialect that defines it, its parameters (`?` if optional), and the function that expands it.
+A row has a similar op to suggest for data, the dialect that defines the composite op, its parameters (those with `?`
+are optional), and the function that expands it into stages.
 """
 
 
 def expand_composites(text: str) -> str:
     """Replace the composite ops of a chain, such as `rot90`, by their stages.
 
-    Raises `ShapeError` for a composite op after a refused stage, or one that refuses its input.
+    Raises `ShapeError` if a stage before a composite op is refused, or if a composite op refuses its input.
 
     >>> expand_composites("2,3,4 | transpose 2,0,1 | narrow 0 1 2")
     '2,3,4 | transpose 2,0,1 | slice 1:3 --dialect torch'
@@ -321,9 +325,9 @@ def expand_composites(text: str) -> str:
 
 
 def _chain_output(text: str) -> Shape:
-    """Return the output of a chain with any number of stages.
+    """Return the output shape of a chain; without stages, the input shape.
 
-    Raises `ShapeError` if it is refused.
+    Raises `ShapeError` if the chain is refused.
     """
     shape, stages = read_chain(text)
     if not stages:
@@ -343,7 +347,7 @@ def unsupported_op_error(name: str) -> ShapeError | None:
 
 
 def find_op(name: str) -> Op:
-    """Return the op of a name; raise `ShapeError` (usage) if there is none."""
+    """Return the op with a name; raise `ShapeError` (usage) if there is none."""
     if "," in name or name[:1].isdigit():
         shown = escape_unprintable(truncate(name))
         raise usage_error(
@@ -353,7 +357,7 @@ def find_op(name: str) -> Op:
 
 
 def read_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
-    """Parse the words of a stage, or of a line with an input.
+    """Parse the words of a stage, or of a command line if `with_input`.
 
     Raises `ShapeError` (usage) for invalid words.
 
@@ -407,9 +411,9 @@ def usage_hint(op: Op, *, with_input: bool = True) -> str:
 
 
 def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
-    """Return the input and the stages of a chain.
+    """Parse a chain into its input and its stages.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) if the chain is invalid.
 
     >>> read_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
     ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])
@@ -424,9 +428,9 @@ def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
 
 
 def read_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
-    """Return the text and the options of `'INPUT | OP ...' [--where SIZES]`.
+    """Parse the words of a `chain` command into the chain's text and the options.
 
-    Raises `ShapeError` (usage) for other words.
+    The syntax is `'INPUT | OP ...' [--where SIZES]`. Raises `ShapeError` (usage) for other words.
 
     >>> read_chain_words(["N,3 | flatten", "--where", "N=2"])
     ('N,3 | flatten', {'where': 'N=2'})
@@ -441,9 +445,9 @@ def read_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
 
 
 def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | None, str]]:
-    """Return the pieces of a command line with their argument names.
+    """Return the words of a command line, each with its argument name.
 
-    The name is None for the op and for options.
+    The argument name is None for the op and for the spelling of an option.
 
     >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
@@ -465,7 +469,7 @@ def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | Non
 def argument_texts(request: Request) -> dict[str, object]:
     """Return the arguments of a request as texts.
 
-    They are as typed, or else as shapecalc formats them.
+    An argument keeps the text that the user typed; without such a text, the value is formatted.
     """
     values = {"input": request.input, **request.arguments}
     texts: dict[str, object] = {
@@ -543,7 +547,7 @@ def _command_words(op: str, texts: Mapping[str, object]) -> list[str]:
 def find_unreadable_stage(stages: str) -> int | None:
     """Return the index of the first invalid stage, or None.
 
-    Each stage is parsed by itself.
+    Each stage is parsed independently of the other stages.
 
     >>> find_unreadable_stage("transpose 1,0 | reshap -1 | flatten")
     1
@@ -558,9 +562,9 @@ def find_unreadable_stage(stages: str) -> int | None:
 
 
 def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
-    """Return the span of the token that a stage's problem points at.
+    """Return the span of the token at fault in the stage at `index`.
 
-    It is the span of the whole stage if the token is unknown.
+    If the token is unknown, the span is that of the whole stage.
 
     >>> from shapecalc.core.rules import INDIVISIBLE
     >>> from shapecalc.core.problem import Problem
@@ -584,16 +588,16 @@ def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
 
 
 class ChainRequest(Record):
-    """A parsed chain without an answer: its input, and its stages with their options."""
+    """A parsed chain: the input, and the stages with their options."""
 
     input: str | Iterable[object]
     stages: StageRequests
 
 
 def parse_chain_request(text: str, shape: object = None) -> ChainRequest:
-    """Parse a chain; one that begins with `|` has the input `shape`.
+    """Parse a chain; `shape` is the input of a chain that begins with `|`.
 
-    Raises `ShapeError` (usage) if it cannot be parsed.
+    Raises `ShapeError` (usage) if the chain cannot be parsed.
 
     >>> parse_chain_request("| transpose 1,0", (2, 3))
     ChainRequest(input=(2, 3), stages=(('transpose', {'perm': '1,0'}),))

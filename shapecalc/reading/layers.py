@@ -1,7 +1,7 @@
-"""Tables of the layers and functions of frameworks.
+"""Tables that map layers and functions of frameworks to ops.
 
-A row maps the arguments of a layer such as `nn.Conv2d(3, 64, 7)(x)` to the options of an op. Tensor arguments are
-shapes.
+A row converts the arguments of a layer, such as `nn.Conv2d(3, 64, 7)`, to the options of an op. An argument that is a
+tensor is represented by its shape.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from shapecalc.core.record import Record
 from shapecalc.core.requests import Options
 
 LayerArguments: TypeAlias = Mapping[str, Any]
-"""Arguments by parameter name; None for an omitted one, a shape for a tensor."""
+"""The arguments by parameter name.
+
+An omitted argument is None, and a tensor is represented by its shape.
+"""
 OptionBuilder: TypeAlias = Callable[[Shape, LayerArguments], Options]
-"""Builds the options of an op from the tensor's shape and the arguments."""
+"""Returns the options of an op for the tensor's shape and the arguments."""
 
 
 class Layer(Record):
-    """A layer or function: its op, its parameters and its options.
+    """A layer or function: the op, the parameters, and the options of the op.
 
-    `build_options` returns the options of the op for a shape and arguments.
+    `build_options` returns the options for a shape and arguments.
     """
 
     op: str
     parameters: tuple[str, ...]
-    """Parameter names; aliases follow behind slashes."""
+    """The parameter names, each with its aliases: `stride/strides`."""
     build_options: OptionBuilder
 
 
 def _window_options(arguments: LayerArguments) -> dict[str, object]:
-    """Return the arguments of a moving window.
-
-    Their names are the same in every framework.
-    """
+    """Return the arguments that describe a moving window."""
     return {
         name: arguments.get(name) for name in ("stride", "padding", "dilation", "groups", "output_padding", "layout")
     }
@@ -72,9 +72,10 @@ def _pool_options(kind: str | None, layout: str | None = None) -> OptionBuilder:
 
 
 def _pad_options(shape: Shape, arguments: LayerArguments) -> Options:
-    """Return the begins and ends of a pad.
+    """Return the padding widths and the axes of a pad.
 
-    PyTorch has pairs from the last axis on; NumPy and TensorFlow have one pair for each axis.
+    PyTorch lists the pairs of widths from the last axis backwards; NumPy and TensorFlow list one pair for each axis,
+    from the first axis on.
     """
     widths = arguments["pad"]
     if not isinstance(widths, tuple):
@@ -94,7 +95,7 @@ def _layer_rows(names: str, op: str, parameters: str, options: OptionBuilder) ->
 def _layer_rows_by_rank(
     names: str, op: str, parameters: str, options: Callable[[int], OptionBuilder]
 ) -> dict[str, Layer]:
-    """Return the rows of layers for one, two and three spatial dims."""
+    """Return the rows of layers that exist for one, two and three spatial dims."""
     layers = dict[str, Layer]()
     for rank in (1, 2, 3):
         layers |= _layer_rows(" ".join([f"{name}{rank}d" for name in names.split()]), op, parameters, options(rank))
@@ -168,7 +169,7 @@ LAYERS: Mapping[str, Layer] = {
 }
 """Layers and functions by name.
 
-The tensor is the first argument, or the input of the layer.
+The first argument of a function is the tensor; a layer is called with the tensor.
 """
 MULTI_OPERAND_FUNCTIONS: Mapping[str, str] = {
     **dict.fromkeys(("cat", "concat", "concatenate"), "concat"),

@@ -1,4 +1,4 @@
-"""Options of commands and ops: their spellings, and the parser of words."""
+"""Options of commands and ops, and the parser of command-line words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class OptionKind(Choice):
-    """The kinds of options by the value that they take."""
+    """The kinds of options, by the value that the option takes."""
 
     FLAG = "nothing: it is there or not"
     FLAG_OR_ALL = "nothing, or =all, which asks for everything"
@@ -44,9 +44,9 @@ class OptionKind(Choice):
 
 VALUE_KINDS = (OptionKind.TEXT, OptionKind.TEXTS, OptionKind.NUMBER)
 ALL_SUFFIX = "=all"
-"""The suffix of an option's name that selects everything."""
+"""The suffix of an option that selects everything: `--explain=all`."""
 MAX_DIGITS = 9
-"""The maximum number of digits of an option's number."""
+"""The maximum number of digits of an integer option."""
 
 
 class Option(Record):
@@ -56,20 +56,20 @@ class Option(Record):
     help: str
     kind: OptionKind = OptionKind.TEXT
     metavar: str = "NAME"
-    """The placeholder of its value in the help."""
+    """The placeholder of the value in the help text."""
     long: str = ""
-    """Its long spelling, if it is not `--` and the name."""
+    """The long spelling; empty if it is `--` followed by the name."""
     short: str = ""
     default: Any = None
     completions: Callable[[], Iterable[str]] | None = None
-    """Returns the values that a shell completes."""
+    """A function that returns the values for shell completion."""
     lists_completions: bool = False
     """Whether the help lists the completions."""
     shows_default: bool = False
     """Whether the help shows the default."""
     minimum: int = 0
     maximum: int = 0
-    """The range of its number, with `minimum`."""
+    """The largest integer that the option accepts; see `minimum`."""
 
     @property
     def spelling(self) -> str:
@@ -81,7 +81,9 @@ class Option(Record):
         return self.long or f"--{to_dashes(self.name)}"
 
     def spellings(self) -> dict[str, int | None]:
-        """Return all spellings with the value that each sets; None if a value follows.
+        """Return all spellings, each with the value that it implies.
+
+        The value is None if the user gives it after the spelling.
 
         >>> Option("explain", "...", OptionKind.FLAG_OR_ALL, short="-e").spellings()
         {'--explain': 1, '-e': 1, '--explain=all': 2}
@@ -120,9 +122,9 @@ class ExtraWordError(ShapeError):
 
 
 AXIS_SPELLINGS = ("--axis", "--axes", "--dim", "--dims", "--perm")
-"""Spellings of the axes of an op in different frameworks.
+"""The names that frameworks use for an op's option with axes.
 
-They are one option here.
+All of these spellings select the same option.
 """
 SHUFFLE_SPELLINGS = {
     "--first-transpose": "--first",
@@ -136,8 +138,8 @@ SHUFFLE_SPELLINGS = {
 class OptionLookup:
     """A lazy lookup of options by spelling.
 
-    An option is created when no earlier one has the spelling: the last options need every dialect, whose import takes
-    longer than most answers.
+    Options are created one after another until a spelling matches. The last options need every dialect, and importing
+    every dialect takes longer than most answers.
     """
 
     def __init__(self, options: Iterable[Option]) -> None:
@@ -145,7 +147,7 @@ class OptionLookup:
         self._pending, self._known = iter(options), dict[str, "SpelledOption"]()
 
     def find(self, spelling: str) -> SpelledOption | None:
-        """Return the option of a spelling and the value that it sets, or None."""
+        """Return the option with a spelling and the value that it implies, or None."""
         while spelling not in self._known:
             option = next(self._pending, None)
             if option is None:
@@ -154,9 +156,9 @@ class OptionLookup:
         return self._known[spelling]
 
     def _find_alias(self, spelling: str) -> SpelledOption | None:
-        """Return the option of an alias, or None.
+        """Return the option with an alias, or None.
 
-        An alias has other dashes, or another framework's word for an axis.
+        An alias has underscores instead of dashes, or is another framework's name of the option.
         """
         spelling = f"--{to_dashes(spelling[2:])}"
         aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (SHUFFLE_SPELLINGS.get(spelling, spelling),)
@@ -185,7 +187,7 @@ def is_value(word: str) -> bool:
 def strip_padding(text: str) -> str:
     """Strip the leading blank of a negative number.
 
-    Some shells and programs need it so that the number is not taken as an option.
+    Some shells and programs need the blank, so that the number is not parsed as an option.
 
     >>> strip_padding(" -1,4"), strip_padding(" -> n")
     ('-1,4', ' -> n')
@@ -222,9 +224,9 @@ def parse_words(
 
 
 def _read_option(word: str, remaining_words: Iterator[str], options: OptionLookup, result: dict[str, Any]) -> bool:
-    """Store an option with its value in `result`.
+    """Parse an option and store its value in `result`.
 
-    Returns False if there is no such option.
+    The value may be taken from `remaining_words`. Returns False if the option is unknown.
     """
     spelling, equals, text = word.partition("=")
     if equals + text == ALL_SUFFIX and options.find(word):
@@ -251,9 +253,9 @@ def _read_option(word: str, remaining_words: Iterator[str], options: OptionLooku
 def assign_positional(
     values: Sequence[str], names: Sequence[str], options: Mapping[str, Any], owner: str
 ) -> dict[str, Any]:
-    """Return the options with the positional values under their names.
+    """Return the options together with the positional values by name.
 
-    Raises `ShapeError` (usage) for an extra value, or one that is also set by name.
+    Raises `ShapeError` (usage) for an extra value, or for a name that already has a value in `options`.
     """
     if len(values) > len(names):
         raise ExtraWordError(Problem(USAGE, f"{owner} does not take '{escape_unprintable(values[len(names)][:40])}'"))
@@ -266,7 +268,7 @@ def assign_positional(
 def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) -> None:
     """Raise `ShapeError` (usage) if a required argument is missing.
 
-    `required` maps names to the metavars of the message.
+    `required` maps the names of arguments to the metavars that the message prints.
     """
     for name, metavar in required.items():
         if name not in arguments:
@@ -293,7 +295,7 @@ RULE_OPTIONS = options_by_name(
     ),
     Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),
 )
-"""The options that select the rules and the sizes of names."""
+"""The options that select the rules and assign sizes to names."""
 SWITCH_HELP = {
     "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
     "special_zero": "oneDNN and OpenVINO, required there: 0 copies a dim.",
@@ -306,7 +308,7 @@ METAVARS = {
     **{holds: holds.name for holds in (ParamKind.SLICES, ParamKind.LENGTHS, ParamKind.SIZES)},
     ParamKind.INT: "I",
 }
-"""The metavars of options that are parameters, by the kind of the parameter."""
+"""The metavars of options, by the kind of the parameter that the option sets."""
 _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
 """The option lookups of ops, by op name."""
 
@@ -314,7 +316,7 @@ _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
 def switch_options(op: Op | None = None) -> list[Option]:
     """Return the switches of all dialects as options.
 
-    For an op, only those that apply to it.
+    For an op, returns only the switches that apply to the op.
     """
     all_switches = switch_meanings()
     names = all_switches if op is None else {switch_name(op, row) for row in dialects_with(op)}
@@ -332,9 +334,9 @@ def rule_options(op: Op | None = None) -> list[Option]:
 
 
 def op_options(op: Op) -> Iterator[Option]:
-    """Yield the options of an op's line.
+    """Yield the options of an op's command line.
 
-    Its arguments are first; options that need every dialect come last.
+    The op's own parameters come first; options that need every dialect come last.
     """
     yield from map(option_from_param, op.params)
     yield from RULE_OPTIONS.values()
@@ -343,7 +345,7 @@ def op_options(op: Op) -> Iterator[Option]:
 
 
 def op_option_lookup(op: Op) -> OptionLookup:
-    """Return the option lookup of an op, which all its lines share."""
+    """Return the option lookup of an op; it is created once per op."""
     if op.name not in _option_lookups or _option_lookups[op.name][0] is not op:
         _option_lookups[op.name] = op, OptionLookup(op_options(op))
     return _option_lookups[op.name][1]

@@ -48,12 +48,15 @@ ANY_DIMS = "..."
 
 
 ExpectedDim: TypeAlias = int | str | Monomial | None
-"""An expected dim.
+"""A dim of a pattern, in the form in which it is compared.
 
-It is an integer or a product to solve, a name to bind, or None for any dim.
+An integer or a monomial must equal the actual dim, a text is a name to bind, and None matches any dim.
 """
 DimMismatch: TypeAlias = tuple[int | None, str]
-"""The index of the dim that differs, None for the whole shape, and the reason."""
+"""The index of the differing dim, and the reason.
+
+The index is None if the whole shape differs.
+"""
 
 
 class ShapePattern(Record):
@@ -74,7 +77,7 @@ class ShapePattern(Record):
     def is_open(self, fixed_names: Collection[str]) -> bool:
         """Return whether the pattern matches more than one shape.
 
-        `fixed_names` match only themselves.
+        Names in `fixed_names` match only themselves; other names match any size.
         """
         return (
             self.ellipsis_index is not None
@@ -84,7 +87,7 @@ class ShapePattern(Record):
 
 
 def to_pattern(value: object) -> ShapePattern:
-    """Return the pattern of arrays that a text or a Python sequence describes.
+    """Convert a text or a Python sequence to a shape pattern.
 
     Raises `ShapeError` (usage) for an invalid pattern and for a negative size.
 
@@ -118,7 +121,7 @@ def read_pattern(text: str, argument: str) -> ShapePattern:
 
 
 def pattern_from_sequence(value: object, argument: str) -> ShapePattern:
-    """Return the pattern of a Python sequence.
+    """Convert a Python sequence to a shape pattern.
 
     `...` and "..." match any number of dims. Raises `ShapeError` (usage) for an invalid sequence.
     """
@@ -154,15 +157,18 @@ def _check_single_ellipsis(ellipses: list[Token] | list[int], argument: str) -> 
 
 
 class Matcher:
-    """A pattern that is matched against several shapes.
+    """A matcher of several shapes against one pattern.
 
-    Names keep the size of their first match.
+    A name keeps the size of its first match.
     """
 
     def __init__(
         self, pattern: ShapePattern, sizes: Mapping[str, Dim] | None = None, fixed_names: Collection[str] = ()
     ):
-        """Start with these sizes; names in `fixed_names` match only themselves."""
+        """Create a matcher in which some names already have sizes.
+
+        Names in `fixed_names` match only themselves.
+        """
         self.pattern = pattern
         self.sizes: dict[str, Dim] = dict(sizes or {})
         """The sizes of names bound so far."""
@@ -174,11 +180,9 @@ class Matcher:
         """The last shape that matched: it still matches, since names keep their sizes."""
 
     def find_problem(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
-        """Match a shape and bind its names.
+        """Match a shape and bind names; return the problem if the shape differs.
 
-        Return a problem if it differs, and bind nothing.
-
-        `location` appears in the messages of later problems.
+        If the shape differs, no name is bound. Later problems quote `location` as the place where a name was bound.
 
         >>> from shapecalc.reading.pattern import to_pattern
         >>> matcher = Matcher(to_pattern("N,2*H,..."))
@@ -204,10 +208,7 @@ class Matcher:
         return Problem(DIFFERS, message, "", "input", difference[0])
 
     def _compile_dim(self, dim: Dim) -> ExpectedDim:
-        """Return the dim in the form that is fastest to compare.
-
-        It is None for any dim, and a text for a name to bind.
-        """
+        """Convert a dim of the pattern to the form that is fastest to compare."""
         if isinstance(dim, int) or len(dim.powers) != 1:
             return dim
         ((name, _),) = dim.powers
@@ -223,7 +224,10 @@ class Matcher:
         return (*self._expected[:gap], *[None] * extra, *self._expected[gap:])
 
     def _bind(self, expected_dims: tuple[ExpectedDim, ...], shape: Shape, location: str) -> DimMismatch | None:
-        """Bind names to their sizes; on a mismatch return it and bind nothing."""
+        """Bind names to their sizes; if a dim differs, return the mismatch.
+
+        After a mismatch, no name is bound.
+        """
         sizes, seen_at, products = self.sizes.copy(), dict[str, int](), list[int]()
         for index, (expected, size) in enumerate(zip(expected_dims, shape, strict=True)):
             if expected is None or (type(expected) is int and expected == size):
@@ -252,7 +256,7 @@ class Matcher:
     def _solve(
         self, dims: Mapping[int, Dim | None], shape: Shape, sizes: dict[str, Dim], seen_at: dict[str, int]
     ) -> int | None:
-        """Bind the names of products, starting with one free name each.
+        """Bind the names in products; products with one free name are solved first.
 
         Returns the first axis that cannot match, or None.
         """
@@ -269,7 +273,7 @@ class Matcher:
         return _find_unsatisfiable(pending, shape, sizes)
 
     def _free_names(self, dim: Monomial, sizes: Mapping[str, Dim]) -> list[str]:
-        """Return the names of a product that are not bound."""
+        """Return the unbound names of a product."""
         return [name for name, _ in dim.powers if name not in sizes and name not in self._fixed_names]
 
     def _explain_mismatch(
@@ -291,9 +295,9 @@ class Matcher:
 
 
 def element_type_of(array: object) -> str | None:
-    """Return the name of an array's element type in any framework.
+    """Return the name of the element type of an array of any framework.
 
-    Returns None if it has no known one.
+    Returns None if the element type is unknown.
 
     >>> class Tensor: dtype = "torch.float32"
     >>> element_type_of(Tensor()), element_type_of((2, 3))
@@ -334,9 +338,9 @@ def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = 
 
 
 def _find_unsatisfiable(dims: Mapping[int, Monomial], shape: Shape, sizes: Mapping[str, Dim]) -> int | None:
-    """Return an axis whose product of several free names has no solution.
+    """Return the first axis whose product cannot equal the size, or None.
 
-    Returns None if all products may have one.
+    Each product has several free names. The equations of all axes must be solvable together.
     """
     stated: Conditions = ()
     for axis, dim in dims.items():
@@ -349,10 +353,10 @@ def _find_unsatisfiable(dims: Mapping[int, Monomial], shape: Shape, sizes: Mappi
 
 
 def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names: Iterable[str] = ()) -> str | None:
-    """Return the reason why an answer does not match, or None.
+    """Return the reason why an output does not match a pattern, or None.
 
-    The reason is empty for a plain shape. Names of the question, and those in `fixed_names` to which it assigned sizes,
-    match only themselves; other names are free.
+    The reason is an empty text if the pattern matches one shape only. Names in the request and names in `fixed_names`,
+    to which the request assigns sizes, match only themselves; other names match any size.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reading.pattern import read_pattern
@@ -376,7 +380,7 @@ def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names:
 
 
 def names_with_sizes(stage_options: Iterable[Mapping[str, object]]) -> set[str]:
-    """Return the names that the options of stages assign sizes to.
+    """Return the names to which the options of stages assign sizes.
 
     >>> sorted(names_with_sizes([{"where": "N=8,C=3"}, {"target": "0,-1"}]))
     ['C', 'N']
@@ -387,7 +391,7 @@ def names_with_sizes(stage_options: Iterable[Mapping[str, object]]) -> set[str]:
 
 
 def _element_type(answer: Trace | Chain) -> str | None:
-    """Return the element type of an output; None if the question names none."""
+    """Return the element type of an output; None if the request names no type."""
     if any(OPS[trace.op].ends_chain for trace in answer.traces):
         return "int64"
     return next((trace.request.dtype for trace in reversed(answer.traces) if trace.request.dtype), None)

@@ -36,24 +36,24 @@ SHAPE_SEPARATOR = re.compile(" ?(?:->|=>|→) ?| (?:to|into) ")
 INFIX_OPS = {"@": "matmul", **dict.fromkeys("+-*/", "broadcast")}
 """The ops of infix operators between two shapes."""
 NAMED_SHAPE = re.compile(r"[A-Za-z_][\w.]*\s*=\s*(.+)", re.DOTALL)
-"""The name and shape of a tensor, as they follow code."""
+"""A regular expression for the name and shape of a tensor: `x=2,3`."""
 MAX_WORD_LENGTH = 200
-"""The maximum length of a word that is printed again, and of a file name."""
+"""The maximum number of characters of a word in a message, or of a file name."""
 MAX_PRINTED_WORDS = 20
-"""The maximum number of words that are printed again."""
+"""The maximum number of words of the input that a message repeats."""
 MAX_INSPECTED = 1 << 20
-"""The maximum number of characters that are inspected."""
+"""The maximum number of characters of a text that are inspected."""
 
 
 class UserInput(Record):
-    """The words of a command line without a command.
+    """The words of a command line without a command name.
 
-    `is_error_message` recognizes messages of runtimes.
+    `is_error_message` returns whether a text is an error message of a runtime.
     """
 
     arguments: tuple[str, ...]
     words: tuple[str, ...]
-    """The words that are not options."""
+    """The arguments without the options."""
     is_error_message: Callable[[str], bool]
 
     @property
@@ -68,9 +68,9 @@ class UserInput(Record):
 
 
 def read_user_input(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
-    """Return the command line for an input, or None.
+    """Return the command line for an input; None if no reader recognizes the input.
 
-    A word `-` in it refers to the input's text.
+    In this command line, the word `-` denotes the text of the input.
 
     >>> read_user_input(UserInput((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
     ['reshape', '2,3,4', '6,4', '--json']
@@ -100,7 +100,7 @@ COMMAND_ALIASES = {
 def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
     """Replace another program's command name by shapecalc's own.
 
-    Returns None if the words do not start with one. Raises `ShapeError` (usage) for `convert` without a target.
+    Returns None if the first word is not such a name. Raises `ShapeError` (usage) for `convert` without a target.
 
     >>> resolve_command_alias(["lint", "yolo.onnx"]), resolve_command_alias(["reshape", "2,3", "6"])
     (['model', '--lint', 'yolo.onnx'], None)
@@ -114,7 +114,7 @@ def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
 def is_shape(text: str) -> bool:
     """Return whether a text is a shape and not a word.
 
-    A shape starts like one, or it has a comma.
+    A shape starts with a digit, a sign or a bracket, or contains a comma.
 
     >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
     (True, True, True, False, False)
@@ -130,9 +130,9 @@ def is_shape(text: str) -> bool:
 
 
 def describe_reading(line: Iterable[str]) -> str:
-    r"""Format the line that reports the command of an input.
+    r"""Format the message that reports how an input was read.
 
-    A long or multi-line word prints as `-`.
+    A word that is long or has several lines is printed as `-`.
 
     >>> describe_reading(["code", "two\nlines"]), describe_reading(["reshape", "2,3", "6"])
     ('read as: shapecalc code -', 'read as: shapecalc reshape 2,3 6')
@@ -147,14 +147,15 @@ def describe_reading(line: Iterable[str]) -> str:
 
 
 def _quote_word(word: str) -> str:
-    """Return a word quoted for a shell, in double quotes if it has a single quote."""
+    """Quote a word for a shell; use double quotes if it contains a single quote."""
     return f'"{word}"' if "'" in word and not {*word} & {*'"$`!\\'} else quote(word)
 
 
 def suggest_line(words: Sequence[str]) -> str:
     """Return a hint for words that no reader recognizes.
 
-    It is for two shapes in a sentence, or a shape that a shell split; it is empty otherwise.
+    Hints exist for two shapes in a sentence, and for a shape that the shell split into words. The hint is empty for
+    other words.
 
     >>> suggest_line(["how", "to", "reshape", "2x3x4", "to", "6x4"])
     'write shapecalc 2x3x4 6x4'
@@ -176,15 +177,15 @@ def suggest_line(words: Sequence[str]) -> str:
 
 ARRAY_SUFFIXES = (".npy", ".npz", ".safetensors", ".zarr")
 MAX_FOLDER_NAMES = 50_000
-"""The maximum number of names in a folder."""
+"""The maximum number of files and folders below a folder of arrays."""
 SUFFIX_COMMANDS = {".onnx": "model", ".py": "code"}
 """The commands that read files, by suffix."""
 
 
 def _read_file(user_input: UserInput) -> list[str] | None:
-    """Read an existing file.
+    """Read the path of a file.
 
-    It holds arrays, which may have a pattern, a model, code, cases or an error message.
+    The file contains arrays, a model, code, cases or an error message. A pattern may accompany arrays.
     """
     name, *others = user_input.words
     if not name or all(map(is_shape, user_input.words)):
@@ -226,7 +227,7 @@ def _is_folder(word: str) -> bool:
 def _find_arrays(folder: Path) -> list[str]:
     """Return the paths of all arrays below a folder.
 
-    Raises `ShapeError` (usage) if there is none.
+    Raises `ShapeError` (usage) if the folder contains no arrays or too many files.
     """
     entries, folder_name = (
         list(islice(folder.rglob("*"), MAX_FOLDER_NAMES + 1)),
@@ -245,8 +246,8 @@ def _find_arrays(folder: Path) -> list[str]:
 def _read_beginning(path: Path) -> str:
     """Return the beginning of a text file.
 
-    Returns an empty text if it cannot be opened, since the command reports the reason. Raises `ShapeError`: usage if it
-    is not a text, file if it does not exist.
+    Returns an empty text if the file cannot be opened, because the command then reports the reason. Raises `ShapeError`
+    (file) if the path does not exist, and (usage) if it is not a text file.
     """
     path_name = escape_unprintable(truncate(str(path)))
     if not path.exists():
@@ -268,7 +269,7 @@ def _read_beginning(path: Path) -> str:
 def _is_case(text: str) -> bool:
     """Return whether a text starts with a case of `shapecalc check`.
 
-    Comments before it are skipped.
+    Leading comments are skipped.
     """
     lines = (line.strip() for line in text.removeprefix("\ufeff")[:MAX_INSPECTED].splitlines())
     first = next((line for line in lines if line and line[0] != "#"), "")
@@ -284,7 +285,7 @@ def _is_case(text: str) -> bool:
 def _read_cases(user_input: UserInput) -> list[str] | None:
     """Read lines of cases.
 
-    A single line without an expectation is read as the command itself.
+    A single line without an expectation is read as the command line of an op.
     """
     text = user_input.text
     if (
@@ -329,30 +330,36 @@ SHUFFLE_PARTS = {
     "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=]))",
     "second": r"second[_ ]?transpose",
 }
-"""Patterns of the parts of a TensorRT Shuffle by option.
+"""Regular expressions for the parts of a TensorRT Shuffle, by option.
 
-They match the names in C++, Python and logs.
+They match the names of the parts in C++, in Python and in logs.
 """
 PART_NUMBERS = r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
-"""The numbers of a part, after brackets and type names."""
+"""A regular expression for the numbers of a part, after brackets and type names."""
 SHUFFLE_PART = re.compile(
     r"(?:\b(\w{1,40})(?:\.|->)(?:set)?|\b(\w{1,40}) ?= ?[\w.>-]{0,40})?"
     rf"(?:{'|'.join(f'(?P<{part}>{name}{PART_NUMBERS})' for part, name in SHUFFLE_PARTS.items())}"
     r"|(?P<made>add_?shuffle)|(?P<literal>zero_?is_?placeholder\W{1,5}(?:false|0)))",
     re.IGNORECASE,
 )
-"""A part of a Shuffle, or the call that adds one, with the variable of the layer."""
+"""A regular expression for a part of a Shuffle, or for the call that adds one.
+
+The first two groups match the variable of the layer.
+"""
 OTHER_LAYER = re.compile(r"set_?input|network(?:\.|->)add(?!_?shuffle)", re.IGNORECASE)
-"""A computed shape, or a layer of another kind."""
+"""A regular expression for a computed shape, or for a layer of another kind."""
 PRINTED_SHAPE = re.compile(r"# \w+: (\S+) -> |(?<![\w,])(\d+(?:\s?[,x]\s?\d+)+)")
-"""The input shape in a comment printed by `--as`, or another list of numbers."""
+"""A regular expression for an input shape outside of Shuffles.
+
+The shape is in a comment printed by `--as`, or it is any other list of numbers.
+"""
 
 
 def _read_shuffles(user_input: UserInput) -> list[str] | None:
-    """Read TensorRT's Shuffles by the names of their parts.
+    """Read TensorRT Shuffles, whose parts are recognized by their names.
 
-    Another shape is the input. Error messages are not read. Raises `ShapeError` (usage) for other layers,
-    for computed shapes, and for several Shuffles with inputs of their own.
+    A shape outside of the Shuffles is the input. Error messages are not read. Raises `ShapeError` (usage) for other
+    layers, for computed shapes, and for several Shuffles with separate inputs.
     """
     layers = _parse_shuffles(user_input.line)
     part_words = [word for word in user_input.words if re.search("|".join(SHUFFLE_PARTS.values()), word, re.IGNORECASE)]
@@ -372,14 +379,14 @@ def _read_shuffles(user_input: UserInput) -> list[str] | None:
 
 
 def _find_shapes(text: str) -> list[str]:
-    """Return the shapes in a text that are not part of a Shuffle."""
+    """Return the shapes in a text, except those inside Shuffles."""
     return [named or numbers for named, numbers in PRINTED_SHAPE.findall(SHUFFLE_PART.sub(" ", " ".join(text.split())))]
 
 
 def _parse_shuffles(text: str) -> list[str]:
     """Return the options of each Shuffle in a text.
 
-    A new one starts at a call that adds a layer, or at a part that cannot follow the previous one.
+    A new Shuffle starts at a call that adds a layer, or at a part that cannot follow the previous part.
 
     >>> _parse_shuffles("second_transpose: (1, 0) first_transpose: [1,0] l.reshape_dims = Dims{2, {3, -1}}")
     ['--second 1,0', '--first 1,0', '--to 3,-1']
@@ -406,7 +413,10 @@ def _read_message(user_input: UserInput) -> list[str] | None:
 
 
 def _read_chain(user_input: UserInput) -> list[str] | None:
-    """Read ops separated by bars or arrows; as code if they are written as calls."""
+    """Read a chain of ops that are separated by bars or arrows.
+
+    Ops that are written as calls are read as code.
+    """
     for stages in (_split_stages(user_input.text), CHAIN_ARROW.split(user_input.line)):
         first, *others = map(str.strip, stages)
         op_names = {re.split(r"[\s(]", stage)[0] for stage in others}
@@ -425,7 +435,10 @@ def _read_chain(user_input: UserInput) -> list[str] | None:
 
 
 def _split_stages(text: str) -> list[str]:
-    """Split a text at bars; return it whole if a quote is open, as in a comment."""
+    """Split a text at bars.
+
+    The text stays in one piece if a quotation mark is unmatched, as in a comment.
+    """
     try:
         return split_unbracketed(text, "|")
     except ShapeError:
@@ -433,7 +446,10 @@ def _split_stages(text: str) -> list[str]:
 
 
 def _read_pattern(user_input: UserInput) -> list[str] | None:
-    """Read a pattern and its shapes in any order; a pattern with a comma is einsum's."""
+    """Read a pattern and its shapes in any order.
+
+    A pattern with a comma is read as `einsum`, any other pattern as `rearrange`.
+    """
     patterns = [word for word in user_input.words if "->" in word and not re.match(r"[\w.]+\(\w", word)]
     others = [word for word in user_input.words if word not in patterns]
     shapes = [word for word in others if is_shape(word)]
@@ -446,7 +462,7 @@ def _read_pattern(user_input: UserInput) -> list[str] | None:
 
 
 LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
-"""A shape in the position of a tensor, before a method or an index."""
+"""A regular expression for a shape in place of a tensor: `(2,3).reshape(6)`."""
 
 
 def _read_code(user_input: UserInput) -> list[str] | None:
@@ -468,7 +484,7 @@ def _read_code(user_input: UserInput) -> list[str] | None:
 def _last_statement(text: str, operator_type: type[ast.AST]) -> ast.AST | None:
     """Return the last statement of Python code on a tensor, or None.
 
-    An expression statement is returned as its expression.
+    For an expression statement, returns the expression.
     """
     try:
         parsed = ast.parse(dedent(text[:MAX_INSPECTED]).strip())

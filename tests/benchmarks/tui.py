@@ -29,7 +29,7 @@ from shapecalc.tui.explore import Explore
 from shapecalc.tui.question import question_from_words
 from tests.benchmarks.harness import ASK, ROOT, in_turns, medians, used_seconds
 
-ROUNDS, KEYS, HELD = 21, 200, 100
+ROUNDS, KEYS, HELD_KEY_EVENTS = 21, 200, 100
 LEAST = "a field and a label"
 SIZES = ((80, 24), (200, 60))
 TURNED = "7,6,5,4,3,2,1,0"
@@ -136,10 +136,12 @@ async def print_held_key_time(words: list[str]) -> None:
         await pilot.pause()
         drawings.clear()
         start = perf_counter()
-        for turn in range(HELD):
+        for turn in range(HELD_KEY_EVENTS):
             app.post_message(events.Key("pagedown" if turn % 20 < 10 else "pageup", None))
         await pilot.pause()
-        print(f"\n{HELD} keys at once: drawn {len(drawings)} times in {(perf_counter() - start) * 1e3:.0f} ms")
+        print(
+            f"\n{HELD_KEY_EVENTS} keys at once: drawn {len(drawings)} times in {(perf_counter() - start) * 1e3:.0f} ms"
+        )
 
 
 if __name__ == "__main__":

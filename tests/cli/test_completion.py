@@ -73,7 +73,7 @@ def test_completion_in_bash(shell):
 def test_completion_in_zsh_has_help(shell):
     script = 'export _SHAPECALC_COMPLETE=complete_zsh _TYPER_COMPLETE_ARGS="$1"; shapecalc'
     assert shell(script, "shapecalc reshape --dialect num").stdout == """_arguments '*: :(("numpy"))'\n"""
-    assert '"--opset":"The model' in shell(script, "shapecalc reshape 2,3 --op").stdout
+    assert '"--opset":"ONNX opset of the model' in shell(script, "shapecalc reshape 2,3 --op").stdout
     assert shell(script, "shapecalc reshape ").stdout == "_files\n"
 
 

@@ -82,7 +82,7 @@ class Site:
 
     @property
     def apps(self):
-        """The process ids of the apps of this server, which may have ended."""
+        """The process ids of the apps of this server, including after the server has ended."""
         words = ["ps", "-A", "-ww", "-o", "pid=", "-o", "stat=", "-o", "args="]
         listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         lines = [line.split(None, 2) for line in listing.splitlines()]

@@ -1,4 +1,4 @@
-"""Chains that are drawn: stages that move, keep and repeat elements, and often put back what others moved."""
+"""Random chains of stages that move, drop and repeat elements, and often undo each other."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import shapecalc as sc
 
 seeds = st.integers(0, 1 << 32).map(Random)
 LARGEST = 1 << 20
-"""Elements of the largest array that is made."""
+"""The largest element count of an array."""
 
 
 @cache
 def divisors(number):
-    """Return the divisors of a number above 0."""
+    """Return the divisors of a positive integer."""
     small = [size for size in range(1, isqrt(number) + 1) if number % size == 0]
     return sorted({*small, *[number // size for size in small]})
 
@@ -32,7 +32,7 @@ def factors(draw, number):
 
 
 def part_of(draw, size):
-    """Return a slice that keeps something of an axis: all of it, or a few positions some apart, from either end."""
+    """Return a slice that keeps all positions of an axis or a few, with a step of either sign."""
     start, step = draw.randrange(size), draw.choice((1, 1, -1, 2, -2, 3))
     room = (size - 1 - start if step > 0 else start) // abs(step) + 1
     stop = start + draw.randint(1, room) * step

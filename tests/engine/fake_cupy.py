@@ -1,4 +1,4 @@
-"""CuPy without a device: what it accepts, CuPy accepts. Tests put this module in the place of `cupy`.
+"""A stand-in for CuPy without a device: CuPy accepts all that it accepts. Tests import it instead of `cupy`.
 
 Sources: CuPy 14.2's own code. Views are metadata, made without a look at the element type or the bounds. Kernels need
 NVRTC, arrays on the current device, aligned numbers that the host's byte order fits, and addresses within one block.
@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import numpy as np
 
 CHARS = "?bhilqBHILQefdFD"
-"""The element types that a kernel has."""
+"""The element types that kernels support."""
 MOST_DIMS = 64
 LIBRARY_IS_MISSING = 'Failure finding "libnvrtc.so.13 or libnvrtc.so.12": No such file: libnvrtc.so.13\nNo such file'
-"""What `cuda.pathfinder` says for CuPy 14, in two lines."""
+"""The two-line message of `cuda.pathfinder` for CuPy 14."""
 __version__ = "14.2.0"
 
 
@@ -28,20 +28,20 @@ class OutOfMemoryError(MemoryError):
 CUDARuntimeError = type("CUDARuntimeError", (RuntimeError,), {})
 CompileException = type("CompileException", (Exception,), {})
 DynamicLibNotFoundError = type("DynamicLibNotFoundError", (RuntimeError,), {})
-"""What calls to the device raise, kernels that do not compile, and CuPy 14, not 13, where a library is missing."""
+"""The errors of device calls, of kernels that do not compile, and of CuPy 14 without a library."""
 
 
 class Machine:
-    """The devices as a test has set them up."""
+    """The devices that a test configures."""
 
     def __init__(self, devices=2, room=1 << 24):
         self.room, self.used, self.limit, self.device = room, [0] * devices, [0] * devices, 0
-        self.failure = None  # what the next kernel raises, if NVRTC is missing or fails
-        self.streams = [[Stream(device=number)] for number in range(devices)]  # that were entered, the default first
+        self.failure = None  # the error of the next kernel, if NVRTC is missing or fails
+        self.streams = [[Stream(device=number)] for number in range(devices)]  # the entered ones, the default first
         self.kernels = 0
 
     def launch(self, call, *arrays):
-        """Put a kernel on the current stream."""
+        """Add a kernel to the current stream."""
         if self.failure:
             raise self.failure
         for array in arrays:
@@ -98,7 +98,7 @@ machine = Machine()
 
 
 class Memory:
-    """A block of memory, full of rubbish."""
+    """A block of uninitialized memory."""
 
     def __init__(self, size):
         number, size = machine.device, -(-size // 512) * 512
@@ -161,11 +161,11 @@ class ndarray:  # noqa: N801
     T = property(lambda self: self.transpose())
 
     def _stand_in(self):
-        """Return an array of NumPy's with the same sizes and strides, not to be read."""
+        """Return an unreadable NumPy array with the same shape and strides."""
         return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
 
     def _like(self, before, after):
-        """Return a view that differs from this one as one stand-in does from another."""
+        """Return a view with the same offset and strides as one stand-in has to another."""
         offset = after.__array_interface__["data"][0] - before.__array_interface__["data"][0]
         return self._viewed(type(self), after.shape, self.dtype, self.data + offset, after.strides)
 
@@ -215,14 +215,14 @@ class ndarray:  # noqa: N801
             return lying.on_host().copy()
 
     def on_host(self):
-        """Return the elements as they are now; nothing outside their block is read."""
+        """Return the current elements; assert that they lie within their block."""
         spans = [(size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)]
         first, last = (self.data.offset + sum(pick(0, span) for span in spans) for pick in (min, max))
         assert first >= 0 and last + self.itemsize <= len(self.data.mem.bytes), "an address outside the block"
         return np.ndarray(self.shape, self.dtype, self.data.mem.bytes, self.data.offset, self.strides)
 
     def check_for_kernel(self):
-        """Refuse what no kernel takes."""
+        """Raise for operands that no kernel supports."""
         if self.data.device_id != machine.device:
             raise ValueError(f"Array device must be same as the current device: array device = {self.data.device_id}")
         if self.dtype.char not in CHARS or not self.dtype.isnative:
@@ -233,7 +233,7 @@ class ndarray:  # noqa: N801
 
 
 def copy_elements(source, target):
-    """Launch the kernel that copies; CuPy would also broadcast and convert."""
+    """Launch the copy kernel; unlike CuPy, without broadcasting and conversion."""
     assert (source.shape, source.dtype) == (target.shape, target.dtype)
     machine.launch(lambda: np.copyto(target.on_host(), source.on_host()), source, target)
 
@@ -246,7 +246,7 @@ def asarray(obj):
 
 
 def _sent(array):
-    """Return a host's array on the device: in the native byte order, and by a kernel if it has no axis."""
+    """Copy a host array to the device: in native byte order, with a kernel if it has no axis."""
     array = np.array(array, array.dtype.newbyteorder("="), order="F" if array.flags.fnc else "C")
     made = ndarray(array.shape, array.dtype)
     made.strides = array.strides

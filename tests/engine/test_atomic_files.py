@@ -1,4 +1,4 @@
-"""The module that writes every file: what is there, other writers, what killed ones leave, what a system lacks."""
+"""Atomic writes: existing files, concurrent and killed writers, and systems without links or locks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def refused(*_, **__):
 
 
 def refusing_open_files(call):
-    """Return a call that nobody may make on a file that is open or mapped."""
+    """Return the call, refused for a file that is open or mapped."""
 
     def checked(path, *new):
         opened = [f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd")]
@@ -83,7 +83,7 @@ def names(folder):
 
 
 def writes(call):
-    """Say whether a call writes a file."""
+    """Return whether a call writes a file."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return False
     names = {"write_text", "write_bytes", "save", "savez", "NamedTemporaryFile", "mkstemp", "replace", "rename", "link"}
@@ -228,7 +228,7 @@ def test_write_whole_rolls_back_on_signals(tmp_path):
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "y"), suppress(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGTERM)  # which gets lost, and ends the write before it counts
+        os.kill(os.getpid(), signal.SIGTERM)  # the suppressed exception still cancels the write
     assert names(tmp_path) == []
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
@@ -249,7 +249,7 @@ WRITERS = {
     "worksheet": "drill --print 2 --seed a -o y.txt",
     "model": "model x.onnx --fix -o y.onnx",
 }
-"""Command lines that write a new file, which is named last."""
+"""Command lines that write a new file, their last word."""
 
 
 @pytest.mark.sampled(1)
@@ -275,7 +275,7 @@ FULL = {
     "x.npy": ("reshape x.npy 1024,1024 -o y.npy --force", "y.npy: [^\n]+\n"),
     "cases": ("check --update cases", "cases: file too large\nshapecalc: [0-9,]+ failed\n"),
 }
-"""What is read, the command line, and what it says of a full disk."""
+"""The command line and its message on a full disk, by the file read."""
 
 
 @pytest.mark.parametrize("read", FULL)

@@ -1,4 +1,4 @@
-"""Finding chains: what is listed does what it says, and what arrays show is found again."""
+"""Chain search: each result is right, and the search from arrays finds their chain."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ X = np.arange(6).reshape(2, 3)
 
 @st.composite
 def grouped(draw, sizes):
-    """Draw a shape by merging neighbours."""
+    """Draw a shape by merging adjacent dims."""
     cuts = sorted(draw(st.lists(st.integers(0, len(sizes)), max_size=3)))
     ends = [0, *cuts, len(sizes)]
     return tuple([product(sizes[a:b]) for a, b in pairwise(ends)])
 
 
 def pairs_of_shapes(dims, most=4):
-    """Return what draws two shapes between which a split, a transpose and a merge lead."""
+    """Return a strategy for two shapes connected by a split, a transpose and a merge."""
     sizes = st.lists(dims, max_size=most)
     return sizes.flatmap(lambda drawn: st.tuples(grouped(drawn), st.permutations(drawn).flatmap(grouped)))
 
@@ -52,7 +52,7 @@ def test_found_chains_are_proved(shapes):
 
 
 def of_one_transpose_and_one_reshape(x, after):
-    """Return what every chain of one transpose and one reshape makes of an array."""
+    """Return the results of all chains of one transpose and one reshape."""
     first = [x.transpose(perm).reshape(after) for perm in permutations(range(x.ndim))]
     orders = permutations(range(len(after)))
     last = [x.reshape([after[axis] for axis in perm]).transpose(np.argsort(perm)) for perm in orders]

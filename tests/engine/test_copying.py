@@ -1,4 +1,4 @@
-"""How data is copied: told from its layout, in tiles, by threads, and the same whichever way it is done."""
+"""Copies: the strategy for each layout, tiles and threads, and equal results of all strategies."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_tiles_fit_cache_and_cores(shape, data, itemsize, cores):
 
 @pytest.fixture
 def tiny_chunks(monkeypatch):
-    """Copy small arrays in tiles and by threads as well."""
+    """Use tiles and threads for small arrays too."""
     for name in ("SMALL_COPY_BYTES", "BYTES_PER_THREAD"):
         monkeypatch.setattr(copying, name, 1 << 10)
     for fill in copying.MAX_TILE_BYTES:
@@ -128,7 +128,7 @@ def test_copy_thread_failure_stops_the_others():
 @pytest.mark.usefixtures("tiny_chunks")
 def test_copy_caller_takes_back_unstarted_tiles(monkeypatch):
     leave, pool, ticks = Event(), ThreadPoolExecutor(1), []
-    pool.submit(leave.wait)  # the helpers have something else to do
+    pool.submit(leave.wait)  # occupies the worker threads
     monkeypatch.setattr(copying, "_thread_pool", lambda: pool)
     monkeypatch.setattr(copying, "count_cores", lambda: 4)
     source = np.arange(1 << 16).reshape(1 << 8, 1 << 8).T
@@ -155,7 +155,7 @@ def test_copy_threads_are_recreated_after_fork():
 
     assert (copy() == source).all()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # from Python 3.12 on: a fork beside threads is warned of, rightly
+        warnings.simplefilter("ignore")  # Python 3.12 and later warn of a fork with threads
         child = os.fork()
     if child == 0:
         signal.alarm(30)

@@ -1,4 +1,4 @@
-"""Arrays on a device: on one that NumPy plays, strictly, and with `pytest -m gpu` on the real one."""
+"""Arrays on a device: a strict stand-in, and with `pytest -m gpu` a real one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.engine.drawing import drawn_chain
 from tests.engine.test_files import ARRAYS, SHUFFLE
 from tests.numpy_moves import moved_by_numpy
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # CuPy's, where it looks for CUDA
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of CuPy, when it searches for CUDA
 CHAINS = 400
 HUGE = 1 << 32
 
@@ -44,7 +44,7 @@ def cupy(request):
 
 
 def brought_back(array):
-    """Return a device's array as NumPy's. CuPy itself brings back only numbers, unless they lie in order."""
+    """Copy a device array to the host; CuPy itself copies only numbers, unless they are contiguous."""
     numbers = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
     return array.view(numbers[array.itemsize]).get().view(array.dtype)
 
@@ -53,7 +53,7 @@ KINDS = ("?", "u1", "f2", "f4", "f8", "c16", ">f4", "S4", "M8[s]", "i4,f4", "V2"
 
 
 def drawn_array(draw, cupy):
-    """Return an array of any layout and kind, on the host and on the device."""
+    """Return an array of random layout and dtype, on the host and on the device."""
     shape = tuple(draw.choice((1, 2, 3, 4, 6)) for _ in range(draw.randint(0, 4)))
     kind = np.dtype(draw.choice(KINDS))
     number = f"u{kind.itemsize}" if kind.itemsize <= 8 else "c16"
@@ -70,7 +70,7 @@ def test_device_chains_equal_numpy(cupy):
         host, there = drawn_array(draw, cupy)
         answer = drawn_chain(draw, host.shape, without=("take", "select", "empty") if seed % 4 else ["empty"])
         expected, contiguous = moved_by_numpy(host, answer.moves), draw.random() < 0.3
-        result = None  # the memory of the last one is free again
+        result = None  # frees the memory of the last one
         before = cupy.get_default_memory_pool().used_bytes()
         result = run(answer, there, contiguous=contiguous)
         assert (type(result.array), result.backend) == (cupy.ndarray, "cupy")
@@ -245,7 +245,7 @@ def test_device_benchmark_runs_on_the_device(cupy, capsys):
 
 
 def test_fake_cupy_makes_cupys_views(monkeypatch):
-    """Run where CuPy is installed; no device is needed, since views are metadata."""
+    """Views are metadata, so CuPy needs no device here."""
     fake = fake_cupy
     monkeypatch.setattr(fake, "machine", fake.Machine())
     real = pytest.importorskip("cupy", reason="CuPy is not installed")

@@ -1,4 +1,4 @@
-"""Arrays in files: carried whole into a file, on every system, or told as cut short, replaced or killed meanwhile."""
+"""Arrays from file to file, on every system; truncated, replaced and interrupted files are reported."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TWICE = sc.chain((4, 9), "transpose", "reshape 4,9", "transpose", "reshape 4,9",
 
 
 def carried(answer, array, folder, force=False, tick=int):
-    """Carry an answer out on an array in a file, and return what is written."""
+    """Run an answer on an array in a file, and return the written array."""
     np.save(folder / "x.npy", array)
     run_on_file(answer, open_array(str(folder / "x.npy")), folder / "y.npy", force=force, tick=tick)
     return np.load(folder / "y.npy")

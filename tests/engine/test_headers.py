@@ -1,4 +1,4 @@
-"""Headers of arrays in files, whole, damaged or lying: read as the libraries read them, or refused in one line."""
+"""Array headers, intact, damaged or false: read as the libraries do, or refused in one line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PIECES += ["b'x'", "('a', '<i4')", "(2,)", "\\x41", "1" * 19]
 
 
 def header(descr="'<f8'", shape="(2, 3)", order="False", version=(1, 0), length=None):
-    """Return the start of a .npy file, with whatever is to be wrong in it."""
+    """Return the start of a .npy file, perhaps with faults."""
     text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n"
     data = text.encode("utf-8" if version == (3, 0) else "latin-1")
     return b"\x93NUMPY" + bytes(version) + struct.pack(LENGTHS[version], len(data) if length is None else length) + data
@@ -49,7 +49,7 @@ def tensor(shape=(2, 3), dtype="F32", offsets=(0, 24)):
 
 
 def store(folder, nodes):
-    """Write a Zarr store: what each file of metadata holds, by its path."""
+    """Write a Zarr store from its metadata files by path."""
     for name, value in nodes.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,13 +58,13 @@ def store(folder, nodes):
 
 
 def one(text):
-    """Return what is found of the one array that a text names."""
+    """Return the information on the single array that a text names."""
     (found,) = iter_arrays(str(text))
     return found
 
 
 class Measured(io.BytesIO):
-    """A file that notes how much it was asked for at once."""
+    """A file that records the largest read."""
 
     most = 0
 
@@ -76,7 +76,7 @@ class Measured(io.BytesIO):
 
 
 def read_by_numpy(data):
-    """Return what NumPy reads in a header: shape, order, type and place of the elements; None if it refuses."""
+    """Return the shape, order, dtype and data offset that NumPy reads; None if it refuses."""
     file, numpy = io.BytesIO(data), np.lib.format
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -89,7 +89,7 @@ def read_by_numpy(data):
 
 
 def read_by_us(data):
-    """Return what we read in a header, in the same form; None if we refuse, in one short line."""
+    """Return the same from shapecalc; None if it refuses in one short line."""
     file = Measured(data)
     try:
         found = parse_npy_header(file)
@@ -106,7 +106,7 @@ def read_by_us(data):
 def test_header_of_numpy_is_read(tmp_path_factory, kind, shape, fortran):
     folder, array = tmp_path_factory.getbasetemp(), np.zeros(shape, kind, order="F" if fortran else "C")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # NumPy warns of versions that it needs
+        warnings.simplefilter("ignore")  # NumPy warns about header versions
         np.save(folder / "saved.npy", array)
         np.savez(folder / "saved.npz", w=array)
         expected = np.load(folder / "saved.npy")
@@ -140,7 +140,7 @@ WHOLE = [
 
 @st.composite
 def damaged(draw):
-    """Draw a header in which some bytes are other bytes, missing, repeated or strange pieces of a literal."""
+    """Draw a header with bytes changed, deleted, repeated or replaced by pieces of a literal."""
     data = bytearray(draw(st.sampled_from(WHOLE)))
     for _ in range(draw(st.integers(1, 4))):
         place = draw(st.integers(0, len(data)))
@@ -216,7 +216,7 @@ def npy(array):
 
 
 def packed(folder, data, packing=zipfile.ZIP_DEFLATED, name="w.npy"):
-    """Write an archive with one member, and return how the command line names it."""
+    """Write an archive with one member, and return its argument for the command line."""
     with zipfile.ZipFile(folder / "x.npz", "w", packing) as archive:
         archive.writestr(name, data)
     return f"{folder / 'x.npz'}:w"
@@ -358,7 +358,7 @@ def test_header_values_allocate_only_what_is_shown(shapecalc, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.npy").write_bytes(header("'|u1'", "(100000000,)"))
     os.truncate(tmp_path / "x.npy", 200_000_000)
-    shapecalc("flatten", "2,3", "--values")  # what is imported is no element
+    shapecalc("flatten", "2,3", "--values")  # imports count as memory, not as elements
     tracemalloc.start()
     try:
         ran = shapecalc(*words.split(), "--values")
@@ -375,5 +375,6 @@ def test_header_reading_does_not_import_numpy(tmp_path):
     (tmp_path / "x.safetensors").write_bytes(tensors({"a": tensor()}, bytes(24)))
     store(tmp_path / "x.zarr", {"zarr.json": ARRAY})
     files = [str(tmp_path / f"x.{kind}") for kind in ("npy", "npz", "safetensors", "zarr")]
-    code = "from shapecalc.engine.headers import iter_arrays; assert not [each for file in {} for each in iter_arrays(file) "
-    assert loaded(code.format(files) + "if each.problem]", HEAVY) == []
+    code = "from shapecalc.engine.headers import iter_arrays\n"
+    code += f"assert not [array for file in {files} for array in iter_arrays(file) if array.problem]"
+    assert loaded(code, HEAVY) == []

@@ -1,4 +1,4 @@
-"""The cores that a process may use: those it is bound to, and no more than its control group pays for."""
+"""The cores of a process: its affinity, limited by the quota of its control group."""
 
 from __future__ import annotations
 

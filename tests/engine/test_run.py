@@ -1,4 +1,4 @@
-"""The engine against plain NumPy: byte for byte, a view wherever one will do, and as few copies as there must be."""
+"""The engine compared with NumPy: equal bytes, a view where possible, and the fewest copies."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from tests.sampling import each_row, examples
 from tests.strategies import targets
 
 NOT_MOVING = {*COMBINING, "expand", "select", "take", "slice", "split"} - {"concat"}
-"""The ops of which the shape alone is known, or whose tests of ONNX have inputs that are no arguments of ours."""
+"""The ops that only compute shapes, or whose ONNX tests have other inputs than our arguments."""
 DTYPES = st.sampled_from(["float32", "uint8", ">i4", "S3", "complex128", [("a", "u1"), ("b", "<f4")]])
 
 
 @st.composite
 def arrays(draw):
-    """Draw an array of rank 0 to 8, with dims of one and none, and strides of every kind."""
+    """Draw an array of rank 0 to 8, with dims of 1 and 0, and strides of every kind."""
     shape = tuple(
         draw(st.lists(st.sampled_from([1, 1, 2, 3, 4, 0]), max_size=8).filter(lambda dims: prod(dims) < 2000))
     )
@@ -66,7 +66,7 @@ def test_run_chains_equal_numpy(array, draw):
     assert found.tobytes() == expected.tobytes()
     if plan.verdict == "view" and found.size:
         assert np.shares_memory(found, array)
-    rolled = any(isinstance(move, Roll | Take) for move in moves)  # NumPy copies even where nothing moves
+    rolled = any(isinstance(move, Roll | Take) for move in moves)  # NumPy copies even if nothing moves
     if np.may_share_memory(expected, array) and found.size and moves and not rolled:
         assert plan.verdict == "view"
 
@@ -85,7 +85,7 @@ def test_run_verdict_and_copy_count(shape, verdict, stages):
 
 
 def fewest_copies(shape, moves):
-    """Return how many copies the core's atoms allow: of all ways to cut the moves, the fewest parts."""
+    """Return the fewest copies that the atoms of the core allow, over all partitions of the moves."""
     shapes = [shape]
     for move in moves:
         shapes.append(move.output_shape(shapes[-1]))
@@ -114,7 +114,7 @@ def test_run_plan_uses_the_fewest_copies(some):
 
 @st.composite
 def views(draw):
-    """Draw a shape without empty dims, strides that are often those of a permuted tensor, and a target."""
+    """Draw a shape without empty dims, often strides of a permuted tensor, and a target."""
     shape = draw(st.lists(st.sampled_from([1, 2, 3, 4, 6]), max_size=4).map(tuple))
     strides, step = [0] * len(shape), 1
     for axis in draw(st.permutations(range(len(shape)))):
@@ -199,7 +199,7 @@ def test_run_plan_cache_keeps_no_arrays():
 
 
 SIZES = {"1 kB": (1 << 8, 4), "1 MB": (1 << 8, 4096), "1 MB of numbers": (1 << 18, 4)}
-"""How many elements there are, and the bytes of each. Of the first two, everything but the bytes is the same."""
+"""The element count and the bytes of an element; the first two differ in the bytes only."""
 LAYOUTS = {
     "C": lambda array: array,
     "Fortran": np.asfortranarray,
@@ -271,15 +271,15 @@ def test_run_cupy_missing_names_the_package():
 
 
 INPUTS = {"Reshape": "target", "Squeeze": "axes", "Unsqueeze": "axes", "Tile": "repeats"}
-"""What the input behind the data is."""
+"""The argument that the second input stands for."""
 MOVING = [op for op in operators_of(ONNX) if not OPS[op].composed_of and op not in NOT_MOVING]
 BY_NODE = {operators_of(ONNX)[op].name: op for op in MOVING}
 
 
 def onnx_cases():
-    """Return ONNX's own backend tests of ops that move elements: models of one node with their inputs and outputs."""
+    """Return the ONNX backend tests of ops that move elements: one-node models with their data."""
     for name in BY_NODE:
-        importlib.import_module(f"{onnx_nodes.__name__}.{name.lower()}")  # `collect_testcases` runs every op there is
+        importlib.import_module(f"{onnx_nodes.__name__}.{name.lower()}")  # `collect_testcases` would run every op
     cases = [case for case in onnx_nodes._NodeTestCases if case.model.graph.node[0].op_type in BY_NODE]
     assert len(cases) > 40
     return cases

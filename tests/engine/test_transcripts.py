@@ -1,4 +1,4 @@
-"""The command line on arrays in files, in transcripts as those of the command line; each folder has `files_in` it."""
+"""Transcripts of the command line on array files; each runs in a folder filled by `files_in`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARRAYS = {"x": X, "y": X.T, "z": X[:, ::-1], "same": X * 0, "cube": np.arange(24
 
 
 def files_in(folder):
-    """Write arrays into a folder, and files that are none."""
+    """Write arrays and invalid files into a folder."""
     for name, array in ARRAYS.items():
         np.save(folder / f"{name}.npy", array)
     np.save(folder / "pickled.npy", np.array([None]), allow_pickle=True)

@@ -10,8 +10,7 @@ from textual import events
 from textual.css.stylesheet import Stylesheet
 from textual.widgets import OptionList
 
-from shapecalc.core.text import shape_text
-from shapecalc.reading.commands import split_unbracketed
+from shapecalc.core.text import shape_text, split_unbracketed
 from shapecalc.render.big import Scale, render_figures
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.question import question_from_words

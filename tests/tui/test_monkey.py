@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from shapecalc.reading.commands import split_unbracketed
+from shapecalc.core.text import split_unbracketed
 from shapecalc.tui.widgets import KEYS
 from tests.tui.driven import using
 

@@ -11,7 +11,7 @@ from shapecalc.core.answers import Chain, StageKind
 from shapecalc.core.ops import OPS
 from shapecalc.core.record import replace
 from shapecalc.core.rules import REFUSALS
-from shapecalc.reading.commands import split_unbracketed
+from shapecalc.core.text import split_unbracketed
 from shapecalc.render.stage_layout import stage_layouts
 from shapecalc.teaching.exercises import DIFFICULTIES, KINDS, draw_exercise
 from shapecalc.tui import explore_text

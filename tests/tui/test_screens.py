@@ -90,7 +90,7 @@ async def test_main_screen_keeps_all_parts(user, size):
 @driven(size=(120, 40))
 async def test_dialogs_close_by_clicks_and_keys(user, key):
     before = user.command
-    for place in ("beside it", "on the key that it names"):
+    for place in ("outside", "on the named key"):
         await user.press(key)
         assert user.app.screen is not user.app.explore
         matches = enumerate(re.search(r"\besc(ape)? (closes|leaves?|changes)", line) for line in user.lines)
@@ -98,7 +98,7 @@ async def test_dialogs_close_by_clicks_and_keys(user, key):
         assert named or key in ("f1", "ctrl+p")
         covered = user.app.screen.get_widget_at(0, 0)[0] is not user.app.screen
         assert covered is (key == "f5"), "only the lessons cover the screen"
-        await user.click_at(*(named[-1] if named and (covered or place != "beside it") else (0, 0)))
+        await user.click_at(*(named[-1] if named and (covered or place != "outside") else (0, 0)))
         assert user.app.screen is user.app.explore
     for closing in (["escape"] * 3, [*["enter"] * 3, "escape", "escape", "escape"]):
         await user.hurry(key)

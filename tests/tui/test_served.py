@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.reading.commands import split_unbracketed
+from shapecalc.core.text import split_unbracketed
 from shapecalc.tui.question import answer_question, question_command, question_from_words
 from shapecalc.tui.served_app import build_link, opening_question, parse_link
 from tests.tui.tables import table

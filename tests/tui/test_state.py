@@ -13,7 +13,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.reading.commands import split_unbracketed
+from shapecalc.core.text import split_unbracketed
 from shapecalc.tui import explore_text
 from shapecalc.tui.question import FIRST_QUESTION, answer_question, problem_span, question_command, question_from_words
 from shapecalc.tui.question_dialogs import DialectRow, dialect_rows, nearest_row_index

@@ -1,4 +1,4 @@
-"""Lines, boxes and what is read for them: every box of a chain's output is NumPy's, whatever the chunks."""
+"""Axis maps, regions and their reads: each region of an output equals NumPy's, for all chunks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def boxes(draw, shape):
 
 
 class Recorded:
-    """An array that keeps which parts of it were read."""
+    """An array that records the parts read."""
 
     def __init__(self, array):
         self.array, self.dtype, self.read = array, array.dtype, []

@@ -1,4 +1,4 @@
-"""Stores carried to stores: the output is NumPy's, and all that does not change is as it was."""
+"""Jobs from store to store: the output equals NumPy's, and the rest of the metadata is unchanged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FORMATS = {
 
 @pytest.fixture
 def x(tmp_path):
-    """Return the path of the store that is carried; the output stands beside it."""
+    """Return the path of the source store; the output is in the same folder."""
     return tmp_path / "x.zarr"
 
 
@@ -70,7 +70,7 @@ def carry(job, target, run=None, tick=int, force=False, resume=False):
 
 
 def carried(chain, source, name="y.zarr", memory=1 << 28, threads=2, chunks=None, **options):
-    """Carry a chain out on a store into another beside it, and return what that holds."""
+    """Run a chain from a store to a second one, and return the array of that."""
     target = source.parent / name
     carry(plan_job(answer_to(chain), str(source), memory, threads, chunks), target, **options)
     return zarr.open_array(str(target), mode="r")
@@ -204,7 +204,7 @@ def test_store_chunk_of_fill_values_has_no_file(x):
     assert [path.relative_to(y).as_posix() for path in y.rglob("c/*/*")] == ["c/1/0"]
 
 
-# What was broken off is gone on with.
+# Resume interrupted jobs.
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def job_by_chunks(source, shape=(6, 4)):
 
 
 def broken_off(after):
-    """Return what does so many tasks, and fails without a word."""
+    """Return a runner that does `count` tasks and then fails."""
 
     def run(work, numbers):
         yield from islice(make_thread_runner(1)(work, numbers), after)
@@ -232,7 +232,7 @@ def broken_off(after):
 
 
 def break_off(source):
-    """Leave a part with seven tasks done, and return its job and the output."""
+    """Interrupt a job after seven tasks; return it and the output."""
     job, target = job_by_chunks(source), source.with_name("y.zarr")
     with pytest.raises(FileError, match=r"y\.zarr: AssertionError; mend it and go on with --resume"):
         carry(job, target, broken_off(7))
@@ -240,7 +240,7 @@ def break_off(source):
 
 
 def rewritten(file):
-    """Write other bytes into a file, and give it its times back."""
+    """Overwrite a file and restore its times."""
     before = file.stat()
     file.write_bytes(file.read_bytes()[::-1])
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))

@@ -1,4 +1,4 @@
-"""Plans for stores: they fit the memory, and read each source byte once where cuts line up."""
+"""Store plans: they fit the memory, and read each source byte once if the chunks align."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_plan_intermediate_store_keeps_rows_if_cheaper():
 
 
 def large_case(random):
-    """Draw an array of terabytes, its chunks, and moves whose cuts line up with them, and the memory of a worker."""
+    """Draw an array of terabytes, its chunks, aligned moves, and the memory of a worker."""
     powers = [random.randint(6, 16) for _ in range(random.randint(2, 4))]
     shape, itemsize = [1 << power for power in powers], random.choice([1, 2, 4, 8])
     while prod(shape) * itemsize < 4 << 40:

@@ -1,11 +1,13 @@
 """A calculator of tensor shapes under the rules of many frameworks.
 
-Each op function returns a `Trace`, `chain` a `Chain` and `compare` a `Comparison`; all raise `ShapeError`, a
-`ValueError` with the attributes `problem` and `trace`. A dim is an integer, or a string for a named size or a monomial:
-`("N", 3, "H*W")`. An input may also be an object with a `shape`, such as an array; None in a shape is an unknown dim.
+Each op function returns a `Trace`, `chain` returns a `Chain`, and `compare` returns a `Comparison`. All functions raise
+`ShapeError`, a `ValueError` with the attributes `problem` and `trace`. A dim is an integer, or a string for a named
+size or a monomial: `("N", 3, "H*W")`. An input may also be an object with a `shape`, such as an array; None in a shape
+is an unknown dim.
 
-Common options: `dialect` selects the framework whose rules apply (`shapecalc dialects` lists them), `opset` the version
-of an ONNX operator; `dtype` is the element type, which the dialect may refuse; `where` maps names to sizes.
+Common options: `dialect` selects the framework whose rules apply (`shapecalc dialects` lists the dialects); `opset` is
+the opset of an ONNX model, which selects the versions of operators; `dtype` is the element type, which the dialect may
+refuse; `where` maps names to sizes.
 
 >>> import shapecalc as sc
 >>> sc.reshape((2, 3, 4), (0, -1)).output
@@ -73,7 +75,7 @@ if TYPE_CHECKING:
         output_padding: AxesLike | None
 
     class ReshapeOptions(VersionOptions, total=False):
-        """The options of reshape, with switches and parameters of single dialects."""
+        """The options of reshape, including the options of only one dialect."""
 
         allowzero: bool | None
         special_zero: bool | None
@@ -83,7 +85,7 @@ if TYPE_CHECKING:
         num_axes: int | None
 
     class ShuffleOptions(SizeOptions, total=False):
-        """The options of shuffle: its stages and TensorRT's switch."""
+        """The options of shuffle: the stages and TensorRT's switch."""
 
         first: AxesLike | None
         to: DimsLike | None
@@ -145,7 +147,7 @@ def shuffle(input: DimsLike, **options: Unpack[ShuffleOptions]) -> Trace:
     """Apply a TensorRT Shuffle: transpose, reshape and transpose, each optional.
 
     Options: the stages `first`, `to` and `second`, the switch `zero_is_placeholder`, `dtype`, `where`. A 0 in `to`
-    copies a dim of the tensor after `first`.
+    copies the dim at the same index of the tensor after `first`.
     Source: TensorRT Shuffle. Raises `ShapeError`.
 
     >>> shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)).output
@@ -171,9 +173,9 @@ def shape(
 def flatten(input: DimsLike, **options: Unpack[FlattenOptions]) -> Trace:
     """Flatten a tensor.
 
-    This merges the dims before `axis` and those from it on (ONNX), the dims from `start_dim` to `end_dim` (PyTorch), or
-    all (NumPy). Options: `axis`, `start_dim`, `end_dim`, `dialect`, `opset`, `dtype`, `where`. Source: ONNX Flatten,
-    torch.flatten, ndarray.flatten. Raises `ShapeError`.
+    ONNX merges the dims before `axis` into one dim, and the dims from `axis` on into another. PyTorch merges the dims
+    from `start_dim` to `end_dim` (inclusive). NumPy merges all dims. Options: `axis`, `start_dim`, `end_dim`,
+    `dialect`, `opset`, `dtype`, `where`. Source: ONNX Flatten, torch.flatten, ndarray.flatten. Raises `ShapeError`.
 
     >>> flatten((2, 3, 4)).output, flatten((2, 3, 4), dialect="torch", start_dim=1).output
     ((2, 12), (2, 12))
@@ -182,7 +184,7 @@ def flatten(input: DimsLike, **options: Unpack[FlattenOptions]) -> Trace:
 
 
 def squeeze(input: DimsLike, axes: AxesLike | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Remove dims of size 1: those at `axes`, or all of them.
+    """Remove the dims of size 1 at `axes`, or by default all dims of size 1.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Squeeze, numpy.squeeze, torch.squeeze, OpenVINO Squeeze. Raises `ShapeError`.
@@ -220,7 +222,7 @@ def expand(input: DimsLike, target: DimsLike, **options: Unpack[VersionOptions])
 def depth_to_space(input: DimsLike, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Move channels into spatial blocks of `block` rows and columns.
 
-    `mode` is DCR or CRD; only ONNX has it. Options: `dialect`, `opset`, `dtype`, `where`.
+    `mode` is DCR or CRD; only ONNX has this option. Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX DepthToSpace, torch.pixel_shuffle. Raises `ShapeError`.
 
     >>> depth_to_space((1, 8, 2, 3), 2).output
@@ -232,7 +234,7 @@ def depth_to_space(input: DimsLike, block: int, *, mode: str | None = None, **op
 def space_to_depth(input: DimsLike, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Move spatial blocks of `block` rows and columns into channels.
 
-    `mode` is DCR or CRD; only ONNX has it, since opset 28. Options: `dialect`, `opset`, `dtype`, `where`.
+    `mode` is DCR or CRD; only ONNX has this option, since opset 28. Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX SpaceToDepth, torch.pixel_unshuffle. Raises `ShapeError`.
 
     >>> space_to_depth((1, 2, 4, 6), 2).output
@@ -246,7 +248,7 @@ def view(
 ) -> Trace:
     """View a tensor in another shape without copying, as `Tensor.view` does.
 
-    `strides` are those of the input, in elements; without them the input is contiguous. Options: `dtype`, `where`.
+    `strides` are the strides of the input in elements; by default the input is contiguous. Options: `dtype`, `where`.
     Source: Tensor.view. Raises `ShapeError` if there is no such view.
 
     >>> view((3, 4), (3, 2, -1), strides=(1, 3)).output
@@ -256,7 +258,7 @@ def view(
 
 
 def select(input: DimsLike, axis: int, index: int, **options: Unpack[VersionOptions]) -> Trace:
-    """Select one index of an axis and remove the axis; -1 is the last index.
+    """Select one index of an axis and drop the axis; -1 is the last index.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather. Raises `ShapeError`.
@@ -270,7 +272,7 @@ def select(input: DimsLike, axis: int, index: int, **options: Unpack[VersionOpti
 def slice(input: DimsLike, slices: object, **options: Unpack[VersionOptions]) -> Trace:
     """Slice the axes of a tensor.
 
-    `slices` is a string such as ":, ::2", a Python slice or a sequence of these, such as `numpy.s_[:, ::2]`.
+    `slices` is a string such as ":, ::2", a Python slice, or a sequence of Python slices such as `numpy.s_[:, ::2]`.
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice. Raises `ShapeError`.
 
@@ -298,7 +300,7 @@ def split(input: DimsLike, axis: int, parts: int | None = None, **options: Unpac
 
 
 def take(input: DimsLike, axis: int, indices: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
-    """Gather the positions `indices` of an axis, in any order and with repeats.
+    """Gather elements at `indices` along an axis, in any order and with repeats.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Gather, numpy.take, PyTorch indexing, tf.gather, OpenVINO Gather. Raises `ShapeError`.
@@ -370,7 +372,7 @@ def moveaxis(input: DimsLike, axes: AxesLike, destination: AxesLike, **options: 
 
 
 def unflatten(input: DimsLike, axis: int, sizes: DimsLike, **options: Unpack[DialectOptions]) -> Trace:
-    """Split an axis into axes of `sizes`, one of which may be -1.
+    """Split an axis into axes with these `sizes`; one size may be -1.
 
     Options: `dialect`, `dtype`, `where`.
     Source: torch.unflatten. Raises `ShapeError`.
@@ -382,7 +384,7 @@ def unflatten(input: DimsLike, axis: int, sizes: DimsLike, **options: Unpack[Dia
 
 
 def tile(input: DimsLike, repeats: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
-    """Tile a tensor `repeats[i]` times along axis i.
+    """Repeat a tensor `repeats[i]` times along axis i.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Tile, Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError`.
@@ -397,9 +399,9 @@ def conv(input: DimsLike, weight: DimsLike, **options: Unpack[ConvOptions]) -> T
     """Apply a convolution, or a transposed convolution with `transposed=True`.
 
     `weight` has the shape OUT,IN/groups,k..., or IN,OUT/groups,k... if transposed. Options: `stride`, `padding` and
-    `dilation`, one number or one for each spatial dim; `padding` may also be all begins and then all ends, or `same`,
-    `same-lower` or `valid`; `layout`, `nchw` or `nhwc`; `groups`, `transposed`, `output_padding`, `dialect`, `opset`,
-    `dtype`, `where`.
+    `dilation`, each one number or one number per spatial dim; `padding` may also list all begins and then all ends, or
+    be `same`, `same-lower` or `valid`; `layout`, which is `nchw` or `nhwc`; `groups`, `transposed`, `output_padding`,
+    `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d, tf.nn.conv2d. Raises `ShapeError`.
 
     >>> conv(("B", 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3).output
@@ -418,7 +420,7 @@ def pool(
 ) -> Trace:
     """Apply max pooling, or average pooling with `kind="average"`.
 
-    `kernel` is one number, one for each spatial dim, or `global`. `ceil` allows a partial last window. Options:
+    `kernel` is one number, one number per spatial dim, or `global`. `ceil` allows a partial last window. Options:
     `stride`, `padding`, `dilation` and `layout` as in `conv`, `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX MaxPool and AveragePool, torch.nn.MaxPool2d, keras.layers.MaxPooling2D. Raises `ShapeError`.
 
@@ -431,10 +433,10 @@ def pool(
 def pad(
     input: DimsLike, padding: AxesLike, *, axes: AxesLike | None = None, **options: Unpack[VersionOptions]
 ) -> Trace:
-    """Pad the ends of axes.
+    """Pad axes at their begin and at their end.
 
-    `padding` has the begins of all `axes` and then their ends, as in ONNX. Options: `dialect`, `opset`, `dtype`,
-    `where`.
+    `padding` lists the widths at the begin of each axis in `axes`, then the widths at the end of each, as in ONNX.
+    Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad. Raises `ShapeError`.
 
     >>> pad((2, 3), (1, 0, 0, 2)).output
@@ -490,7 +492,8 @@ def linear(
 ) -> Trace:
     """Apply a linear layer.
 
-    It has `out_features`, or a weight of shape `weight` (OUT,IN). Options: `dialect`, `opset`, `dtype`, `where`.
+    The layer is given by `out_features`, or by `weight`, the shape OUT,IN of the weight matrix. Options: `dialect`,
+    `opset`, `dtype`, `where`.
     Source: ONNX MatMul, torch.nn.functional.linear, keras.layers.Dense. Raises `ShapeError`.
 
     >>> linear((5, 3), 7).output, linear((5, 3), weight=(7, 3)).output
@@ -503,7 +506,7 @@ def concat(input: DimsLike, *operands: DimsLike, axis: int | None = None, **opti
     """Concatenate tensors along an axis; all other dims must be equal.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Concat, which requires `axis`, numpy.concatenate, torch.cat. Raises `ShapeError`.
+    Source: ONNX Concat (which requires `axis`), numpy.concatenate, torch.cat. Raises `ShapeError`.
 
     >>> found = concat(("N", "C"), ("N", "D"), axis=1)
     >>> found.output, str(found.results["C1"])
@@ -516,7 +519,7 @@ def stack(input: DimsLike, *operands: DimsLike, axis: int | None = None, **optio
     """Stack tensors of equal shape along a new axis.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: numpy.stack, torch.stack; ONNX Unsqueeze and Concat, which require `axis`. Raises `ShapeError`.
+    Source: numpy.stack, torch.stack, ONNX Unsqueeze and Concat (which require `axis`). Raises `ShapeError`.
 
     >>> stack((2, 3), (2, 3), axis=-1).output
     (2, 3, 2)
@@ -527,8 +530,9 @@ def stack(input: DimsLike, *operands: DimsLike, axis: int | None = None, **optio
 def einsum(pattern: str, input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
     """Evaluate an einsum.
 
-    Labels that the output lacks are summed over. Options: `dialect`, `opset`, `dtype`, `where`. Source: numpy.einsum,
-    ONNX Einsum, torch.einsum. Raises `ShapeError`.
+    The product is summed over the labels that do not occur in the output. Options: `dialect`, `opset`, `dtype`,
+    `where`.
+    Source: numpy.einsum, ONNX Einsum, torch.einsum. Raises `ShapeError`.
 
     >>> einsum("ij,jk->ik", (2, 3), (3, 4)).output, einsum("...ii", (5, 3, 3)).output
     ((2, 4), (5,))
@@ -556,9 +560,9 @@ def chain(
 def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] | None = None) -> Equivalence:
     """Decide whether two chains are the same function of their input.
 
-    The answer holds for all sizes or under conditions. A chain is a result of `chain` or a string. A second string that
-    begins with `|` has the input of the first; a string without stages is the identity. `where` maps names in strings
-    to sizes. Raises `ShapeError`.
+    The answer holds for all sizes or under conditions. A chain is a result of `chain` or a string. If the second string
+    begins with `|`, it has the same input as the first; a string without stages is the identity. `where` maps names in
+    strings to sizes. Raises `ShapeError`.
 
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
@@ -571,11 +575,12 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
 def simplify(
     chain: str | Chain, goal: str = "transposes", *, dtype: str | None = None, where: Mapping[str, int] | None = None
 ) -> Simplification:
-    """Return the cheapest chain that is proved to be equivalent to a chain.
+    """Return the cheapest chain that is proven to be equivalent to `chain`.
 
-    A chain is a result of `chain` or a string, in which `where` maps names to sizes. `goal` is the cost to minimize:
-    `transposes`, `shuffles` (TensorRT layers) or `bytes` read and written by copies. `dtype` is the NumPy name of the
-    element type for `bytes`; by default that of the chain, or float32. Raises `ShapeError`.
+    `chain` is a result of the function `chain` or a string, in which `where` maps names to sizes. `goal` is the cost to
+    minimize: `transposes`, `shuffles` (TensorRT layers) or `bytes` read and written by copies. `dtype` is the NumPy
+    name of the element type for `bytes`. The default is the element type of the chain, or float32 if the chain has no
+    element type. Raises `ShapeError`.
 
     >>> found = simplify("N,C,H | transpose 2,0,1 | transpose 0,2,1")
     >>> found.text, found.before.transposes, found.after.transposes
@@ -603,8 +608,8 @@ def compare(
 ) -> Comparison:
     """Compare a reshape under all dialects and all settings of their switches.
 
-    `dialects` limits the comparison to these dialects. A refusal is a row of the result; `ShapeError` is raised only
-    for an invalid request.
+    If `dialects` is not empty, only these dialects are compared. A refusal is a row of the result; `ShapeError` is
+    raised only for an invalid request.
 
     >>> compare((2, 3, 4), (0, -1)).agree
     False
@@ -618,8 +623,8 @@ def find(
 ) -> ChainSearch:
     """Find chains from one shape to another.
 
-    Each is executed and verified before it is returned. `pairs` are input arrays with their output arrays. Raises
-    `ShapeError` for invalid shapes, and if the elements of an input array are not distinct.
+    Each chain is executed and verified before it is returned. `pairs` are pairs of an input array and its output array.
+    Raises `ShapeError` for invalid shapes, and if the elements of an input array are not distinct.
 
     >>> [way.chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
     ['B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2', 'B,H*W,C | reshape B,C,H,W']
@@ -639,9 +644,9 @@ def find(
 def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
     """Match a shape against a pattern, and return the sizes of its names.
 
-    Patterns are such as "N,3,...", "?,H,W" or "float32[N,C]". `shape` is an object with a `shape`, a sequence of dims
-    or a string. `where` maps names to sizes that are already known. Raises `ShapeError`: differs, with the mismatched
-    dim in `problem`, or usage if an argument is invalid.
+    Examples of patterns are "N,3,...", "?,H,W" and "float32[N,C]". `shape` is an object with a `shape`, a sequence of
+    dims or a string. `where` maps names to sizes that are already known. Raises `ShapeError` (differs) with the
+    mismatched dim in `problem`, and `ShapeError` (usage) if an argument is invalid.
 
     >>> match("N,3,H,H", (8, 3, 5, 5))
     {'N': 8, 'H': 5}

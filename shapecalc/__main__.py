@@ -1,6 +1,6 @@
 """The entry point, which connects the command line and the terminal app.
 
-Neither of them imports the other.
+The command line and the terminal app do not import each other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TextualApp:
     def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Question:
         """Parse a command line into the app's initial request.
 
-        Raises `ShapeError` (usage) if it is invalid.
+        Raises `ShapeError` (usage) if the command line is invalid.
         """
         from shapecalc.tui.question import question_from_words
 
@@ -35,7 +35,7 @@ class TextualApp:
     def open(
         self, question: Question, step: int | None, course: Course | None, *, big: bool
     ) -> tuple[QuestionResult | None, int]:
-        """Run the app, perhaps with a course; return its result and exit code."""
+        """Run the app, with `course` if there is one; return its result and exit code."""
         from shapecalc.tui.app import ShapecalcApp
 
         app = ShapecalcApp(question, step, lesson=course is not None, big=big)
@@ -45,7 +45,7 @@ class TextualApp:
     def open_model(self, report: Report, node_index: int, write_fixed: Callable[[str], list[str]]) -> int:
         """Run the app at a node of a model report and return its exit code.
 
-        `write_fixed` writes the fixed model.
+        `write_fixed` writes the fixed model to a path and returns the lines of a report.
         """
         from shapecalc.tui.app import ShapecalcApp
         from shapecalc.tui.model import ModelScreen
@@ -55,7 +55,7 @@ class TextualApp:
         return app.return_code or output.ExitCode.OK
 
     def visitor_command(self, question: Question, course: Course | None) -> list[str]:
-        """Return the command that runs the app for a visitor of `serve`.
+        """Return the command that `serve` runs to start the app for a visitor.
 
         Raises `ShapeError` (file) if the input file of the request cannot be read.
         """

@@ -12,8 +12,8 @@ from shapecalc.core.problem import DIFFERS, ShapeError
 def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
     """Assert that a shape matches a pattern, and return the sizes of its names.
 
-    Pass the sizes as `where` to the next assertion. Raises `AssertionError` with the mismatched dim and the source of
-    the expected size, and `ShapeError` (usage) for an invalid pattern.
+    Pass the returned sizes as `where` to the next assertion. Raises `AssertionError` with the mismatched dim and the
+    source of the expected size, and `ShapeError` (usage) for an invalid pattern.
 
     >>> sizes = assert_shape((8, 3, 5, 5), "N,3,H,W")
     >>> assert_shape((4, 10), "N,K", where={"N": sizes["N"]})

@@ -363,7 +363,7 @@ def judge_in_parallel(
 
     defaults: Mapping[str, object] = {}
     pending: deque[tuple[Block, Callable[[], BlockResult], Callable[[], BlockResult]]] = deque()
-    can_fork = hasattr(os, "fork") and sys.platform != "darwin"  # libraries of macOS do not survive a fork
+    can_fork = hasattr(os, "fork") and sys.platform != "darwin"  # macOS libraries can crash after a fork
     jobs = min(jobs, 61)  # the limit of `ProcessPoolExecutor` on Windows
     workers = ProcessPoolExecutor(jobs, get_context("fork" if can_fork else "spawn"), _init_worker)
 

@@ -122,7 +122,7 @@ def pop_emit_opset(
 ) -> int | None:
     """Remove the opset of the generated ONNX code from the options, and return it.
 
-    Return None, and keep the option, if no ONNX code is requested, or if the option sets the opset of a stage's dialect.
+    Return None, and keep the option, if no ONNX code is requested, or if the dialect of a stage is versioned by opset.
     Raises `ShapeError` (usage) for an opset that ONNX does not have.
     """
     if output_options.code != "onnx" or options.get("opset") is None:
@@ -348,7 +348,7 @@ def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str,
 
 
 def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[str, object]:
-    """Write the requested picture or film, report the file, and return its JSON description.
+    """Write and report the requested picture or film; return its JSON description.
 
     A refused request is drawn up to the step that fails. Raises `ShapeError`: usage for options that cannot be
     combined, file if the file cannot be written.

@@ -227,7 +227,9 @@ def _peek_stdin_file() -> str:
 
 
 def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the arguments of an unknown command into positional words and options with their values.
+    """Split the arguments of an unknown command into positional words and options.
+
+    Options keep their values.
 
     >>> _split_options(["2,3,4", "-d", "torch", "to", "--json", "6,4"])
     (['2,3,4', 'to', '6,4'], ['-d', 'torch', '--json'])
@@ -251,7 +253,7 @@ def is_error_message(text: str) -> bool:
 
 
 def _report_other_chains(input_text: str, output_text: str) -> None:
-    """Report up to two other chains between two shapes, which order the elements differently."""
+    """Report up to two chains between two shapes that reorder the elements."""
     from shapecalc.core.text import parse_shape
     from shapecalc.reasoning.find import search_chains
 

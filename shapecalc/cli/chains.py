@@ -141,7 +141,7 @@ COMPARE_OPTIONS: tuple[Option, ...] = (
     *(option for option in RULE_OPTIONS.values() if option.name != DIALECT_FILTER.name),
     *(EXPLAIN_OPTION, *select_output_options("json", "expect", "quiet", "strict", "no_config")),
 )
-"""Options of `compare` itself; the options of the op are parsed with its arguments."""
+"""Options of `compare`; the op's own options are parsed with its arguments."""
 
 
 def run_compare(words: list[str], dialect: list[str] | None, output_options: OutputOptions, **options: object) -> int:
@@ -223,7 +223,7 @@ def _check_output_options(words: Sequence[str]) -> None:
 
 
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
-    """Print the table of answers and whether they agree; with `explain` also the steps."""
+    """Print the table of answers and whether they agree; with `explain`, also steps."""
     from shapecalc.render.story import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
@@ -238,7 +238,7 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
 
 
 def _agreement_text(comparison: Comparison) -> str:
-    """Return a sentence on whether the dialects agree, with the meaning of stars in the table."""
+    """Return a sentence on whether the dialects agree; explain stars in the table."""
     if not comparison.agree:
         return "the dialects differ (* marks the less common answers)"
     dialects = list(dict.fromkeys(row.dialect for row in comparison.rows))
@@ -340,7 +340,7 @@ def _read_chain_input(chain: ChainRequest) -> ChainRequest:
 
 
 def _print_counterexample(counterexample: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
-    """Print the outputs of both chains for the counterexample, and mark the first difference."""
+    """Print the outputs of both chains, and mark their first difference."""
     if counterexample is None or any(0 in shape for shape in counterexample.outputs):
         return
     from shapecalc.render.canvas import glyphs_for_encoding

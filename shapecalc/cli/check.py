@@ -150,7 +150,7 @@ def run_check(
 
 
 def _case_files(name: str) -> list[str]:
-    """Return the case files in a folder and its subfolders, or the name itself if there are none."""
+    """Return the case files in a folder, recursively; the name itself if none exist."""
     paths = sorted(Path(name).rglob("*")) if os.path.isdir(name) else []  # noqa: PTH112 - it never raises
     return [str(path) for path in paths if path.suffix in CASE_SUFFIXES and path.is_file()] or [name]
 
@@ -199,7 +199,7 @@ class _CheckRun:
                 update = replace_file_if_changed(Path(file), lambda: self.counts[CheckVerdict.UPDATED] > updated_before)
                 updated = closing_all.enter_context(update) if self.options.update else None
                 for block, result in closing_all.enter_context(closing(self._judge_blocks(file, stream, size))):
-                    with block_signals():  # without line buffering, output and messages would be mixed within a line
+                    with block_signals():  # a signal must not interrupt a line
                         if result.stdout_text:
                             print_stdout(result.stdout_text.removesuffix("\n"))
                     tick(len(block.data))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     ElementPath = Sequence[tuple[str, tuple[int, ...] | None]]
     PathsByOption = dict[str, list[dict[str, Any]]]
-    """Paths of elements through the stages, as JSON, by the name of the option that requests them."""
+    """Paths of elements through the stages, as JSON, by the name of their option."""
 
 BAR_DELAY = 1.0
 """Seconds before a progress bar appears."""
@@ -38,7 +38,10 @@ PATH_OPTIONS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
     "follow": ("goes", follow),
     "follow_out": ("came", follow_back),
 }
-"""Options that request the path of an element, each with its label and the function that traces the path."""
+"""Options that request the path of an element, with their labels and tracers.
+
+A tracer is the function that computes the path.
+"""
 
 
 @contextmanager
@@ -111,7 +114,7 @@ def print_elements(
     values: bool,
     operand_sources: Sequence[Source] = (),
 ) -> None:
-    """Print the paths of elements; with `values`, also the values of the input and the output."""
+    """Print the paths of elements; with `values`, also input and output values."""
     for name, path in paths.items():
         points = (f"{point['stage']} {index_text(point['index'])}" for point in path)
         print_stderr(f"{PATH_OPTIONS[name][0]}: {' -> '.join(points)}")
@@ -126,7 +129,7 @@ def print_elements(
 
 
 def data_movement_lines(answer: Trace | Chain, source: Source | None, output_options: OutputOptions) -> list[str]:
-    """Return the lines that report whether executing the answer copies data, how much and why.
+    """Return lines that report whether execution copies data, how much and why.
 
     Strides are in elements, and in bytes if the input is a file.
     """
@@ -394,7 +397,7 @@ def _verify_store(answer: Trace | Chain, source: Source, target: Path, output_op
 
 @contextmanager
 def progress_bar(total: int, label: str = "writing", *, enabled: bool = True) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for slow work; yield a function that adds to its count of bytes.
+    """Show a progress bar for slow work; yield a function that adds bytes to it.
 
     `total` is 0 if the number of bytes is unknown.
     """

@@ -1,4 +1,4 @@
-"""`shapecalc drill`: exercises at a prompt, and worksheets of them."""
+"""`shapecalc drill`: exercises at a prompt or as a worksheet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shapecalc.teaching.progress import Progress
 
 MAX_SEED_LENGTH = 40
-"""Limit on the characters of a seed."""
+"""Maximum length of a seed in characters."""
 OPENING_MESSAGE = "shapecalc: type {}; ? gives a hint, an empty line shows the answer, Ctrl-D ends"
 
 
@@ -67,7 +67,7 @@ def _check_option_conflicts(
 
 
 def _check_seed(seed: str) -> None:
-    """Raise `ShapeError` (usage) for a seed that is not a short word."""
+    """Raise `ShapeError` (usage) unless a seed is a short word."""
     if not (0 < len(seed) <= MAX_SEED_LENGTH and seed.isascii() and seed.replace("-", "").replace("_", "").isalnum()):
         shown = escape_unprintable(truncate(seed))
         raise usage_error(f"a seed is a word of letters and digits, up to {MAX_SEED_LENGTH}, not '{shown}'")
@@ -94,7 +94,7 @@ def _print_worksheet(
 
 
 def _worksheet_format(file: str | None) -> str:
-    """Return the format by the suffix of a file, text without one.
+    """Return the worksheet format for a file's suffix; text if there is no file.
 
     Raises `ShapeError` (usage) for an unknown suffix.
     """
@@ -108,7 +108,7 @@ def _worksheet_format(file: str | None) -> str:
 
 
 def _print_lesson_faults(file: str) -> int:
-    """Print the mistakes in a file of lessons, one per line; exit 1 if there are any."""
+    """Print the mistakes in a file of lessons, one per line; return 1 if any exist."""
     from shapecalc.teaching.lessons import find_faults, read_lesson_file
 
     lessons, faults = find_faults(read_lesson_file(file))
@@ -124,7 +124,7 @@ def _print_lesson_faults(file: str) -> int:
 def _run_exercises(topics: str, seed: str | None) -> int:
     """Print exercises and judge the answers until the input ends; print the score.
 
-    An answer is one line. Exit 1 if an answer was wrong.
+    Each answer is one line. Return 1 if an answer was wrong.
     """
     from shapecalc.teaching.exercises import Drill, new_seed
     from shapecalc.teaching.judging import CHAIN_SYNTAX
@@ -157,7 +157,9 @@ def _run_exercises(topics: str, seed: str | None) -> int:
 
 
 def _read_answer(*, interactive: bool) -> str | None:
-    """Read the next line, at a keyboard after a prompt; return None at the end.
+    """Read the next line of input; return None at the end.
+
+    Print a prompt first if `interactive`.
 
     Raises `EarlyExit` if standard input cannot be read.
     """
@@ -180,7 +182,7 @@ def _wrap_to_terminal(text: str) -> str:
 
 
 def _hint(drill: Drill, hint_number: int) -> str:
-    """Return a hint for the current exercise; the last one if `hint_number` is larger."""
+    """Return a hint for the current exercise; the last one for too large a number."""
     from shapecalc.teaching.judging import answer_line, graded_hints
 
     task = drill.exercise.task
@@ -189,9 +191,9 @@ def _hint(drill: Drill, hint_number: int) -> str:
 
 
 def _judge_answer(drill: Drill, line: str, progress: Progress, *, interactive: bool) -> bool:
-    """Judge an answer, print the result and return whether it counts.
+    """Judge an answer, print the result and return whether the answer is scored.
 
-    A line that cannot be parsed does not count at a keyboard, and is wrong in a pipe.
+    A line that cannot be parsed is not scored if `interactive`, and is a wrong answer otherwise.
     """
     from shapecalc.teaching.exercises import judge_exercise
     from shapecalc.teaching.judging import draw_comparison, invalid_reason

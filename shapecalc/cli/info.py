@@ -1,6 +1,6 @@
 """`shapecalc dialects`, `why`, `backends`, `size`, `vectors` and `help`.
 
-They print the tables of the program, the size of a shape, test cases, and the manual.
+These commands print the program's tables, the size of a shape, test cases and the manual.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ RULE_ARGUMENT = Argument(
 
 
 def run_why(rule: str | None, output_options: OutputOptions) -> int:
-    """Print the explanation of a rule, or a list of rules."""
+    """Print the explanation of a rule, or a list of matching rules."""
     matches = [*all_rules().values()] if rule is None else find_rules(rule)
     try:
         entries = matches or [lookup(str(rule), all_rules() | doctor_causes(), "rule", list_command="shapecalc why")]
@@ -129,12 +129,12 @@ def run_why(rule: str | None, output_options: OutputOptions) -> int:
 
 
 def doctor_causes() -> dict[str, Rule]:
-    """Return the causes that `shapecalc doctor` names, as rules by id.
+    """Return the causes that `shapecalc doctor` can report, as rules by id.
 
     >>> doctor_causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
     """
-    from shapecalc.diagnosis.reading import CAUSES  # slow to import
+    from shapecalc.diagnosis.reading import CAUSES  # this module is slow to import
 
     explanation = (
         "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
@@ -145,7 +145,7 @@ def doctor_causes() -> dict[str, Rule]:
 
 
 def find_rules(word: str) -> list[Rule]:
-    """Return the rule with an id, else the rules whose texts contain the word.
+    """Return the rule whose id is the word, or the rules whose texts contain it.
 
     Rules whose sentence begins with the word come first.
 
@@ -200,7 +200,7 @@ WHY_COMMAND = Command(
 
 
 def run_backends(output_options: OutputOptions) -> int:
-    """Print a line for each backend and device."""
+    """Print one line per backend and device."""
     from shapecalc.engine.execute import list_backends
 
     rows = list_backends()
@@ -222,11 +222,11 @@ BACKENDS_COMMAND = Command(
 
 
 DEFAULT_DTYPES = ("float32", "float16", "int8")
-"""Element types for which the bytes are printed without `--dtype`."""
+"""Element types for which the size in bytes is printed if `--dtype` is not given."""
 
 
 def run_size(input: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
-    """Print the element count of a shape, or of one per line of standard input.
+    """Print the element count of a shape, or of each line of standard input for `-`.
 
     Return the largest exit code.
     """
@@ -240,7 +240,7 @@ def run_size(input: str, dtype: str | None, where: str | None, output_options: O
 
 
 def _print_size(text: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
-    """Print the element count of a shape, with its factors, bytes and next commands."""
+    """Print the element count of a shape, its factors, its bytes and commands to try."""
     try:
         parsed = read_input(strip_padding(text), {"dtype": dtype}, "flatten")
         request = make_request("flatten", parsed.shape, {**parsed.options, "where": where})
@@ -303,14 +303,17 @@ MANUAL_PAGES = {
 }
 """Manual pages by topic, with their section numbers."""
 SHARED_PAGES = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}
-"""Pages of commands that share one; other commands are in the overview."""
+"""Manual pages of commands without a page of their own, by command.
+
+Commands in neither table are described on the overview page.
+"""
 COMMON_TITLES = ("synopsis", "description", "examples", "see also", "files")
-"""Sections that most pages have, which `help topics` leaves out."""
+"""Titles of sections that most pages have; `help topics` omits them."""
 WHOLE_PAGE_NOTE = ".Sh SEE ALSO\nThe whole page, with the options:\n.Dl shapecalc help \\-\\-page\n"
 
 
 def topic_page_text(topic: str) -> str:
-    """Return the page of a topic, else the entry of a command in the overview.
+    """Return the page of a topic, or the entry of a command on the overview page.
 
     Raises `ShapeError` (file) if the package was installed without its pages.
     """
@@ -323,7 +326,7 @@ def topic_page_text(topic: str) -> str:
 
 
 def _overview_entry(command: str, source: str) -> str:
-    """Return the synopsis and the entry of a command in the overview, as mdoc."""
+    """Return the synopsis and the entry of a command on the overview page, as mdoc."""
     name, synopsis = source.partition("\n.Sh DESCRIPTION\n")[0].split("\n.Sh SYNOPSIS\n")
     usage = next(text for text in synopsis.split(".Nm\n") if text.startswith(f".Cm {command}\n"))
     entry, depth = [f".It Ic {command}"], 0
@@ -337,7 +340,7 @@ def _overview_entry(command: str, source: str) -> str:
 
 
 def read_page_source(topic: str) -> str:
-    """Return the mdoc source of a page, from the package or its checkout.
+    """Return the mdoc source of a page, from the package or the source checkout.
 
     Raises `ShapeError` (file) if the page is not installed.
     """
@@ -410,11 +413,11 @@ TOPIC_ALIASES = {
     **dict.fromkeys(("what", "reading"), "readings"),
     "option": "options",
 }
-"""Manual topics by other words for them."""
+"""Manual topics by their synonyms."""
 
 
 def topic_hint(word: str) -> str:
-    """Return a hint to the manual for a word that is not a command, empty if unknown.
+    """Return a hint to the manual for an unknown command; empty if no topic fits.
 
     >>> topic_hint("tutorial"), topic_hint("infer"), topic_hint("reshpe")
     ('shapecalc help tutorial tells of it', 'shapecalc help infer tells of it', '')
@@ -424,7 +427,7 @@ def topic_hint(word: str) -> str:
 
 
 def topic_text(word: str) -> str:
-    """Return the page, rule, dialect, section or option of a word, empty if unknown.
+    """Return the help on a page, rule, dialect, section or option; empty if unknown.
 
     >>> topic_text("two-infers").splitlines()[0], topic_text("ORT").splitlines()[0], topic_text("nope")
     ('two-infers: more than one dim to infer', 'onnxruntime', '')
@@ -444,7 +447,7 @@ def topic_text(word: str) -> str:
 
 
 def _option_entry(word: str) -> str:
-    """Return the entry of an option in the overview, empty if there is none."""
+    """Return the entry of an option on the overview page; empty if there is none."""
     from shapecalc.render.mdoc import format_page
 
     name = re.escape(word.strip("-").replace("_", "-"))
@@ -457,9 +460,9 @@ def _option_entry(word: str) -> str:
 
 
 def _page_sections(page: str) -> dict[str, str]:
-    """Return the sections of a page by lower-case title, each with its subsections.
+    """Return the texts of a page's sections by lower-case title.
 
-    Subsections are listed by their own titles as well.
+    The text of a section includes its subsections, which also have entries of their own.
     """
     sections: dict[str, str] = {}
     name = page_file_name(page).partition(".")[0]
@@ -473,7 +476,7 @@ def _page_sections(page: str) -> dict[str, str]:
 
 
 def list_topics() -> str:
-    """Return the titles of all sections of the manual, one paragraph per page."""
+    """Return the titles of the manual's sections as text, one paragraph per page."""
     from shapecalc.render.mdoc import remove_escapes
 
     titles = {
@@ -502,7 +505,7 @@ PAGE_OPTION = Option("page", "Print the manual page, even if a command has the s
 
 
 def run_help(command: list[str] | None, page: bool, output_options: OutputOptions) -> int:
-    """Print the help of a command, a page or a section, or all commands."""
+    """Print the help of a command, a manual page, a section, or the list of commands."""
     topic = " ".join(command or ()).lower()
     word = resolve_aliases([topic.removeprefix(f"{OVERVIEW_PAGE}-")])[0]
     try:
@@ -527,7 +530,7 @@ def _topic_help(word: str, *, page: bool) -> str:
     if word == "topics":
         return list_topics()
     if word in OPS or word in COMMAND_MODULES:
-        from shapecalc.cli.typer_adapter import help_text  # imports Typer, which pages do not need
+        from shapecalc.cli.typer_adapter import help_text  # this imports Typer, which manual pages do not need
 
         return help_text(word)
     text = topic_text(word)
@@ -539,7 +542,7 @@ def _topic_help(word: str, *, page: bool) -> str:
 
 
 def print_paged(text: str) -> None:
-    """Print a long text, on a terminal through the pager."""
+    """Print a long text; if stdout is a terminal, through the pager."""
     if sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from pydoc import pager
 

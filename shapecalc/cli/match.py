@@ -28,7 +28,7 @@ MATCH_VERDICTS = {
     ExitCode.FAILED: CheckVerdict.FAILED,
     ExitCode.FILE: CheckVerdict.UNREAD,
 }
-"""Verdicts of `match` by exit code."""
+"""Verdict of `check` for each exit code of an array."""
 PATTERN_ARGUMENT = Argument("pattern", "pattern of the shapes: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
 ARRAY_FILES_ARGUMENT = Argument("files", "files, arrays in files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
 
@@ -55,7 +55,7 @@ class ArrayResult(Record):
 def run_match(
     pattern: str, files: list[str], output_options: OutputOptions, *, junit: str | None, github: bool = False
 ) -> int:
-    """Print each array that does not match, or all as JSON; return the exit code."""
+    """Print the arrays that do not match, or all arrays as JSON; return the exit code."""
     try:
         if output_options.json and github:
             raise usage_error("--json cannot be combined with --github")
@@ -85,7 +85,7 @@ def run_match(
 
 
 def _read_pattern(text: str, files: list[str]) -> ShapePattern:
-    """Parse the pattern; raise `ShapeError` (usage) if it is wrong or a file."""
+    """Parse the pattern; raise `ShapeError` (usage) if it is invalid or a file name."""
     try:
         return to_pattern(text)
     except ShapeError:
@@ -120,7 +120,7 @@ def _print_result(result: ArrayResult, output_options: OutputOptions, *, github:
 
 
 def _match_summary(matcher: Matcher, counts: dict[CheckVerdict, int]) -> str:
-    """Return the counts of the verdicts, and the sizes of the named dims."""
+    """Return a line with the count of each verdict and the sizes of the named dims."""
     sizes = ", ".join(f"{name} is {size}" for name, size in matcher.sizes.items())
     arrays = format_summary(counts) if any(counts.values()) else "no arrays"
     return f"{arrays}; {sizes}" if sizes else arrays

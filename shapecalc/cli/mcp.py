@@ -1,8 +1,8 @@
-"""`shapecalc mcp`: a server of the Model Context Protocol for coding agents.
+"""`shapecalc mcp`: a Model Context Protocol server for coding agents.
 
-Its tools are the ops and some commands; each answers with text and with the JSON of the command line. Only headers of
-files are read, and only in the folder of the server. A call runs in a process of its own, which is killed if the agent
-cancels the call or if it takes too long.
+Its tools are the ops and some commands. A tool returns text and the JSON of the command line. The server reads only
+the headers of files in its folder. Each call runs in its own process, which is killed if the agent cancels the call
+or if the call exceeds the time limit.
 Source: modelcontextprotocol.io, specification 2025-11-25, tools.
 """
 
@@ -78,7 +78,7 @@ PARAM_SCHEMAS: dict[ParamKind, JsonSchema] = {
     ParamKind.INT: {"type": "integer"},
     ParamKind.FLAG: {"type": "boolean"},
 }
-"""JSON schemas of op parameters, by the kind of value."""
+"""JSON schemas for the values of op parameters, by parameter kind."""
 INPUT_SCHEMA = {
     **LIST_SCHEMA,
     "description": 'the input shape: 2,3,4 or N,C,H,W or [2, "C"]; or a file: x.npy, x.npz:NAME',
@@ -104,11 +104,14 @@ MODEL_PROPERTIES: dict[str, JsonSchema] = {
 }
 MODEL_DESCRIPTION = "List the nodes of an ONNX model that break at another batch size, with the reason and the fix."
 MAX_MESSAGE_LENGTH = 1 << 24
-"""Limit on the characters of an error message."""
+"""Maximum length of an error message in characters."""
 CALL_TIMEOUT = 30
 """Limit on the duration of a call in seconds."""
 MAX_CONCURRENT_CALLS = 2
-"""Limit on concurrent calls; the time that further calls wait does not count."""
+"""Maximum number of concurrent calls.
+
+The time that further calls wait does not count towards `CALL_TIMEOUT`.
+"""
 INSTRUCTIONS = (
     "Call a tool before you write a reshape or transpose, and when a runtime refuses one. Answers follow the "
     "documented rules of the framework, the dialect. Dims are numbers or names; an answer lists the conditions under "
@@ -132,7 +135,7 @@ class AgentTool(Record):
     function: Callable[[CallArguments, Path], ToolResult]
 
     def call(self, arguments: CallArguments, folder: Path) -> ToolResult:
-        """Check the arguments and return the result; raise `ShapeError` (usage, file)."""
+        """Check the arguments and run the tool; raise `ShapeError` (usage, file)."""
         known = self.schema["properties"]
         for name, value in arguments.items():
             if name not in known:
@@ -140,7 +143,7 @@ class AgentTool(Record):
                 raise usage_error(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
             is_text = (
                 self.name not in OPS and known[name].get("type") == "string"
-            )  # ops check their arguments themselves
+            )  # the resolvers of ops check the arguments
             if is_text and not isinstance(value, str | None):
                 raise usage_error(f"{name} is a text, not {describe_value(value)}", argument=name)
             limit = (
@@ -160,7 +163,7 @@ class AgentTool(Record):
 
 @cache
 def agent_tools() -> dict[str, AgentTool]:
-    """Return the tools by name: one per op, and those of four other commands."""
+    """Return the tools by name: one per op, and one for each of four other commands."""
     asking = _rule_option_properties(rule_options(), DIALECTS)
     others = {option.name: asking[option.name] for option in RULE_OPTIONS.values() if option.name != "dialect"}
     tools = [*map(_op_tool, OPS.values())]
@@ -179,7 +182,7 @@ def _object_schema(properties: Mapping[str, JsonSchema], required: Iterable[str]
 
 
 def _rule_option_properties(options: Iterable[Option], dialects: Iterable[str]) -> dict[str, JsonSchema]:
-    """Return the JSON properties of the options that select the rules."""
+    """Return the JSON schema properties of the options that select a dialect's rules."""
     kinds: dict[str, JsonSchema] = {
         "dialect": {"type": "string", "enum": [*dialects]},
         "opset": {"type": "integer", "minimum": 1},
@@ -285,7 +288,7 @@ def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
 
 def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
     """Return the result of an answer or a refusal, with its steps."""
-    from shapecalc.render.story import steps_text  # imports Rich, which the help does not need
+    from shapecalc.render.story import steps_text  # this imports Rich, which the help does not need
 
     summary = (
         f"refused: {answer_or_refusal.problem}"
@@ -296,10 +299,10 @@ def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
 
 
 def _open_input(input_value: Any, options: CallArguments, op: str, folder: Path) -> tuple[Any, CallArguments]:
-    """Return an input with its options; for a file, its shape and element type.
+    """Return the shape of an input, or of a file's header, with the implied options.
 
-    The folder is the working directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if
-    it is outside the folder, also through a symbolic link.
+    `folder` is the working directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if it is
+    outside `folder`, even through a symbolic link.
     """
     if not (isinstance(input_value, str) and is_file_argument(input_value)):
         return input_value, options
@@ -312,7 +315,7 @@ def _open_input(input_value: Any, options: CallArguments, op: str, folder: Path)
 def _path_in_folder(path: str, folder: Path) -> Path:
     """Return a path relative to the folder, with symbolic links resolved.
 
-    Raises `ShapeError` (file) if it is outside the folder.
+    Raises `ShapeError` (file) if the path is outside the folder.
     """
     try:
         return (folder / path).resolve().relative_to(folder.resolve())
@@ -324,7 +327,7 @@ def _path_in_folder(path: str, folder: Path) -> Path:
 
 
 def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - every command takes it
-    """Serve calls until standard input ends."""
+    """Serve tool calls until standard input ends."""
     for name in ("stdin", "stdout"):
         if getattr(sys, name) is None:
             raise output.report_stream_error(name, "it is closed")
@@ -336,9 +339,9 @@ def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - ever
             "mcp", missing_package_message(str(error.name).partition(".")[0], "mcp")
         ) from None
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads messages cannot be interrupted
-    os.environ["PYTHONSAFEPATH"] = "1"  # worker processes import nothing from the folder
-    vars(sys.modules["__main__"]).pop("__file__", None)  # nor do they run the script of this process
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of dead worker processes
+    os.environ["PYTHONSAFEPATH"] = "1"  # worker processes must not import modules from the folder
+    vars(sys.modules["__main__"]).pop("__file__", None)  # worker processes must not run the script of this process
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # silence its warnings about dead worker processes
     if sys.stdin.isatty():
         output.print_stderr("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
     failed: Exception | None = None
@@ -392,7 +395,7 @@ async def _serve(folder: Path) -> None:
     requests, server_requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
     responses, stdout_responses = anyio.create_memory_object_stream[SessionMessage](
         inf
-    )  # without a limit, send never waits
+    )  # an unbounded buffer, so that send never waits
 
     async def forward(message: SessionMessage | JSONRPCError | None) -> None:
         if isinstance(message, SessionMessage):
@@ -437,9 +440,9 @@ async def _call_in_worker(name: str, arguments: CallArguments, folder: Path) -> 
 
 
 def call_tool_safely(name: str, arguments: CallArguments, folder: Path) -> ToolResult:
-    """Call a tool; return a one-line error without JSON if it fails.
+    """Call a tool; if the call fails, return a one-line error without JSON.
 
-    A worker process whose server was killed exits after twice the time limit.
+    If the server is killed, the worker process exits after twice the time limit.
     """
     import faulthandler
 
@@ -459,7 +462,7 @@ def call_tool_safely(name: str, arguments: CallArguments, folder: Path) -> ToolR
 
 
 def _forward_lines(lines: BinaryIO, forward: Callable[[SessionMessage | JSONRPCError | None], object]) -> None:
-    """Forward the messages on standard input, and None at its end.
+    """Forward each message on standard input, and None at the end of the input.
 
     A line that is not a message is forwarded as an error response. The process may exit while a line is awaited.
     """
@@ -474,10 +477,10 @@ def _forward_lines(lines: BinaryIO, forward: Callable[[SessionMessage | JSONRPCE
 
 
 def parse_message(line: bytes) -> SessionMessage | JSONRPCError:
-    """Parse a line into a message, or into an error response if it is not one.
+    """Parse a line into a message; an invalid line gives an error response.
 
-    The error response has the id of the line if it can be read. Incomplete UTF-8 and lone surrogates, as in a log that
-    was cut inside an emoji, are replaced.
+    The error response has the id of the request if the id can be parsed. Incomplete UTF-8 and lone surrogates, as in a
+    log that was truncated inside an emoji, are replaced.
     """
     from mcp import types
     from mcp.shared.message import SessionMessage

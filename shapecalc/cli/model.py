@@ -1,4 +1,4 @@
-"""`shapecalc model`: report and fix nodes that break at another batch size."""
+"""`shapecalc model`: report and fix nodes that fail at another batch size."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 list_operators = lazy_names("models.operators", "LISTED_OPERATORS")
-"""Function that returns the names of the listed operators."""
+"""Function that returns the names of the operators whose nodes the report lists."""
 LAYER_DIALECTS = ("tensorrt",)
-"""Dialects for which `--dialect` prints layers."""
+"""Dialects to whose layers `--dialect` converts a model."""
 FILE_ARGUMENT = Argument("file", "the ONNX model", "FILE.onnx")
 BATCH_ARGUMENT = Argument("batch", "a batch size to check, and to verify --fix at, as --batch", "[BATCH]", False)
 SIZE_OPTIONS = (
@@ -64,7 +64,7 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
     """Print a report of a model, or write the fixed model; return the exit code."""
     from shapecalc.cli.model_report import parse_size_options, parse_targets
 
-    gc.disable()  # a report has many objects and no cycles, so a collection would free nothing
+    gc.disable()  # a report has many objects and no cycles, so garbage collections would free nothing
     try:
         _check_option_conflicts(arguments, output_options)
         options = parse_size_options(arguments["batch"], arguments["shapes"] or (), arguments["where"] or ())
@@ -100,7 +100,7 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
 
 
 def _print_report(file: str, sizes: SizeOptions, output_options: OutputOptions, arguments: Mapping[str, Any]) -> int:
-    """Print the requested part of the report of a model; return the exit code."""
+    """Print the requested parts of a model's report; return the exit code."""
     if arguments["dialect"]:
         return _print_layers(file, sizes, output_options, arguments["dialect"])
     from shapecalc.cli.model_report import all_node_lines, lint_lines, node_json, node_lines, report_json, table_lines
@@ -126,7 +126,7 @@ def _print_report(file: str, sizes: SizeOptions, output_options: OutputOptions, 
 
 
 def _print_layers(file: str, sizes: SizeOptions, output_options: OutputOptions, dialect: str) -> int:
-    """Print each run of transposes and reshapes as layers of a dialect."""
+    """Print each sequence of transposes and reshapes as layers of a dialect."""
     from shapecalc.cli.model_report import build_layers
     from shapecalc.models.file import read_model
     from shapecalc.models.judge import consecutive_runs, judge_model
@@ -145,7 +145,9 @@ def _print_layers(file: str, sizes: SizeOptions, output_options: OutputOptions, 
 def _select_nodes(
     report: Report, arguments: Mapping[str, Any], *, strict: bool
 ) -> tuple[list[JudgedNode], list[NodeSummary]]:
-    """Return the listed nodes to show, and with `--all` every node to show.
+    """Return the selected nodes among the listed nodes, and among all nodes.
+
+    The second list is empty without `--all`.
 
     Raises `ShapeError` (usage) for an unknown node or operator.
     """

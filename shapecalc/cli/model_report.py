@@ -1,4 +1,4 @@
-"""Reports of models for front ends: options, text, JSON, and TensorRT layers."""
+"""Model reports for front ends: parsed options, text, JSON, and TensorRT layers."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from shapecalc.reasoning.fixing import answer_chain
 from shapecalc.render.code import find_writer
 
 if TYPE_CHECKING:
-    from shapecalc.diagnosis.reading import ParsedMessage  # its table of messages is slow to import
+    from shapecalc.diagnosis.reading import ParsedMessage  # this module has a table of messages that is slow to import
 
 T = TypeVar("T")
 Cells = tuple[str, ...]
-"""The cells of a table row; or a label, a text and a remark."""
+"""The cells of a table row, or the label, text and remark of a line on a node."""
 JsonObject = dict[str, object]
 COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
 SIZE_COLUMNS = ("elements", "bytes")
-"""Additional columns with `--all`."""
+"""Table columns that `--all` adds."""
 ORIGIN_TEXTS = {
     "initializer": "from the initializer {}",
     "Constant": "from the Constant {}",
@@ -53,22 +53,22 @@ ORIGIN_TEXTS = {
     "attribute": "an attribute",
     "none": "",
 }
-"""Texts for the origin of a target; the placeholder is the name of its tensor."""
+"""Texts for the origins of a target; the placeholder is the tensor's name."""
 FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.ONLY)
 UNCHANGED_REASON = "there was nothing to mend"
-"""Reason why an unchanged model is not proved."""
+"""Reason why the equivalence of an unchanged model is not proved."""
 MAX_STOPS = 8
-"""Limit on the unlisted failing nodes that the table reports."""
+"""Maximum number of unlisted failing nodes in the report."""
 MAX_CELL_LENGTH, MAX_TEXT_LENGTH = 60, 400
-"""Limits on the characters of a table cell, and of other texts."""
+"""Maximum lengths, in characters, of a table cell and of other texts."""
 CONSTANT_ORIGINS = ("initializer", "Constant", "attribute", "folded")
-"""Origins of targets that are constant."""
+"""Origins of constant targets."""
 MAX_RUN_LENGTH = 32
-"""Limit on the nodes of a run that is converted to layers."""
+"""Maximum number of consecutive nodes that are converted to layers together."""
 MAX_BATCH = 4096
-"""Limit on a batch size."""
+"""Maximum batch size."""
 MAX_DIGITS = 9
-"""Limit on the digits of a size."""
+"""Maximum number of digits of a size."""
 
 
 def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str]) -> SizeOptions:
@@ -91,7 +91,7 @@ def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence
 
 
 def _parse_batch(text: str) -> tuple[str | None, tuple[int, ...]]:
-    """Parse the name of the batch and the sizes to judge, at least two."""
+    """Parse the name of the batch dim and at least two batch sizes to judge."""
     words = [word.strip() for word in text.replace("=", ",").split(",")]
     is_name = words[0].isprintable() and not words[0].lstrip("+-")[:1].isdigit()
     name = words.pop(0) if words[0] and is_name else None
@@ -114,7 +114,7 @@ def _parse_assignments(
 ) -> dict[str, T]:
     """Parse texts such as `INPUT=N,3,H,W` into values by name.
 
-    `form` is the expected form and an example, and `duplicates` names two values of one name in the error.
+    `form` is the expected form and an example. `duplicates` is the message for a name with two values.
     Raises `ShapeError` (usage).
     """
     values: dict[str, T] = {}
@@ -205,7 +205,7 @@ def escape_line(line: str) -> str:
 
 
 def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> list[str]:
-    """Return the title, the table of some listed nodes, and the conclusion."""
+    """Return the title, the table of the given listed nodes, and the conclusion."""
     words: dict[int, str] = {}
     rows = [_listed_node_cells(node_report, report, words) for node_report in nodes]
     return [
@@ -215,7 +215,7 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> 
 
 
 def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary]) -> list[str]:
-    """Return the title, the table of some nodes, the totals and the conclusion."""
+    """Return the title, the table of the given nodes, the totals and the conclusion."""
     words: dict[int, str] = {}
     listed = {node_report.node.path: node_report for node_report in report.nodes}
     rows = [_any_node_cells(node_info, listed.get(node_info.node.path), report, words) for node_info in nodes]
@@ -229,7 +229,7 @@ def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary])
 
 
 def _format_table(columns: Cells, rows: Sequence[Cells]) -> list[str]:
-    """Format rows below their column titles; no lines if there are no rows."""
+    """Format a table with column titles; return no lines if there are no rows."""
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     line = "  ".join([f"{{:>{widths[0]}}}", *[f"{{:<{width}}}" for width in widths[1:]]])
     return [f"  {line.format(*row)}".rstrip() for row in (columns, *rows)] if rows else []
@@ -251,7 +251,7 @@ def _any_node_cells(
     report: reports.Report,
     shape_texts: dict[int, str],
 ) -> Cells:
-    """Return the cells of a node, listed or not, with its sizes."""
+    """Return the table row of any node, with the sizes of its outputs."""
     cells = (
         _listed_node_cells(node_report, report, shape_texts)
         if node_report
@@ -270,7 +270,7 @@ def _any_node_cells(
 
 
 def _shape_text(shape: SymbolicShape | None, shape_texts: dict[int, str]) -> str:
-    """Return the text of a shape; cache it, since most shapes are in two rows."""
+    """Return the text of a shape from a cache, since most shapes occur in two rows."""
     if id(shape) not in shape_texts:
         shape_texts[id(shape)] = truncate(reports.format_shape(shape), MAX_CELL_LENGTH)
     return shape_texts[id(shape)]
@@ -301,7 +301,7 @@ def _total_lines(report: reports.Report) -> Iterator[str]:
 
 
 def _title_line(report: reports.Report, shown: int) -> str:
-    """Return the line on the model, its inputs, and the sizes at which it was judged."""
+    """Return the line with the model, its inputs and the judged batch sizes."""
     opset = ", ".join(f"{domain} {number}".removeprefix("ai.onnx ") for domain, number in report.opset.items())
     inputs = "  ".join(f"{input.name} ({_dims_text(input.taken)})" for input in report.inputs)
     declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
@@ -318,7 +318,7 @@ def _dims_text(dims: Iterable[object] | None) -> str:
 
 
 def _conclusion_lines(report: reports.Report) -> Iterator[str]:
-    """Yield the counts of failing nodes, the unlisted ones and the next command."""
+    """Yield the counts of failing nodes, the unlisted nodes and the next command."""
     failing_nodes = reports.sort_failing(report.nodes)
     unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes)
     counts = _failure_counts(report, failing_nodes)
@@ -339,7 +339,7 @@ def _conclusion_lines(report: reports.Report) -> Iterator[str]:
 
 
 def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.JudgedNode]) -> list[str]:
-    """Return the number of nodes with each way to fail."""
+    """Return a text for each kind of failure with its number of nodes."""
     size = reports.declared_size(report)
     elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
     phrases = {
@@ -364,9 +364,10 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
 
 
 def _first_failure(report: reports.Report) -> str:
-    """Return the name of the node that a runtime would report, empty if unknown.
+    """Return the name of the node that a runtime would report; empty if unknown.
 
-    That is the first failing node, if the runtime stops there. One that fails silently may make others fail.
+    This is the first failing listed node. It is unknown if that node fails silently, or if the runtime stops earlier at
+    an unlisted node.
     """
     first = next((node_report for node_report in report.nodes if reports.is_failing(node_report)), None)
     stop_positions = [_path_indices(stop.node.path) for stop in report.stops if not stop.silent]
@@ -378,7 +379,7 @@ def _first_failure(report: reports.Report) -> str:
 
 
 def _path_indices(path: str) -> tuple[int, ...]:
-    """Return the indices of a node and of the nodes that enclose it."""
+    """Return the indices in a node's path, the outermost graph first."""
     return tuple([int(part) for part in path.split("/") if part.isdecimal()])
 
 
@@ -406,7 +407,7 @@ def _align_rows(rows: Iterable[Cells]) -> list[str]:
 
 
 def _shape_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
-    """Yield the rows of the target, the output, the value and the conditions."""
+    """Yield the rows for a node's target, output, value and conditions."""
     inputs = node_report.tensors[0]
     if node_report.target_from != "none":
         origin = ORIGIN_TEXTS[node_report.target_from].format(inputs[1] if len(inputs) > 1 else "shapes").strip()
@@ -419,7 +420,7 @@ def _shape_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
 
 
 def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
-    """Yield the rows of the verdict, the blocking node and an empty batch."""
+    """Yield the rows for a node's verdict, its blocking node and an empty batch."""
     words = reports.format_verdict(node_report, report)
     yield "batch", f"{words}: {node_report.why}" if node_report.why else words, ""
     if node_report.blocked_by is not None:
@@ -435,7 +436,7 @@ def _fix_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
 
 
 def _try_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
-    """Yield the command lines for the steps and the picture of a node, if it has any."""
+    """Yield the commands that show a node's steps and picture, if it has a request."""
     request = reports.build_request(node_report, report)
     if request is None:
         return
@@ -448,7 +449,7 @@ def _try_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterat
 
 
 def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> list[str]:
-    """Return the lines of a fix: changes, remaining failures and the proof."""
+    """Return the lines of a fix report: changes, remaining failures and the proof."""
     changes = [
         (f"input {input.name}", _dims_text(input.declared), _dims_text(input.taken)) for input in fix_result.freed
     ]
@@ -477,7 +478,10 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
 
 
 def _kept_input_text(model_input: reports.ModelInput, report: reports.Report) -> str:
-    """Return an input that keeps its declared batch, with the option that frees it."""
+    """Return the text on an input with a fixed batch size.
+
+    The text has the option that makes the batch size variable.
+    """
     axis = report.axis_to_free(model_input)
     freed = ",".join([report.batch if index == axis else str(dim) for index, dim in enumerate(model_input.taken or ())])
     option = join(["--set", f"{model_input.name}={freed}"])
@@ -492,7 +496,7 @@ def lint_lines(
     strict: bool,
     github: bool,
 ) -> list[str]:
-    """Return a line per failing node, worst first, then one per unlisted node."""
+    """Return one line per failing node, worst first, unlisted nodes last."""
     lines = [
         f"{reports.node_name(node_report.node)}: {_failure_text(node_report, report)}"
         for node_report in reports.sort_failing(nodes, strict=strict)
@@ -504,7 +508,7 @@ def lint_lines(
 
 
 def _failure_text(node_report: reports.JudgedNode, report: reports.Report) -> str:
-    """Return how a node fails, and the target to write instead."""
+    """Return the text on a node's failure and the target that fixes it."""
     shapes = f"{_brief_shape(node_report.input)} to {_brief_shape(node_report.output)}"
     match node_report.verdict:
         case BatchVerdict.SWALLOWS | BatchVerdict.SCRAMBLES:
@@ -529,7 +533,7 @@ def _brief_shape(shape: SymbolicShape | None) -> str:
 
 
 class LayerRun(Record):
-    """Consecutive nodes, and the code of their layers."""
+    """Consecutive nodes, and the code of the layers that replace them."""
 
     nodes: tuple[reports.JudgedNode, ...]
     code: str
@@ -572,7 +576,7 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
 
 
 def _fixed_request(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
-    """Return the request of a node with its best fix, or None if it is unknown."""
+    """Return a node's request with its best fix; None if the request is unknown."""
     if not reports.is_failing(node_report):
         return reports.build_request(node_report, report)
     target = node_report.fixes[0].target if node_report.fixes else None
@@ -587,7 +591,7 @@ def _request_options(request: Request) -> dict[str, object]:
 def report_json(
     report: reports.Report, nodes: Iterable[reports.JudgedNode], others: Iterable[reports.NodeSummary] = ()
 ) -> JsonObject:
-    """Return the JSON object of a model, with some listed nodes and some others."""
+    """Return the JSON object of a model, with the given listed nodes and other nodes."""
     every = report.all_nodes and _all_nodes_json(report, report.all_nodes, others)
     return {
         **_json_fields(report, "model", "opset", "batch", "declared_batch", "sizes", "assumed", "names", "inputs"),
@@ -644,7 +648,7 @@ def verdict_counts(report: reports.Report) -> dict[str, int]:
 
 
 def _fix_json(fix: NodeFix) -> JsonObject:
-    """Return the JSON object of a fix, with the operators that it inserts if any."""
+    """Return the JSON object of a fix, with the operators that the fix inserts."""
     return _json_fields(fix, "target", "allowzero", "assumes", *(["inserts"] if fix.inserts else []))
 
 
@@ -683,9 +687,9 @@ def _to_json(value: Any) -> Any:
 
 
 def find_message_nodes(messages: Sequence[ParsedMessage], file: str) -> tuple[list[str], list[JsonObject | None]]:
-    """Return the nodes of some messages as text without repetitions, and as JSON.
+    """Return the nodes of error messages as text without repetitions, and as JSON.
 
-    A message without a node name is about the node with its shapes, if that is unique. The JSON has one object per
+    A message without a node name is matched with the only node that has its shapes. The JSON has one object per
     message, None if its node is not listed. Raises `ShapeError` (file) if the model cannot be used.
     """
     report = report_model(file, SizeOptions(), [message.node for message in messages if message.node is not None])
@@ -700,7 +704,7 @@ def find_message_nodes(messages: Sequence[ParsedMessage], file: str) -> tuple[li
 
 
 def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[str, reports.JudgedNode | None]:
-    """Return a note on the node of a message, which may be empty, and the node."""
+    """Find the node of a message; return a note for the user, and the node or None."""
     if message.node is None:
         matches = [node for node in report.nodes if _matches_message(node, message)]
         if len(matches) != 1:
@@ -714,9 +718,9 @@ def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[
 
 
 def _matches_message(node_report: reports.JudgedNode, message: ParsedMessage) -> bool:
-    """Return whether a node has the shapes of a message.
+    """Return whether a node has the shapes in a message.
 
-    The message may have the copied dims for zeros of the target.
+    Where the node's target has a 0, the message may have the dim that the 0 copies.
     """
     input, target = node_report.input, node_report.target
     if (

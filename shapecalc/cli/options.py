@@ -1,6 +1,6 @@
 """The table of commands, and the options that control the output.
 
-Typer builds the help from this table, and is imported only for that.
+Typer builds the help from this table, and is imported only for the help.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Argument(Record):
     repeated: bool = False
     completions: Callable[[], Iterable[str]] | None = None
     completes_first: bool = False
-    """Whether only the first of repeated words is completed."""
+    """Whether only the first word of a repeated argument is completed."""
 
 
 class Command(Record):
@@ -53,30 +53,30 @@ class Command(Record):
     run: Callable[..., int]
     """Function that runs the command and returns its exit code.
 
-    It takes the values of the parameters by name, and those of the output options as one `OutputOptions`.
+    Its arguments are the values of the parameters by name, and the values of output options as one `OutputOptions`.
     """
     parameters: Sequence[Argument | Option]
     summary: str
     examples: str
-    """Command lines shown in the help, one per line."""
+    """Example command lines in the help, one per line."""
     details: str = ""
-    """Text of the help after the summary."""
+    """Text after the summary in the help."""
     opens_app: bool = False
-    """Whether `run` takes the terminal `app` as well."""
+    """Whether `run` also takes the terminal app, as the argument `app`."""
     accepts_unknown_options: bool = False
-    """Whether unknown options are values: those of a nested command line."""
+    """Whether unknown options are accepted as words of a nested command line."""
     name: str = ""
     """Name of the command, set by `load_command`."""
 
     @property
     def help(self) -> str:
-        """Text of the help: the examples, the summary and the details."""
+        """Help text: the examples, the summary and the details."""
         return f"\b\n{self.examples}\n\n{self.summary}{self.details}"
 
     def parse(self, words: Sequence[str]) -> dict[str, Any]:
         """Parse the words of a command line into values by parameter name.
 
-        Parameters that are not given have their defaults. With `--help`, only that option is returned.
+        Omitted parameters have their defaults. With `--help`, only the value of `--help` is returned.
         Raises `ShapeError` (usage) for unknown options, and for missing or extra values.
         """
         arguments = [parameter for parameter in self.parameters if isinstance(parameter, Argument)]
@@ -106,7 +106,7 @@ def command_line_argument(help: str, metavar: str, *others: str, required: bool 
 
 
 def _default_value(parameter: Argument | Option) -> Any:
-    """Return the value of a parameter that is not given."""
+    """Return the value of a parameter that the user omits."""
     if isinstance(parameter, Argument):
         return None
     if parameter.default is not None:
@@ -115,7 +115,7 @@ def _default_value(parameter: Argument | Option) -> Any:
 
 
 def lazy_names(module: str, table: str) -> Callable[[], Iterable[str]]:
-    """Return a function that lists the names in a table of a module.
+    """Return a function that lists the keys of a table in a module.
 
     The module is imported only when the function is called.
     """
@@ -191,7 +191,7 @@ INPUT_ARGUMENT = Argument(
 
 
 def select_output_options(*names: str) -> list[Option]:
-    """Return the output options of these names."""
+    """Return the output options with the given names."""
     return [OUTPUT_OPTIONS[name] for name in names]
 
 
@@ -214,7 +214,7 @@ def _positional_argument(param: Param) -> Argument:
 
 
 EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
-"""Last line of the help of an op: PowerShell splits unquoted words at commas."""
+"""Last line of an op's help, since PowerShell splits unquoted words at commas."""
 COMMAND_GROUPS = {
     "models, code and shapes": {
         "doctor": "pasted",
@@ -232,7 +232,7 @@ COMMAND_GROUPS = {
 }
 """Modules of the commands that are not ops, by group and name, in help order."""
 COMMAND_MODULES = {name: module for group in COMMAND_GROUPS.values() for name, module in group.items()}
-"""Modules of the commands that are not ops, by name."""
+"""Module of each command that is not an op, by command name."""
 
 
 def load_command(name: str) -> Command:

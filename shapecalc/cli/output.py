@@ -1,7 +1,7 @@
 """Inputs, defaults, streams and exit codes of the command line.
 
-Answers go to stdout; explanations and messages go to stderr. Every plain request imports this module, so it imports
-nothing slow.
+Answers are written to stdout, explanations and messages to stderr. Every request of an op imports this module, so it
+imports no slow modules.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 
 
 MIN_CHUNKED_LENGTH = 4096
-"""Length in characters from which a text is written to stdout in pieces."""
+"""Minimum length, in characters, of a text that is written to stdout in pieces."""
 PACKAGE_NAME = "shapecalc"
 MAX_INPUT_BYTES = MAX_LINE_BYTES
-"""Limit on the bytes of one shape on standard input."""
+"""Maximum length, in bytes, of one shape on standard input."""
 ENVIRONMENT_VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
 """Environment variables that hold defaults, by option."""
 TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
 """TOML spellings of the table `tool.shapecalc`, without quotes and white space.
 
-A `pyproject.toml` that contains none of them is not parsed, since `tomllib` is slow to import.
+A `pyproject.toml` without any of these spellings is not parsed, since `tomllib` is slow to import.
 """
 MAX_CONFIG_BYTES = 1 << 20
 """Limit on the bytes of `pyproject.toml` that are read."""
 
 
 class ExitCode:
-    """Exit codes; of several, the largest counts.
+    """Exit codes; a run with several results exits with the largest of their codes.
 
-    They are plain integers, since importing `enum` is slow.
+    The codes are plain integers, since importing `enum` is slow.
     """
 
     OK = 0
@@ -68,13 +68,13 @@ class ExitCode:
 
 
 class OutputOptions(Record):
-    """Options that decide the output, the exit code and the use of defaults.
+    """Options that control the output, the exit code and the use of defaults.
 
-    The fields are named after the options.
+    Each field has the name of its option.
     """
 
     explain: int = 0
-    """Count of `--explain`: 1 for the steps and one picture, 2 for every picture."""
+    """Level of explanation: 1 for steps and one picture, 2 for every picture."""
     json: bool = False
     expect: str | None = None
     quiet: bool = False
@@ -98,7 +98,7 @@ class OutputOptions(Record):
     theme: str | None = None
     width: int | None = None
     line_prefix: str = ""
-    """Prefix of messages that names the line of standard input, if there are several."""
+    """Prefix of messages with the line number of the input; empty for a single line."""
     no_config: bool = False
 
     @property
@@ -116,20 +116,20 @@ class OutputOptions(Record):
 
     @property
     def has_store_options(self) -> bool:
-        """Whether an option is given that applies to stores only."""
+        """Whether an option is given that applies only to stores."""
         texts = (self.memory, self.chunks, self.verify, self.cluster)
         return self.plan or self.resume or any(text is not None for text in texts)
 
     @property
     def has_picture_options(self) -> bool:
-        """Whether a picture, a film or an option of one is given."""
+        """Whether a picture, a film or an option of pictures or films is given."""
         return any(value is not None for value in (self.film, self.picture, self.step, self.theme, self.width))
 
 
 class EarlyExit(Exception):
-    """An end of the run before its answer, with an exit code.
+    """An exception that ends the run before the answer, with an exit code.
 
-    It is raised if the reader of stdout has gone, or if a stream or a package cannot be used.
+    It is raised if stdout is closed by its reader, or if a stream or a package cannot be used.
     """
 
     def __init__(self, code: int) -> None:
@@ -154,9 +154,9 @@ def print_stdout(text: str) -> None:
 
 
 def _write_stdout(text: str) -> None:
-    """Write to stdout, a long text in pieces.
+    """Write a text to stdout; write a long text in pieces.
 
-    A signal can interrupt the write of a long text, and Python would then drop its remainder.
+    If a signal interrupts the write of a long text, Python drops the remainder.
     """
     if len(text) < MIN_CHUNKED_LENGTH:
         sys.stdout.write(text)
@@ -174,9 +174,9 @@ def print_json(value: object) -> None:
 
 
 def print_json_if_requested(output_options: OutputOptions, build_json: Callable[[], object]) -> bool:
-    """Print a value as JSON if requested; return whether text is requested instead.
+    """Print a value as JSON if requested; otherwise return whether text is requested.
 
-    Both are false with `--quiet`. Raises `EarlyExit` if stdout cannot be written.
+    With `--quiet`, print nothing and return False. Raises `EarlyExit` if stdout cannot be written.
     """
     if output_options.json and not output_options.quiet:
         print_json(build_json())
@@ -184,7 +184,7 @@ def print_json_if_requested(output_options: OutputOptions, build_json: Callable[
 
 
 def report_stream_error(stream: str, reason: object) -> EarlyExit:
-    """Report that a stream cannot be used; return the exception to raise."""
+    """Report that a stream cannot be used; return the `EarlyExit` to raise."""
     print_stderr(f"shapecalc: {stream}: {reason}")
     return EarlyExit(ExitCode.FILE)
 
@@ -199,7 +199,7 @@ def _redirect_to_devnull(descriptor: int) -> None:
 
 
 def escape_unencodable() -> None:
-    """Make stdout and stderr escape characters that their encoding lacks."""
+    """Escape characters on stdout and stderr that the encoding of the stream lacks."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -217,7 +217,7 @@ def print_stderr(text: str) -> None:
 
 
 def print_renderable(renderable: RenderableType) -> None:
-    """Print a Rich renderable to stderr, wrapped only on a terminal."""
+    """Print a Rich renderable to stderr; wrap lines only if stderr is a terminal."""
     from rich.text import Text
 
     if sys.stderr is None:
@@ -249,12 +249,12 @@ def _render_text(renderable: RenderableType, *, soft_wrap: bool = False, width: 
 
 
 def stderr_width() -> int:
-    """Return the width of the terminal on stderr in columns, 80 without one."""
+    """Return the width of the terminal on stderr in columns; 80 if there is none."""
     return _make_console(file=sys.stderr).width if sys.stderr is not None and sys.stderr.isatty() else 80
 
 
 def print_table(table: RenderableType) -> None:
-    """Print a table to stdout, cut to the width of a terminal, whole elsewhere."""
+    """Print a table to stdout; truncate it to the width of a terminal."""
     terminal = _make_console()
     if not terminal.is_terminal:
         print_stdout(format_table(table))
@@ -265,12 +265,12 @@ def print_table(table: RenderableType) -> None:
 
 
 def format_table(table: RenderableType) -> str:
-    """Return a table as text at its full width."""
+    """Format a table as text at its full width."""
     return "\n".join(line.rstrip() for line in _render_text(table, width=10_000).splitlines())
 
 
 def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
-    """Print a problem to stderr: a caret report on a terminal, else one line."""
+    """Print a problem to stderr, on a terminal with carets, otherwise as one line."""
     if sys.stderr is not None and sys.stderr.isatty():
         from shapecalc.render.story import format_problem
 
@@ -290,7 +290,7 @@ def problem_exit_code(problem: Problem) -> int:
 
 
 def internal_error_text(error: BaseException) -> str:
-    """Return an internal error as one line: type, message, origin, report address.
+    """Format an internal error as one line with a request to report it.
 
     >>> internal_error_text(MemoryError())
     'memory: there is not enough for this'
@@ -307,7 +307,7 @@ def internal_error_text(error: BaseException) -> str:
 
 
 def bug_report_request() -> str:
-    """Return a request to report a bug, with the address in the package metadata."""
+    """Return a request for a bug report, with the address in the package metadata."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     from shapecalc.core.packages import DISTRIBUTION
@@ -321,10 +321,10 @@ def bug_report_request() -> str:
 
 
 def report_missing_package(error: ImportError) -> EarlyExit:
-    """Report a missing or too old package; return the exception to raise.
+    """Report a package that is missing or too old; return the `EarlyExit` to raise.
 
-    The message has the command that installs all missing packages. Raises the error itself if it names a module of
-    shapecalc, or none.
+    The message has the command that installs all missing packages. Raises `error` itself if it names a module of
+    shapecalc or no module.
     """
     from shapecalc.core.packages import missing_package_message
 
@@ -336,7 +336,7 @@ def report_missing_package(error: ImportError) -> EarlyExit:
 
 
 class ParsedInput(Record):
-    """An input: its shape, the options that it implies, and its data if it is a file."""
+    """A parsed input: its shape, the options that it implies, and the data of a file."""
 
     shape: str
     options: Mapping[str, object]
@@ -344,7 +344,7 @@ class ParsedInput(Record):
 
 
 def read_input_text(text: str) -> str:
-    """Return the text of an input shape; for `-` read the one line of standard input.
+    """Return the text of an input shape; for `-`, read one line of standard input.
 
     Raises `ShapeError` (usage) if standard input is not one line, `EarlyExit` if it cannot be read.
     """
@@ -393,7 +393,7 @@ def has_stdin_data() -> bool:
     try:
         return bool(sys.stdin.buffer.peek(1))  # type: ignore[union-attr]
     except OSError:
-        return True  # the read itself reports the error
+        return True  # the subsequent read reports the error
 
 
 def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> bytes:
@@ -410,9 +410,9 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
 
 
 def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput:
-    """Return the input that a text names: a shape, or a file.
+    """Parse an input: a shape or the name of a file.
 
-    The shape and the element type of a file are read from its header.
+    A file's shape and element type are read from its header.
     Raises `ShapeError`: file if the file cannot be used, usage for an unknown dialect.
     """
     if not is_file_argument(text):
@@ -425,7 +425,7 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput
 
 
 def open_operand_files(options: dict[str, object]) -> list[Source]:
-    """Open the files among the operands and replace their names by their shapes.
+    """Open the operands that are files, and replace each file name by a shape.
 
     `options` is changed in place. Raises `ShapeError` (file) if a file cannot be used.
     """
@@ -451,16 +451,16 @@ def _open_source(text: str) -> Source:
 
 
 def file_error(error: Exception) -> ShapeError:
-    """Return the error (file) for a file or a backend that cannot be used."""
+    """Return the `ShapeError` (file) for a file or a backend that cannot be used."""
     return ShapeError(Problem(FILE, str(error), argument="input"))
 
 
 def load_and_report_defaults(
     stages: Sequence[StageRequest], options: Options, output_options: OutputOptions
 ) -> dict[str, object]:
-    """Return the defaults of options that are not set; report those that matter.
+    """Return the defaults of unset options; report those that affect the answer.
 
-    A default is reported if it changes the rules that apply to a stage. `options` are those of all stages.
+    A default is reported if it changes the rules of a stage. `options` apply to all stages.
     Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
     """
     set_options = {name: value for name, value in options.items() if value is not None}
@@ -477,7 +477,7 @@ def load_and_report_defaults(
 
 
 def find_defaults(names: Sequence[str]) -> dict[str, Default]:
-    """Return the defaults of some options, by name.
+    """Return the defaults of the named options, by name.
 
     The environment takes precedence over the nearest `pyproject.toml`.
     Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
@@ -497,7 +497,7 @@ def find_defaults(names: Sequence[str]) -> dict[str, Default]:
 
 
 def _find_pyproject() -> str | None:
-    """Return the path of the `pyproject.toml` in this or the nearest parent folder."""
+    """Return the path of the `pyproject.toml` in the working folder or a parent."""
     try:
         depth = os.getcwd().count(os.sep)  # noqa: PTH109 - importing `pathlib` takes longer than answering
     except OSError:
@@ -511,7 +511,7 @@ def _find_pyproject() -> str | None:
 
 
 def _read_config(path: str) -> bytes:
-    """Return the head of a file; raise `ShapeError` (file) if it is unreadable."""
+    """Return the start of a file; raise `ShapeError` (file) if the file is unreadable."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             return file.read(min(os.fstat(file.fileno()).st_size, MAX_CONFIG_BYTES))

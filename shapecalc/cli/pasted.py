@@ -1,4 +1,4 @@
-"""`shapecalc doctor` and `code`: diagnose error messages, and answer Python code."""
+"""`shapecalc doctor` and `code`: diagnose error messages, and read Python code."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from shapecalc.reading.options import RULE_OPTIONS, Option
 from shapecalc.reasoning.fixing import answer_chain
 
 MAX_LOG_BYTES = 1 << 28
-"""Limit on the bytes of a log."""
+"""Maximum size of a log in bytes."""
 
 
 def run_doctor(file: str | None, model: str | None, output_options: OutputOptions) -> int:
     """Print the diagnosis of the error messages in a text.
 
-    `file` is a file with the text, `-` for standard input, or the text itself. With `model`, the nodes of the messages
-    are printed as well. Exit 1 if no message is understood and no node is found.
+    `file` is the name of a file with the text, `-` for standard input, or the text itself. With `model`, the nodes of
+    the messages are also printed. Return 1 if no message is recognized and no node is found.
     """
     from shapecalc.diagnosis.report import diagnose
 
@@ -58,9 +58,9 @@ def run_doctor(file: str | None, model: str | None, output_options: OutputOption
 
 
 def _read_text(file: str) -> str:
-    """Return the text of a file or standard input, or the argument itself.
+    """Return the text of a file or standard input, or any other argument unchanged.
 
-    Raises `ShapeError` (file) and `EarlyExit` if it cannot be read.
+    Raises `ShapeError` (file) if the file cannot be read, `EarlyExit` if standard input cannot be read.
     """
     # a message can be too long for a file name, and `Path.exists` would raise
     if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - it never raises
@@ -116,7 +116,7 @@ def _parse_tensor_shape(text: str) -> Shape:
 
 
 def _split_inputs(text: str) -> list[str]:
-    """Split the tensors of `--input`: NAME=SHAPE each, the first also without a name.
+    """Split `--input` into tensors NAME=SHAPE; the first may omit its name.
 
     >>> _split_inputs("x=2, 3 self.f(x, 1)=3,4")
     ['x=2, 3', 'self.f(x, 1)=3,4']
@@ -131,7 +131,7 @@ def _split_inputs(text: str) -> list[str]:
 
 
 def _parse_sizes(text: str) -> dict[str, int | Shape]:
-    """Parse `--where`: the sizes by name, and lists of sizes.
+    """Parse `--where` into sizes and lists of sizes by name.
 
     >>> _parse_sizes("self.heads=8,shape=2,3,B=4")
     {'shape': (2, 3), 'self.heads': 8, 'B': 4}
@@ -150,11 +150,11 @@ def run_code(
     output_options: OutputOptions,
     **others: object,
 ) -> int:
-    """Answer the chain that some Python code computes; report the assumptions.
+    """Answer the chain that Python code computes; report the assumptions.
 
-    The other options apply to every stage.
+    The options in `options` apply to every stage.
     """
-    from shapecalc.reading.code import normalize_pasted_code, read_code  # imports `ast`
+    from shapecalc.reading.code import normalize_pasted_code, read_code  # this imports `ast`
 
     text, source, is_path = line, None, isfile(line)  # noqa: PTH113 - it never raises
     try:

@@ -37,7 +37,7 @@ from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from prompt_toolkit.completion import Completer  # importing it takes as long as Typer
+    from prompt_toolkit.completion import Completer  # importing this module takes as long as importing Typer
     from prompt_toolkit.document import Document
 
     from shapecalc.cli.terminal import AnyTerminalApp
@@ -52,9 +52,9 @@ PROMPT_COMMANDS = {
     "help": "this list",
     "quit": "quit; also ^D",
 }
-"""Commands of the prompt itself, with their help."""
+"""Commands of the prompt, which are not commands of the program, with their help."""
 PROMPT_ALIASES = {"?": "help", "exit": "quit"}
-"""Aliases of commands."""
+"""Aliases of prompt commands."""
 SAMPLE_STAGES: list[StageRequest] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
 """Stages that make every default relevant, so that all of them are reported."""
 HELP_TEXT = """\
@@ -66,7 +66,7 @@ HELP_TEXT = """\
 
 
 class Reply(Record):
-    """The reply to a line: an answer for stdout, a message or a problem for stderr."""
+    """The reply to a line: an answer for stdout, or a message or a problem for stderr."""
 
     answer: str = ""
     message: str = ""
@@ -75,7 +75,7 @@ class Reply(Record):
     code: int = ExitCode.OK
     ends_session: bool = False
     command_words: tuple[str, ...] = ()
-    """Words of a command line that the whole program runs."""
+    """Words of a command line that must be run outside of the prompt."""
 
 
 class Session:
@@ -87,23 +87,23 @@ class Session:
     """
 
     def __init__(self, defaults: Mapping[str, object] = EMPTY_DICT) -> None:
-        """Start without a shape; ops without a default dialect use their own."""
+        """Start without a shape; `defaults` are the default options of every line."""
         self._defaults = dict(defaults)
         self._shapes: list[Shape] = []
         self._last_answer: Trace | Chain | None = None
 
     @property
     def dialect(self) -> str | None:
-        """The dialect of every line; an op that it lacks is a problem."""
+        """The default dialect of every line, or None."""
         return str(self._defaults["dialect"]) if "dialect" in self._defaults else None
 
     @property
     def shape(self) -> Shape | None:
-        """The current shape, or None at first."""
+        """The current shape, or None before the first answer."""
         return self._shapes[-1] if self._shapes else None
 
     def reply(self, line: str) -> Reply:
-        """Return the reply to a line; errors are replies as well."""
+        """Return the reply to a line; a `ShapeError` becomes a reply with its problem."""
         try:
             words = commands.resolve_aliases(split_unbracketed(line))
             return self._reply(line.strip(), words) if words else Reply()
@@ -143,7 +143,7 @@ class Session:
         return Reply(command_words=self._inferred_line(line, words))
 
     def _resolve_input(self, text: str) -> str:
-        """Replace `ans` by the current shape; raise `ShapeError` (usage) without one."""
+        """Replace `ans` by the current shape; raise `ShapeError` (usage) if there is none."""
         if text != "ans":
             return text
         if self.shape is None:
@@ -151,9 +151,9 @@ class Session:
         return shape_text(self.shape)
 
     def _record_answer(self, answer: Trace | Chain) -> Reply:
-        """Store an answer as the last one, and return the reply for it.
+        """Store an answer as the last answer, and return its reply.
 
-        Its output becomes the current shape, unless an op of it ends a chain. A refusal is not stored.
+        The output becomes the current shape, unless an op of the answer must end a chain. A refusal is not stored.
         """
         if answer.output is None:
             trace = answer.traces[-1]
@@ -165,9 +165,9 @@ class Session:
         return Reply(shape_text(answer.output), "\n".join(answer.caveats))
 
     def _inferred_line(self, text: str, words: list[str]) -> tuple[str, ...]:
-        """Infer the command line that a text stands for.
+        """Infer a command line from a text without a command.
 
-        The current shape is the input of code without one. Raises `ShapeError` (usage) if no command line fits.
+        Code without an input gets the current shape. Raises `ShapeError` (usage) if no command line can be inferred.
         """
         if words[0] in PROGRAM or words[0] in COMMAND_ALIASES:
             return tuple(words)
@@ -220,9 +220,9 @@ class Session:
 
 
 def _has_own_input(words: list[str], has_shape: bool) -> bool:
-    """Return whether the line of an op has an input of its own.
+    """Return whether a command line of an op includes an input.
 
-    It does if its first value is `ans`, or if it has one value more than the op has parameters.
+    It does if its first value is `ans`, or if it has one value more than the op has positional parameters.
     """
     values, op = commands.read_values(words), OPS[words[0]]
     if values[:1] == ["ans"] or not has_shape:
@@ -231,7 +231,7 @@ def _has_own_input(words: list[str], has_shape: bool) -> bool:
 
 
 def completions_after(text: str) -> list[str]:
-    """Return the completions after a text: commands and ops, then options and values.
+    """Return the names, options or option values that can follow a text.
 
     >>> completions_after("dialect ")[:2], completions_after("2,3 | reshape 6 --dialect ")[:2]
     (['onnx', 'tensorrt'], ['onnx', 'tensorrt'])
@@ -249,7 +249,7 @@ def completions_after(text: str) -> list[str]:
 
 
 def _option_completions(op: str, last: str) -> Iterable[str]:
-    """Return the values of the option if one is the last word, else the options."""
+    """Return the values of the option `last`, or the op's options if it is not one."""
     options = [
         parameter
         for parameter in op_command_parameters(OPS[op])
@@ -281,7 +281,7 @@ def run_repl(app: AnyTerminalApp, output_options: OutputOptions) -> int:
 
 
 def _run_interactive(session: Session, app: AnyTerminalApp) -> int:
-    """Run an interactive prompt until ^D or `quit`; ^C cancels a line or its answer."""
+    """Run an interactive prompt until ^D or `quit`; ^C cancels the current line."""
     from platformdirs import user_state_path
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import DynamicCompleter
@@ -320,7 +320,7 @@ def make_completer(document: Document) -> Completer:
 
 
 def _read_history(file: Path) -> list[str]:
-    """Return the last lines of the history file; none if it cannot be read."""
+    """Return the last lines of the history file; an unreadable file has no lines."""
     lines: list[str] = []
     with suppress(OSError):
         lines = file.read_text("utf-8", "replace").split("\n")
@@ -328,7 +328,7 @@ def _read_history(file: Path) -> list[str]:
 
 
 def _append_history(line: str, file: Path) -> str:
-    """Append a line to the history file; return the error, empty if there is none."""
+    """Append a line to the history file; return an error message or an empty text."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8", errors="backslashreplace") as history:
@@ -339,7 +339,7 @@ def _append_history(line: str, file: Path) -> str:
 
 
 def _answer_lines(session: Session, lines: Iterable[str], app: AnyTerminalApp) -> tuple[int, bool]:
-    """Answer lines; return their largest exit code, and whether one was `quit`."""
+    """Answer lines; return the largest exit code, and whether a line was `quit`."""
     worst = ExitCode.OK
     for line in lines:
         reply = session.reply(line)
@@ -355,7 +355,7 @@ def _answer_lines(session: Session, lines: Iterable[str], app: AnyTerminalApp) -
 def _run_program_command(words: tuple[str, ...], app: AnyTerminalApp) -> int:
     """Run a command line of the program; return its exit code.
 
-    An `EarlyExit` ends the command, not the prompt.
+    An `EarlyExit` ends only the command; the prompt continues.
     """
     try:
         return run_command_line(words, app)

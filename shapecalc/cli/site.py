@@ -1,7 +1,7 @@
 """`shapecalc site`: write a static page that runs shapecalc in a browser.
 
-The last functions are the interface of the page: its script, `site_page/site.js`, calls them through Pyodide. The page
-has the standard library, Rich and Typer, but no NumPy, no terminal and no files of the user.
+The functions at the end are the interface of the page: the script `site_page/site.js` calls them through Pyodide. The
+page has the standard library, Rich and Typer, but no NumPy, no terminal and no access to the user's files.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from shapecalc.teaching.lessons import Lesson, judge_lesson, load_path_lessons
 PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 """Files of Pyodide that the page needs."""
 PACKED_PACKAGES = ("shapecalc", "rich", "typer", "shellingham", "annotated_doc")
-"""Python packages in the page, besides the standard library."""
+"""Python packages that the page includes in addition to the standard library."""
 PAGE_FOLDER = "cli/site_page"
 """Folder of the HTML, CSS and JavaScript files of the page."""
 EXCLUDED_FOLDERS = tuple(
     f"shapecalc/{name}/" for name in ("models", "serving", "tui", "engine/stores", "render/fonts", PAGE_FOLDER)
 )
-"""Folders that are not packed."""
+"""Folders that are excluded from the zip of the page."""
 PACKED_SUFFIXES = (".py", ".toml", ".txt", ".html")
-"""Suffixes of the files that are packed."""
+"""Suffixes of the files that are included in the zip of the page."""
 PICTURE_PATH = "picture.svg"
-"""Path to which the script of the page has pictures written."""
+"""Path of the picture file that the page's script requests."""
 UNAVAILABLE_COMMANDS = ("tui", "serve", "drill", "repl", "mcp", "model", "check", "match", "site")
-"""Commands that need a terminal, files or other programs."""
+"""Commands that the page lacks: they need a terminal, files or other programs."""
 
 
 def run_site(folder: str, pyodide: str, output_options: OutputOptions) -> int:
-    """Write the page to a folder, and print the name of the folder."""
+    """Write the page to a folder; print a message with the folder's name."""
     try:
         size = _write_page(Path(folder), Path(pyodide), force=output_options.force)
     except ShapeError as error:
@@ -95,7 +95,7 @@ def _build_program_zip() -> bytes:
 
     entries = {f"shapecalc/man/{page_file_name(page)}": read_page_source(page).encode() for page in MANUAL_PAGES}
     for package in PACKED_PACKAGES:
-        root: Any = files(package)  # a folder, or one in a zip
+        root: Any = files(package)  # the package is a folder on disk or in a zip
         for file in root.rglob("*"):
             name = f"{package}/{file.relative_to(root)}".replace("\\", "/")
             if name.endswith(PACKED_SUFFIXES) and not name.startswith(EXCLUDED_FOLDERS):
@@ -129,9 +129,9 @@ SITE_COMMAND = Command(
 
 
 def answer_line(text: str, *options: str) -> str:
-    """Run a command line with further options; return its output as JSON.
+    """Run a command line with additional options; return its results as JSON.
 
-    `code` is the exit code, `out` and `told` are the text on stdout and stderr, `picture` is an SVG or empty.
+    The key `code` is the exit code, `out` the text on stdout, `told` the text on stderr, and `picture` an SVG or empty.
 
     >>> json.loads(answer_line("2,3,4 0,-1", "--quiet"))
     {'code': 0, 'out': '', 'told': '', 'picture': ''}
@@ -148,7 +148,7 @@ def answer_line(text: str, *options: str) -> str:
 
 
 def _split_words(text: str) -> list[str]:
-    """Split a line into words; keep a text such as an error message as one word.
+    """Split a command line into words; keep an error message or code as one word.
 
     >>> _split_words("$ shapecalc reshape 2,3 6"), _split_words("shape '[8, 3]' is invalid for input of size 16")
     (['reshape', '2,3', '6'], ['--', "shape '[8, 3]' is invalid for input of size 16"])
@@ -189,7 +189,7 @@ def _run_in_page(words: list[str]) -> int:
 
 
 def station_picture(station: str, width: int) -> str:
-    """Return the picture of the task of a lesson as SVG.
+    """Return the picture of a lesson's task as SVG.
 
     >>> "<svg" in station_picture("order", 60)
     True
@@ -199,9 +199,9 @@ def station_picture(station: str, width: int) -> str:
 
 
 def judge_prediction(question: str, prediction: str, station: str) -> str:
-    """Judge the prediction of an answer; return the verdict as JSON.
+    """Judge a prediction of a question's answer; return the verdict as JSON.
 
-    `station` is the id of a lesson, which knows typical mistakes, or empty.
+    `station` is the id of the lesson whose typical mistakes the verdict explains, or empty.
 
     >>> json.loads(judge_prediction("reshape 2,3,4 0,-1", "2,12", ""))["said"]
     'the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'

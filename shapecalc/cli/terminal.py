@@ -1,4 +1,4 @@
-"""`shapecalc tui` and `serve`: open the terminal app here, or in a browser."""
+"""`shapecalc tui` and `serve`: open the app in the terminal or in a browser."""
 
 from __future__ import annotations
 
@@ -37,17 +37,20 @@ if TYPE_CHECKING:
 
 
 AnyTerminalApp = Any
-"""An object with the interface of `__main__.TextualApp`, which imports this package."""
+"""An object with the interface of `__main__.TextualApp`.
+
+The module `__main__` imports this package, so the class cannot be imported here.
+"""
 PICTURES_HINT = "shapecalc OP ... --explain=all prints the same pictures"
-"""Hint for users without a suitable terminal."""
+"""Hint that is printed if the terminal is unsuitable for the app."""
 LAST_STEP = "last"
-"""Value of `--step` for the end of the steps, with nothing hidden."""
+"""Value of `--step` that shows the complete answer."""
 
 
 def _print_opening_error(error: ShapeError, command: str, words: Sequence[str], output_options: OutputOptions) -> int:
-    """Print why the app is not opened, and return the exit code.
+    """Print the error that prevents opening the app; return the exit code.
 
-    An error about a shape that a shell has split takes precedence.
+    If a shell has split a shape into several words, the error for this mistake is printed instead.
     """
     command_line: dict[str, object] = {"command": " ".join(words) or None}
     return print_error(split_shape_error([command, *words]) or error, command, command_line, output_options)
@@ -59,7 +62,7 @@ def read_opening_question(
     output_options: OutputOptions,
     read_shape: Callable[[], str] = lambda: read_input_text("-"),
 ) -> Any:
-    """Return the question with which the app opens, and report the defaults.
+    """Return the question with which the app opens; report the defaults that apply.
 
     `read_shape` reads the input shape if the input is `-`.
     Raises `ShapeError`: usage if the words or a default cannot be parsed, file if a file cannot be read.
@@ -73,9 +76,9 @@ def read_opening_question(
 def load_opening_course(
     lesson_file: str | None, *, lesson: bool, notes: bool = False, path: bool = False, without_question: bool = False
 ) -> Course | None:
-    """Return the course with which the app opens, if any.
+    """Return the course of lessons with which the app opens, or None.
 
-    `without_question` means that the app opens without a question; then new users get the first course.
+    With `without_question`, new users get the first course.
     Raises `ShapeError`: file if the file of lessons cannot be read, usage for a mistake in it.
     """
     is_requested = lesson_file or lesson or notes or path
@@ -102,7 +105,7 @@ def load_opening_course(
 
 
 def _question_stages(question: Any, words: Sequence[str]) -> list[StageRequest]:
-    """Return the stages of a question; of chains those that can be parsed."""
+    """Return the stages of a question; omit words that are not valid chains."""
     if question.op in OPS:
         return [(question.op, question.settings)]
     stages: list[StageRequest] = []
@@ -128,7 +131,7 @@ def _read_shape_from_stdin() -> str:
 
 
 def check_terminal() -> None:
-    """Raise `ShapeError` (usage) if the app cannot be displayed or receive keys.
+    """Raise `ShapeError` (usage) unless the terminal supports display and keys.
 
     TERM is required where `termios` exists; Windows consoles do not set it.
     """
@@ -142,9 +145,9 @@ def check_terminal() -> None:
 
 @contextmanager
 def redirect_stdout_to_terminal() -> Iterator[None]:
-    """Redirect stdout to the terminal on stderr temporarily.
+    """Redirect stdout temporarily to the terminal on stderr.
 
-    Textual reads the size of the terminal from stdout, and assumes 80x24 if that is a pipe.
+    Textual reads the size of the terminal from stdout, and assumes 80x24 if stdout is a pipe.
     """
     if sys.stdout is None or sys.stdout.isatty():
         yield
@@ -194,7 +197,7 @@ def run_tui(
     output_options: OutputOptions,
     **options: Any,
 ) -> int:
-    """Run the app at a model or a question, and print the answer if F10 ended it.
+    """Run the app at a model or a question; print the answer if F10 ended the app.
 
     Raises `ShapeError` (usage) for an invalid step.
     """
@@ -225,7 +228,7 @@ def run_tui(
 
 
 def _parse_step(step: str | None) -> int | None:
-    """Parse the step to open at: an index from 0, or None for the end.
+    """Parse the step at which the app opens: an index from 0, or None for the end.
 
     Raises `ShapeError` (usage).
     """
@@ -235,7 +238,7 @@ def _parse_step(step: str | None) -> int | None:
 
 
 def _open_model(app: AnyTerminalApp, file: str, node: str | None) -> int:
-    """Run the app at a model or one of its nodes; raise `ShapeError` (usage, file)."""
+    """Run the app at a model or a node of a model; raise `ShapeError` (usage, file)."""
     from shapecalc.cli.model_report import fix_report_lines, write_fixed_model
     from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.judge import report_model
@@ -286,7 +289,7 @@ def run_serve(
     opens: bool,
     **course: Any,
 ) -> int:
-    """Serve the app until interrupted, with a process of its own for each visitor."""
+    """Serve the app until interrupted, with one process per visitor."""
     try:
         import asyncio
 
@@ -320,7 +323,7 @@ def run_serve(
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address; raise `EarlyExit` if that fails."""
+    """Return a socket that listens at an address; raise `EarlyExit` on failure."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
@@ -331,9 +334,9 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _open_browser(address: str) -> Callable[[], None]:
-    """Open an address in a browser through a file; return a function that removes it.
+    """Open an address in a browser through a file; return its removal function.
 
-    The address is a secret. Command lines can be read by every user, the file only by its owner.
+    The address is a secret. Every user can read the command line of a browser, but only its owner can read the file.
     """
     import webbrowser
     from pathlib import Path

@@ -1,6 +1,6 @@
 """Help and shell completion, built by Typer from the table of commands.
 
-Command lines are parsed without Typer, so it is imported for help and completion only. Only names that are public in
+Command lines are parsed without Typer, which is imported only for help and completion. Only names that are public in
 Click, and in all versions of Typer since 0.27.2, are overridden.
 """
 
@@ -32,12 +32,12 @@ TYPER_TYPES: dict[OptionKind, tuple[Any, Any]] = {
     OptionKind.TEXTS: (list[str] | None, None),
     OptionKind.NUMBER: (str | None, None),
 }
-"""Type annotation and default of an option in Typer, by the kind of its value."""
+"""Typer's type annotation and default for an option, by the kind of its value."""
 
 
 def run_completion(words: Sequence[str]) -> int:
     """Print completions or a completion script, and return the exit code."""
-    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # bash, or another shell
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # bash, other shells
     try:
         return int(
             build_app(line.split()[1:] or words or [""])(words, prog_name="shapecalc", standalone_mode=False) or 0
@@ -48,7 +48,7 @@ def run_completion(words: Sequence[str]) -> int:
     except SystemExit as ended:
         if not isinstance(ended.__context__, OSError):
             return int(ended.code or 0)
-        discard_stdout()  # Typer exits like this if the reader of stdout has gone
+        discard_stdout()  # Typer raises this if stdout is closed by its reader
         return ExitCode.OK
 
 
@@ -61,10 +61,10 @@ def help_text(name: str) -> str:
 
 
 def build_app(words: Sequence[str] = ()) -> typer.Typer:
-    """Return the Typer app for some words.
+    """Return a Typer app with the commands that a command line needs.
 
-    If the first word is a command, the app has that one only, since building all is slow. If it is not, or is
-    incomplete, the app has all commands without parameters. Without words it has all commands with parameters.
+    If the first word is a command, the app has only this command, since building all commands is slow. Otherwise the
+    app has all commands, but without parameters. Without words, it has all commands and parameters.
     """
     program = typer.Typer(
         name="shapecalc",
@@ -91,13 +91,13 @@ def build_app(words: Sequence[str] = ()) -> typer.Typer:
 def _global_options_callback(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
-    """Declare the options before any command for Typer, which reads the signature."""
+    """Declare the global options; Typer reads this signature."""
 
 
 def _signature_stub(command: Command) -> Callable[..., None]:
-    """Return a stub whose signature lists the parameters of a command.
+    """Return a function whose signature has the parameters of a command.
 
-    Typer inspects the signature, and never calls the function.
+    Typer reads the signature, and never calls the function.
     """
 
     def stub(**values: Any) -> None:
@@ -166,25 +166,25 @@ class StableHelpCommand(TyperCommand):
     """A Typer command whose help is the same in every version of Typer."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return the completions of a word, with `=all` for options that accept it."""
+        """Return the completions of a word; include `--explain=all` if the command has it."""
         counted = [name for param in self.params if getattr(param, "count", False) for name in param.opts]
         items = super().shell_complete(ctx, incomplete)
         with_all = [type(item)(f"{item.value}{ALL_SUFFIX}", help=item.help) for item in items if item.value in counted]
         return [*items, *(item for item in with_all if item.value[:2] == "--")]
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the usage line after the name of the command.
+        """Return the parts of the usage line after the command name.
 
-        Typer adds more brackets since 0.29.
+        Typer 0.29 and later add more brackets.
         """
         metavars = [str(param.metavar) for param in self.params if param.param_type_name == "argument"]
         return ["[OPTIONS]", *(text if text[:1] == "[" else f"{{{text}}}" for text in metavars)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and the options of the help.
+        """Format the sections of arguments and options in the help.
 
-        Options of other frameworks have sections of their own; those that all ops share are left out. Typer adds a
-        type after the name of an argument since 0.29.
+        Options of a single framework have sections of their own. The options that all ops share are omitted. Typer 0.29
+        and later add a type after the name of an argument.
         """
         op = OPS.get(str(ctx.info_name))
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
@@ -204,7 +204,7 @@ class StableHelpCommand(TyperCommand):
 
 
 def exclusive_dialect_names(op: Op, name: str) -> str:
-    """Return the names of the dialects to which an option of an op is limited.
+    """Return the names of the dialects that support an option of an op.
 
     The text is empty if the default dialect of the op has the option.
 
@@ -217,7 +217,7 @@ def exclusive_dialect_names(op: Op, name: str) -> str:
 
 
 def _dialect_has_option(op: Op, dialect: Dialect, param: Param | None, name: str) -> bool:
-    """Return whether a dialect has an option of an op, as a parameter or a switch."""
+    """Return whether a dialect supports an op's option, as a parameter or a switch."""
     if param is None:
         return switch_name(op, dialect) == name
     operator = operator_of(op, dialect)

@@ -1,4 +1,4 @@
-"""Usage errors for misplaced words, with the command line that was likely meant."""
+"""Usage errors for misplaced arguments, with the likely intended command line."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from shapecalc.reading.options import OptionLookup, is_value, op_options
 LIST_METAVARS = {"AXES", "SHAPE", "INDEX", "SIZES"}
 """Metavars of options whose values may contain commas."""
 EXPECT_SIGNS = ("=", "==", "=>", "->")
-"""Signs before an expected shape, as users write them."""
+"""Signs that users write before an expected shape."""
 FILLER_WORDS = ("to", "into", "as", "with", "by")
-"""English words between the values of an op, which are dropped."""
+"""English words between the values of an op, which are ignored."""
 MAX_WORDS = 64
-"""Limit on the words of a line that is analysed."""
+"""Maximum number of words in a command line that is analysed."""
 
 
 def split_shape_error(words: Sequence[str]) -> ShapeError | None:
-    """Return the error (usage) for a line whose shapes a shell has split, if any.
+    """Return the usage error for shapes that a shell has split into words, or None.
 
     PowerShell, for one, splits words at commas.
 
@@ -55,7 +55,7 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
 
 
 def _is_dim(word: str) -> bool:
-    """Return whether a word can be one dim of a shape, or the slice of one axis."""
+    """Return whether a word is one dim of a shape or the slice of one axis."""
     if ":" in word:
         return True
     try:
@@ -65,7 +65,7 @@ def _is_dim(word: str) -> bool:
 
 
 def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
-    """Parse the input and the op's options of a line; return None if that fails."""
+    """Parse the input and options of an op's line; return None if it is invalid."""
     try:
         values = read_op_words(op, words, OUTPUT_OPTIONS.values())
     except ShapeError:
@@ -75,9 +75,9 @@ def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] |
 
 
 def _join_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
-    """Return the values, the options, and whether the list of an option was split.
+    """Return the values, the options, and whether a shell has split an option's list.
 
-    The words of a split list are joined again.
+    The words of a split list are joined with commas.
 
     >>> _join_lists(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
     (['2,3,4', '1'], ['-d', 'torch'], False)
@@ -104,10 +104,10 @@ def _join_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], boo
 
 
 def _likeliest_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Join words to the most plausible shapes; the first of them is the input."""
+    """Join words into the most plausible arguments; the first is the input shape."""
     cuts = [[",".join(values)]]
     if op.positional_or_named:
-        numbers = max(len(op.positional_names) - 1, 0)  # all values but the last are one number each
+        numbers = max(len(op.positional_names) - 1, 0)  # each value except the last is a single number
         starts = range(1, len(values) - numbers)
         cuts += [
             [",".join(values[:cut]), *values[cut : cut + numbers], ",".join(values[cut + numbers :])] for cut in starts
@@ -116,10 +116,10 @@ def _likeliest_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> 
 
 
 def _implausibility(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bool, bool, int, int, int]:
-    """Return a sort key of how implausible some shapes are, the worst signs first.
+    """Return a sort key that orders candidate shapes from plausible to implausible.
 
-    The signs: the request is refused, the input is empty, other shapes have names that the input lacks, the ranks
-    differ, and the input is short.
+    The parts, most important first: whether the request is refused, whether the input is empty, the number of names that
+    only the other shapes have, the difference of ranks, and the negative input rank.
     """
     parsed = _parse_op_line(op, [*shapes, *options])
     try:
@@ -138,7 +138,7 @@ def _implausibility(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tu
 
 
 def _quote_word(word: str) -> str:
-    """Quote a word if necessary, with double quotes where all shells agree on them.
+    """Quote a word if necessary, with double quotes if all shells read them equally.
 
     >>> _quote_word("2,3*H"), _quote_word("--axes"), _quote_word("$HOME")
     ('"2,3*H"', '--axes', "'$HOME'")
@@ -151,7 +151,7 @@ def _quote_word(word: str) -> str:
 
 
 def extra_words_error(words: Sequence[str]) -> ShapeError | None:
-    """Return the error (usage) for a line with more values than its op takes, if any.
+    """Return the usage error for a line with more values than its op accepts, or None.
 
     >>> extra_words_error(["transpose", "2,3,4", "0", "2", "1"]).problem.hint
     'write shapecalc transpose 2,3,4 0,2,1'
@@ -177,9 +177,9 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
 
 
 def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
-    """Yield command lines that may be meant by a line with too many values.
+    """Yield possible intended command lines for a line with too many values.
 
-    The extra values are taken as an expectation, as joined by English words, or as parts of one list.
+    The extra values are interpreted as an expectation, as separated by English words, or as elements of one list.
     """
     for index, word in enumerate(values):
         if word in EXPECT_SIGNS:

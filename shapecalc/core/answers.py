@@ -119,7 +119,7 @@ class StepRule(Rule):
 
 
 class Step(Record):
-    """A step of a stage: a rule, the dim it determines, and the input axes of the dim."""
+    """A step of a stage: a rule, the dim it determines, and the dim's input axes."""
 
     rule: StepRule
     """The applied rule; as a string it is the rule's id."""
@@ -158,7 +158,7 @@ class Step(Record):
 
     @property
     def why(self) -> str:
-        """The explanation of the step, a sentence."""
+        """The explanation of the step, as a sentence."""
         why = self.rule.why
         return why.format(step=self, **self.facts) if isinstance(why, str) else why(self, **self.facts)
 
@@ -174,7 +174,7 @@ class Stage(Record):
     before: Shape
     """The shape before the stage."""
     requested: Shape = ()
-    """The requested shape, permutation or axes; `()` if none were given."""
+    """The requested shape, permutation or axes; `()` if none of these was given."""
     steps: tuple[Step, ...] = ()
     """The steps in order; a refused stage has only the steps before its problem."""
     after: Shape | None = None
@@ -347,7 +347,7 @@ class Answer(Record):
 
     @property
     def is_concrete(self) -> bool:
-        """Whether there is an output, and all dims of the input and the output are numbers."""
+        """Whether there is an output, and all input and output dims are numbers."""
         if self._is_concrete is None:
             self._is_concrete = self.output is not None and is_concrete(self.input + self.output)
         return self._is_concrete
@@ -474,7 +474,7 @@ class Trace(Answer):
 
 
 class Chain(Answer):
-    """A sequence of traces; the input of each trace is the output of the previous one."""
+    """A sequence of traces; each trace's input is the output of the previous trace."""
 
     input: Shape
     traces: tuple[Trace, ...]

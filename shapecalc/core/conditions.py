@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     LinearForm = tuple[tuple[str, int], ...]
     """The left-hand side of an inequality: pairs of a name and its integer coefficient."""
     Inequalities = dict[LinearForm, int]
-    """Inequalities `sum(coefficient * name) + constant >= 0`, as the constants by their left-hand sides."""
+    """The constants of inequalities `sum(coefficient * name) + constant >= 0`, by left-hand side."""
 
 
 WORK_PER_CONDITION = 50
@@ -47,7 +47,7 @@ RELATION_PRIORITY = "==", "%", "!=", ">="
 AUXILIARY_PREFIX = "~"
 """The prefix of the names of auxiliary unknowns, which may be fractions."""
 OTHER_PRIME = 1
-"""A stand-in for every prime that divides no coefficient."""
+"""The number that represents every prime that divides no coefficient."""
 ONE = dims.Monomial(1, 1, ())
 RELATION_PHRASES = {
     "%": "{right} divides {left}",
@@ -221,7 +221,7 @@ signs."""
 
 
 class Assumptions:
-    """Assumed conditions and integral dims, with their consequences.
+    """A set of assumed conditions and integral dims that decides their consequences.
 
     >>> from shapecalc.core.text import parse_dims
     >>> known = Assumptions(parse_dims("H/7,W/7,N*N/3"), require_equal(dims.named_dim("C"), dims.named_dim("H")))
@@ -578,7 +578,7 @@ def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
 
 
 def _substitute_fixed_sizes(conditions: Conditions, sizes: Mapping[str, int]) -> Conditions:
-    """Substitute sizes in conditions, and add a condition `name == size` for each size.
+    """Substitute sizes in conditions, and add a condition `name == size` for each.
 
     The new condition is inserted before the first equality that contains the name. If no equality contains the name, it
     is inserted before the first condition that does.
@@ -705,7 +705,7 @@ def _implies_ones(ratio: dims.Monomial) -> bool:
 
 
 def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient: dims.Monomial) -> dims.Monomial:
-    """Return the product of powers of monomials, times the coefficient of `coefficient`."""
+    """Multiply powers of monomials by the coefficient of `coefficient`."""
     numerator, denominator, powers = coefficient.numerator, coefficient.denominator, dict[str, int]()
     for ratio, power in factors:
         above, below = (ratio.numerator, ratio.denominator)[:: 1 if power > 0 else -1]

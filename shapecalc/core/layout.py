@@ -46,7 +46,7 @@ from shapecalc.core.moves import (
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 
-TYPE_CHECKING = False  # `typing` costs 2 ms of the 36 ms of a question with --json
+TYPE_CHECKING = False  # `typing` costs 2 ms of the 36 ms of a request with --json
 if TYPE_CHECKING:
     from typing import Any
 
@@ -54,11 +54,11 @@ CUT_LOOKAHEAD = 16
 """The maximum number of atoms, and of dims, that the search for the next common cut considers."""
 
 MAX_BASE_ATOMS = 64
-"""The maximum number of atoms of a base by which other atoms are replaced."""
+"""The maximum number of atoms in a base that is searched for the atoms that another atom equals."""
 
 
 TABLE_PREFIX = "@"
-"""The prefix of the stride of an index table: `@2,0,1` has the indices that a take selects from its base."""
+"""The prefix of a stride that lists the indices of a take, as in `@2,0,1`."""
 
 ZERO_NAME = "0"
 """The name that replaces a size of 0 while a layout is reshaped."""
@@ -78,7 +78,7 @@ class Atom(Record):
     base: Atoms = ()
     """The atoms whose flat index this atom steps through; empty if the atom steps through the input."""
     start: Sum = ()
-    """The flat index of the base from which the base is read; reading wraps around at the end of the base."""
+    """The flat index in the base at which reading begins; reading wraps around at the end of the base."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Atom:
@@ -168,7 +168,7 @@ def normalize_axes(axes: StridedAxes, known: Assumptions) -> StridedAxes:
 
 
 def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
-    """Merge the atoms of an axis, and replace atoms by atoms of their base if possible."""
+    """Merge the atoms of an axis, and replace atoms by atoms of their base."""
     merged = merge_atoms(atoms)
     if not any(atom.base for atom in merged):
         return merged
@@ -271,7 +271,7 @@ class _AtomSplitter:
         self.remaining_dims[-1] = dims.quotient(rest, part)
 
     def _pop_outer_part(self, size: Dim) -> Atom:
-        """Pop the outer part, of `size`, of the next atom; the inner part remains."""
+        """Pop the outer `size` positions of the next atom; the inner part remains."""
         atom = self.remaining_atoms.pop()
         if size == atom.size:
             return atom
@@ -328,7 +328,7 @@ class _AtomSplitter:
 
 
 def _running_products(sizes: Iterable[Dim]) -> list[Dim]:
-    """Return the product of each prefix of `sizes`; the first is 1, of no sizes."""
+    """Return the products of all prefixes of `sizes`, with 1 for the empty prefix."""
     products: list[Dim] = [1]
     for size in sizes:
         products.append(_multiply(products[-1], size))
@@ -386,8 +386,10 @@ class View(Record):
 
     axes: StridedAxes
     offset: Sum = ()
-    """The terms of the flat input index that is read at index 0 of all forward atoms and the last index of all reversed
-    atoms. The property `first_index` is the flat input index at index 0 of all atoms.
+    """The terms of the lowest flat input index that a strided view reads.
+
+    This is the flat index at index 0 of all forward atoms and at the last index of all reversed atoms. The property
+    `first_index` is the flat index at index 0 of all atoms.
     """
     fixed: frozenset[IndexSpace] = frozenset()
     """The index spaces of atoms that a slice reduced to a single position."""
@@ -572,7 +574,10 @@ class _ViewSlicer:
         return step == 1 and self.known.divides(count, size) and self.known.divides(count, start)
 
     def resolve_atom(self, atom: Atom) -> Atoms:
-        """Return the atoms of the base that an atom reads, or the atom if it wraps around."""
+        """Return the atoms of the base that an atom reads.
+
+        An atom that wraps around the end of its base is returned unchanged.
+        """
         if is_take_table(atom.base):
             return self._drop_single_position(atom) if atom.size != 1 else self._look_up_table(atom)
         if is_reversed(atom):
@@ -816,7 +821,7 @@ def _gather(source: array[int], view: View) -> array[int]:
 
 
 def _strided_elements(source: array[int], start: int, stride: int, size: int) -> array[int]:
-    """Return `size` elements from `start`, `stride` apart; stride 0 repeats one element."""
+    """Return `size` elements, `stride` apart; a stride of 0 repeats one element."""
     if stride == 0:
         return source[start : start + 1] * size
     end = start + size * stride

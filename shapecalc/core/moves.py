@@ -28,7 +28,7 @@ class Permute(Record):
 
 
 class ToShape(Record):
-    """The base of moves whose output shape is a field."""
+    """The base class of moves whose output shape is a field."""
 
     shape: Shape
 
@@ -126,7 +126,7 @@ class Take(Record):
 
 
 class ShapeVector(Record):
-    """The dims from `start` to `end` (exclusive) as an int64 vector, as in ONNX Shape."""
+    """The dims from `start` to `end` (exclusive) as int64 vector, as in ONNX Shape."""
 
     start: int
     end: int

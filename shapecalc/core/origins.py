@@ -1,4 +1,4 @@
-"""Origins: which input axes each dim of an answer comes from.
+"""Origins: the input axes that each output dim of an answer depends on.
 
 The wires in pictures, the sentences, the generated code and `--json` are made from origins. An origin is a list of
 atoms, the outermost first. The product of the atoms' sizes is the dim, and each atom is a mixed-radix digit of the
@@ -28,7 +28,7 @@ from shapecalc.core.dims import Dim, Shape, Sum
 from shapecalc.core.moves import Combine, Expand, Move, OperandAxis, Reshape, StridedSlice, Take
 from shapecalc.core.record import Record, fields, replace
 
-TYPE_CHECKING = False  # `typing` costs 2 ms of the 36 ms of a question with --json
+TYPE_CHECKING = False  # `typing` costs 2 ms of the 36 ms of a request with --json
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
@@ -55,12 +55,12 @@ class AxisAtom(Record):
     size: Dim
     stride: Dim
     start: Sum = ()
-    """The terms of the index on the axis from which the axis is read.
+    """The terms of the index on the axis at which reading begins.
 
     All atoms of an axis have the same start.
     """
     operand: int = 0
-    """The operand that owns the axis: 0 is the input, the others count from 1."""
+    """The operand that owns the axis: 0 is the input, the other operands count from 1."""
 
     def as_json(self) -> dict[str, object]:
         """Return the atom as the JSON object that the manual documents."""
@@ -145,7 +145,7 @@ class AxisChange(Record):
 
 @lru_cache(maxsize=64)
 def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: tuple[tuple[int, int], ...]) -> Origins:
-    """Return the origin of each output dim, for all sizes that satisfy the conditions.
+    """Return the origin of each output dim at all sizes that satisfy the conditions.
 
     `unit_axes` pairs output axes of size 1 with input axes of size 1; it is used for dims without another origin.
     Results are cached because a picture, its sentences and its JSON request the same origins.
@@ -346,7 +346,7 @@ def mixed_dims(origins: Origins) -> frozenset[int]:
 
 
 def _describe_group(group: AxisChange) -> str:
-    """Describe a group; output axes are listed only if they differ from the input axes."""
+    """Describe a group; list output axes only if they differ from the input axes."""
     if group.is_partial:
         one = (
             f"a part of {_format_axes(group.sources)}"
@@ -573,7 +573,7 @@ class _OriginAnalysis:
         return self.known.divides(dims.product((size, step)), dim)
 
     def _rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return a list of the one axis that an index space rotates; empty if none."""
+        """Return the axis that an index space rotates, as a list; empty if there is none."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
@@ -743,7 +743,7 @@ class _OriginAnalysis:
         return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[out]),)
 
     def _changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
-        """Return the axes that may change along an atom, and whether all certainly change."""
+        """Return the axes that may change along an atom, and whether all surely change."""
         if layout.is_take_table(atom.base):
             digits = self._table_digits(atom.base[0])
             is_single = len(digits) == len(atom.base[0].base) == 1 and digits[0].exact
@@ -858,11 +858,11 @@ def _make_forward(atom: layout.Atom) -> layout.Atom:
 def digit_changes(
     count: int, step: int, size: int, stride: int, offset: int, other_steps: Iterable[tuple[int, int]]
 ) -> bool | None:
-    """Return whether the digit `index // stride % size` changes along `count` indices.
+    """Return whether the digit `index // stride % size` changes along some indices.
 
-    The indices are `step` apart, and begin at `offset` plus any combination of `other_steps`, which are pairs of count
-    and step. The digit changes if it changes for some combination. Returns None if there are too many residues to
-    enumerate.
+    The `count` indices are `step` apart, and begin at `offset` plus any combination of `other_steps`, which are pairs
+    of count and step. The digit changes if it changes for some combination. Returns None if there are too many
+    residues to enumerate.
 
     >>> digit_changes(2, 6, 3, 4, 0, [(6, 1)]), digit_changes(2, 1, 3, 4, 0, [(6, 2)])
     (True, False)
@@ -884,7 +884,7 @@ def digit_changes(
 
 
 def residue_bits(offset: int, steps: Iterable[tuple[int, int]], modulus: int) -> int:
-    """Return the residues of all indices that steps reach from `offset`, as a bit set.
+    """Return the residues of indices that steps reach from `offset`, as a bit set.
 
     >>> bin(residue_bits(1, [(3, 2)], 8)), bin(residue_bits(6, [(2, 1), (2, 4)], 8))
     ('0b101010', '0b11001100')

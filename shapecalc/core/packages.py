@@ -1,4 +1,4 @@
-"""Optional packages that are not installed, and the command to install them."""
+"""Messages about missing optional packages, with the command that installs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DISTRIBUTION_OF_MODULE = {"PIL": "Pillow", "cupy": "cupy-cuda13x"}
 def missing_package_message(module: str, extra: str = "") -> str:
     """Return the message for a missing or outdated module.
 
-    It contains the command that installs the missing requirements of shapecalc or of its extra.
+    The message contains the command that installs the missing requirements of shapecalc or of its extra.
 
     >>> missing_package_message("nowhere").partition(";")[0]
     'nowhere is not installed'
@@ -50,7 +50,7 @@ def requirements(extra: str = "") -> dict[str, str]:
 
 
 def install_command(*requirements: str) -> str:
-    """Return the pip, pipx or uv command that installs requirements here."""
+    """Return the pip, pipx or uv command for installation in this environment."""
     environment, python = Path(sys.prefix), shlex.quote(sys.executable)
     config, python3 = environment / "pyvenv.cfg", Path(which("python3") or "")
     installer = f"{'python3' if python3.parent == Path(sys.executable).parent else python} -m pip install"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any, Self, TypedDict, Unpack
 
     class Location(TypedDict, total=False):
-        """The position of a problem: an argument, a token index and its span."""
+        """The position of a problem: an argument, and the index and span of a token."""
 
         argument: str | None
         index: int | None
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Rule(str):
-    """A rule: its id, with the texts that `shapecalc why ID` prints.
+    """The id of a rule, with the texts that `shapecalc why ID` prints.
 
     >>> rule = Rule("two-infers", "more than one dim to infer", "Two unknowns ...", "shapecalc ...", "ONNX Reshape")
     >>> rule, rule.sentence
@@ -100,16 +100,16 @@ class Problem(Record):
     """The reason for a refused request, with the token at fault."""
 
     rule: Rule
-    """The broken rule, a string that is its id; `usage` if the request is malformed."""
+    """The broken rule; as a string it is the rule's id. The rule is `usage` if the request is malformed."""
     message: str
     hint: str = ""
     """A suggested fix for this input; empty if none is known."""
     argument: str | None = None
     """The name of the argument at fault: `input`, `target`, `perm` ..."""
     index: int | None = None
-    """The index of the token in that argument; None if the whole argument is at fault."""
+    """The index of the token at fault in the argument; None if the whole argument is at fault."""
     span: tuple[int, int] | None = None
-    """The start and end offsets of the token in the text of that argument."""
+    """The start and end offsets of the token in the text of the argument."""
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.message}" + (f" ({self.hint})" if self.hint else "")
@@ -122,7 +122,7 @@ class Problem(Record):
 class ShapeError(ValueError):
     """The error of a refused request.
 
-    `problem` is the reason, and `trace` has the steps before it.
+    `problem` is the reason for the refusal, and `trace` has the steps before the problem.
 
     >>> import shapecalc as sc
     >>> try:
@@ -134,10 +134,10 @@ class ShapeError(ValueError):
 
     problem: Problem
     trace: Any
-    """The `Trace` or `Chain` with the steps before the problem; None if there are none."""
+    """The `Trace` or `Chain` with the steps before the problem; None if there is no such trace."""
 
     def __init__(self, problem: Problem, trace: Any = None) -> None:
-        """Store the problem and the trace of the steps before it."""
+        """Store the problem and the trace of the steps before the problem."""
         super().__init__(str(problem))
         self.problem = problem
         self.trace = trace

@@ -1,7 +1,7 @@
 """Lightweight records, enumerations and lazily imported registries.
 
 `Record` replaces frozen dataclasses, `Choice` enums, and `LazyRegistry` imports the modules of ops and dialects. Type
-checkers treat records as frozen dataclasses and choices as enums. They are plain classes because importing
+checkers treat records as frozen dataclasses and choices as enums. Both are plain classes because importing
 `dataclasses`, `enum` or `collections` takes longer than answering a single request.
 """
 
@@ -165,10 +165,10 @@ class FrozenDict(_Dict):
 
 
 class LazyRegistry(Mapping[str, "Value"]):
-    """The values of a package's modules by name.
+    """A mapping from the modules of a package to the values that the modules define.
 
     A module is imported when its value is first read. The value of module `reshape` is its constant `RESHAPE`. A
-    request needs one op and one dialect, and importing all the others takes longer than answering it.
+    request needs one op and one dialect, and importing all others takes longer than answering the request.
 
     >>> table = LazyRegistry("shapecalc.core.ops", "reshape", "squeeze")
     >>> list(table), list(table.loaded), table["squeeze"].name, list(table.loaded)
@@ -176,11 +176,11 @@ class LazyRegistry(Mapping[str, "Value"]):
     """
 
     def __init__(self, package: str, *names: str) -> None:
-        """Store the name of the package and, in order, the names of its modules."""
+        """Store the name of the package, and the names of its modules in order."""
         self.package = package
         self.names = dict.fromkeys(names)
         self.loaded: dict[str, Value] = {}
-        """The values read so far."""
+        """The values that were already read."""
 
     def __getitem__(self, name: str) -> Value:
         if name not in self.loaded:

@@ -4,11 +4,11 @@
 
 Defaults follow the same rules in every front end:
 
-- An option of a stage always applies. It is an error (usage) if the op or the dialect does not have it.
+- An option of a stage always applies. If the op or the dialect does not have this option, that is an error (usage).
 - A default applies to the stages that support it and is skipped for the others: not every op and dialect has a switch
   or an opset.
-- The dialect is never skipped, since it selects the rules. It is an error (usage) if it lacks the op.
-- An option for a whole chain must be supported by at least one of its stages. Otherwise it is an error (usage).
+- A default dialect is never skipped, since it selects the rules. If the dialect lacks the op, that is an error (usage).
+- An option for a whole chain must be supported by at least one stage of the chain. Otherwise it is an error (usage).
 - Defaults from a project file or the environment have the lowest priority.
 """
 
@@ -64,7 +64,7 @@ CONFIGURABLE_OPTIONS = ("dialect", "opset")
 
 _switch_meanings: dict[str, ZeroMeaning] = {}
 _setting_cache: dict[tuple[str, str, int | None, bool | None], Setting] = {}
-"""The cached settings by dialect, op, opset and switch; some hundreds at most."""
+"""The cached settings by dialect, op, opset and switch; there are at most a few hundred."""
 
 Options = Mapping[str, object]
 StageRequest = tuple[str, Options]
@@ -93,7 +93,7 @@ class Default(Record):
 
 
 def switch_meanings() -> Mapping[str, ZeroMeaning]:
-    """Return the meaning of 0 if a switch is on, by the name of the switch.
+    """Return, for the name of each switch, the meaning of 0 if this switch is on.
 
     This imports all dialects.
     """
@@ -116,8 +116,8 @@ def common_option_names() -> tuple[str, ...]:
 def rules_for(request: Request) -> Setting:
     """Return the rules for a request.
 
-    They are the dialect, the operator, its version and the setting of the switch. Raises `ShapeError`: no-such-version,
-    no-such-attribute, missing-switch.
+    The rules are the dialect, the operator, the operator's version and the setting of the switch. Raises `ShapeError`
+    (no-such-version, no-such-attribute or missing-switch).
 
     >>> from shapecalc.core.requests import make_request
     >>> rules_for(make_request("reshape", "2,3", {"target": "6", "opset": 18})).version
@@ -157,7 +157,7 @@ def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None
 
 
 def _select_version(operator: Operator, opset: int) -> int:
-    """Return the newest version of an ONNX operator in a model's opset."""
+    """Return the newest version of an ONNX operator that a model's opset contains."""
     first = min(operator.versions)
     if opset < first:
         message = f"{operator.name} exists since opset {first}, and this model's is {opset}"
@@ -166,7 +166,7 @@ def _select_version(operator: Operator, opset: int) -> int:
 
 
 def _no_attribute_error(operator: Operator, name: str, since: int | None, version: int | None) -> ShapeError:
-    """Return the error for an attribute of a later version, or of no version."""
+    """Return the error for an attribute that the operator's version does not have."""
     message = f"{operator.name} has no {name}"
     if since is not None:
         message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
@@ -176,7 +176,8 @@ def _no_attribute_error(operator: Operator, name: str, since: int | None, versio
 def check_attributes(request: Request, setting: Setting) -> None:
     """Raise `ShapeError` for unsupported arguments or element types.
 
-    They depend on the operator's version. The rules are missing-argument, no-such-attribute and dtype.
+    The operator's version determines which arguments and types are supported. The broken rule is missing-argument,
+    no-such-attribute or dtype.
     """
     operator, version = setting.operator, setting.version
     for name, first in operator.required_since.items():
@@ -197,7 +198,7 @@ def check_attributes(request: Request, setting: Setting) -> None:
 def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
     """Return the axes of `shape` that have these dims.
 
-    An example is the permutation N,H,W,C of N,C,H,W. `value` is the argument as it was passed, for the span in errors.
+    An example is the permutation N,H,W,C of N,C,H,W. `value` is the argument before parsing, for the span in errors.
     Raises `ShapeError` (usage) for a dim that no axis or more than one axis has.
 
     >>> from shapecalc.core.text import parse_dims
@@ -220,7 +221,7 @@ def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -
 def has_named_axes(op: str, options: Mapping[str, object]) -> bool:
     """Return whether a request names axes by their dims.
 
-    Its input must then be known.
+    The input of such a request must be known.
 
     >>> has_named_axes("transpose", {"perm": "N,C"}), has_named_axes("transpose", {"perm": "1,0"})
     (True, False)
@@ -288,7 +289,7 @@ def _check_name_count(request: Request) -> Request:
 def dialect_and_operator(op: Op, name: object) -> tuple[Dialect, Operator]:
     """Return a dialect and its operator for an op.
 
-    For `name=None` it is the op's default dialect. Raises `ShapeError` (usage) if the dialect does not exist or does
+    A `name` of None selects the op's default dialect. Raises `ShapeError` (usage) if the dialect does not exist or does
     not have the op.
     """
     dialect = op.default_dialect if name is None else str(name)
@@ -303,7 +304,7 @@ def dialect_and_operator(op: Op, name: object) -> tuple[Dialect, Operator]:
 def lookup_dialect(name: str) -> Dialect:
     """Return the dialect with this name or alias, ignoring case.
 
-    Raises `ShapeError` (usage) if there is none.
+    Raises `ShapeError` (usage) if there is no such dialect.
     """
     return find_dialect(name) or lookup(name.lower(), DIALECTS, "dialect")
 
@@ -327,7 +328,7 @@ def _check_option_names(option_names: Iterable[str], spec: Op, dialect: Dialect)
 
 
 def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
-    """Parse axes; those of a permutation may be named by their dims."""
+    """Parse axes; a permutation may also name axes by their dims, as in `c,h,w`."""
     name = param.name
     dims = _parse_dims(value, name)
     if Monomial not in map(type, dims):
@@ -367,9 +368,9 @@ PATTERN_PARSERS: Mapping[ParamKind, Callable[[object, str], object]] = {
 
 
 def _parse_word(value: object, param: Param, _: Shape) -> str:
-    """Parse one of the words of a parameter, ignoring case.
+    """Parse a word that is one of the parameter's choices, ignoring case.
 
-    Raises `ShapeError` (usage) for any other.
+    Raises `ShapeError` (usage) for any other word.
     """
     text = str(value).strip()
     for word in param.choices:
@@ -392,9 +393,9 @@ def parse_flag(value: object, name: str) -> bool:
 
 
 def _parse_operand(value: object, param: Param, _: Shape, suffix: object = "") -> Shape:
-    """Parse the shape of another operand.
+    """Parse the shape of an operand other than the input.
 
-    Its unknown dims get names distinct from those of the input.
+    The unknown dims of the operand get names that differ from the names in the input.
     """
     dims = parse_shape(value, param.name) if isinstance(value, str) else values.to_shape(value, param.name)
     unknown = {name: named_dim(f"{name}{param.name}{suffix}") for name in dim_names(dims) if name[0] == "?"}
@@ -404,7 +405,7 @@ def _parse_operand(value: object, param: Param, _: Shape, suffix: object = "") -
 def _parse_operands(value: object, param: Param, _: Shape) -> tuple[Shape | str, ...]:
     """Parse the shapes of operands from a text or a list.
 
-    `_`, the tensor of a chain, is kept.
+    The word `_`, which denotes the tensor of a chain, is returned unchanged.
     """
     items = split_unbracketed(value) if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not items:
@@ -419,7 +420,10 @@ def _parse_operands(value: object, param: Param, _: Shape) -> tuple[Shape | str,
 
 
 def operand_texts(request: Request) -> list[str]:
-    """Return the texts of the other operands, as the user wrote them if text."""
+    """Return the text of each operand except the input.
+
+    If the request was passed as text, this is the user's own text.
+    """
     written = request.written.get("operands")
     if written:
         return split_unbracketed(written)
@@ -479,7 +483,7 @@ def _substitute_known_sizes(request: Request, sizes: Mapping[str, int]) -> Reque
 
 
 def check_size_names(sizes: Mapping[str, int], existing_names: Iterable[str]) -> None:
-    """Raise `ShapeError` (usage) for a size of a name that does not occur."""
+    """Raise `ShapeError` (usage) for a size whose name does not occur in the request."""
     existing_names = list(existing_names)
     for name in sizes:
         if name not in existing_names:
@@ -530,7 +534,7 @@ def _parse_dtype_option(options: Mapping[str, object], dialect: Dialect) -> str 
 
 
 def switch_name(op: Op, dialect: Dialect) -> str | None:
-    """Return the name of the switch of an op in a dialect; None if it has none."""
+    """Return the name of an op's switch in a dialect; None if there is no switch."""
     return dialect.switch.name if dialect.switch is not None and op.uses_switch else None
 
 
@@ -550,7 +554,7 @@ def _parse_switch_option(options: Mapping[str, object], dialect: Dialect, op: Op
 
 
 def apply_defaults(op: str, defaults: Options, options: Options) -> Options:
-    """Return the options of a stage, completed with the defaults that it supports.
+    """Return the options of a stage, completed with defaults that the op supports.
 
     >>> apply_defaults("reshape", {"dialect": "numpy", "opset": 13}, {"target": "6"})
     {'dialect': 'numpy', 'target': '6'}
@@ -575,8 +579,8 @@ def apply_chain_options(
 ) -> list[StageRequest]:
     """Complete the stages of a chain with common options and defaults.
 
-    A stage gets the options that it supports. Raises `ShapeError` (usage) for an option of the chain that no stage
-    supports.
+    Each stage gets only the options that the stage supports. Raises `ShapeError` (usage) for an option of the chain
+    that no stage supports.
 
     >>> apply_chain_options([("transpose", {}), ("reshape", {"target": "6"})], {"allowzero": True})
     [('transpose', {}), ('reshape', {'allowzero': True, 'target': '6'})]
@@ -592,9 +596,9 @@ def apply_chain_options(
 
 
 def parse_default(name: str, value: object, source: str) -> Default:
-    """Parse a default.
+    """Parse the value of a default option.
 
-    Raises `ShapeError` (usage) with its source if the value is invalid.
+    Raises `ShapeError` (usage) with the source of the default if the value is invalid.
 
     >>> str(parse_default("dialect", "pt", "SHAPECALC_DIALECT"))
     'dialect torch, set in SHAPECALC_DIALECT'
@@ -617,7 +621,7 @@ def _parse_default_opset(value: object) -> int:
 def parse_config_table(text: bytes, source: str) -> Mapping[str, object]:
     r"""Parse the table `[tool.shapecalc]` of a TOML text.
 
-    Raises `ShapeError` (usage) with its source if it is invalid.
+    Raises `ShapeError` (usage) with the source of the text if the table is invalid.
 
     >>> parse_config_table(b"[tool.shapecalc]\ndialect = 'torch'", "pyproject.toml")
     {'dialect': 'torch'}
@@ -663,7 +667,7 @@ def effective_defaults(
 
 
 def _has_effect(default: Default, op: str, options: Options, all_options: Options) -> bool:
-    """Return whether a stage uses a default that differs from the op's own."""
+    """Return whether a stage uses a default that differs from the op's own default."""
     unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
     is_used = default.name not in options and default.name in apply_defaults(op, all_options, options)
     return is_used and default.value != unset

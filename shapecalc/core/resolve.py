@@ -1,6 +1,6 @@
 """The resolver of requests and chains, without the search for fixes.
 
-`reasoning.fixing.answer_request` returns the same answers with hints; front ends use it.
+`reasoning.fixing.answer_request` returns the same answers with hints; front ends use that function.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from shapecalc.core.values import parse_sizes
 def resolve(request: Request) -> Trace:
     """Resolve a request.
 
-    The trace has the output, or the problem and the steps before it.
+    The trace has the output, or the problem and the steps before the problem.
 
     >>> resolve(make_request("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
@@ -76,9 +76,9 @@ def resolve(request: Request) -> Trace:
 
 
 def _switch_independent_answer(request: Request) -> Trace | None:
-    """Return the answer to a request without a required switch.
+    """Return the answer to a request that omits a required switch.
 
-    Returns None if it depends on the switch.
+    Returns None if the answer depends on the switch.
     """
     first, *others = [resolve(replace(request, switch=on)) for on in DIALECTS[request.dialect].switch_settings()]
     if first.output is None:
@@ -93,7 +93,8 @@ def _switch_independent_answer(request: Request) -> Trace | None:
 def _collect_stages(events: OpEvents, allocator: NameAllocator | None) -> tuple[tuple[Stage, ...], Problem | None]:
     """Run an op and return its stages, with the problem that stopped it or None.
 
-    A stage without a move that another stage follows is dropped: an op may check an argument before its stage.
+    An op may yield a stage without a move in order to check an argument. Such a stage is dropped if another stage
+    follows.
     """
     stages: list[Stage] = []
     current: Stage | None = None
@@ -132,7 +133,7 @@ def _add_conditions(trace: Trace) -> Trace:
 def _fraction_steps(request: Request) -> tuple[Step, ...]:
     """Return a step for each fraction in the request.
 
-    Its condition is that the fraction is an integer.
+    The condition of each step is that the step's fraction is an integer.
     """
     steps = []
     for argument, value in (("input", request.input), *request.arguments.items()):
@@ -149,7 +150,7 @@ def _fraction_steps(request: Request) -> tuple[Step, ...]:
 
 
 def contradiction_error(conditions: Conditions) -> ShapeError:
-    """Return the error for conditions that no sizes meet together."""
+    """Return the error for conditions that no sizes satisfy together."""
     text = " and ".join(dict.fromkeys(map(str, conditions)))
     return rule_error(CONTRADICTION, f"no sizes meet {text} at once", argument="input")
 
@@ -157,7 +158,7 @@ def contradiction_error(conditions: Conditions) -> ShapeError:
 def resolve_with_sizes(request: Request, sizes: Mapping[str, int]) -> Trace:
     """Resolve a request with sizes substituted for names.
 
-    A dim that becomes invalid is the trace's problem.
+    If a dim becomes invalid, the trace has the problem.
     """
     try:
         return resolve(substitute_sizes(request, sizes))
@@ -168,9 +169,9 @@ def resolve_with_sizes(request: Request, sizes: Mapping[str, int]) -> Trace:
 def _zero_sensitive_names(
     answer: Trace | Chain, dims: Shape, resolve_at: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
-    """Return the names in `dims` for which the answer does not hold at size 0.
+    """Return the names in `dims` for which the answer is wrong at size 0.
 
-    `resolve_at` resolves with sizes.
+    `resolve_at` resolves the same request with sizes substituted for names.
     """
     above = dim_names([condition.left for condition in answer.conditions if condition.relation == ">="])
     candidates = sorted({*dim_names(dims)} - {*above})
@@ -216,7 +217,10 @@ def locate_problem(problem: Problem, request: Request) -> Problem:
 
 
 def operand_span(request: Request, index: int | None) -> tuple[int, int]:
-    """Return the offsets of one operand in the text of all; None means all."""
+    """Return the start and end offsets of an operand in the text of all operands.
+
+    An `index` of None selects all operands.
+    """
     words = operand_texts(request)
     if index is None or index >= len(words):
         return 0, len(" ".join(words))
@@ -229,8 +233,8 @@ def make_chain_requests(
 ) -> tuple[Request, ...]:
     """Parse the requests of a chain.
 
-    The inputs after the first are empty until the chain is resolved. `stages` are op names with their options; `sizes`
-    are substituted in all of them. Raises `ShapeError` (usage) for an invalid stage.
+    All inputs after the first are empty until the chain is resolved. `stages` are op names with their options; `sizes`
+    are substituted in all stages. Raises `ShapeError` (usage) for an invalid stage.
     """
     requests: list[Request] = []
     if len(stages) > MAX_STAGES:
@@ -252,9 +256,9 @@ def make_chain_requests(
 
 
 def _input_for_named_axes(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
-    """Return the input of a later stage if it names axes by their dims, otherwise ().
+    """Return the input of a stage that names axes by their dims, otherwise ().
 
-    Raises `ShapeError` (usage) if it does so after a refused stage.
+    Raises `ShapeError` (usage) if the input is needed but an earlier stage is refused.
     """
     from shapecalc.core.requests import has_named_axes  # used for chains only
 
@@ -267,7 +271,7 @@ def _input_for_named_axes(requests: Sequence[Request], op: str, options: Mapping
 
 
 def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], Trace] = resolve) -> Chain:
-    """Resolve the requests of a chain, each on the output of the one before.
+    """Resolve the requests of a chain, each on the output of the previous request.
 
     Raises `ShapeError` (usage) if the stages have too many dims in total.
     """
@@ -291,7 +295,7 @@ def _resolve_chain_with_sizes(requests: Sequence[Request], sizes: Mapping[str, i
 
 
 def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Request], Trace]) -> Chain:
-    """Resolve the requests up to the first refused one, and combine their conditions."""
+    """Resolve requests up to the first refused request, and combine the conditions."""
     shape: Shape = requests[0].input
     traces: list[Trace] = []
     conditions: Conditions = ()

@@ -1,7 +1,7 @@
 """Named results: names for sizes that are not monomials.
 
-An example is `H1` for `(H - 1)//2 + 1`. A dim is a number or a monomial. If an op computes a sum or a floor, the dim of
-its output is a new name, and the trace has the definition of that name in `results`.
+An example is `H1` for `(H - 1)//2 + 1`. A dim is a number or a monomial. If an op computes a sum or a floor, the output
+dim is a new name, and `Trace.results` has the definition of that name.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from shapecalc.core.record import Record
 
 
 class SizeExpression(Record):
-    """A size that is not a monomial: `terms + floor(inside / divisor)`.
+    """A sum of monomials and a floor: `terms + floor(inside / divisor)`.
 
-    Create one with `floor_quotient`, so that equal sizes are equal values.
+    Create a size expression with `floor_quotient`, so that equal sizes are equal values.
     """
 
     terms: Sum
@@ -40,14 +40,14 @@ class SizeExpression(Record):
 
 
 SizeExpressions = dict[str, SizeExpression]
-"""The definitions of named results by name; a definition may use the names before it."""
+"""The definitions of named results, by name; a definition may use the names that are defined before it."""
 
 
 class NameRequest:
     """A size for which an op requests a name; the caller that runs the op sets `dim`."""
 
     def __init__(self, expression: SizeExpression, prefix: str) -> None:
-        """Store the size and the prefix of its name."""
+        """Store the size and the prefix of the new name."""
         self.expression, self.prefix = expression, prefix
         self.dim: Dim = 0
 
@@ -55,7 +55,7 @@ class NameRequest:
 def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Dim | SizeExpression:
     """Return `floor(sum(terms) / divisor) + offset` with `divisor >= 1`.
 
-    Returns a dim if that is a monomial.
+    Returns a dim if the value is a number or a monomial.
 
     >>> H = dims.named_dim("H")
     >>> print(floor_quotient([7, -3], 2, 1), floor_quotient([H, -2], 2, 1))
@@ -85,9 +85,9 @@ def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> D
 
 
 def size_or_name_request(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> NameRequest | Dim:
-    """Return `floor_quotient` if it is a dim, otherwise a request for its name.
+    """Return `floor_quotient` if it is a dim, otherwise a request for a name.
 
-    The prefix is the first name in it.
+    The prefix of the new name is the first name in `terms`.
     """
     terms = tuple(terms)
     size = floor_quotient(terms, divisor, offset)
@@ -98,9 +98,9 @@ class NameAllocator:
     """The names in use in one answer, with the definitions of the named results."""
 
     def __init__(self, used_names: Iterable[str], known: Mapping[str, SizeExpression | None]) -> None:
-        """Start with the names in use and those of the earlier stages.
+        """Store the names used in this answer, and the names known from earlier stages.
 
-        `known` maps plain names to None.
+        `known` maps the name of a result to its definition, and any other name to None.
         """
         self.used_names, self.known = {*used_names, *known}, known
         self.results = {name: result for name, result in known.items() if result is not None}
@@ -122,20 +122,20 @@ class NameAllocator:
 
     @property
     def new_results(self) -> SizeExpressions:
-        """The named results of this answer that no earlier stage has."""
+        """The named results of this answer that no earlier stage defines."""
         return {name: result for name, result in self.results.items() if name not in self.known}
 
 
 def result_texts(results: Mapping[str, SizeExpression]) -> dict[str, str]:
-    """Return the texts of the definitions that have no unknown dims, by name."""
+    """Return the text of each definition, by name, without results for unknown dims."""
     return {name: str(result) for name, result in results.items() if name[0] != "?"}
 
 
 def substitute_results(shape: Shape, results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> Shape:
-    """Substitute sizes for names and the values of the results for theirs.
+    """Substitute sizes for names, and values for the names of results.
 
-    The name of a result that is still not a monomial becomes the text of its definition. Raises `ZeroDivisionError`
-    if the size of a divisor is 0.
+    If the value of a result is still not a monomial, the text of the value replaces the result's name. Raises
+    `ZeroDivisionError` if the size of a divisor is 0.
 
     >>> substitute_results((dims.named_dim("H1"), 3), {"H1": floor_quotient([dims.named_dim("H"), -1], 2)}, {"H": 9})
     (4, 3)
@@ -145,7 +145,7 @@ def substitute_results(shape: Shape, results: Mapping[str, SizeExpression], size
 
 
 def sizes_with_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes with those of the results that they determine.
+    """Return `sizes` with the sizes of the results that `sizes` determine.
 
     Raises `ZeroDivisionError` if the size of a divisor is 0.
     """
@@ -156,7 +156,7 @@ def sizes_with_results(results: Mapping[str, SizeExpression], sizes: Mapping[str
 def _evaluate_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, Dim]:
     """Return the value of each result with sizes substituted.
 
-    A result that is not a monomial becomes a dim named by its text.
+    The value of a result that is still not a monomial is a dim whose name is the text of the value.
     """
     known: dict[str, Dim] = {}
     for name, result in results.items():

@@ -1,4 +1,4 @@
-"""All rules by id: the rules of steps, and those that refuse a request."""
+"""All rules by id: the rules of steps, and the rules that refuse a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shapecalc.core.text import element_count_text, shape_text
 
 
 class ExcludedDims(Choice):
-    """The dims excluded from both element counts if a known dim is 0."""
+    """The dims that are excluded from both element counts if a known dim is 0."""
 
     ZEROS = "zeros left out"
     COPIES = "copied dims left out"
@@ -392,7 +392,7 @@ WRITTEN_FRACTION = StepRule(
 
 
 KEEPING_RULES = (KEPT_DIM, "keep-one")
-"""The rules that keep a dim unchanged; the second is MXNet's."""
+"""The rules that keep a dim unchanged; the second is a rule of MXNet."""
 
 _LOCAL_RULES = [rule for rule in [*globals().values()] if isinstance(rule, Rule) and rule not in (DIFFERS, FILE, USAGE)]
 STEP_RULES: dict[str, Rule] = {rule: rule for rule in _LOCAL_RULES if isinstance(rule, StepRule)}

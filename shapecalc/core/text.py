@@ -1,4 +1,4 @@
-"""Shapes as text: parsing, formatting, and error messages for invalid ones.
+"""Shapes as text: parsing, formatting, and error messages for invalid shapes.
 
 shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims
 dims   = dim {"," dim} [","]       the last comma only inside brackets
@@ -6,7 +6,7 @@ dims   = dim {"," dim} [","]       the last comma only inside brackets
 dim    = ["-"] digits ["L"] | factor {("*" | "/" | "//") factor}
 factor = digits | name | "?" | "None"
 
-None is read as ?, and H//2 as H/2, which excludes the sizes that 2 does not divide.
+None is parsed as ?, and H//2 as H/2, on the condition that 2 divides H.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 MAX_BITS = 3320
-"""The bits of a number of 1000 digits, the longest that is parsed. Python formats at most 4300 digits."""
+"""The maximum bit length of a parsed number, for 1000 decimal digits. Python formats at most 4300 digits."""
 LOG10_OF_2 = 0.30103
 """The decimal logarithm of 2."""
 MAX_QUOTED_LENGTH = 40
@@ -37,7 +37,7 @@ MAX_QUOTED_LENGTH = 40
 MAX_QUOTED_SHAPE_LENGTH = 200
 """The maximum number of characters of a shape that a message quotes."""
 UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
-"""Characters that change the direction or the line breaks of the text around them."""
+"""Code points of characters that change the direction or the line breaks of the surrounding text."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 TORCH_SIZE = "torch.Size"
 UNKNOWN_WORDS = ("?", "None")
@@ -45,7 +45,7 @@ UNKNOWN_WORDS = ("?", "None")
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 """Typographic hyphens, dashes and minus signs that users paste instead of -."""
 SEPARATOR_PATTERN = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
-"""A pattern of separators that users write between dims instead of a comma."""
+"""A regular expression for the separators that users write between dims instead of a comma."""
 MAX_CORRECTED_LENGTH = 200
 """The maximum number of characters of an invalid word for which a correction is searched."""
 SIZE_BOUND = 10**MAX_DIGITS
@@ -74,7 +74,7 @@ class Token(Record):
 def remainder_text(dim: Dim, divisor: Dim) -> str:
     """Return the message part for the remainder of a division.
 
-    Returns an empty text if a dim is not a number.
+    Returns an empty text if one of the dims is symbolic.
     """
     return f", {truncate(str(dim % divisor))} left over" if isinstance(dim, int) and isinstance(divisor, int) else ""
 
@@ -197,7 +197,7 @@ def tokenize_shape(text: str, argument: str = "shape") -> tuple[Token, ...]:
 def _are_separate_dims(words: list[str], *, bracketed: bool) -> bool:
     """Return whether words between blanks are dims instead of factors.
 
-    Names need brackets.
+    Names separated by blanks are dims only inside brackets.
     """
     if not bracketed and not all(word in UNKNOWN_WORDS or is_integer(word.removesuffix("L")) for word in words):
         return False
@@ -236,7 +236,7 @@ def is_integer(text: str) -> bool:
 def invalid_dim_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
     """Return the error (usage) for an invalid dim.
 
-    It names the first invalid character.
+    The message contains the first invalid character.
     """
     text, shown = part.text, escape_unprintable(truncate(whole.text))
     long_number = text.lstrip("-").isdigit() and len(text) > MAX_DIGITS
@@ -255,11 +255,11 @@ def invalid_dim_error(part: Token, whole: Token, argument: str, index: int) -> S
 def _correction_hint(word: str, misfit: str) -> str:
     """Return the hint for an invalid dim.
 
-    It shows the dims with corrected separators and minus signs if they are valid then.
+    If corrected separators and minus signs make the dims valid, the hint shows the corrected dims.
     """
     hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
     dashed = "".join("-" if char in DASHES else char for char in word[:MAX_CORRECTED_LENGTH])
-    import re  # used for errors only, so valid requests start without it
+    import re  # used for errors only, so valid requests do not import it
 
     dims = re.split(SEPARATOR_PATTERN, dashed)
     decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
@@ -290,7 +290,7 @@ def shape_text(shape: Iterable[Dim]) -> str:
 def is_file_argument(text: str) -> bool:
     """Return whether a text names an array file.
 
-    The name of an array in it may follow: `x.npz:weights`.
+    The file name may be followed by the name of an array in the file, as in `x.npz:weights`.
 
     >>> [is_file_argument(text) for text in ("x.npy", "x.npz:weights", "x.zarr", "x.h5:/data", "2,3,4")]
     [True, True, True, True, False]
@@ -299,7 +299,7 @@ def is_file_argument(text: str) -> bool:
 
 
 def split_file_argument(text: str) -> tuple[str, str]:
-    """Split a file argument into its path and the name of an array in it.
+    """Split a file argument into the path and the name of an array in the file.
 
     The name is empty if the argument has none.
 
@@ -332,7 +332,7 @@ def parse_shape(text: str, argument: str = "input") -> Shape:
 
 
 def parse_dims(text: str, argument: str = "target") -> Shape:
-    """Parse dims; numbers may be negative, and each `?` gets a name of its own.
+    """Parse dims; numbers may be negative, and each `?` gets a distinct name.
 
     Raises `ShapeError` (usage) if the text is invalid. `argument` is the name of the argument in the error.
 
@@ -384,7 +384,7 @@ def parse_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
 
 
 def parse_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) -> Dim:
-    """Parse one dim; each `?` gets the name `?n` with the next number of `unknowns`.
+    """Parse one dim; a `?` gets the name `?n` with the next number n of `unknowns`.
 
     Raises `ShapeError` (usage) if the token is invalid.
     """
@@ -417,7 +417,7 @@ def _product_dim(
 ) -> Dim:
     """Return the dim of a parsed product.
 
-    Raises `ShapeError` (usage) if it is not a valid dim.
+    Raises `ShapeError` (usage) if the product is not a valid dim.
     """
     if denominator == 0:
         fault = "divides by 0"
@@ -434,7 +434,7 @@ def _product_dim(
 
 
 def _split_factors(token: Token) -> list[tuple[bool, Token]]:
-    """Split a product into its factors, each with whether it is a divisor."""
+    """Split a product into factors, each with a flag that is True for a divisor."""
     factors, divides, start = [], False, 0
     for offset, char in enumerate(f"{token.text}*"):
         if char == "/" and divides and offset == start and token.text[offset - 2 : offset] != "//":
@@ -450,8 +450,8 @@ def lookup(
 ) -> Value:
     """Return `table[name]`.
 
-    Raises `ShapeError` (usage) with the closest name if it does not exist. `kind` is the noun for the entries in the
-    message. `other_names` are further candidates for the hint. If no name is close, the hint names `list_command`, the
+    Raises `ShapeError` (usage) with a hint if `name` does not exist. `kind` is the noun for an entry in the message.
+    The hint has the closest name of `table` and `other_names`. If no name is close, the hint has `list_command`, the
     command that lists all names.
     """
     if name in table:
@@ -461,7 +461,7 @@ def lookup(
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return a hint with the closest known name, or with all names if they are few.
+    """Return a hint with the closest known name, or with all names if there are few.
 
     >>> suggestion("reshap", ["reshape", "shape"]), suggestion("zzz", ["a", "b"])
     ('did you mean reshape?', 'there are a, b')
@@ -476,9 +476,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def split_unbracketed(text: str, separator: str | None = None) -> list[str]:
-    """Split at blanks, or at `separator`, outside brackets and quotes.
+    """Split a text at blanks, or at `separator`, outside brackets and quotes.
 
-    Enclosing quotes are removed. Raises `ShapeError` (usage) for an unclosed quote.
+    Without `separator`, enclosing quotes are removed. Raises `ShapeError` (usage) for an unclosed quote.
 
     >>> split_unbracketed("reshape [2, 3, 4] '0, -1'")
     ['reshape', '[2, 3, 4]', '0, -1']

@@ -56,9 +56,9 @@ class AxisGroup(Record):
 
     axes: tuple[Token, ...]
     start: int
-    """The offset of its first character."""
+    """The offset of the dim's first character in the pattern."""
     bracketed: bool = False
-    """Whether it is in brackets."""
+    """Whether the axes are in brackets."""
 
     @property
     def text(self) -> str:
@@ -68,7 +68,7 @@ class AxisGroup(Record):
 
 
 class AxisPattern(Record):
-    """Both sides of an axis pattern, dim by dim."""
+    """The two sides of an axis pattern, each with one group of axes per dim."""
 
     left: tuple[AxisGroup, ...]
     right: tuple[AxisGroup, ...]
@@ -145,7 +145,7 @@ def to_elements(value: object, argument: str) -> tuple[object, ...]:
 def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
     """Convert a sequence of numbers, monomials and texts to dims.
 
-    Each `?` gets a name of its own.
+    Each `?` gets a distinct name.
     """
     dims, unknowns = [], count()
     for position, item in enumerate(values):
@@ -216,7 +216,7 @@ def parse_sizes(
 
 
 def normalize_slices(value: object, argument: str) -> str:
-    """Normalize a text, a Python slice or several of these to slice text.
+    """Convert a text, a Python slice or a sequence of Python slices to slice text.
 
     Raises `ShapeError` (usage) for anything else.
 
@@ -236,7 +236,7 @@ def normalize_slices(value: object, argument: str) -> str:
 
 
 def parse_slices(text: str) -> list[SliceParts]:
-    """Parse the start, the stop and the step of the slice of each axis.
+    """Return the start, the stop and the step of the slice of each axis.
 
     >>> parse_slices(":,::2")
     [(None, None, None), (None, None, 2)]
@@ -255,7 +255,7 @@ def slice_span(text: str, index: int) -> tuple[int, int]:
 
 
 def _split_slices(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the text of the slice of each axis, with its start offset."""
+    """Yield the text of the slice of each axis and the start offset of this text."""
     body = text.strip()
     bracketed = body[:1] == "[" and body[-1:] == "]"
     start = text.index(body) + bracketed
@@ -419,7 +419,10 @@ def parse_subscripts(text: object, argument: str = "pattern") -> Subscripts:
 
 
 def _parse_term(text: str, start: int, argument: str) -> list[Token]:
-    """Parse the labels of one operand, which starts at offset `start`."""
+    """Parse the labels of one operand.
+
+    The text of the operand starts at offset `start` of the subscripts.
+    """
     from re import finditer  # few requests have subscripts
 
     tokens = [Token(match[0], start + match.start()) for match in finditer(r"\.\.\.|\S", text)]
@@ -436,7 +439,7 @@ def _parse_term(text: str, start: int, argument: str) -> list[Token]:
 def normalize_scales(value: object, argument: str = "scale") -> str:
     """Normalize scale factors to a text such as `2` or `0.5,2`.
 
-    Raises `ShapeError` (usage) if one is invalid.
+    Raises `ShapeError` (usage) if a factor is invalid.
 
     >>> normalize_scales([2, 0.5]), normalize_scales("2, 3")
     ('2,0.5', '2,3')
@@ -467,7 +470,7 @@ def scale_ratios(scales: str) -> list[tuple[int, int]]:
 def parse_lengths(text: object, argument: str = "lengths") -> dict[str, int]:
     """Parse the lengths of axes from a text such as `p=7,q=7`.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) if the text is invalid.
 
     >>> parse_lengths("p=7, q=7")
     {'p': 7, 'q': 7}

@@ -1,1 +1,1 @@
-"""The doctor: diagnoses of shape errors in messages of frameworks and runtimes."""
+"""Diagnose shape errors from the messages of frameworks and runtimes."""

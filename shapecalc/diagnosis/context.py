@@ -21,22 +21,23 @@ class FrameworkTraits(Record):
     """Properties of the messages of a framework."""
 
     is_dialect: bool = False
-    """Whether it is a dialect whose rules its messages are checked against."""
+    """Whether the framework is a dialect, whose rules check the requests in its messages."""
     zero_copies: bool = False
-    """Whether its 0 copies a dim, unless a switch is set."""
+    """Whether a 0 in a target copies the input dim, unless a switch is set."""
     passes_on: bool = False
-    """Whether it passes on messages of NumPy or JAX, which its markers identify."""
+    """Whether the framework forwards messages of NumPy or JAX; its markers then identify it."""
     markers: tuple[str, ...] = ()
-    """Markers in the text around its messages: folders and modules."""
+    """Names of folders and modules around a message that identify the framework."""
     shape_source: str | None = None
-    """The source of the shapes that its messages omit, if there is no code."""
+    """The place to look for the shapes that a message omits; None if it is the user's code."""
 
 
 class NodePattern(Record):
-    """A pattern by which frameworks name a node and its op, around or in a message."""
+    """A pattern of the text in which frameworks name a failing node and its op."""
 
     frameworks: frozenset[str]
     is_before: bool
+    """Whether the text is before the message; otherwise it is after the message."""
     pattern: re.Pattern[str]
 
 
@@ -58,7 +59,7 @@ class CodeCall(Record):
     receiver: str
     """The receiver of the method, or the first argument of the function."""
     arguments: tuple[str, ...]
-    """The remaining arguments, or the items of the list that is the first of them."""
+    """The remaining arguments; if the first of them is a list, the items of that list."""
 
     @property
     def tensor(self) -> str | None:
@@ -80,7 +81,7 @@ class CodeCall(Record):
 
 
 COPYING_DIALECT = partial(FrameworkTraits, is_dialect=True, zero_copies=True)
-"""The constructor of frameworks that are dialects in which 0 copies."""
+"""The constructor for frameworks that are dialects and in which a 0 copies a dim."""
 FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     "keras": FrameworkTraits(passes_on=True, markers=("/keras/", "keras.layers", "keras/src", "keras_core")),
     "dask": FrameworkTraits(passes_on=True, markers=("/dask/", "dask.array")),
@@ -107,12 +108,12 @@ FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     **dict.fromkeys(("coreml", "paddle", "tvm"), FrameworkTraits(zero_copies=True)),
     **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()),
 }
-"""The frameworks by name.
+"""The traits of each framework, by name.
 
-If no message identifies the framework, it is the first whose markers are near.
+If a message does not identify its framework, the first framework whose markers are near the message is chosen.
 """
 OPENVINO_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
-"""The type and the shape of an input as OpenVINO prints them."""
+"""The element type that OpenVINO prints before the shape of an input."""
 OPS_BY_NAME = {each: each for each in ("flatten", "shuffle", "tile", "split", "rearrange")} | {
     printed: op
     for op, names in {
@@ -134,7 +135,7 @@ OPS_BY_NAME = {each: each for each in ("flatten", "shuffle", "tile", "split", "r
 }
 """Op names by the names that runtimes print."""
 MAX_DISTANCE = 900
-"""The maximum distance between a message and the name of its node."""
+"""The maximum distance, in characters, between a message and the name of its node."""
 FUNCTIONS_BY_OP = {
     "reshape": ("reshape", "view", "resize"),
     "transpose": ("transpose", "permute"),
@@ -144,7 +145,7 @@ FUNCTIONS_BY_OP = {
 }
 """Function names in code, by op."""
 MODULE_NAMES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
-"""Module names, which are not tensors."""
+"""Names of modules, which are not names of tensors."""
 MAX_CALL_LENGTH = 200
 """The maximum number of characters of a call."""
 OPENING_BRACKETS = {"]": "[", ")": "(", "}": "{"}
@@ -153,10 +154,10 @@ TENSOR_METHODS = r"transpose|permute|contiguous|reshape|view|flatten|squeeze|uns
 METHOD_CHAIN = re.compile(
     rf"((?:self\.)?[A-Za-z_]\w*(?:\.(?!(?:{TENSOR_METHODS})\()[A-Za-z_]\w*)*?)((?:\.(?:{TENSOR_METHODS})\([^()]*\))*)"
 )
-"""A variable with a chain of such methods."""
+"""A variable with a chain of calls of `TENSOR_METHODS`."""
 INTEGER = re.compile(r"-?\d{1,18}")
 LISTING_NUMBER = re.compile(r"(?<=[,(] )\d{1,4} (?=[A-Za-z_])")
-"""The line number in a listing before which a call was wrapped."""
+"""A line number in a code listing, inside a call that is wrapped before it."""
 PRINTED_SHAPE = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\(|# ?(?:[\w.]{1,40} ?[:=]? ?)?)(?=[\[(])")
 """The text before a shape that is printed in a log or a comment."""
 
@@ -213,7 +214,7 @@ NODE_PATTERNS = (
 )
 """The node patterns.
 
-For each framework, the first that matches gives the name, and the first the op.
+For each framework, the first matching pattern with a name gives the name, and the first with an op gives the op.
 """
 
 
@@ -241,7 +242,7 @@ def find_node(match: TemplateMatch, framework: str | None, cleaned: CleanText, b
 
 
 def identify_framework(match: TemplateMatch, cleaned: CleanText) -> str | None:
-    """Return the framework that raised a message, by the text around it if ambiguous."""
+    """Return the framework of a message; ambiguity is resolved by the text around it."""
     framework = match.template.framework
     near = cleaned.lower[max(0, match.start - 3 * MAX_DISTANCE) : match.end + MAX_DISTANCE].replace("\\", "/")
     if framework in ("", "numpy", "jax"):  # other frameworks pass on messages of these two
@@ -257,14 +258,17 @@ def identify_framework(match: TemplateMatch, cleaned: CleanText) -> str | None:
 
 
 def read_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSizes]:
-    """Return the input shapes that OpenVINO prints with the node."""
+    """Return the input shapes that OpenVINO prints with the failing node."""
     start = cleaned.lower.rfind("while validating node '", max(0, match.start - MAX_DISTANCE), match.end)
     line = cleaned.text[start : start + MAX_DISTANCE].partition(") -> (")[0] if start >= 0 else ""
     return [sizes for hit in OPENVINO_INPUT.finditer(line) if (sizes := read_list(line, hit.start())[0])]
 
 
 def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
-    """Yield the shapes that are printed around a message, perhaps of one tensor only."""
+    """Yield the shapes that are printed around a message.
+
+    If `tensor` is given, only shapes that are printed with its name are yielded.
+    """
     start = max(0, match.start - 3 * MAX_DISTANCE)
     of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
     pattern = re.compile(of_tensor if tensor else PRINTED_SHAPE)
@@ -319,7 +323,7 @@ def _split_arguments(text: str) -> list[str]:
 def _expression_start(text: str, position: int) -> int:
     """Return the start of the expression that ends at `position`.
 
-    It consists of names, dots and balanced brackets.
+    The expression consists of names, dots and balanced brackets.
     """
     stack: list[str] = []
     end = position

@@ -2,17 +2,21 @@
 
     cannot reshape array of size {elements} into shape {target}
 
-A template is the text that all versions of a message share, with holes for the rest. Templates are the rows of
-`sentences.txt`, in lower case. The framework is a row of `context.FRAMEWORKS`; "-" means that only the context
-identifies it, or the op. The cause is a row of `reading.CAUSES`; for "counts" and "asked", the numbers decide; "about"
-and a subject mark messages about something else that resemble shape errors. The name of a hole states its content,
-`HOLE_KINDS` selects its parser. "{}" keeps a blank at an end. The text before "^", or between two of them, is also a
-template of its own. A line in brackets gives the versions that print the rows below it.
+A template is the text that all versions of a message share, with holes for the parts that vary. The templates are in
+`sentences.txt`, in lower case; a line in brackets gives the versions that print the messages below it. Each row has
+four columns:
 
-A long text is first searched for typical words of errors, because a substring search is fast. Near these, a template is
-tried if all its words occur. An excerpt much longer than a message is cut out, because the op, the node and the code
-are in other lines. Decorations of terminals, CI services, browsers and JSON are removed; the result is printable ASCII,
-with everything else escaped.
+- The framework: a key of `context.FRAMEWORKS`, or "-" if only the context identifies the framework.
+- The op, or "-" if only the context identifies the op.
+- The cause: a key of `reading.CAUSES`; "counts" or "asked" if the numbers decide the cause; "about SUBJECT" for a
+  message that resembles a shape error but is about another subject.
+- The template. The name of a hole states its content, and `HOLE_KINDS` selects its parser. "{}" preserves a blank at
+  the end of a template. The text before "^", or between two "^", is also a separate template.
+
+A long text is first searched for words that are typical of errors, because a substring search is fast. Near such a
+word, a template is tried if all its words occur. The excerpt around a match is much longer than a message, because the
+op, the node and the code are in other lines. Decorations of terminals, CI services, browsers and JSON are removed from
+the excerpt. The result is printable ASCII; other characters are escaped.
 """
 
 from __future__ import annotations
@@ -43,11 +47,11 @@ HOLE_KINDS: Mapping[str, str] = {
 QUOTE_CHARACTERS = frozenset("'\"<>&`")
 """The characters that may be escaped in a text."""
 MAX_GAP = 400
-"""The most characters in a hole of words."""
+"""The maximum number of characters in a hole of kind `words`."""
 
 CLOSING_BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
 MAX_LIST_LENGTH = 1000
-"""The most characters of a list."""
+"""The maximum number of characters in a list."""
 MAX_DIGITS = 19
 MAX_LIST_SIZES = 64
 LIST_PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|<[-\d])")
@@ -56,13 +60,13 @@ LIST_SEPARATOR = re.compile(r"\s?(?:,|;|and\b|vs\.?)?\s?(?=[\[({<\w])")
 """The separator of operand shapes."""
 BARE_LIST = re.compile(r"\s?-?\d{1,19}(?:(?:[x,.*]| x |, )-?\d{1,19}){0,63}")
 WRAPPED_SIZE = re.compile(r"(?:np|numpy)\.\w{1,12}\(\s?(-?\d{1,19})\s?\)|(?:tf\.)?Dimension\(\s?(-?\d{1,19}|None)\s?\)")
-"""A size inside a call of its own."""
+"""A size inside a constructor call, such as `np.int32(5)`."""
 COUNT_PATTERN = re.compile(r"\s?(-?\d{1,19})(?![\d*])")
 UNKNOWN_SIZES = {"?", "None", "none", "nan", "dyn", "unk"}
 
 
 CONTEXT_BEFORE, CONTEXT_AFTER = 3000, 2000
-"""The lengths of an excerpt before and after the position of a possible message."""
+"""The number of characters of an excerpt before and after the position of a possible message."""
 
 
 CONTROL_SEQUENCE = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;?]{0,24}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07?")
@@ -113,19 +117,19 @@ TextSpan = tuple[int, int]
 ERROR_WORDS = ("error", "exception", "fail", "cannot", "invalid")
 
 RELATED_WORDS = ("must", "should", "not ", "expect", "mismatch", "dim", "shap")
-"""Words near messages of runtimes.
+"""Words that occur near messages of runtimes.
 
-The second tuple is searched for only if the first finds nothing.
+A text is searched for them only if no message about a shape is found near `ERROR_WORDS`.
 """
 
 MAX_WORD_DISTANCE = 700
-"""The maximum distance between such a word and a message."""
+"""The maximum distance, in characters, between a keyword and a message."""
 
 SHORT_TEXT = 1 << 16
-"""The length up to which a text is searched whole."""
+"""The maximum length, in characters, of a text that is searched as a whole."""
 
 WINDOW_SIZE = 1 << 13
-"""The size of the windows around such words that are searched at once."""
+"""The maximum length, in characters, of the windows around keywords that are searched at once."""
 
 DIGITS_TO_ZEROS = str.maketrans("123456789", "000000000")
 
@@ -137,7 +141,7 @@ MIN_WRAP_WIDTH = 40
 """The minimum width of lines that were wrapped."""
 
 KEY_LENGTH = 160
-"""The number of following characters that distinguish two positions."""
+"""The number of characters, from a position on, by which repeated text is recognized."""
 
 
 class MessageTemplate(Record):
@@ -147,13 +151,13 @@ class MessageTemplate(Record):
 
     text: str
     framework: str
-    """The framework that prints it; the context may override it."""
+    """The framework that prints the message; the context may override it."""
     op: str | None
     """The op; None if only the context identifies it."""
     cause: str
-    """The cause; `counts` or `asked` if numbers decide, `about ...` if not a shape."""
+    """The cause; `counts` or `asked` if the numbers decide it, `about SUBJECT` if the message is not about a shape."""
     source: str
-    """The versions that print it."""
+    """The framework versions that print the message."""
 
     @property
     def about(self) -> str | None:
@@ -172,7 +176,7 @@ class MessageTemplate(Record):
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The whole words of the template that contain no character that may be escaped."""
+        """The complete words of the template without any `QUOTE_CHARACTERS`."""
         words = (word for part in self.parts[::2] for word in part.split(" ")[1:-1])
         return frozenset(word for word in words if word and QUOTE_CHARACTERS.isdisjoint(word))
 
@@ -254,7 +258,7 @@ def _match_at(template: MessageTemplate, cleaned: CleanText, start: int) -> Temp
 
 
 def read_count(text: str, position: int) -> tuple[int | None, int]:
-    """Parse the number at a position; return it with its end, or None.
+    """Parse the number at a position; return the number, or None, and its end.
 
     >>> read_count("size 24 into", 5)
     (24, 7)
@@ -264,7 +268,7 @@ def read_count(text: str, position: int) -> tuple[int | None, int]:
 
 
 def read_list(text: str, position: int) -> tuple[PrintedSizes | None, int]:
-    """Parse the list of sizes at a position; return it with its end, or None.
+    """Parse the list of sizes at a position; return the sizes, or None, and the end.
 
     The forms are `[2, 3]`, `(2,3,)`, `{1 2 1 1}`, `torch.Size([2, 3])`, `f32[2,?]`, `(5,newaxis)`, `2x3` and
     `[np.int32(5), 2L]`.
@@ -293,7 +297,7 @@ def read_list(text: str, position: int) -> tuple[PrintedSizes | None, int]:
 def read_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | None, int]:
     """Parse two or more lists at a position, perhaps inside one bracket.
 
-    Return them with their end; None if there are fewer.
+    Returns the lists and their end; None instead of the lists if there are fewer than two.
 
     >>> read_lists("[(2, 3), (2,)] no", 0), read_lists("(672,294,3) (3,3) ", 0)[0]
     ((((2, 3), (2,)), 14), ((672, 294, 3), (3, 3)))
@@ -307,7 +311,7 @@ def read_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | Non
         lists.append(sizes)
         separator = LIST_SEPARATOR.match(text, after)
         end, position = after, separator.end() if separator else after
-    end += bracketed and text[end : end + 1] in ("]", ")")  # the text may be truncated before it
+    end += bracketed and text[end : end + 1] in ("]", ")")  # the text may be truncated before the closing bracket
     return (tuple(lists), end) if len(lists) > 1 else (None, end)
 
 
@@ -341,7 +345,7 @@ def format_sizes(sizes: Iterable[object]) -> str:
 
 
 def _parse_sizes(body: str) -> PrintedSizes | None:
-    """Parse the items of a list; None if one is not a size."""
+    """Parse the items of a list; None if an item is not a size."""
     words = _split_list(body)
     if len(words) > MAX_LIST_SIZES:
         return None
@@ -350,7 +354,7 @@ def _parse_sizes(body: str) -> PrintedSizes | None:
 
 
 def _split_list(body: str) -> list[str]:
-    """Split a list at commas, or without them at blanks, `x` or dots."""
+    """Split a list at commas; without commas, at `x`, dots or blanks."""
     if "," in body:
         words = body.split(",")
         return words[:-1] if not words[-1].strip() else words
@@ -362,7 +366,7 @@ def _split_list(body: str) -> list[str]:
 
 
 def _parse_size(word: str) -> int | str | None:
-    """Parse one size; None if it is not one."""
+    """Parse one size; None if the text is not a size."""
     number = word.removesuffix("L")
     if number.removeprefix("-").isdigit() and len(number) <= MAX_DIGITS + 1:
         return int(number)
@@ -387,7 +391,7 @@ def clean_lines(text: str) -> list[str]:
 
 
 def _unescape(text: str) -> str:
-    """Decode the escapes of HTML and JSON, and drop those of terminals."""
+    """Decode HTML and JSON escapes, and drop terminal escapes."""
     for _ in range(2 if "&" in text else 0):
         text = unescape(text)
     if "<" in text:
@@ -451,7 +455,7 @@ def _split_chunks(text: str) -> Iterator[str]:
 def _find_windows(lower: str, keywords: Sequence[str]) -> Iterator[TextSpan]:
     """Yield the spans around words that mark an error.
 
-    Of words whose following text differs only in its numbers, only the first few count.
+    If the texts after several keywords differ only in their numbers, only the first few of these keywords count.
     """
     zeros = lower.translate(DIGITS_TO_ZEROS)
     variants: dict[str, set[str]] = {}
@@ -486,7 +490,7 @@ def _merge_spans(spans: Iterator[TextSpan], max_length: int) -> list[TextSpan]:
 def _excerpt_start(lower: str, position: int) -> int:
     """Return the start of the excerpt around a position.
 
-    It is a line start, if one is near.
+    The excerpt starts at the start of a line if one is near.
     """
     start = max(0, position - CONTEXT_BEFORE)
     line_start = lower.rfind("\n", max(0, start - CONTEXT_BEFORE), start) + 1
@@ -496,7 +500,7 @@ def _excerpt_start(lower: str, position: int) -> int:
 def _excerpt_end(lower: str, position: int) -> int:
     """Return the end of the line at a position.
 
-    If the line is too long, it is the end of an earlier word, so no number is cut.
+    If the line is too long, the end of an earlier word is returned, so that no number is truncated.
     """
     if position >= len(lower):
         return len(lower)
@@ -505,9 +509,10 @@ def _excerpt_end(lower: str, position: int) -> int:
 
 
 def _find_candidates(lower: str, begin: int, end: int, template: MessageTemplate) -> list[int]:
-    """Return the candidate positions of a template: its longest part or word.
+    """Return the candidate positions of a template in a window.
 
-    The word counts where a line break splits the part.
+    These are the positions of the template's longest text part, or, if line breaks split that part, of its longest
+    word.
     """
     positions: dict[str, int] = {}
     for anchor in (template.anchor, max(template.words or {template.anchor}, key=len)):
@@ -521,7 +526,10 @@ def _find_candidates(lower: str, begin: int, end: int, template: MessageTemplate
 
 
 def clean_text(part: str, join_lines: Callable[[list[str]], str] = "\n".join) -> CleanText:
-    """Return a part of a text, cleaned and in one line; `join_lines` joins its lines."""
+    """Clean a part of a text, and join it into a single line.
+
+    `join_lines` is called before, to join wrapped lines.
+    """
     lines = [" ".join(line.split()) for line in join_lines(clean_lines(part)).split("\n")]
     kept = [line for line in lines if line]
     text = " ".join(kept)

@@ -1,6 +1,6 @@
-"""Parsed error messages: the op, its shapes, and the cause.
+"""Parse error messages: identify the op, its shapes, and the cause.
 
-The cause is printed, or decided by the numbers. A text without a known message yields none.
+A message states its cause, or the numbers decide it. A text without a known message gives no parsed message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shapecalc.diagnosis.match import CleanText, MessageTemplate, PrintedSizes, 
 from shapecalc.reasoning.fixing import has_other_batch
 
 NODE_SUBJECT = "node of the operator"
-"""The prefix of the subject of a message that only identifies a node."""
+"""The start of the subject of a message that only identifies the operator of a node."""
 DECLARED_INPUT = "model's input as declared"
 """The subject of a message about a declared input shape."""
 CONTRADICTED_SHAPE = "declared shape that the node does not give"
@@ -39,9 +39,9 @@ OPERAND_CAUSES = (
 SHAPE_FIELDS = ("input", "elements", "target", "target_elements", "perm", "axes", "pair", "operands")
 """The fields of a message that are sizes, counts or axes."""
 MAX_QUOTE_PREFIX = 160
-"""The most characters of a message quoted before its known part."""
+"""The maximum number of characters that are quoted before the matched part of a message."""
 MAX_QUOTE_SUFFIX = 100
-"""The most characters of a message quoted after its known part."""
+"""The maximum number of characters that are quoted after the matched part of a message."""
 
 
 class Cause(Record):
@@ -144,9 +144,9 @@ CAUSES: Mapping[str, Cause] = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedMessage:
-    """A parsed message; a field is None if the message does not state it.
+    """A parsed message; fields that the message does not state are None.
 
-    Two are equal if they state the same about a tensor.
+    Two messages are equal if they state the same facts about a tensor.
     """
 
     framework: str | None
@@ -166,38 +166,38 @@ class ParsedMessage:
     strides: PrintedSizes | None = None
     """The input's strides, if a view was requested."""
     pair: tuple[int, int] | None = None
-    """The actual and the expected value: a rank and an axis, or two sizes."""
+    """The actual and the expected size, or the rank and an invalid axis."""
     operands: tuple[PrintedSizes, ...] | None = None
     """The shapes of the operands other than the input."""
     groups: int | None = None
-    """The groups of a convolution."""
+    """The number of groups of a convolution."""
     line: context.CodeCall | None = field(default=None, compare=False)
     """The failing call, if the text contains it."""
     stated: PrintedSizes | None = field(default=None, compare=False)
-    """The shape of its tensor, if the text prints it."""
+    """The shape of the tensor in the failing call, if the text prints it."""
     near: str = field(default="", compare=False)
     """The text before the message, which may contain code."""
 
     @property
     def traits(self) -> context.FrameworkTraits:
-        """The properties of its framework's messages."""
+        """The traits of the framework; default traits if the framework is unknown."""
         return context.FRAMEWORKS.get(self.framework or "", context.FrameworkTraits())
 
     @property
     def dialect(self) -> str | None:
-        """The dialect that checks the request; None if the framework is not one."""
+        """The dialect that checks the request; None if the framework is not a dialect."""
         return self.framework if self.traits.is_dialect else None
 
     @property
     def shapes(self) -> tuple[Any, ...]:
-        """The sizes, counts and axes that it states."""
+        """The sizes, counts and axes that the message states."""
         return tuple([getattr(self, name) for name in SHAPE_FIELDS])
 
 
 def parse_messages(text: str) -> list[ParsedMessage]:
     """Parse the messages in a text, without duplicates.
 
-    Those about shapes are returned; without any, a single one about something else.
+    Returns all messages about shapes; if there are none, at most one message about another subject.
 
     >>> [found.cause for found in parse_messages("ValueError: cannot reshape array of size 24 into shape (5,5)")]
     ['count-mismatch']
@@ -253,7 +253,7 @@ def _bound_matches(matches: list[TemplateMatch], length: int) -> Iterator[tuple[
     """Yield matches, each with the span that contains no other message with a cause."""
     with_cause = [match for match in matches if match.template.cause != "unspecified"]
     starts, ends = [match.start for match in with_cause], [match.end for match in with_cause]
-    # The context of 400 messages per excerpt is parsed at most, those about shapes first.
+    # At most 400 messages per excerpt are parsed, messages about shapes first.
     for match in sorted(matches, key=lambda other: other.template.about is not None)[:400]:
         before, after = bisect_right(ends, match.start), bisect_left(starts, match.end)
         yield match, (ends[before - 1] if before else 0, starts[after] if after < len(with_cause) else length)
@@ -280,7 +280,10 @@ def _is_more_specific(message: ParsedMessage, other_message: ParsedMessage) -> b
 
 
 def _select_matches(matches: Iterable[TemplateMatch]) -> list[TemplateMatch]:
-    """Return non-overlapping matches in order, preferring those with most values."""
+    """Return the matches that do not overlap, in order.
+
+    Of overlapping matches, the one with the most values is kept.
+    """
     kept: list[TemplateMatch] = []
     starts: list[int] = []
     for match in sorted(matches, key=lambda other: (-len(other.values), other.start - other.end)):
@@ -354,7 +357,7 @@ def _fill_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMes
     target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is inferred
     if message.framework in ("onnx", "onnxruntime") and message.op == "transpose" and input and 0 in input:
         input = tuple("?" if size == 0 else size for size in input)  # ONNX's transpose prints an unknown size as 0
-    # Messages of these ops name an axis that is not one of their arguments.
+    # Messages of the excluded ops name an axis that is not an argument of the op.
     if axes is None and "axis" in values and message.op not in ("linear", "reshape", "transpose", "expand", "shuffle"):
         axes = (values["axis"],)
     return replace(
@@ -383,7 +386,7 @@ def _extract_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def _fill_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> ParsedMessage:
-    """Fill in the input shape that is printed nearby, if its volume or rank fits."""
+    """Fill in an input shape that is printed nearby, if its volume or rank fits."""
     if message.input is not None or message.op == "concat":
         return message
     if message.op in ("matmul", "broadcast"):
@@ -398,7 +401,7 @@ def _fill_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes])
 
 
 def _pair_printed_shapes(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> Iterator[ParsedMessage]:
-    """Yield the message with two printed shapes whose sizes are those that mismatch."""
+    """Yield the message with two printed shapes that contain the mismatching sizes."""
     for one, other in permutations(dict.fromkeys(sizes for sizes in printed if sizes), 2):
         pairs = zip(one[::-1], other[::-1], strict=False) if message.op == "broadcast" else [(one[-1], other[-2:][0])]
         if message.pair in pairs:
@@ -489,7 +492,7 @@ def as_dims(sizes: PrintedSizes) -> Shape:
 
 
 def volume_of_sizes(sizes: PrintedSizes | None) -> int | None:
-    """Return the product of sizes; None if one is not a number."""
+    """Return the product of sizes; None if a size is not a number."""
     if sizes is None:
         return None
     numbers = [size for size in sizes if isinstance(size, int) and size >= 0]
@@ -497,5 +500,5 @@ def volume_of_sizes(sizes: PrintedSizes | None) -> int | None:
 
 
 def volume_without_infer(sizes: PrintedSizes | None) -> int | None:
-    """Return the product of sizes except -1; None if another is not a number."""
+    """Return the product of all sizes except -1; None if a size is not a number."""
     return None if sizes is None else volume_of_sizes(tuple(size for size in sizes if size != -1))

@@ -1,6 +1,7 @@
 """Diagnoses of a text: advice for each parsed message, as JSON and as lines.
 
-A message is verified: its request is resolved under the dialect's rules, and so is every fix with a command.
+The request in a message is verified by resolving it under the dialect's rules. Every fix with a command is verified in
+the same way.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ OP_DESCRIPTIONS = {
 }
 """The descriptions of ops with several operands or windows."""
 TARGET_ARGUMENTS = {"reshape": "target", "shuffle": "to", "expand": "target", "tile": "repeats"}
-"""The argument that is the target of an op."""
+"""The name of the argument that is the target, by op."""
 WEIGHT_OPS = ("conv", "linear")
 """The ops whose second operand is a weight."""
 MODEL_FILE = "FILE.onnx"
@@ -82,9 +83,9 @@ REMEDIES_BY_SUBJECT = {
     "weights of another model": "load them into the model that they were saved from, or leave out those "
     "that differ, in PyTorch by hand: strict=False does not",
 }
-"""The remedies for messages about another subject."""
+"""The remedy for a message about another subject, by subject."""
 UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights")
-"""Subjects without an article."""
+"""The first words of subjects that take no article."""
 MULTIPLE_CONDITION = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
 """A divisibility condition as printed by SymPy."""
 METHOD_CALL = re.compile(r"\.(?!view|reshape|expand|repeat)\w+\([^()]*\)")
@@ -97,7 +98,7 @@ HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or 
 LIST_START = re.compile(r"[\[({](?=\s?-?\d)")
 MAX_LISTS = 8
 TAIL_LENGTH = 20_000
-"""The length of the end of an unknown text that is searched for lists."""
+"""The number of characters at the end of an unknown text that are searched for lists."""
 WHOLE_TEXT = "the whole log or traceback, from its first line"
 JSON_FIELDS = (
     *("framework", "dialect", "op", "node", "input", "elements", "target", "target_elements", "perm", "axes"),
@@ -111,7 +112,7 @@ class Advice(Record):
 
     summary: str
     fixes: tuple[tuple[str, str | None], ...]
-    """Descriptions with command lines; None if the command needs unknown shapes."""
+    """Pairs of a description and a command line; the command is None if it needs unknown shapes."""
     missing: str | None
     command: str | None
 
@@ -147,7 +148,9 @@ class Diagnosis(Record):
 
 
 def diagnose(text: str, model_path: str | None = None) -> Diagnosis:
-    r"""Diagnose a log, a traceback or a message, perhaps of a known model file.
+    r"""Diagnose a log, a traceback or a message.
+
+    `model_path` is the path of the model that failed, if known; commands then contain it.
 
     >>> print("\n".join(diagnose("shape '[8, 3, 64]' is invalid for input of size 1600").format_lines()[:4]))
     torch reshape: count-mismatch
@@ -238,7 +241,7 @@ def advise(message: ParsedMessage) -> Advice:
 
 
 def _advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
-    """Return the advice for a message about another subject."""
+    """Return the advice for a message that is not about the shape of one tensor."""
     article = "" if subject.startswith(UNCOUNTABLE_SUBJECTS) else "an " if subject[0] in "aeiou" else "a "
     summary = CAUSES[message.cause].summary + ("" if subject == DECLARED_INPUT else f": it is about {article}{subject}")
     remedy, command = REMEDIES_BY_SUBJECT.get(subject, ""), None
@@ -258,7 +261,7 @@ def _advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
 def _answer_request(message: ParsedMessage) -> Trace | None:
     """Return the answer to the parsed request; None if it is incomplete.
 
-    The rules are those of the message's dialect, if it has one.
+    The request is resolved under the rules of the message's dialect, if it has one.
     """
     options, op = _request_options(message), message.op
     if options is None or op is None:
@@ -393,7 +396,7 @@ def _find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, in
 
 
 def _general_remedies(message: ParsedMessage) -> list[str]:
-    """Return the remedies for the cause that need no numbers."""
+    """Return the remedies that follow from the op and the cause."""
     shape, other = message.input or (), (message.operands or ((),))[0]
     differ = _numeric_differences(shape, other) if message.op == "broadcast" and len(shape) == len(other) > 1 else ()
     if len(differ) == 2 and differ[1][0] == differ[0][0] + 1 and 1 not in (*differ[0][1:], *differ[1][1:]):
@@ -465,7 +468,7 @@ def _findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
 
 
 def _rank_findings(message: ParsedMessage) -> Iterator[str]:
-    """Yield the mismatch of a rank and axes, or of the sizes of an expand."""
+    """Yield the mismatch between a rank and axes, or between the sizes of an expand."""
     if message.pair is not None and message.op == "expand":
         yield f"the tensor has {message.pair[0]} there, which is neither 1 nor the {message.pair[1]} that is asked for"
     elif message.cause == "bad-axis" and message.pair is not None:
@@ -547,7 +550,7 @@ def _count_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _difference_findings(message: ParsedMessage) -> Iterator[str]:
-    """Yield the dims in which two shapes differ, if some of the others agree."""
+    """Yield the dims in which input and target differ, if some other dims agree."""
     if message.input is None or message.target is None:
         return
     if message.cause in ("count-mismatch", "not-broadcastable"):

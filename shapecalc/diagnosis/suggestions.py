@@ -1,6 +1,6 @@
 """Suggestions for refused requests, from their numbers and the line of code.
 
-These are candidates only: `report` resolves each suggested fix.
+The suggestions are only candidates; the module `report` checks each suggested fix by resolving it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHANNEL_REMEDIES = {
     (1, 3): "the image is grey: convert it to RGB, or repeat its channel 3 times",
     (3, 1): "the image has colours: convert it to grey, or let the first layer take 3 channels",
 }
-"""The remedy for an image, by its channels and the expected ones."""
+"""The remedy for an image, by its number of channels and the expected number of channels."""
 ENCODER_FEATURES = frozenset({640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
 """The feature counts of well-known encoders."""
 INSERT_DIM_REMEDY = (
@@ -48,7 +48,7 @@ TOKEN_POSITIONS = (77, 512)
 """The position counts of well-known text models."""
 SHAPE_CHANGES = (move_channels, drop_one, insert_ones, swap_last_axes)
 MIN_MAP_FEATURES = 64
-"""The fewest features that may be a flattened map."""
+"""The smallest number of features that may be a flattened feature map."""
 MAX_LATENT_SIDE = 128
 """The largest side for which four channels are latents rather than an image."""
 MAX_DECIMAL_COUNT = 10**12
@@ -58,11 +58,14 @@ FLOOR_DIVISION = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
 CODE_NAME = re.compile(r"[A-Za-z_][\w.]*")
 """A name in a line of code."""
 PAD_DIVISOR = 8
-"""The inverse of the largest fraction of a size that is added as padding."""
+"""The inverse of the largest padding that is suggested, as a fraction of the size."""
 
 
 def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
-    """Yield likely intentions of a refused request: a batch, a computed size, a pad."""
+    """Yield fixes for likely intentions of a refused request.
+
+    The user may have intended a batch, another computed size, or padding.
+    """
     sizes, target = numeric_sizes(shape), numeric_sizes(message.target)
     count, other = (
         prod(sizes or (0,)),
@@ -74,7 +77,7 @@ def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
     elif message.op == "rearrange" and message.pair:
         yield from _fix_pattern(message, sizes, *message.pair)
     elif (
-        message.framework == "torch"  # prints operands with their first dims merged
+        message.framework == "torch"  # PyTorch prints operands with merged leading dims
         and len(sizes) == 2 == len(other)
         and count > 0 < other[0]
         and other[0] % sizes[1] == 0 == count % other[0]
@@ -121,8 +124,8 @@ def _fix_batch(message: ParsedMessage, count: int, target: NumericSizes) -> Iter
 def _fix_computed_size(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
     """Yield targets with another size for an expression in the line of code.
 
-    The batch in front is never changed. Attributes come first: they are settings, and other names usually come from a
-    shape.
+    The leading batch dim is never changed. Attributes are changed before other names, because attributes are settings,
+    whereas other names usually come from a shape.
     """
     texts = message.line.arguments if message.line is not None else ()
     for text in sorted(dict.fromkeys(texts[1:] if len(texts) == len(target) else ()), key=lambda text: "." not in text):
@@ -139,9 +142,9 @@ def _fix_computed_size(message: ParsedMessage, count: int, target: NumericSizes)
 
 
 def _fix_one_size(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
-    """Yield targets with one other size, near the old one or equal to a neighbour.
+    """Yield targets with one changed size, near the old size or equal to a neighbour.
 
-    The batch is never changed.
+    The leading batch dim is never changed.
     """
     for axis, size in enumerate(target if message.input is None else ()):
         needed, remainder = divmod(count, prod((*target[:axis], *target[axis + 1 :])))
@@ -153,7 +156,7 @@ def _fix_one_size(message: ParsedMessage, count: int, target: NumericSizes) -> I
 def _fix_pattern(message: ParsedMessage, shape: NumericSizes, actual: int, divisor: int) -> Iterator[Fix]:
     """Yield inputs and lengths that may fit a pattern.
 
-    These are an inserted batch, a padded axis, and other lengths.
+    The candidates are an input with a batch dim, an input with a padded axis, and other lengths.
     """
     if actual == len(shape) == divisor - 1:
         yield Fix("input", format_sizes((1, *shape)), "insert a batch in front, x[None]")
@@ -200,7 +203,7 @@ def _pad_input(shape: NumericSizes, target: NumericSizes) -> Iterator[Fix]:
 
 
 def suggest_shape_changes(actual: PrintedSizes, declared: PrintedSizes) -> Iterator[tuple[str, str]]:
-    """Yield a change of a shape that makes it the declared one, and the result.
+    """Yield a change that turns a shape into the declared shape, and the result.
 
     A `?` in the declared shape is any size.
 
@@ -296,9 +299,9 @@ def _has_map_side(shape: PrintedSizes, axes: PrintedSizes) -> bool:
 
 
 def _size_remedies(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
-    """Yield remedies for two sizes that typically mismatch."""
+    """Yield remedies for typical mismatches of two sizes."""
     large, small = max(actual, expected), min(actual, expected)
-    # dims 0 and 1 are tokens or a batch, and no sides of an image
+    # dims 0 and 1 are a batch or tokens, and not the sides of an image
     is_text = message.op == "broadcast" and re.search("dimension [01]$", message.quote)
     is_layer = message.op == "linear"
     has_images = all(

@@ -41,7 +41,7 @@ class MappedFile(Record):
     path: str
     offset: int
     identity: tuple[int, int]
-    """The device and the inode, which distinguish it from a later file of the same path."""
+    """The device and inode of the file, which differ if another file later has the same path."""
 
 
 class Source(Record):
@@ -59,12 +59,12 @@ class Source(Record):
 
     @property
     def dtype(self) -> str | None:
-        """The name of the element type; None for a structure or plain bytes."""
+        """The name of the element type; None for a structured dtype or raw bytes."""
         return headers.dtype_name(self.numpy_dtype)
 
     @property
     def is_store(self) -> bool:
-        """Whether the array is in a store, so that it may be larger than memory."""
+        """Whether the array is in a store; such an array may be larger than memory."""
         return self.path.suffix in STORE_SUFFIXES
 
     @cached_property
@@ -77,7 +77,7 @@ class Source(Record):
 def open_source(text: str) -> Source:
     """Open an array of a file or a store.
 
-    `text` is a path, with the name of the array after a colon: `x.npy`, `x.zarr:group/array`, `x.h5:/data`. Raises
+    `text` is a path, optionally with a colon and an array name: `x.npy`, `x.zarr:group/array`, `x.h5:/data`. Raises
     `FileError` if the array cannot be used.
     """
     if not split_file_argument(text)[0].endswith(STORE_SUFFIXES):
@@ -130,10 +130,10 @@ def _map_npy(file: IO[bytes]) -> Any:
 def _map_elements(
     file: IO[bytes], numpy_dtype: np.dtype[Any], start: int, shape: tuple[int, ...], order: Literal["C", "F"]
 ) -> Any:
-    """Map the elements of a file from byte `start` on.
+    """Map the elements of a file into memory, starting at byte `start`.
 
-    An empty array has no bytes to map. Raises `UnreadableError` for more dims than NumPy supports, and for a file that
-    was truncated in the meantime.
+    An empty array is not mapped. Raises `UnreadableError` if the array has more dims than NumPy supports, or if the
+    file was truncated after its header was read.
     """
     with headers.raise_unreadable_on(ValueError):
         if 0 in shape:
@@ -151,7 +151,7 @@ def _unpack_npz_member(path: str, member: str) -> Any:
 
 
 def _map_tensor(path: str, member: str) -> Any:
-    """Map a tensor of a .safetensors file, after the library has checked the header."""
+    """Map a tensor of a .safetensors file whose header the safetensors library has checked."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
@@ -173,15 +173,15 @@ def _map_tensor(path: str, member: str) -> Any:
 
 
 def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
-    """Return the little-endian element type of a name, or plain bytes.
+    """Return the little-endian dtype of a name, or a raw-bytes dtype if NumPy lacks the name.
 
-    NumPy does not know every name that a file may state, such as `bfloat16`.
+    An example of such a name is `bfloat16`.
     """
     return np.dtype(name if name in np.sctypeDict else f"V{itemsize}").newbyteorder("<")
 
 
 def _make_store_source(text: str) -> Source:
-    """Return an array of a store; only `engine/stores` reads its elements.
+    """Return the source for an array in a store; only `engine/stores` reads its elements.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.
     """
@@ -216,7 +216,7 @@ def _read_hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype
 def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
     """Read the elements at the given index arrays, which broadcast together.
 
-    Raises `FileError` if the file does not hold the elements any more.
+    Raises `FileError` if the file no longer contains the elements.
     """
     array, mapped = source.array, source.mapped_file
     if mapped is None:
@@ -232,8 +232,8 @@ def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
 def load_copy(source: Source, memory_limit: int) -> Any:
     """Copy the array of a file into memory, or into a scratch file.
 
-    An array of more than `memory_limit` bytes goes into a mapped scratch file. Raises `FileError` if the file does not
-    hold all elements any more, `OSError` if the scratch file cannot be written.
+    An array of more than `memory_limit` bytes is copied to a mapped scratch file. Raises `FileError` if the file no
+    longer contains all elements, `OSError` if the scratch file cannot be written.
     """
     array, mapped = source.array, source.mapped_file
     if mapped is None:
@@ -274,7 +274,7 @@ def _reopen(source: Source, mapped_file: MappedFile) -> Iterator[IO[bytes]]:
 
 
 def _read_bytes(source: Source, file: IO[bytes], start: int, count: int) -> bytes:
-    """Read `count` bytes of a file from byte `start` on."""
+    """Read `count` bytes of a file, starting at byte `start`."""
     file.seek(start)
     data = file.read(count)
     if len(data) < count:

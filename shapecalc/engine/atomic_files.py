@@ -1,9 +1,10 @@
 """Atomic file writes: every file of shapecalc appears whole or not at all.
 
 A file is written in the folder of its target and gets the target's name when it is complete and on the disk. Until then
-it has no name (`O_TMPFILE`), so a killed writer leaves nothing. It has a temporary name, `.TARGET.HOST.RANDOM.part`,
-where the system has no unnamed files, and for a moment when it replaces another file. Its writer holds a lock on it: a
-part without a lock is stale, and the next writer of the same target removes it.
+it is unnamed (`O_TMPFILE`), so a killed writer leaves nothing behind. Where the system has no unnamed files, and
+briefly while an existing file is replaced, the incomplete file has a temporary name: `.TARGET.HOST.RANDOM.part`. Such a
+file is called a part. Its writer holds a lock on it; a part without a lock is stale, and the next writer of the same
+target removes it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ except ImportError:  # Windows, where an open file cannot be removed or renamed
     fcntl = None  # type: ignore[assignment]
 
 TMPFILE_FLAG = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
-"""The flag that opens an unnamed file to be linked by `/proc`; 0 if not supported."""
+"""The flag that opens an unnamed file; 0 if the system cannot open and later link one."""
 READ_WRITE_FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0)
 NO_WAIT_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 PARTIAL_SUFFIX = ".partial"
@@ -32,9 +33,9 @@ PARTIAL_SUFFIX = ".partial"
 RANDOM_BYTES = 8
 """The number of random bytes in the name of a part."""
 MAX_NAME_LENGTH = 40
-"""The most characters of a target and a host in the name of a part.
+"""The maximum number of characters of the target and of the host in the name of a part.
 
-File systems allow 255 bytes.
+File systems limit a name to 255 bytes.
 """
 
 
@@ -42,12 +43,12 @@ File systems allow 255 bytes.
 def atomic_file(
     target: Path, *, force: bool = False, should_commit: Callable[[], bool] = lambda: True
 ) -> Iterator[IO[bytes]]:
-    """Yield a file to write, which becomes `target` when the block ends.
+    """Yield a file to write; it becomes `target` when the block ends.
 
-    It is discarded if `should_commit` then returns False. With `force` it replaces a regular file, keeps that file's
-    mode and, where the system allows it, its owner; symbolic links are followed. Raises `FileExistsError` if the target
-    exists without `force`, even if it was created in the meantime; raises `OSError` for a folder, a pipe or a device
-    and for a file that cannot be written.
+    The file is discarded if `should_commit` then returns False. With `force`, the file replaces an existing regular
+    file, whose mode and, where the system allows it, owner are kept; symbolic links are followed. Raises
+    `FileExistsError` if the target exists and `force` is false, even if the target was created during the block. Raises
+    `OSError` if the target is a folder, a pipe or a device, or if the file cannot be written.
     """
     place = Path(os.path.realpath(target)) if force else target
     _check_target(place, force=force)
@@ -66,7 +67,7 @@ def atomic_file(
 def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
     """Write a file atomically.
 
-    Raises `OSError` with one line that names the file and the reason.
+    Raises `OSError` with a one-line message that gives the file and the reason.
     """
     try:
         with atomic_file(target, force=force) as file:
@@ -80,7 +81,8 @@ def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
 def replace_folder(folder: Path, target: Path, backup: Path) -> None:
     """Rename a complete folder to `target`; move an existing target to `backup`.
 
-    If that is interrupted, the existing target gets its name back. Raises `OSError` if a folder cannot be renamed.
+    On an interrupt between the two renames, the existing target gets its name back. Raises `OSError` if a folder cannot
+    be renamed.
     """
     try:
         if os.path.lexists(target):
@@ -92,13 +94,13 @@ def replace_folder(folder: Path, target: Path, backup: Path) -> None:
 
 
 def restore_backup(target: Path, backup: Path) -> None:
-    """Rename the backup to the target if there is no target."""
+    """Rename the backup to the target if the target does not exist."""
     if os.path.lexists(backup) and not os.path.lexists(target):
         backup.rename(target)
 
 
 def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
-    """Write files of a private folder, and return their paths.
+    """Write files into a folder that no other process uses, and return their paths.
 
     Each file is on the disk before it gets its name. A killed writer leaves files with the suffix `PARTIAL_SUFFIX`.
     Raises `OSError` if a file cannot be written.
@@ -125,7 +127,7 @@ def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
 
 
 def sync_folders(files: Iterable[Path], root: Path) -> None:
-    """Flush the folders of files to the disk, up to the root."""
+    """Flush all folders that contain the files to the disk, up to and including `root`."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     folders = {folder for file in files for folder in file.parents if folder.is_relative_to(root)}
@@ -139,9 +141,9 @@ def sync_folders(files: Iterable[Path], root: Path) -> None:
 
 @contextmanager
 def open_report(target: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write: a pipe or a device as it is, any other atomically.
+    """Yield a file to write; a regular file is written atomically, a pipe or device directly.
 
-    Raises `OSError` if it cannot be written.
+    Raises `OSError` if the file cannot be written.
     """
     streams = target.exists() and not target.is_file() and not target.is_dir()
     with target.open("wb") if streams else atomic_file(target, force=True) as file:
@@ -162,7 +164,7 @@ def _check_target(target: Path, *, force: bool) -> None:
 def _open_part(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
     """Yield a locked file in the folder of `target`, and its temporary path.
 
-    The file has no name where the system supports that.
+    The file is unnamed where the system supports unnamed files.
     """
     mode = 0o600 if target.exists() else 0o666  # the mode of the other file is copied later
     parts = [_new_part_path(target)]
@@ -180,7 +182,7 @@ def _open_part(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
 
 
 def _open_unnamed(folder: Path, mode: int) -> int | None:
-    """Open a locked file without a name; return None if that is not supported."""
+    """Open a locked, unnamed file; return None if the system does not support it."""
     if not TMPFILE_FLAG:
         return None
     try:
@@ -204,7 +206,7 @@ def _create_part(part: Path, mode: int) -> int | None:
 
 
 def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
-    """Give a file the name `target`; raise `FileExistsError` if it exists."""
+    """Give a file the name `target`; raise `FileExistsError` if the target exists."""
     has_name = part.exists()
     if fcntl is None:
         file.close()
@@ -220,7 +222,7 @@ def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
 
 
 def _replace_target(file: IO[bytes], part: Path, target: Path) -> None:
-    """Replace `target` by a file with the same mode and owner."""
+    """Replace `target` by a file, which gets the mode and owner of the target."""
     _copy_mode_and_owner(file.fileno(), target)
     if not part.exists():
         _link(file, part)
@@ -230,7 +232,7 @@ def _replace_target(file: IO[bytes], part: Path, target: Path) -> None:
 
 
 def _link(file: IO[bytes] | Path, target: Path) -> None:
-    """Link a file to a name; an unnamed file is linked by `/proc`."""
+    """Create a hard link to a file; an unnamed file is linked through `/proc`."""
     if isinstance(file, Path):
         os.link(file, target)
     else:  # with src_dir_fd, Python calls linkat, which follows the symbolic link
@@ -249,13 +251,13 @@ def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
     try:
         if old.st_gid != new.st_gid:
             os.fchown(descriptor, -1, old.st_gid)
-    except OSError:  # the file keeps another group, which gets the rights of others
+    except OSError:  # the group could not be set, so the group gets only the permissions of others
         mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
 
 
 def _part_affixes(target: Path) -> tuple[str, str]:
-    """Return the prefix and the suffix of the names of a target's parts."""
+    """Return the prefix and the suffix of the names of all parts of a target."""
     from platform import node  # costs 2 ms; only commands that write files need it
 
     return f".{target.name[:MAX_NAME_LENGTH]}.{node()[:MAX_NAME_LENGTH]}.", ".part"
@@ -283,7 +285,7 @@ def lock_or_raise(file: IO[bytes]) -> None:
 
 
 def _remove_stale_parts(target: Path) -> None:
-    """Remove the parts of killed writers of a target, of this host and user."""
+    """Remove the parts that killed writers of this host and user left for a target."""
     start, end = _part_affixes(target)
     length = len(start) + 2 * RANDOM_BYTES + len(end)
     with suppress(OSError):

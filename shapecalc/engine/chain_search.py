@@ -30,15 +30,16 @@ from shapecalc.reasoning.find import (
 from shapecalc.reasoning.fixing import answer_chain
 
 MAX_EXECUTED = 1 << 20
-"""The most elements on which a chain is executed to prove it."""
+"""The maximum number of elements for which a chain is proved by executing it on all of them."""
 SAMPLED_ELEMENTS = 20
-"""The number of elements that are traced through a chain of a larger tensor."""
+"""The number of elements that are checked if the tensor is larger than `MAX_EXECUTED`."""
 
 
 def find_chains(before: Shape, after: Shape) -> ChainSearch:
     """Return the proved chains that lead from one shape to another.
 
-    Raises `ShapeError` if the dialect refuses the shapes, (usage) if names have no small example sizes.
+    Raises `ShapeError` if the dialect refuses the shapes, `ShapeError` (usage) if the named dims have no small example
+    sizes.
 
     >>> [way.chain for way in find_chains((2, 3), (3, 2)).ways]
     ['2,3 | reshape 3,2', '2,3 | transpose 1,0']
@@ -53,9 +54,9 @@ def find_chains(before: Shape, after: Shape) -> ChainSearch:
 def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shape, Shape] | None = None) -> ChainSearch:
     """Return the chains that turn the first array of every pair into the second.
 
-    Each chain is executed on all pairs. Without `shapes`, sizes that differ between pairs get names. Raises
-    `ShapeError` (usage) if a first array has equal elements, which are not distinguishable, and if an array does not
-    have the requested shape.
+    Each chain is executed on all pairs. If `shapes` is None, dims whose sizes differ between pairs get names. Raises
+    `ShapeError` (usage) if the first array of a pair has equal elements, which are not distinguishable, or if an array
+    does not match `shapes`.
 
     >>> x = np.arange(6).reshape(2, 3)
     >>> [way.chain for way in find_chains_for_arrays([(x, x.T)]).ways]
@@ -73,10 +74,10 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
 
 
 def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
-    """Return the shapes of two arrays and the atoms that lead from one to the other.
+    """Return the shapes of two arrays and the atoms that rearrange the first into the second.
 
-    Returns None if no split, transpose and merge does. Raises `ShapeError` (usage) if elements of the first array are
-    equal.
+    Returns None if no split, transpose and merge turns the first array into the second. Raises `ShapeError` (usage) if
+    elements of the first array are equal.
     """
     if before.size != after.size:
         return None
@@ -86,7 +87,7 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
 
 
 def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
-    """Return an integer for each element of two arrays, equal where the elements are."""
+    """Return an integer for each element of two arrays; equal elements get equal integers."""
     if before.dtype != after.dtype:
         common = np.result_type(before.dtype, after.dtype)
         before, after = before.astype(common), after.astype(common)
@@ -100,7 +101,7 @@ def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
 
 
 def _source_positions(before: Any, after: Any) -> Any:
-    """Return the position in `before` of each element of `after`.
+    """Return the flat index in `before` of each element of `after`.
 
     Returns None if an element is not in `before`; raises `ShapeError` (usage) if elements of `before` are equal.
     """
@@ -116,9 +117,9 @@ def _source_positions(before: Any, after: Any) -> Any:
 
 
 def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
-    """Return the sizes and strides of positions, the outermost first.
+    """Return the sizes and strides, outermost first, that enumerate a vector of flat indices.
 
-    Returns None if the positions are not those of a split and transposed tensor.
+    Returns None if no split and transpose of a tensor reads its elements in this order.
 
     >>> atoms_from_positions(np.arange(6).reshape(2, 3).T.ravel())
     ((3, 1), (2, 3))
@@ -140,7 +141,7 @@ def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
 
 
 def answer_way(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
-    """Return the answer to the chain of a way, with sizes substituted for names.
+    """Return the answer to the chain of a rearrangement, with sizes substituted for names.
 
     >>> answer_way(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
@@ -149,10 +150,10 @@ def answer_way(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
 
 
 def is_proved(way: Rearrangement) -> bool:
-    """Return whether the chain of a way moves elements as its split and order say.
+    """Return whether the chain of a rearrangement moves elements as its split and permutation do.
 
-    Of more than `MAX_EXECUTED` elements, a sample is checked. Raises `ShapeError` (usage) if names have no small
-    example sizes.
+    If there are more than `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if the named
+    dims have no small example sizes.
     """
     answer = answer_way(way, {})
     if answer.output != way.after:
@@ -169,9 +170,9 @@ def is_proved(way: Rearrangement) -> bool:
 
 
 def is_solution(way: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
-    """Return whether the chain of a way turns one array into another.
+    """Return whether the chain of a rearrangement turns `before` into `after`.
 
-    `sizes` are substituted for names.
+    `sizes` are the sizes of the named dims.
     """
     answer = answer_way(way, sizes)
     result = run(answer, before).array if answer.output == after.shape and answer.input == before.shape else None
@@ -189,6 +190,6 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _expected_position(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
-    """Return the input position of the element at an output position, by arithmetic."""
+    """Return the flat input index of the element at a flat output index, by arithmetic."""
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

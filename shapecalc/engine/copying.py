@@ -2,9 +2,9 @@
 
 Bytes that are contiguous on both sides are copied as one element. NumPy copies in the order of the destination, even if
 that reads the source in a slow order or makes the inner loop short. Where it pays, a copy is therefore cut into tiles
-of which both sides fit the cache of a core, or filled position by position along its last axis, so that the inner loop
-is long. All other copies are left to NumPy. Each thread takes the next remaining tile. The calling thread fills tiles
-too, so it never waits for another thread to wake up.
+whose source and target both fit the cache of a core, or is filled index by index along its last axis, so that the inner
+loop is long. NumPy makes all other copies. Each thread takes the next remaining tile. The calling thread fills tiles as
+well, so it never waits for another thread to wake up.
 
 All thresholds were measured with `tests/benchmarks/engine.py`: NumPy 2.4 on an AMD EPYC of 2024, with 48 KiB of L1
 cache per core.
@@ -32,52 +32,52 @@ Array = np.ndarray[Any, np.dtype[Any]]
 FillFunction = Callable[[Array, Array], object]
 
 IN_ORDER, TILES, BY_POSITION = "in order", "tiles", "by position"
-"""The methods: NumPy's copy of the whole, of each tile, of each last index."""
+"""The methods: a NumPy copy of the whole array, of each tile, or of each index of the last axis."""
 MAX_TILED_ITEMSIZE = 16
-"""The largest element, in bytes, for which another method than NumPy's copy pays."""
+"""The maximum size of an element, in bytes, for which tiles or copies by index are considered."""
 SHORT_AXIS, LONG_AXIS = 4, 16
-"""The longest last axis, and the shortest axis before it, to fill by position."""
+"""Copy by index if the last axis is at most, and the axis before it at least, this long."""
 CACHED_LINES = 1024
-"""The cache lines of the source that stay in L1 until they are read again."""
+"""The number of cache lines of the source that stay in L1 until they are read again."""
 
 SMALL_COPY_BYTES = 1 << 15
-"""The bytes below which NumPy copies, since choosing a strategy takes longer."""
+"""The size, in bytes, below which NumPy copies, since choosing a strategy would take longer."""
 MIN_ELEMENTS_PER_BYTE = 4
-"""The elements per byte of an element below which NumPy copies.
+"""NumPy copies arrays with fewer elements than this factor times the bytes of an element.
 
-Viewing the array as such elements takes longer than it saves.
+For them, viewing the array as raw elements takes longer than it saves.
 """
 BYTES_PER_THREAD = 1 << 22
-"""The smallest share of a copy, in bytes, that is worth a thread of its own.
+"""The smallest share of a copy, in bytes, that is worth a separate thread.
 
-A smaller copy is done before another thread is awake.
+A smaller copy is finished before another thread is awake.
 """
 MAX_TILE_BYTES = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_POSITION: 1 << 20}
 """The largest tile of each method, in bytes."""
 MAX_TILE_ELEMENTS = 1 << 16
-"""The most elements of a tile that is read in another order than it is written."""
+"""The maximum number of elements in a tile that is read in another order than it is written."""
 MIN_TILE_EXTENT = 256
-"""The extent that a tile gets along the innermost axes of each side."""
+"""The minimum extent of a tile along the innermost axes of the source and of the target."""
 MAX_MERGED_BYTES = 512
-"""The most bytes that are copied as one element of type `V`.
+"""The maximum number of bytes that are copied as one element of the NumPy void type.
 
 NumPy copies such an element twice as fast as its parts.
 """
 CACHE_LINE_BYTES = 64
 """The size of a cache line, in bytes."""
 MIN_REUSE = 4
-"""The number of reads from which on it pays to keep a cache line."""
+"""The minimum number of reads of a cache line for which tiles, which keep it cached, pay."""
 
 
 class CopyStrategy(Record):
     """The tiles of a copy, and the method that fills each tile."""
 
     shape: IntTuple
-    """The shape of both sides, with axes merged where one stride steps through them."""
+    """The shape of source and target, with axes merged where one stride steps through them."""
     itemsize: int
-    """The bytes of an element, including the last axis if it is merged into it."""
+    """The size of an element in bytes; a last axis merged into the element is included."""
     method: str
-    """One of the three methods."""
+    """The method: `IN_ORDER`, `TILES` or `BY_POSITION`."""
     tile_shape: IntTuple
     """The shape of a tile."""
     thread_count: int
@@ -88,8 +88,8 @@ def copy_into(
 ) -> None:
     """Copy `source` into the C-contiguous `target`, both of the same shape.
 
-    With `pieces` of an axis of the source, these are copied one after another. `tick` is called with the bytes of each
-    tile.
+    If `pieces` of a source axis are given, only they are copied, one after another. `tick` is called with the size of
+    each finished tile in bytes.
     """
     if pieces:
         before, offset = (slice(None),) * pieces[0], 0
@@ -110,7 +110,7 @@ def copy_into(
 def choose_fill(source: Array) -> Callable[..., object]:
     """Return the function that copies sources of this layout to C-contiguous targets.
 
-    It is `np.copyto`, or a function that also takes a `tick`.
+    The function is `np.copyto`, or a function with the same arguments and an optional `tick`.
     """
     if source.nbytes < SMALL_COPY_BYTES or source.dtype.hasobject:
         return np.copyto
@@ -156,7 +156,7 @@ def copy_strategy(shape: IntTuple, strides: IntTuple, itemsize: int, cores: int)
 def merge_last_axis(shape: IntTuple, strides: IntTuple, itemsize: int) -> tuple[IntTuple, IntTuple, int]:
     """Merge a contiguous last axis of up to `MAX_MERGED_BYTES` into the element.
 
-    Returns the remaining sizes and strides, and the bytes of an element.
+    Returns the remaining sizes and strides, and the size of the merged element in bytes.
     """
     width = shape[-1] * itemsize if shape else 0
     if len(shape) > 1 and strides[-1] == itemsize and width <= MAX_MERGED_BYTES:
@@ -167,9 +167,9 @@ def merge_last_axis(shape: IntTuple, strides: IntTuple, itemsize: int) -> tuple[
 def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
     """Return the fastest method for a layout.
 
-    The fast axis is the one with the smallest stride in the source. A cache line is read again at the next position of
-    the fast axis, after all axes behind it were traversed. It is still in the cache if few enough lines are read in
-    between.
+    The fast axis is the axis with the smallest stride in the source. A cache line is read again at the next index of
+    the fast axis, after all axes to the right of the fast axis were traversed. The line is still in the cache if few
+    enough other lines are read in between.
 
     >>> choose_method((9000, 3), (1, 9000), 1), choose_method((4096, 4096), (1, 4096), 1)
     ('by position', 'tiles')
@@ -215,7 +215,7 @@ def choose_tile(method: str, shape: IntTuple, strides: IntTuple, itemsize: int, 
 def _grow_tile(sizes: list[int], order: Sequence[int], shape: Sequence[int], goal: int, max_elements: int) -> None:
     """Extend a tile along the axes in `order`.
 
-    Stops at `goal` positions along these axes, or at `max_elements` elements.
+    Stops at `goal` elements along these axes, or at `max_elements` elements of the whole tile.
     """
     extent = 1
     for axis in order:
@@ -229,7 +229,7 @@ def _grow_tile(sizes: list[int], order: Sequence[int], shape: Sequence[int], goa
 def _fill_by_tile(
     strategy: CopyStrategy, element: Any, target: Array, source: Array, tick: Callable[[int], object] = int
 ) -> None:
-    """Copy `source` into `target` tile by tile, as items of type `element` if given."""
+    """Copy `source` into `target` tile by tile, viewed as dtype `element` if it is not None."""
     source, target = source.reshape(strategy.shape), target.reshape(strategy.shape)
     if element:
         source, target = source.view(element)[..., 0], target.view(element)[..., 0]
@@ -261,9 +261,9 @@ def _fill_by_tile(
 
 @cache
 def _thread_pool() -> ThreadPoolExecutor:
-    """Return the threads that help to copy.
+    """Return the thread pool for copies.
 
-    They run in parallel, because NumPy releases the GIL while it copies.
+    The threads run in parallel, because NumPy releases the GIL while it copies.
     """
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="shapecalc-copy")
 

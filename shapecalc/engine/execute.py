@@ -1,9 +1,9 @@
 """Execute answers on arrays, on samples of elements, and from file to file.
 
-Arrays are those of NumPy, or of CuPy where it is installed and has a device. The result is a read-only view where a
-view is possible, otherwise a new array, with as few copies as possible. A sample computes only the elements that are
-shown. A file is written whole or not at all. A large mapped input is copied in a child process, because a mapping whose
-file is truncated kills the process that reads it.
+Arrays are NumPy arrays, or CuPy arrays where CuPy is installed and has a device. The result is a read-only view where a
+view is possible, otherwise a new array, made with as few copies as possible. For a sample, only the shown elements are
+computed. Files are written atomically. A large mapped input is copied in a child process, because reading a mapping
+whose file was truncated kills the process.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from shapecalc.reasoning.examples import stage_moves
 
 BACKEND_NAMES = ("auto", "numpy", "cupy")
 NUMBER_TYPES = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
-"""The number types that represent elements on a device, by their bytes."""
+"""The numeric type codes as which elements are viewed on a device, by element size in bytes."""
 MAX_SHOWN = 1000
-"""The most elements that are shown without gaps, as in NumPy."""
+"""The maximum number of elements that are shown without gaps, as in NumPy."""
 EDGE_ITEMS = 3
-"""The number of positions shown at each end of a long axis, as in NumPy."""
+"""The number of indices shown at each end of a long axis, as in NumPy."""
 MAX_DIMS = 32
-"""The most dims of a tensor whose elements are shown: the limit of NumPy 1."""
+"""The maximum rank of a tensor whose elements are shown: the limit of NumPy 1."""
 MAX_IN_MEMORY = 1 << 22
-"""The most bytes of an array that is read into memory.
+"""The maximum size, in bytes, of a file's array that is read into memory.
 
-That takes less time than starting a child process.
+For a smaller array, reading takes less time than starting a child process.
 """
 
 
@@ -63,7 +63,7 @@ class BackendError(Exception):
 class Backend(Record):
     """The array library that moves the data: NumPy or CuPy.
 
-    Views have the same names in both libraries; copies differ.
+    Both libraries have the same methods for views, but different ones for copies.
     """
 
     name: str
@@ -71,9 +71,9 @@ class Backend(Record):
 
     @contextmanager
     def use_device_of(self, array: Any) -> Iterator[None]:
-        """Enter the device of an array, on which its result is allocated as well.
+        """Make the device of an array current, so that results are allocated on it.
 
-        Raises `BackendError` for errors of CuPy inside the block: no memory, no compiler, a failing device.
+        Raises `BackendError` if CuPy fails inside the block: out of memory, no compiler, a device error.
         """
         try:
             with array.device if isinstance(array, self.namespace.ndarray) else nullcontext():
@@ -93,7 +93,7 @@ class Backend(Record):
     def to_host(self, array: Any) -> Any:
         """Return a non-empty device array as a NumPy array of the same strides.
 
-        The bytes are transferred as they are in memory, which needs no kernel.
+        The bytes are transferred in memory order, which requires no kernel.
         """
         reach = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
         before = -sum(min(0, span) for span in reach)
@@ -127,9 +127,9 @@ class Result(Record):
 
     array: Any
     plan: Plan
-    """The views and copies that were executed; for op `shape`, those before it."""
+    """The views and copies that were executed; for the op `shape`, those of the stages before it."""
     verdict: str
-    """`view` if the array is a read-only view of the source, `copy` if it is new."""
+    """`view` if the array is a read-only view of the source, `copy` if the array is new."""
     backend: str
     """The backend that moved the data: `numpy` or `cupy`."""
 
@@ -137,7 +137,7 @@ class Result(Record):
 class Sample(Record):
     """Some elements of a tensor, as nested lists.
 
-    `gaps` is the position on each axis at which elements are omitted, or None.
+    `gaps` has, for each axis, the index in the lists at which elements are omitted; None if none are omitted.
     """
 
     shape: Shape
@@ -151,13 +151,14 @@ NUMPY = Backend("numpy", np)
 def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous: bool = False) -> Result:
     """Execute an answer on an array of its input shape.
 
-    The result is a read-only view of `array` where a view is possible, otherwise a new, writable array. A new array is
-    read-only only if it repeats its own elements. With `contiguous` it is C-contiguous. CuPy has no read-only arrays. A
-    subclass, such as a masked array, is read as its plain elements. The result of op `shape` is an int64 vector of the
-    dims. With `auto`, NumPy copies what CuPy cannot, and a `RuntimeWarning` says so.
+    The result is a read-only view of `array` where a view is possible, otherwise a new array. A new array is writable
+    unless it is a broadcast view of its own elements. With `contiguous`, the result is C-contiguous. CuPy has no
+    read-only arrays. A subclass, such as a masked array, is read as a plain array. The result of the op `shape` is an
+    int64 vector of the dims. If `backend` is `auto`, NumPy copies element types that CuPy cannot copy, with a
+    `RuntimeWarning`.
 
-    Raises `ShapeError` (usage) for an array of another shape and for an answer that is not concrete. Raises
-    `BackendError` for a backend that cannot be used, or cannot move the elements.
+    Raises `ShapeError` (usage) if the array has another shape or if the answer is not concrete. Raises `BackendError`
+    if the backend cannot be used, or cannot copy the elements.
 
     >>> import numpy as np, shapecalc as sc
     >>> result = run(sc.transpose((2, 3)), np.arange(6).reshape(2, 3))
@@ -198,7 +199,7 @@ def apply_moves(moves: tuple[Move, ...], array: Any) -> Any:
 def apply_plan(plan: Plan, source: Any, backend: Backend = NUMPY) -> Any:
     """Execute a plan on `source`.
 
-    The result is read-only if it is a view of `source` or repeats its own elements.
+    The result is read-only if it is a view of `source` or a broadcast view of its own elements.
     """
     for copy in plan.copies:
         source = backend.copy(backend.view(source, copy.source), copy.pieces)
@@ -238,9 +239,9 @@ def import_cupy() -> Any:
 
 
 def _kernel_problem(error: Exception) -> str:
-    """Return one line that says why CuPy runs no kernel.
+    """Return a one-line reason why CuPy cannot run kernels.
 
-    NVRTC, which compiles kernels, is only in CuPy's extra `ctk`.
+    NVRTC, the compiler of the kernels, is installed by CuPy's extra `ctk`.
     """
     return f"CuPy cannot copy: {str(error).strip().partition(chr(10))[0]}; if it lacks NVRTC, {_install_hint()}"
 
@@ -251,7 +252,7 @@ def _install_hint() -> str:
 
 
 def list_backends() -> list[dict[str, object]]:
-    """Return every backend and device: version, memory in bytes, or its problem."""
+    """Return each backend and device with its version and memory in bytes, or with its problem."""
     rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _memory_bytes(), None)]
     try:
         module = import_cupy()
@@ -272,7 +273,7 @@ def list_backends() -> list[dict[str, object]]:
 
 
 def _memory_bytes() -> int | None:
-    """Return the bytes of this machine's memory; None if they are not known."""
+    """Return the size of this machine's memory in bytes; None if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError):
@@ -280,7 +281,7 @@ def _memory_bytes() -> int | None:
 
 
 def _view_as_numbers(array: Any) -> Any:
-    """View elements as numbers of the same size, since CuPy only copies numbers."""
+    """View elements as numbers of the same size, since CuPy copies only numbers."""
     if array.itemsize not in NUMBER_TYPES or array.dtype.hasobject:
         width = array.itemsize
         raise BackendError(f"CuPy moves no elements of type {array.dtype}, which have {width} bytes; numpy does")
@@ -288,14 +289,14 @@ def _view_as_numbers(array: Any) -> Any:
 
 
 def has_combine(answer: Trace | Chain) -> bool:
-    """Return whether an answer combines several operands, or computes elements."""
+    """Return whether an answer combines several operands or computes new elements."""
     return any(isinstance(move, Combine) for move in answer.moves)
 
 
 def combine_move(answer: Trace | Chain) -> Combine:
     """Return the move of an answer that concatenates, stacks or broadcasts arrays.
 
-    Raises `ShapeError` (usage) for an answer that computes elements, and for a chain.
+    Raises `ShapeError` (usage) if the answer computes new elements or is a chain.
     """
     if len(answer.stages) != 1:
         raise usage_error(
@@ -312,7 +313,7 @@ def combine_move(answer: Trace | Chain) -> Combine:
 def iter_output_regions(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterator[tuple[tuple[slice | int, ...], Any]]:
     """Yield each region of the output with the array that fills it.
 
-    `arrays` are those of the input and the other operands. Raises `ShapeError` (usage) as `combine_move` does.
+    `arrays` are the arrays of the input and of the other operands. Raises `ShapeError` (usage) as `combine_move` does.
     """
     move = combine_move(answer)
     if move.concat_axis is None:
@@ -336,8 +337,8 @@ def iter_output_regions(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterato
 def combine_arrays(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -> Any:
     """Concatenate, stack or broadcast arrays as an answer specifies.
 
-    Without `arrays`, the elements are 0, 1, 2 ... through all operands. Raises `ShapeError` (usage) as `combine_move`
-    does, and for more than `MAX_NUMBERED_ELEMENTS`.
+    If `arrays` is None, the elements of all operands are numbered consecutively from 0. Raises `ShapeError` (usage) as
+    `combine_move` does, and if there are more than `MAX_NUMBERED_ELEMENTS` elements.
 
     >>> import shapecalc as sc
     >>> combine_arrays(sc.concat((2, 1), (2, 2), axis=1)).tolist()
@@ -363,11 +364,12 @@ def combine_arrays(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -
 def sample_elements(
     answer: Trace | Chain, data: Source | None = None, other_sources: Sequence[Source] = ()
 ) -> tuple[Sample, Sample]:
-    """Return elements of the input and of the output.
+    """Return a sample of the input and a sample of the output.
 
-    They are those of `data`, whose shape is the answer's input, or 0, 1, 2 ... without it. `other_sources` are the data
-    of the other operands. Raises `ShapeError` (usage) if the request is refused, if names have no size, or if there are
-    more than `MAX_DIMS` dims; `FileError` if the file of `data` does not hold the elements any more.
+    The elements are read from `data`, which has the input shape; if `data` is None, they are numbered from 0.
+    `other_sources` are the data of the other operands. Raises `ShapeError` (usage) if the request is refused, if a
+    named dim has no size, or if there are more than `MAX_DIMS` dims; `FileError` if the file of `data` no longer
+    contains the elements.
 
     >>> import shapecalc as sc
     >>> [sample.elements for sample in sample_elements(sc.transpose((2, 3)))]
@@ -401,14 +403,14 @@ def _make_sample(input_shape: Shape, index: tuple[Any, ...], shape: Shape, data:
 
 
 def _sample_of_elements(shape: Shape, elements: Any) -> Sample:
-    """Return a sample of a tensor of `shape`, with its gaps."""
+    """Return a sample of a tensor of `shape`; the gaps follow from the number of elements."""
     pairs = zip(_sampled_positions(shape), shape, strict=True)
     gaps = tuple([EDGE_ITEMS if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 
 
 def _sampled_positions(shape: Any) -> list[list[int]]:
-    """Return the positions shown along each axis: all, or the first and last few."""
+    """Return the indices shown along each axis: all, or the first and last few."""
     if prod(size or 1 for size in shape) <= MAX_SHOWN:
         return [list(range(size)) for size in shape]
     axes, room = [], MAX_SHOWN
@@ -421,7 +423,7 @@ def _sampled_positions(shape: Any) -> list[list[int]]:
 
 
 def _sample_index(shape: Any) -> tuple[Any, ...]:
-    """Return index arrays of the elements that are shown; they broadcast together."""
+    """Return index arrays that select the shown elements; the arrays broadcast together."""
     shown = _sampled_positions(shape)
     return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
 
@@ -437,9 +439,9 @@ def run_on_file(
 ) -> None:
     """Execute an answer on the array of a file, and write the result to a .npy file.
 
-    `other_sources` are the files of the other operands. `tick` is called with the bytes of each piece. Raises
-    `FileError` if the target is the input itself, cannot be written, or exists without `force`, and if the input is
-    truncated in the meantime.
+    `other_sources` are the files of the other operands. `tick` is called with the size of each copied piece in bytes.
+    Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is false, and if the
+    input is truncated during the copy.
     """
     if target.suffix != ".npy":
         raise FileError(f"{target}: an output is a .npy file")
@@ -492,7 +494,7 @@ def _write_rearranged(
 def _fill_in_child(output: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
     """Fill a mapped output in a child process.
 
-    Raises `FileError` if the input is truncated, which kills the child.
+    A truncated input kills the child; `FileError` is then raised in this process.
     """
     before = file_stamp(source.path)
     try:
@@ -506,7 +508,7 @@ def _fill_in_child(output: Any, source: Source, moves: Any, tick: Callable[[int]
 def _fill_output(output: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
     """Fill a mapped output.
 
-    All copies but the last go to scratch files, so that they take no memory.
+    All copies but the last are written to scratch files, so that they use no memory.
     """
     plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
     for copy in plan.copies[:-1]:
@@ -531,7 +533,7 @@ def _copy_to_scratch(view: Any, pieces: AxisPieces | None, tick: Callable[[int],
 
 
 def _create_npy(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
-    """Write the header of a .npy file and return its mapped array, to be filled."""
+    """Write the header of a .npy file, and return the mapped array for the caller to fill."""
     write_npy_header(file, shape, dtype)
     start, size = file.tell(), prod(shape) * dtype.itemsize
     file.flush()
@@ -544,7 +546,7 @@ def _create_npy(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
 def _reserve_space(file: IO[bytes], size: int) -> None:
     """Extend a file to `size` bytes.
 
-    Where the system can reserve disk space, a full disk raises here and not when the mapping is written.
+    Where the system can reserve disk space, a full disk raises here instead of when the mapping is written.
     """
     try:
         if hasattr(os, "posix_fallocate"):

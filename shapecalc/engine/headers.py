@@ -34,34 +34,34 @@ if TYPE_CHECKING:
     import numpy as np
 
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Flags that open a file without waiting for the writer of a pipe, in binary mode."""
+"""Flags that open a file in binary mode; opening a pipe does not wait for its writer."""
 FIRST_READ_BYTES = 4096
-"""The bytes read first; most headers are shorter."""
+"""The number of bytes in the first read; most headers are shorter."""
 NUMPY_TYPES = {f"f{size}": (f"float{8 * size}", size) for size in (2, 4, 8)} | {"b1": ("bool", 1)}
 NUMPY_TYPES |= {f"i{size}": (f"int{8 * size}", size) for size in (1, 2, 4, 8)}
 NUMPY_TYPES |= {f"u{size}": (f"uint{8 * size}", size) for size in (1, 2, 4, 8)}
 NUMPY_TYPES |= {f"c{size}": (f"complex{8 * size}", size) for size in (8, 16)}
-"""Element types by NumPy's type strings without byte order: name and bytes."""
+"""The name and size in bytes of element types, by NumPy type string without byte order."""
 
 MAGIC = b"\x93NUMPY"
 LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 """The size of the header length field in each supported version of .npy."""
 MAX_FILE_BYTES = 2**63 - 1
 PYTHON_2_LONG = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([0-9])L\b""")
-"""A string literal, which is kept, or a long integer of Python 2: `3L`."""
+"""A string literal (group 1), or a Python 2 long integer such as `3L` (group 2: a digit before L)."""
 
 DAMAGE_ERRORS = (zipfile.BadZipFile, EOFError, zlib.error)
 """Errors of `zipfile` while it reads a damaged archive."""
 OPEN_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, ValueError)
 """Errors of `zipfile` while it opens an archive or a member.
 
-They include unsupported versions, and names and offsets that are not valid.
+The causes include unsupported versions, invalid names and invalid offsets.
 """
 LIBRARY_ERRORS = Exception
-"""The errors of h5py, zarr and its codecs for damaged files: any.
+"""The errors that h5py, zarr and its codecs raise for damaged files.
 
-They raise `RuntimeError`, `KeyError`, `AssertionError`, `MemoryError`, errors of their own, and those of every library
-that a codec depends on.
+They raise `RuntimeError`, `KeyError`, `AssertionError`, `MemoryError`, exceptions of their own, and exceptions of every
+library that a codec depends on.
 """
 OUT_OF_MEMORY = "it takes more memory than there is, or than --memory allows"
 MAX_COMPRESSION = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
@@ -78,7 +78,7 @@ TENSOR_TYPES |= {f"U{bits}": (f"uint{bits}", bits) for bits in (8, 16, 32, 64)}
 TENSOR_TYPES |= {"F8_E4M3": ("float8_e4m3fn", 8), "F8_E5M2": ("float8_e5m2", 8), "F8_E8M0": ("float8_e8m0fnu", 8)}
 TENSOR_TYPES |= {"F8_E4M3FNUZ": ("float8_e4m3fnuz", 8), "F8_E5M2FNUZ": ("float8_e5m2fnuz", 8)}
 TENSOR_TYPES |= {"F4": ("float4_e2m1fn", 4), "F6_E2M3": ("float6_e2m3fn", 6), "F6_E3M2": ("float6_e3m2fn", 6)}
-"""Element types by their names in .safetensors: name and bits."""
+"""The name and size in bits of element types, by their names in .safetensors."""
 
 ZARR_FILES = {"zarr.json": 3, ".zarray": 2, ".zgroup": 2}
 """The metadata files of Zarr arrays and groups, with the version of the format."""
@@ -89,7 +89,7 @@ MAX_GROUP_DEPTH = 64
 class UnreadableError(ValueError):
     """A file, or an array in it, that cannot be used.
 
-    The message gives the reason without the name of the file.
+    The message gives the reason but not the name of the file.
     """
 
 
@@ -97,12 +97,12 @@ class ArrayInfo(Record):
     """The shape and element type of one array, or the reason why it cannot be read."""
 
     name: str
-    """The text that names it on a command line."""
+    """The text that specifies the array on a command line."""
     shape: IntTuple = ()
     dtype: str | None = None
-    """The name of the element type; None for a structure or plain bytes."""
+    """The name of the element type; None for a structured dtype or raw bytes."""
     problem: str = ""
-    """The reason why it cannot be read; empty if it can."""
+    """The reason why the array cannot be read; empty if it can."""
 
 
 class NpyHeader(Record):
@@ -111,13 +111,13 @@ class NpyHeader(Record):
     shape: IntTuple
     fortran_order: bool
     descr: object
-    """The element type as NumPy writes it."""
+    """The element type as spelled in the header."""
     dtype: str | None
-    """The name of the element type; None for a structure or plain bytes."""
+    """The name of the element type; None for a structured dtype or raw bytes."""
     start: int
-    """The byte at which the elements start."""
+    """The byte offset of the first element."""
     end: int
-    """The byte after the last element."""
+    """The byte offset after the last element (exclusive)."""
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
@@ -126,9 +126,9 @@ class NpyHeader(Record):
 
 
 def iter_arrays(text: str) -> Iterator[ArrayInfo]:
-    """Yield the arrays that a text names: of a file, a member of one, or a Zarr store.
+    """Yield the arrays at a path: of a file, of an archive member, or of a Zarr store.
 
-    Nothing is raised: an array that cannot be read has a `problem`, so that the rest of a folder is still listed.
+    No error is raised: an array that cannot be read is yielded with a `problem`, so that the other arrays are listed.
     """
     try:
         if not text:
@@ -163,20 +163,20 @@ def error_reason(error: BaseException) -> str:
 
 
 def wrong_size_error(end: int, size: int) -> UnreadableError:
-    """Return the error for a header that requires more or fewer bytes than there are."""
+    """Return the error for a header that requires more or fewer bytes than the file has."""
     return UnreadableError(f"its header asks for {end} bytes, and it holds {size}")
 
 
 def missing_member_error(names: Iterable[str], path: str) -> UnreadableError:
-    """Return the error for a file without the requested array; it lists `names`."""
+    """Return the error for a file without the requested array; the message lists `names`."""
     return UnreadableError(f"it has {', '.join(map(truncate, [*names][:16]))}; write {path}:NAME")
 
 
 def open_descriptor(path: str) -> int:
     """Open a regular file; return its descriptor.
 
-    Raises `OSError` if it cannot be opened or is a folder; `UnreadableError` for an invalid name, and for a pipe or a
-    device, which may never end.
+    Raises `OSError` if the file is a folder or cannot be opened; `UnreadableError` if the name is invalid, or if the
+    file is a pipe or a device, which may never end.
     """
     try:
         descriptor = os.open(path, OPEN_FLAGS)
@@ -197,7 +197,7 @@ def open_regular_file(path: str) -> IO[bytes]:
 
 
 def file_stamp(path: Path) -> tuple[int, ...]:
-    """Return device, inode, size and time of a file, which identify its content.
+    """Return device, inode, size and modification time of a file, which identify its content.
 
     Returns an empty tuple if there is no such file.
     """
@@ -211,7 +211,7 @@ def file_stamp(path: Path) -> tuple[int, ...]:
 def read_first_bytes(path: str, limit: int = FIRST_READ_BYTES) -> tuple[bytes, int]:
     """Return the first bytes of a file, and its size.
 
-    Raises `OSError`, `UnreadableError` if it is not a regular file.
+    Raises `OSError` if the file cannot be read, `UnreadableError` if it is not a regular file.
     """
     descriptor = open_descriptor(path)
     try:
@@ -269,7 +269,7 @@ def parse_npy_header(file: IO[bytes]) -> NpyHeader:
         dtype, itemsize = NUMPY_TYPES[descr[1:]]
     else:
         kind = parse_descr(descr)
-        dtype, itemsize = dtype_name(kind), kind.itemsize  # type: ignore[assignment]  # a structure has no name
+        dtype, itemsize = dtype_name(kind), kind.itemsize  # type: ignore[assignment]  # a structured dtype has no name
     if prod(size or 1 for size in shape) * itemsize > MAX_FILE_BYTES:
         raise UnreadableError("its header asks for more elements than a file can hold")
     return NpyHeader(shape, fortran, descr, dtype, start, start + prod(shape) * itemsize)
@@ -286,7 +286,7 @@ def _read_version(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _read_header_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, int]:
-    """Return the text of a header, and the byte after it."""
+    """Return the text of a header, and the byte offset at its end."""
     length = int.from_bytes(file.read(LENGTH_BYTES[version]), "little")
     if length > MAX_NPY_HEADER_BYTES:
         raise UnreadableError(MAX_NPY_HEADER_BYTES.message(f"its header is said to be {length} bytes long"))
@@ -326,7 +326,7 @@ def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
 
 
 def parse_descr(descr: Any) -> np.dtype[Any]:
-    """Return the element type of a `descr`; raise `UnreadableError` if it is unusable."""
+    """Return the dtype of the `descr` field; raise `UnreadableError` if it is unusable."""
     import numpy as np
 
     unknown = UnreadableError(f"its header describes no element type that can be read: {truncate(repr(descr))}")
@@ -334,7 +334,7 @@ def parse_descr(descr: Any) -> np.dtype[Any]:
         raise unknown
     try:
         kind = np.lib.format.descr_to_dtype(descr)  # type: ignore[arg-type]  # it accepts strings, too
-    except Exception:  # NumPy lets every error of its parser through
+    except Exception:  # NumPy does not convert the errors of its parser
         raise unknown from None
     if kind.subdtype:
         raise unknown
@@ -346,14 +346,14 @@ def parse_descr(descr: Any) -> np.dtype[Any]:
 
 
 def dtype_name(numpy_dtype: np.dtype[Any]) -> str | None:
-    """Return the name of an element type; None for a structure or plain bytes."""
+    """Return the name of a dtype; None for a structured dtype or raw bytes."""
     return {"U": "string", "S": "bytes", "V": None}.get(numpy_dtype.kind, numpy_dtype.newbyteorder("=").name)
 
 
 def write_npy_header(file: IO[bytes], shape: IntTuple, numpy_dtype: np.dtype[Any]) -> None:
-    """Write the .npy header of an array in C order, in the oldest version that fits.
+    """Write the .npy header of a C-order array, in the oldest format version that can hold it.
 
-    Version 1.0 holds Latin-1 and up to 64 KiB, version 3.0 any text and length.
+    Version 1.0 holds up to 64 KiB of Latin-1 text, version 3.0 any text of any length.
     """
     import numpy as np
 
@@ -380,7 +380,7 @@ def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
 def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
     """Open a member of an archive for reading.
 
-    Raises `OSError`, `UnreadableError` if it cannot be opened or, inside the block, unpacked.
+    Raises `OSError` or `UnreadableError` if the member cannot be opened or, inside the block, unpacked.
     """
     with raise_unreadable_on(*OPEN_ERRORS):
         packed = archive.open(info)
@@ -396,7 +396,7 @@ def archive_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 def find_entry(entries: Mapping[str, zipfile.ZipInfo], path: str, member: str) -> zipfile.ZipInfo:
     """Return the entry of an array in an archive.
 
-    Raises `UnreadableError` if there is none, or if its sizes are impossible.
+    Raises `UnreadableError` if the array does not exist, or if the sizes of its entry are impossible.
     """
     if member not in entries:
         raise missing_member_error(entries, path)
@@ -424,7 +424,7 @@ def read_member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NpyHe
 def _iter_archive(path: str, member: str = "") -> Iterator[ArrayInfo]:
     """Yield the arrays of an archive, or one of them.
 
-    A damaged array does not stop the others.
+    A damaged array is yielded with a `problem`; the remaining arrays follow.
     """
     try:
         with open_archive(path) as archive:
@@ -453,7 +453,7 @@ JSON_DECODER = json.JSONDecoder(object_pairs_hook=_reject_repeated_keys)
 def parse_json_object(data: bytes) -> dict[str, Any]:
     """Parse a JSON object.
 
-    Raises `UnreadableError` for other data, and for repeated keys.
+    Raises `UnreadableError` if the data are not a JSON object, or if a key is repeated.
     """
     try:
         result = JSON_DECODER.decode(data.decode("utf-8"))
@@ -473,7 +473,7 @@ def parse_json_object(data: bytes) -> dict[str, Any]:
 
 
 def _parse_shape(value: object) -> IntTuple:
-    """Return a list of sizes as a shape; raise `UnreadableError` for anything else."""
+    """Convert a list of sizes to a shape; raise `UnreadableError` for any other value."""
     sizes = value if isinstance(value, list) else [None]
     for size in sizes:
         if type(size) is not int or not 0 <= size <= INT64_MAX:
@@ -484,7 +484,8 @@ def _parse_shape(value: object) -> IntTuple:
 def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
     """Yield the tensors of a .safetensors file, or one of them.
 
-    Raises `OSError`, `UnreadableError` for a file without a valid header: its length in eight bytes, then JSON.
+    A header is its length in eight bytes, then JSON. Raises `OSError` if the file cannot be read, `UnreadableError` if
+    the header is invalid.
     """
     data, size = read_first_bytes(path)
     length = int.from_bytes(data[:TENSOR_LENGTH_BYTES], "little")
@@ -504,7 +505,7 @@ def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
 
 
 def _tensor_info(name: str, entry: object, data_bytes: int) -> ArrayInfo:
-    """Return the tensor of a header entry; `data_bytes` is the size of all data."""
+    """Return the tensor that a header entry describes; `data_bytes` is the size of all tensors."""
     try:
         fields = entry if isinstance(entry, dict) else {}
         spelled, offsets = fields.get("dtype"), fields.get("data_offsets")
@@ -524,7 +525,7 @@ def _tensor_info(name: str, entry: object, data_bytes: int) -> ArrayInfo:
 
 
 def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
-    """Yield the arrays of a store and its groups.
+    """Yield the arrays of a store, including those in its groups.
 
     Links to other folders are not followed.
     """
@@ -547,9 +548,10 @@ def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
 
 
 def find_store_array(path: str) -> ArrayInfo:
-    """Return one array of a store; raise `OSError`, `UnreadableError` if it is not one.
+    """Return the array at a path in a store.
 
-    For a group, the error lists the arrays.
+    Raises `OSError` if it cannot be read, `UnreadableError` if the path is not an array; the message for a group lists
+    its arrays.
     """
     if info := _metadata_array(path, _read_metadata(path)):
         return info
@@ -558,9 +560,9 @@ def find_store_array(path: str) -> ArrayInfo:
 
 
 def _metadata_array(path: str, metadata: dict[str, Any] | None) -> ArrayInfo | None:
-    """Return the array of some metadata; None for a group.
+    """Return the array that `metadata` describes; None if they describe a group.
 
-    Raises `OSError`, `UnreadableError` if there are no metadata.
+    Raises `OSError` or `UnreadableError` if `metadata` is None.
     """
     if metadata is None and stat.S_ISDIR(Path(path).stat().st_mode):
         raise UnreadableError(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
@@ -574,7 +576,7 @@ def _metadata_array(path: str, metadata: dict[str, Any] | None) -> ArrayInfo | N
 def _read_metadata(path: str) -> dict[str, Any] | None:
     """Read the metadata of an array or a group; return None for any other folder.
 
-    Raises `OSError`, `UnreadableError` if they cannot be used.
+    Raises `OSError` or `UnreadableError` if the metadata cannot be used.
     """
     for node, version in ZARR_FILES.items():
         try:
@@ -596,7 +598,7 @@ def _read_metadata(path: str) -> dict[str, Any] | None:
 
 
 def _metadata_dtype(metadata: dict[str, Any]) -> str | None:
-    """Return the name of the element type; None if shapecalc has no name for it."""
+    """Return the name of the element type; None if shapecalc does not support it."""
     stated = metadata.get("data_type", metadata.get("dtype"))
     if not isinstance(stated, str):
         return None

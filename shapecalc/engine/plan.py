@@ -1,9 +1,9 @@
 """Plans: the moves of an answer as strided views, with as few copies as possible.
 
-If all cuts of consecutive moves line up, these moves reorder atoms once and need at most one copy. Axes that one
-reshape mixes may be separated again by a later one. A view may therefore pass through stages that no strided view can
-represent: if the core's atoms lead through the buffer at its end, one strided copy executes all moves up to there. A
-plan is computed from strides alone, so it takes microseconds for data of any size.
+If all cuts of consecutive moves are aligned, the moves together are one reordering of atoms and need at most one copy.
+Axes that one reshape mixes may be separated again by a later reshape. The search therefore continues past stages that no
+strided view can represent; if a later stage is a strided view of the buffer again, one strided copy executes all moves
+up to that stage. A plan is computed from strides alone, so it takes microseconds for data of any size.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 
 AxisPieces = tuple[int, tuple[tuple[int, int], ...]]
-"""An axis of the source, and the (start, length) of its pieces, in output order."""
+"""An axis of the source, and the (start, length) pairs of its pieces, in output order."""
 IndexedViews = tuple[tuple[int, View], ...]
-"""Views of a buffer, each with the number of moves applied up to there."""
+"""Views of a buffer, each preceded by the number of moves applied to obtain it."""
 
 UNMIXING_MOVES = (Reshape, StridedSlice)
-"""The moves after which mixed axes can be a plain view again."""
+"""The moves after which mixed axes can be strided axes again."""
 
 
 class StridedView(Record):
     """A view of a buffer: its shape, its strides in bytes, and its offset in bytes.
 
-    The offset is relative to the first element of the array that owns the buffer. It is negative if that array runs
-    backwards and the view starts before it.
+    The offset is relative to the first element of the array that owns the buffer. The offset is negative if the array
+    has negative strides and the view starts before the array's first element.
     """
 
     shape: IntTuple
@@ -52,7 +52,7 @@ class BufferCopy(Record):
 
     source: StridedView
     blocking_strides: tuple[int, int] | None
-    """Two strides, in bytes, that cannot be one; None if the copy takes pieces."""
+    """Two strides of one axis, in bytes, that make the copy necessary; None if it copies pieces."""
     pieces: AxisPieces | None = None
 
     @property
@@ -67,9 +67,9 @@ class Plan(Record):
     copies: tuple[BufferCopy, ...]
     view: StridedView
     stages: tuple[StridedView, ...]
-    """The shape after each move, with the strides of a view of the data there.
+    """The strided view of the data after each move.
 
-    If an axis needs several strides, they are those of a C-contiguous copy.
+    If an axis needs several strides, the strides are those of a C-contiguous copy.
     """
     itemsize: int
 
@@ -93,31 +93,31 @@ class Plan(Record):
 
     @property
     def has_repeats(self) -> bool:
-        """Whether the last view reads an element several times."""
+        """Whether the last view reads some element more than once."""
         pairs = zip(self.view.shape, self.view.strides, strict=True)
         return 0 not in self.view.shape and any(size > 1 and not stride for size, stride in pairs)
 
 
 class BufferView(Record):
-    """Consecutive moves that one view of a buffer represents."""
+    """Consecutive moves that are represented by one view of a buffer."""
 
     view: View
     """The view after the last of these moves, or before `piecewise_move`."""
     end: int
-    """The number of moves applied at its end."""
+    """The total number of moves applied after the last of these moves."""
     is_copied: bool
     """Whether the view is then copied into a new C-contiguous buffer."""
     views: IndexedViews
-    """The view after each of the moves."""
+    """The view after each of these moves."""
     piecewise_move: Roll | Take | None = None
-    """The last move, if it is a roll or an irregular take, which the copy executes."""
+    """The last move, if it is a roll or an irregular take; the copy executes it."""
 
 
 class _CopySearch:
     """A memoized search for the views with the fewest copies.
 
-    All solutions that copy the data before the same move continue in the same way, so each continuation is searched
-    once.
+    After a copy before a given move, the best continuation does not depend on earlier moves, so each continuation is
+    searched once.
     """
 
     def __init__(self, moves: tuple[Move, ...], shapes: tuple[IntTuple, ...], itemsize: int) -> None:
@@ -129,7 +129,7 @@ class _CopySearch:
         )
 
     def best_views(self, start: int, view: View) -> tuple[BufferView, ...]:
-        """Return the best views from move `start` on, where `view` is the current view."""
+        """Return the best views for the moves from `start` on; `view` is the current view."""
         stages = tuple(self._iter_views(start, view))
         if stages[-1][0] == len(self.moves) and stages[-1][1].is_strided:
             return (self._end_view(stages, len(stages)),)
@@ -142,9 +142,9 @@ class _CopySearch:
         return last if self._cost(last) == minimum else min((last, *choices), key=self._cost)
 
     def _iter_views(self, start: int, view: View) -> Iterator[tuple[int, View]]:
-        """Yield the views from move `start` on, until only a copy can go on.
+        """Yield the views after each move from `start` on, until a copy is required.
 
-        That is before a move that only a copy can execute, and where no plain view can follow.
+        A copy is required before a move that only a copy can execute, and where no later view can be strided.
         """
         yield start, view
         mixed = 0
@@ -159,7 +159,7 @@ class _CopySearch:
             yield index + 1, view
 
     def _view_after(self, view: View, index: int) -> View:
-        """Return the view after a move; any contiguous view if it is empty."""
+        """Return the view after a move; for an empty tensor, a contiguous view."""
         if 0 in self.shapes[index + 1]:
             return View(contiguous_axes(self.shapes[index + 1], self.itemsize))
         if isinstance(self.moves[index], Roll):
@@ -182,7 +182,7 @@ class _CopySearch:
         return move if isinstance(move, Roll) and 0 not in sizes and move.shift % sizes[move.axis] else None
 
     def _iter_solutions(self, start: int, views: IndexedViews) -> Iterator[tuple[BufferView, ...]]:
-        """Yield the solutions that copy at each plain view, from the last of them on."""
+        """Yield the solutions that copy at one of the strided views, the last view first."""
         for count in range(len(views), 0, -1):
             index, view = views[count - 1]
             if not view.is_strided:
@@ -194,7 +194,7 @@ class _CopySearch:
                 yield (self._end_view(views, count, is_copied=True), *self.best_after_copy(index))
 
     def best_after_copy(self, start: int) -> tuple[BufferView, ...]:
-        """Return the best views from move `start` on, if the data were copied before it."""
+        """Return the best views for the moves from `start` on, if the data are copied before."""
         if start not in self.views_after_copies:
             self.views_after_copies[start] = ()
             self.views_after_copies[start] = self.best_views(
@@ -221,7 +221,7 @@ class _CopySearch:
 def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
     """Return the moves of an answer whose dims are all numbers.
 
-    Raises `ShapeError` (usage) if the answer is refused, has names, or combines operands or windows.
+    Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows.
     """
     if any(isinstance(move, Combine) for move in answer.moves):
         raise usage_error("an array is moved by itself, and this answer combines operands or computes elements")
@@ -236,9 +236,9 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
 def plan_moves(
     moves: tuple[Move, ...], shape: IntTuple, strides: IntTuple, itemsize: int, *, contiguous: bool = False
 ) -> Plan:
-    """Return the plan for `moves` on an array of `shape` and `strides`, in bytes.
+    """Return the plan for `moves` on an array of the given shape and strides.
 
-    With `contiguous`, the result is C-contiguous.
+    `strides` and `itemsize` are in bytes. With `contiguous`, the result is C-contiguous.
 
     >>> from shapecalc.core.moves import Permute, Reshape
     >>> plan_moves((Permute((1, 0)), Reshape((6,))), (2, 3), (12, 4), 4).verdict
@@ -283,7 +283,7 @@ def copy_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
 
 
 def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
-    """Return the copy that executes a roll or a take along an axis of one stride."""
+    """Return the copy that executes a roll or a take along an axis with a single stride."""
     cuts = (0, move.axis, move.axis + 1, len(view.axes))
     (before, outer), (rolled, own), (after, inner) = (merge_axes(view.axes[start:end]) for start, end in pairwise(cuts))
     source = StridedView(before + rolled + after, outer + own + inner, view.first_index)
@@ -291,7 +291,7 @@ def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
 
 
 def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedView:
-    """Return the strided view of a shape, contiguous if an axis needs several strides."""
+    """Return a view as a strided view; a contiguous one if an axis needs several strides."""
     strides = [merge_axes((axis,))[1] for axis in view.axes] if view.is_strided else []
     if 0 in shape or not view.is_strided or any(len(axis) > 1 for axis in strides):
         view = View(contiguous_axes(shape, itemsize))
@@ -300,9 +300,9 @@ def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedVie
 
 
 def axes_from_strides(shape: Sequence[int], strides: Sequence[int]) -> StridedAxes:
-    """Return the axes of an array: one atom each, none for a size of 1.
+    """Return the axes of an array with byte strides.
 
-    `strides` are in bytes.
+    Each axis has one atom; an axis of size 1 has none.
     """
     return tuple([(Atom(size, stride),) if size != 1 else () for size, stride in zip(shape, strides, strict=True)])
 
@@ -332,9 +332,9 @@ def byte_strides(shape: Sequence[int], itemsize: int) -> IntTuple:
 
 
 def merge_axes(axes: StridedAxes) -> tuple[IntTuple, IntTuple]:
-    """Merge axes where one stride steps through them; return sizes and strides.
+    """Merge adjacent axes where one stride steps through both; return sizes and strides.
 
-    The strides are in bytes, as those of the atoms.
+    The strides are in bytes, like the strides of the atoms.
 
     >>> merge_axes(((Atom(2, 12),), (Atom(3, 4),)))
     ((6,), (4,))
@@ -345,9 +345,9 @@ def merge_axes(axes: StridedAxes) -> tuple[IntTuple, IntTuple]:
 
 
 def find_blocking_strides(axes: StridedAxes) -> tuple[int, int] | None:
-    """Return the first two strides, in bytes, of an axis that needs several.
+    """Return the first two byte strides of the first axis that needs several strides.
 
-    Returns None if every axis has one stride.
+    Returns None if a single stride suffices for every axis.
     """
     for axis in axes:
         strides = merge_axes((axis,))[1] if len(axis) > 1 else ()
@@ -361,8 +361,8 @@ def minimize_copies(
 ) -> tuple[BufferView, ...]:
     """Return the views that execute `moves` with the fewest copies.
 
-    Of several such solutions, the one that copies the fewest bytes is returned. `shapes` are those before and after
-    each move, `view` is the array.
+    Ties are resolved in favour of the fewest copied bytes. `shapes` are the shape of the array and the shape after each
+    move; `view` is the view of the array.
     """
     search = _CopySearch(moves, shapes, itemsize)
     for start in (

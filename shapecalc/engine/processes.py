@@ -25,12 +25,12 @@ UNLIMITED_CORES = 1 << 16
 TERMINATION_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that terminate a program."""
 HEADROOM = 192 << 20
-"""The bytes that libraries may allocate beyond the limit of a run.
+"""The number of bytes that libraries may allocate beyond the memory limit of a run.
 
-With the memory of a started Python, that is 256 MiB.
+Together with the memory of a started Python process, this is 256 MiB.
 """
 STACK_BYTES = 1 << 20
-"""The stack size of a thread under a memory limit, which counts all of it."""
+"""The stack size of a thread under a memory limit; the limit counts the whole stack."""
 CAN_FORK = hasattr(os, "fork")
 """Whether the system supports `fork`."""
 
@@ -38,8 +38,8 @@ CAN_FORK = hasattr(os, "fork")
 class SignalGuard:
     """A context in which the first termination signal raises `KeyboardInterrupt`.
 
-    Later signals are ignored, so that they do not interrupt the cleanup. A signal that the program was started to
-    ignore, as under `nohup`, stays ignored, and a handler of other code is kept.
+    Later signals are ignored, so that they do not interrupt the cleanup. A signal that was ignored at program start, as
+    under `nohup`, stays ignored, and a signal handler that other code has installed is kept.
     """
 
     def __enter__(self) -> Self:
@@ -63,14 +63,14 @@ class SignalGuard:
 
 
 class KilledError(Exception):
-    """The end of a child process by a signal. The message names the signal."""
+    """A child process was killed by a signal. The message names the signal."""
 
 
 def count_cores() -> int:
     """Return the number of cores that this process may use, at least one.
 
-    That is its CPU affinity, or the quota of its control group if that is smaller. Sources: sched_getaffinity(2); the
-    kernel's document of control groups, version 2, `cpu.max`.
+    The number is limited by the CPU affinity and by the quota of the control group. Sources: sched_getaffinity(2); the
+    kernel's documentation of control groups, version 2, `cpu.max`.
     """
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(bound, _own_core_quota()))
@@ -101,8 +101,8 @@ def read_core_quota(cgroup_text: str, root: Path) -> int:
 def limit_memory(max_bytes: int) -> tuple[int, int] | None:
     """Limit the memory of this process to `max_bytes` plus a headroom for libraries.
 
-    An allocation beyond it raises `MemoryError`. Mapped files do not count. Returns the previous limits; None if the
-    system has none. Source: setrlimit(2).
+    An allocation beyond the limit raises `MemoryError`. Mapped files do not count. Returns the previous soft and hard
+    limit; None if the system does not support limits. Source: setrlimit(2).
     """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -134,7 +134,7 @@ def memory_limit(max_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def block_signals() -> Iterator[None]:
-    """Block the termination signals inside a block, where the system can."""
+    """Block the termination signals inside a `with` block, where the system supports it."""
     before = (
         signal.pthread_sigmask(signal.SIG_BLOCK, TERMINATION_SIGNALS) if hasattr(signal, "pthread_sigmask") else None
     )
@@ -149,8 +149,8 @@ def block_signals() -> Iterator[None]:
 def block_signals_at_fork() -> Iterator[None]:
     """Block the termination signals while a child process starts.
 
-    The child must not receive one before it has called `ignore_termination`. Python warns of threads that a forked
-    child does not have; the child needs none of them.
+    The child must not receive a signal before it has called `ignore_termination`. Python's warning that a forked child
+    lacks the threads of its parent is suppressed, because the child does not use these threads.
     """
     with block_signals(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -160,7 +160,7 @@ def block_signals_at_fork() -> Iterator[None]:
 def ignore_termination() -> None:
     """Ignore the termination signals in a child process.
 
-    They are sent to the whole process group, and the parent decides when a child ends.
+    The signals are sent to the whole process group, but the parent decides when a child ends.
     """
     for number in TERMINATION_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -171,8 +171,9 @@ def ignore_termination() -> None:
 def run_in_child(work: Callable[[ProgressCallback], object], tick: ProgressCallback) -> None:
     """Run `work` in a child process; call `tick` in this process.
 
-    A process that reads a mapped file is killed if the file is truncated; here that only ends the child. Errors of
-    `work` are raised again; `KilledError` is raised if a signal ends the child. The child ends with this process.
+    Reading a mapped file that was truncated kills the reading process; in a child, this process survives. Errors of
+    `work` are raised again in this process; `KilledError` is raised if a signal kills the child. If this process ends,
+    the child ends as well.
     """
     from multiprocessing import get_context
 

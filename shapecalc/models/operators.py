@@ -1,7 +1,7 @@
-"""The table of ONNX operators: shapes, small values and batch rules of each.
+"""The table of ONNX operators, with shape rules, evaluators and batch rules.
 
-Every part of an entry is optional. Without one, ONNX shape inference infers the shape, elements are unknown, and the
-batch is not followed. Sources: the ONNX operator documents, and ContribOperators.md of ONNX Runtime for
+Every field of an entry is optional. By default, ONNX shape inference infers the output shapes, the output elements are
+unknown, and the batch is lost. Sources: the ONNX operator documents, and ContribOperators.md of ONNX Runtime for
 `com.microsoft`.
 """
 
@@ -27,48 +27,53 @@ Attributes = Mapping[str, Any]
 Evaluator = Callable[..., Any]
 """A function of attributes and input arrays (None for an absent input) that returns the output array.
 
-A list holds all outputs. It raises `IndexError` for an index that the operator refuses, and other errors for
-unsupported cases.
+An evaluator of several outputs returns a list of arrays. An evaluator raises `IndexError` for an index that the
+operator refuses, and other exceptions for unsupported cases.
 """
 InputSizes = Sequence[IntTuple | None]
 IndexBounds = Callable[[bool], Sequence[tuple[int, int]]]
-"""A function that returns the minimum and maximum of a node's indices, in total or per column.
+"""A function that returns the minimum and maximum of a node's indices.
 
-Empty if the indices are unknown.
+Its argument selects one pair per column instead of one pair for all indices. The result is empty if the indices are
+unknown.
 """
 SizeCheck = Callable[[Node, InputSizes, Container[int], IndexBounds], str | None]
-"""A check of input sizes that ONNX inference accepts, or refuses without naming the input.
+"""A check for mismatched input sizes that ONNX inference accepts, or refuses without naming the input.
 
-It takes a node, its input shapes, the initializers and the extremes, and returns the reason of a refusal, or None.
+Its arguments are a node, the input shapes, the initializers and the index bounds. The result is an error message, or
+None.
 """
 BatchInputs = list[tuple[str, int, int]]
-"""The inputs that share a batch: name, input index and batch axis; the data input is first."""
+"""The inputs that share a batch, each as name, input index and batch axis. The data input is first."""
 MAX_INFERRED_DIM = 2**40
-"""The dim above which ONNX is not queried, because its arithmetic has 64 bits."""
+"""The largest dim that is passed to ONNX shape inference, whose arithmetic has 64 bits."""
 RECURRENT_STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
-"""The other inputs of recurrent operators with a batch: name, input index, and batch axis for `layout` 0."""
+"""The inputs of recurrent operators that have a batch, except X: name, input index, batch axis for `layout` 0."""
 
 
 class FirstInputShape(Record):
-    """The output has the shape and element type of the first input."""
+    """A shape rule: the output has the shape and element type of the first input."""
 
 
 class BroadcastShape(Record):
-    """The output shape is the broadcast of the inputs; a comparison returns booleans."""
+    """A shape rule: the output shape is the broadcast of the input shapes.
+
+    The output of a comparison is boolean.
+    """
 
     since: int = 7
     is_comparison: bool = False
 
 
 class InferredShape(Record):
-    """ONNX shape inference infers the outputs."""
+    """A shape rule: ONNX shape inference infers the outputs."""
 
     copies_dims: bool = False
-    """Whether a dim that inference copies to the output may be passed as a name: no size of it is refused."""
+    """Whether a dim may be passed to inference as a name, because inference copies the dim and refuses no size."""
 
 
 class ComputedShape(Record):
-    """A function computes the output shapes.
+    """A shape rule: a function computes the output shapes.
 
     The outputs have the element type of the first input.
     """
@@ -93,31 +98,34 @@ class CoreArgument(Record):
     kind: type = tuple
     """The type of the attribute; a tuple holds integers and is the target of the node."""
     input_since: int | None = None
-    """The opset since which it is the second input; None if it is always an attribute."""
+    """The first opset in which the argument is the second input; None if it is always an attribute."""
     default: Any = None
     is_required: bool = False
 
 
 class CoreCall(Record):
-    """The core op of a listed operator, with its arguments."""
+    """The core op of a listed operator, with its arguments.
+
+    An operator is *listed* if it has a core op; the report has an entry for each node of a listed operator.
+    """
 
     op: str
     arguments: tuple[CoreArgument, ...]
     elements: Callable[[ElementArray, IntTuple, dict[str, Any]], ElementArray] | None = None
-    """The elements of a small output, from the input elements, the output shape and the arguments."""
+    """A function that computes the output elements from the input elements, the output shape and the arguments."""
     fix_candidates: CandidateGenerator | None = None
     only_moves_elements: bool = False
     """Whether the op only moves the elements of one input."""
     repeats_elements: bool = False
     """Whether the op repeats elements by the counts in its argument."""
     returns_shape: bool = False
-    """Whether core's answer is the output value, not the output shape (Shape)."""
+    """Whether core's answer is the value of the output instead of its shape, as for Shape."""
     switch: str = ""
-    """The attribute that is a switch of core's op."""
+    """The attribute that sets the switch of the core op; empty without a switch."""
 
     @property
     def target(self) -> CoreArgument | None:
-        """The argument that is the target: a shape, a permutation or axes; None without one."""
+        """The target argument, if any: a shape, a permutation or axes."""
         return self.arguments[0] if self.arguments[0].kind is tuple else None
 
 
@@ -127,20 +135,23 @@ class OperatorSpec(Record):
     shape_rule: FirstInputShape | BroadcastShape | InferredShape | ComputedShape = InferredShape()
     evaluate: Evaluator | None = None
     axis_rule: AxisRule | None = None
-    """The axis rule, for operators that work position by position along an axis."""
+    """The axis rule, for operators that work index by index along an axis."""
     mark_rule: MarkRule | None = None
     """The mark rule, for operators that move elements along the marked axis."""
     element_inputs: int | None = None
-    """How many inputs are read by element; the others give only a type or a size. None for all."""
+    """The number of leading inputs whose elements are read; None means all.
+
+    Other inputs give only a type or a shape.
+    """
     size_check: SizeCheck | None = None
-    """The check of sizes that inputs must share."""
+    """The check of sizes that must match between inputs."""
     core_call: CoreCall | None = None
-    """The core op; operators that have one are listed."""
+    """The core op. Nodes of operators that have a core op appear in the report."""
     control_flow: ControlFlow | None = None
     is_random: bool = False
     """Whether the output is random."""
     onnx_equivalent: str = ""
-    """The ONNX operator with the same shapes, for a contributed operator; otherwise empty."""
+    """For an operator of ONNX Runtime, the ONNX operator with the same shape inference; otherwise empty."""
 
     @property
     def is_pointwise(self) -> bool:
@@ -156,7 +167,7 @@ def integer_tuple(array: ElementArray | None) -> tuple[int, ...] | None:
 
 
 def constant_elements(attributes: Attributes) -> ElementArray | None:
-    """Return the elements of a Constant node; None if they are many or not numbers."""
+    """Return the elements of a Constant node; None if too many or not numeric."""
     for name, value in attributes.items():
         if name == "value":
             return parse_elements(value)
@@ -191,9 +202,9 @@ def _concat(attributes: Attributes, *parts: ElementArray) -> ElementArray:
 
 
 def _slice(attributes: Attributes, data: ElementArray, *slice_inputs: ElementArray | None) -> ElementArray:
-    """Return a slice.
+    """Slice as ONNX does.
 
-    Source: Slice; since opset 10 starts, ends, axes and steps are inputs.
+    Since opset 10, starts, ends, axes and steps are inputs. Source: the operator Slice.
     """
     if not slice_inputs:
         slice_inputs = tuple(
@@ -236,7 +247,7 @@ def _reduce_inputs(function: Any) -> Evaluator:
 def _reduction(function: Any) -> Evaluator:
     """Return the evaluator of a reduction.
 
-    Its axes are an attribute in old opsets and an input in new ones.
+    The reduced axes are an attribute in old opsets and an input in new ones.
     """
 
     def reduce(attributes: Attributes, data: ElementArray, axes: ElementArray | None = None) -> ElementArray:
@@ -296,7 +307,7 @@ def element_count(_: Attributes, data: ElementArray) -> ElementArray:
 
 
 def _check_concat(node: Node, shapes: InputSizes, constants: Container[int], _: IndexBounds) -> str | None:
-    """Return the first two inputs of a Concat whose sizes differ on another axis."""
+    """Return an error message if Concat inputs differ on another axis than `axis`."""
     along = node.attributes.get("axis", 1)
     axis = _differing_axis(shapes, along) if isinstance(along, int) else None
     if axis is None:
@@ -325,9 +336,9 @@ def _differing_axis(shapes: InputSizes, along: int) -> int | None:
 
 
 def check_indices(node: Node, shapes: InputSizes, _: Container[int], extremes: IndexBounds) -> str | None:
-    """Return why indices do not fit their data, in a Gather or Scatter operator.
+    """Return an error message if Gather or Scatter indices do not fit the data.
 
-    Shapes are checked, and the indices themselves if they are known.
+    The shapes are checked, and also the indices if they are known.
     """
     data, indices = (*shapes, None, None)[:2]
     if data is None or indices is None:
@@ -355,7 +366,7 @@ def _check_update_shape(updates: IntTuple | None, expected: IntTuple) -> str | N
 
 
 def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: int) -> str | None:
-    """Return on which axis other than `axis` indices are longer than their data.
+    """Return an error message if indices exceed the data on an axis except `axis`.
 
     >>> _check_index_shape((1, 8), (2, 3), 1), _check_index_shape((2, 8), (2, 9), -1)
     ('indices have 2 on axis 0, and data 1', None)
@@ -369,7 +380,7 @@ def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: in
 
 
 def _check_shared_batch(batch_inputs_of: Callable[[Attributes], BatchInputs]) -> SizeCheck:
-    """Return the size rule of an operator whose inputs share a batch."""
+    """Return the size check of an operator whose inputs share a batch."""
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
         sizes: dict[str, int] = {}
@@ -395,7 +406,7 @@ def _recurrent_batch_inputs(attributes: Attributes) -> BatchInputs:
 
 
 def _check_contraction(axes_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeCheck:
-    """Return the size rule of an operator that contracts axes of two inputs."""
+    """Return the size check of an operator that contracts axes of two inputs."""
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
         (first, axis), (second, other), times = axes_of(node.attributes)
@@ -417,7 +428,7 @@ CHANNEL_SIZES = _check_contraction(lambda _: ((0, 1), (1, 0), 1))
 
 
 def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the shape of a matrix product; each matrix may be transposed.
+    """Return the shape of a matrix product with optionally transposed matrices.
 
     >>> _matmul_shape({}, [(5, 2, 3), (1, 3, 4)]), _matmul_shape({"transA": 1}, [(3, 2), (3, 4)])
     (((5, 2, 4),), ((2, 4),))
@@ -437,7 +448,7 @@ def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
 def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of an attention.
 
-    The heads of key and value may have an axis of their own.
+    The heads of key and value may be a separate axis.
 
     >>> _attention_shape({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)])
     ((2, 5, 16),)
@@ -453,7 +464,7 @@ def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
 def _grouped_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of a grouped-query attention.
 
-    It is unknown if query, key and value are packed in one input.
+    The shape is unknown if query, key and value are packed in one input.
     """
     packed = len(shapes) < 2 or shapes[1] is None
     return (None if packed else shapes[0],)
@@ -510,7 +521,10 @@ DEPTH_TO_SPACE, SPACE_TO_DEPTH = (
 
 
 def _expand_keys(specs: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
-    """Return the table by operator name; a key lists names that share an entry."""
+    """Return the table with one operator per key.
+
+    A key of `specs` may list several operators that share an entry.
+    """
     return {name: row for names, row in specs.items() for name in names.split()}
 
 
@@ -663,11 +677,11 @@ CONTRIB_OPERATORS = _expand_keys(
         ),
     }
 )
-"""The operators that ONNX Runtime contributes."""
+"""The contributed operators of ONNX Runtime."""
 OPERATORS = {"": ONNX_OPERATORS, "com.microsoft": CONTRIB_OPERATORS}
-"""The table by domain and operator name."""
+"""The table of operators by domain and operator name."""
 LISTED_OPERATORS = {name: row.core_call for name, row in ONNX_OPERATORS.items() if row.core_call is not None}
-"""The core ops of listed operators."""
+"""The core op of each listed operator, by operator name."""
 RANDOM_OPERATORS = {name for name, row in ONNX_OPERATORS.items() if row.is_random}
 UNKNOWN_OPERATOR = OperatorSpec()
 
@@ -680,7 +694,7 @@ def find_operator(node: Node | NodeInLane) -> OperatorSpec:
 def evaluate_node(
     spec: OperatorSpec, attributes: Attributes, arrays: Sequence[ElementArray | None]
 ) -> list[ElementArray] | None:
-    """Return a node's outputs if they are small; None if they are unknown.
+    """Return a node's output arrays; None if they are unknown or too large.
 
     Raises `IndexError` for an index that the operator refuses.
     """
@@ -699,7 +713,7 @@ def evaluate_node(
 def control_flow_of(node: Node) -> ControlFlow | None:
     """Return how a node runs its subgraphs.
 
-    None if that is unknown or if the node calls a function.
+    None if the node calls a function, or if its operator has no control flow.
     """
     row = ONNX_OPERATORS.get(node.op)
     return row.control_flow if row and not node.is_function_call else None

@@ -35,14 +35,14 @@ from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState
 LaneMarks = tuple[BatchMark, ...]
 """The marks of a tensor by lane."""
 INDEX_OUTPUTS = {"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)}
-"""The operators that return indices along an axis: which output holds them, and the default axis."""
+"""For operators that return indices along an axis, the index of the output with the indices, and the default axis."""
 ORDER_KEEPING_OPERATORS = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 INDEX_EVALUATORS: dict[str, Any] = {
     **dict.fromkeys(ORDER_KEEPING_OPERATORS, lambda _, shape, data, *_others: data.reshape(shape)),
     "Add": lambda _, _shape, a, b: a + b,
     "Concat": lambda attributes, _, *parts: np.concatenate(parts, attributes.get("axis", 0)),
 }
-"""The evaluators of operators that map indices to indices; applied to bounds they return bounds."""
+"""The evaluators of operators that map indices to indices. Applied to bounds of the inputs, they return bounds."""
 UNBOUNDED = 1 << 40
 """A bound beyond any index."""
 MAX_NODES_ABOVE = 64
@@ -59,7 +59,7 @@ class UnlistedFailure(Record):
     cause: str | None
     """The path of the listed node that causes the failure; None if unknown."""
     silent: bool = False
-    """Whether the node runs, but uses one sample for all others."""
+    """Whether the node runs without an error, but uses one sample for all."""
 
 
 class NodeVerdict(Record):
@@ -67,22 +67,22 @@ class NodeVerdict(Record):
 
     verdict: BatchVerdict
     why: str
-    """A sentence without a full stop."""
+    """The reason for the verdict, a sentence without a full stop."""
     outputs: LaneShapes
-    """The output shapes after the best fix, which the walk continues with."""
+    """The output shape in each lane after the best fix. The walk continues with these shapes."""
     marks: LaneMarks
     """The marks of the output after the best fix."""
     fixes: tuple[NodeFix, ...]
     """The fixes, the best first; empty if none is needed or known."""
     runs: Mapping[int, str]
-    """`ok`, `fails` or `blocked` by judged batch size."""
+    """The outcome (`ok`, `fails` or `blocked`) by judged batch size."""
     empty: str | None
     """The outcome at a batch of 0: `ok` or `refused`; None if unknown."""
     batch_in: tuple[int, str] | None
-    """The input axis that holds the batch, and the part: `whole`, `major` or `minor`; None without one."""
+    """The input axis that holds the batch, and the part that is the batch (see `locate_batch`); None if unknown."""
     batch_out: tuple[int, str] | None
     blocked_by: str | None
-    """The path of the first failing node above that must be fixed first; None without one."""
+    """The path of the first failing node above this node, which must be fixed first; None if there is none."""
 
 
 def output_mark(node: NodeInLane, output_index: int = 0) -> BatchMark:
@@ -126,7 +126,7 @@ def _is_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTupl
 
 
 def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
-    """Return the mark of one slice of a Scan input, which lacks one axis."""
+    """Return the mark of a slice of a Scan input, which lacks the scanned axis."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None or axis % len(shape) == mark.axis:
@@ -146,11 +146,11 @@ def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> B
 class BatchTracker:
     """The tracker of the batch along a walk.
 
-    It propagates marks, judges and fixes the listed nodes, and records which failure is above each tensor.
+    The tracker propagates marks, judges and fixes the listed nodes, and records the first failure above each tensor.
     """
 
     trial_attributes = ("_marks", "stops", "judged_nodes", "failing_nodes", "fixes_above", "_failures_above")
-    """The attributes that change during a walk; a trial copies them."""
+    """The attributes that change during a walk; a trial walk uses copies of them."""
 
     def __init__(self) -> None:
         """Create a tracker; `start_walk` binds it to a walk."""
@@ -168,7 +168,7 @@ class BatchTracker:
         self._read_tensors: set[int] | None = None
         self._verdict_cache: dict[object, NodeVerdict] = {}
         self._failures_above: dict[int, tuple[int, str]] = {}
-        """The order and the path of the first failure above a tensor."""
+        """The order number and the path of the first failure above each tensor."""
 
     def start_walk(self, walk: WalkState) -> None:
         """Bind a walk, and mark the inputs that have the batch as a dim."""
@@ -193,7 +193,7 @@ class BatchTracker:
     def propagate(self, node: Node) -> None:
         """Propagate marks through an unlisted node that runs.
 
-        Its bodies must have been walked before.
+        The bodies of the node must have been walked before.
         """
         self._propagate_failure(node)
         if node.bodies:
@@ -214,7 +214,7 @@ class BatchTracker:
                 )
 
     def marks_of(self, tensor: int) -> LaneMarks | None:
-        """Return the marks of a tensor in all lanes; None if it has no batch."""
+        """Return the marks of a tensor by lane; None if it does not depend on the batch."""
         return self._marks.get(tensor)
 
     def lost_tensor_count(self) -> int:
@@ -228,7 +228,7 @@ class BatchTracker:
         self._propagate_failure(node)
 
     def copy_for_trial(self) -> Self:
-        """Return a copy that can walk a body without a change to this tracker."""
+        """Return a copy for a trial walk that leaves this tracker unchanged."""
         trial = copy(self)
         for name in self.trial_attributes:
             setattr(trial, name, getattr(self, name).copy())
@@ -257,7 +257,7 @@ class BatchTracker:
         )
 
     def merge_loop_marks(self, marks: Sequence[LaneMarks], tensors: Sequence[int]) -> list[LaneMarks]:
-        """Return marks merged with those of some tensors."""
+        """Merge marks with the marks of loop-carried tensors."""
         after = self.loop_marks(tensors)
         return [tuple(map(merge_marks, zip(*both, strict=True))) for both in zip(marks, after, strict=True)]
 
@@ -292,7 +292,7 @@ class BatchTracker:
     ) -> Iterator[list[LaneMarks | None]]:
         """Yield the marks to merge for each output of a loop.
 
-        Carried values come first, then collected ones.
+        Loop-carried outputs come first, then scan outputs.
         """
         count = len(initial_values) - node.attributes.get("num_scan_inputs", 0)
         along = node.attributes.get("scan_output_axes") or (0,) * len(results)
@@ -339,15 +339,14 @@ class BatchTracker:
         return None if values is None else values[lane]
 
     def _index_bounds(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return the bounds of the indices of a node in a lane."""
+        """Return bounds of the elements of an input in a lane; None if unknown."""
         return self._compute_bounds(node.inputs[input_index], lane, MAX_NODES_ABOVE)
 
     def _compute_bounds(self, tensor: int, lane: int, node_budget: int) -> Any:
         """Return lower and upper bounds of an integer tensor; None if unknown.
 
-        They are computed from the nodes above it.
-
-        `node_budget` is the number of nodes that may still be searched.
+        The bounds are computed from the nodes above the tensor. `node_budget` is the number of nodes that may still be
+        searched.
         """
         known, shape = (
             (self._walk.elements_of(tensor) or self._walk.all_unknown)[lane],
@@ -372,9 +371,9 @@ class BatchTracker:
         return np.full(shape, -UNBOUNDED), np.full(shape, UNBOUNDED)
 
     def _resolve_shared_samples(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
-        """Return marks in which shared samples are replaced by the intended marks.
+        """Replace each `SharedSample` by its intended mark, and record the failure.
 
-        If the node shares one sample in every lane, it is recorded as a silent failure.
+        The marks stay unchanged unless the node uses one sample for all in every tracked lane.
         """
         shared = [mark for mark in marks if isinstance(mark, SharedSample)]
         if not shared or len(shared) < sum(self._tracked_lanes):
@@ -454,7 +453,7 @@ class BatchTracker:
         """Return the fixes of a failing node, the best first."""
         argument, walk = visit.call.arguments[0], self._walk
         judged = tuple([lane.judged for lane in walk.lanes])
-        offender = verdicts.BatchFailure(
+        failure = verdicts.BatchFailure(
             visit.input,
             visit.argument_values(argument.name),
             visit.switch,
@@ -470,7 +469,7 @@ class BatchTracker:
             arguments = [None if target is None else FrozenDict({argument.name: target}) for target in tried]
             return self.core_queries.query(visit.node, switch, visit.input, arguments).outputs
 
-        return verdicts.find_fixes(offender, visit.call.fix_candidates, answer)
+        return verdicts.find_fixes(failure, visit.call.fix_candidates, answer)
 
     def add_failure(self, node: Node, failures: LaneFailures) -> None:
         """Record an unlisted node that fails; the batch is lost below it."""
@@ -498,7 +497,7 @@ class BatchTracker:
     def iter_above(self, nodes: Iterable[Node], should_follow: Callable[[int], bool] = bool) -> Iterator[Node]:
         """Yield nodes and the producers of their inputs, breadth first.
 
-        `should_follow` decides which tensors are followed.
+        `should_follow` decides whether the producer of a tensor is visited.
         """
         queue, visited = [*nodes], set()
         for node in queue:  # the queue grows during the loop
@@ -509,7 +508,7 @@ class BatchTracker:
                 queue += [maker for maker in makers if maker is not None]
 
     def _build_runs(self, visit: NodeVisit, input_marks: LaneMarks, output_marks: LaneMarks) -> list[verdicts.BatchRun]:
-        """Return the outcome of a node at each judged size."""
+        """Return the outcome of a node at each judged batch size."""
         problems = [problem.message if problem else "" for problem in visit.problems]
         outputs = [None if shape is None else output for shape, output in zip(visit.input, visit.outputs, strict=True)]
         lanes = zip(self._batches, visit.input, outputs, input_marks, output_marks, problems, strict=True)
@@ -523,9 +522,9 @@ class BatchTracker:
         return "refused" if visit.problems[lane] else "ok"
 
     def _propagate_failure(self, node: Node, *, is_failing: bool = False) -> str | None:
-        """Propagate the first failure above a node to its outputs, and return its path.
+        """Propagate the first failure above a node to the outputs of the node.
 
-        `is_failing` is whether the node itself fails.
+        Returns the path of that failure, or None. `is_failing` states whether the node itself fails.
         """
         if not self._failures_above and not is_failing:
             return None
@@ -539,9 +538,9 @@ class BatchTracker:
         return first and first[1]
 
     def _find_cause(self, node: Node) -> tuple[Node, NodeFix] | None:
-        """Return the nearest node above that expands a constant to the declared batch.
+        """Find the nearest node above that expands a constant to the declared batch.
 
-        The fix of that node is returned with it. None if there is no such node.
+        Returns that node and its fix, or None.
         """
         rank_and_axis = self._find_whole_batch_axis(node)
         if rank_and_axis is None:
@@ -556,7 +555,7 @@ class BatchTracker:
         return None
 
     def _find_whole_batch_axis(self, node: Node) -> tuple[int, int] | None:
-        """Return the rank and the axis of an input whose whole axis is the batch."""
+        """Return the rank and the axis of an input that has the batch as a whole axis."""
         for tensor in node.inputs:
             shapes = self._walk.shapes[tensor]
             mark = next((mark for mark in self.marks_of(tensor) or () if mark), None)
@@ -568,23 +567,22 @@ class BatchTracker:
 class UnfixedNodeTracker(BatchTracker):
     """A tracker that leaves one node and all nodes below it unfixed.
 
-    It records the first of them that fails.
-
-    Other nodes that fail without an error stay unfixed too, because they may fail for the same reason.
+    The tracker records the first node below that fails. Other nodes that fail without an error are not fixed either,
+    because they may fail for the same reason.
     """
 
     def __init__(self, path: str) -> None:
         """Create a tracker that leaves the node at this path unfixed."""
         super().__init__()
         self.first_failure: Node | None = None
-        """The first node below it that fails."""
+        """The first failing node below the unfixed node."""
         self.is_certain = True
-        """Whether the shapes of all nodes below it are known, up to the first failure."""
+        """Whether all output shapes between the unfixed node and the first failure are known."""
         self._path = path
         self._tensors_below: set[int] = set()
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
-        """Judge a listed node, and fix it unless it is the node or below it."""
+        """Judge a listed node; fix it unless it is the unfixed node or below that node."""
         verdict = self._judge(visit)
         if visit.node.path != self._path and not self._is_below(visit.node):
             return visit.outputs if verdict.verdict in SILENT_VERDICTS else verdict.outputs
@@ -609,7 +607,7 @@ class UnfixedNodeTracker(BatchTracker):
         return not self._tensors_below.isdisjoint(node.read_tensors)
 
     def _record_below(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
-        """Record a node below, with its output shapes in the judged lanes."""
+        """Record a node below the unfixed node, with its outputs in the judged lanes."""
         self._tensors_below.update(node.outputs)
         if self.first_failure is None and fails:
             self.first_failure = node

@@ -1,7 +1,8 @@
-"""Cached queries about one node, to core and to ONNX shape inference.
+"""Query core and ONNX shape inference for the outputs of one node, with a cache.
 
-Core resolves the listed operators, shape inference the others. Both work on numbers, once per lane; core also answers
-with symbolic dims. Nodes with equal operators, inputs and arguments share one cached answer, and so do fix candidates.
+The package `core` resolves listed operators, ONNX shape inference all others. Both are queried with integers, once per
+lane; core also resolves symbolic dims. Nodes and fix candidates with equal operators, inputs and arguments share one
+cached answer.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ CoreArguments = FrozenDict
 OpSetting = tuple[str, int | None, bool | None]
 """An op, the opset of the model, and the value of its switch (allowzero)."""
 UNKNOWN_ANSWER = (None, None, ())
-"""No output, no problem and no conditions: the answer is unknown."""
+"""An unknown answer has no output, no problem and no conditions."""
 MAX_TARGET_DIMS = 10_000
-"""The largest number of dims in a target that core is queried with."""
+"""The largest number of dims in a target for which core is queried."""
 TensorType = tuple[int, tuple[int | str, ...] | None] | bytes
-"""The type of one value: element type and shape; for a non-tensor its serialized TypeProto.
+"""The element type and shape of a tensor, or the serialized TypeProto of another value.
 
 A string in the shape names a dim that differs between lanes.
 """
 InputTypes = tuple[TensorType | None, ...]
-"""The types of a node's inputs; None for an absent one."""
+"""The types of a node's inputs; None for an absent input."""
 LaneType = tuple[int, LaneShapes]
 """The element type of a tensor and its shape in each lane."""
 InferredTypes = tuple[TensorType, ...] | str
 """The types of a node's outputs, or the error message if inference refuses the inputs."""
 MAX_COUNT_ATTRIBUTE = 4096
-"""The largest value of a counting attribute; inference allocates that many entries."""
+"""The largest value of a counting attribute for which inference is run; it allocates that many entries."""
 ERROR_PREFIX = "[ShapeInferenceError] "
 """The prefix of ONNX's inference errors."""
 COUNT_ATTRIBUTES = ("num_outputs", "group", "num_groups")
@@ -77,7 +78,7 @@ class NodeVisit:
     input: LaneShapes
     """The shape of the data input."""
     arguments: tuple[CoreArguments | None, ...]
-    """Core's arguments in each lane; None where they depend on data."""
+    """The arguments of the core op in each lane; None where they depend on data."""
     switch: bool | None
     """The value of allowzero; None if it is absent or the operator has none."""
     outputs: LaneShapes
@@ -95,7 +96,7 @@ class NodeVisit:
 
 @dataclass(slots=True, eq=False)
 class NodeSignature:
-    """A node without its tensor names, as shape inference takes it."""
+    """A node without its tensor names, as an argument of shape inference."""
 
     schema: Any
     message: Any
@@ -119,7 +120,7 @@ def read_allowzero(node: Node) -> bool | None:
 
 
 def read_arguments(node: Node, read_integers: Callable[[int], tuple[int, ...] | None]) -> CoreArguments | None:
-    """Return core's arguments of a listed node; None if they depend on data.
+    """Return the core arguments of a listed node; None if they depend on data.
 
     `read_integers` returns the integers in a tensor, or None if they are unknown. Raises `TypeError` for an attribute
     of the wrong type.
@@ -172,9 +173,10 @@ class CoreQueries:
     def query_with_names(
         self, visit: NodeVisit, input: SymbolicShape | None, arguments: Mapping[str, Any] | None, lanes: Sequence[Lane]
     ) -> tuple[Any, Conditions] | None:
-        """Return core's output in symbolic dims and its conditions.
+        """Run the core op on symbolic dims; return its output and conditions.
 
-        None if a dim is not one of core's, if the answer is unknown, or if it disagrees with the walk in some lane.
+        Returns None if core has no form for a dim, if the answer is unknown, or if the answer contradicts the walk in
+        some lane.
         """
         if input is None or arguments is None or not _is_core_shape(input):
             return None
@@ -204,7 +206,7 @@ def _query_lane(op_setting: OpSetting, shape: Any, arguments: CoreArguments | No
     """Return the output, problem and conditions of one query.
 
     A Reshape of an unknown input returns its target if all entries are above 0. Empty tensors use the onnxruntime
-    dialect, because the ONNX document does not say how -1 is inferred for them.
+    dialect, because the ONNX specification does not define how -1 is inferred for them.
     """
     if shape is None or arguments is None:
         is_explicit = op_setting[0] == "reshape" and arguments is not None and min(arguments["target"], default=0) > 0
@@ -239,16 +241,16 @@ def _is_consistent(visit: NodeVisit, output: Any, conditions: Conditions, lanes:
 def has_equal_element_count(input: SymbolicShape | None, output: SymbolicShape | None) -> bool:
     """Return whether two shapes have equal element counts at all sizes.
 
-    Their dims must be integral at all sizes. No op sets conditions on such a pair.
+    The dims of the output must be integers at all sizes. No op sets conditions on such a pair of shapes.
     """
     if not (_is_core_shape(input) and _is_core_shape(output)):
         return False
-    whole = all(map(is_always_integral, output or ()))  # type: ignore[arg-type]  # all are core's
+    whole = all(map(is_always_integral, output or ()))  # type: ignore[arg-type]  # all are core dims
     return whole and product(input or ()) == product(output or ())  # type: ignore[arg-type]
 
 
 def _is_core_shape(shape: object) -> bool:
-    """Return whether a value is a shape whose dims are all core's."""
+    """Return whether a value is a shape of integers and monomials, as in core."""
     return isinstance(shape, tuple) and all(isinstance(dim, (int, Monomial)) for dim in shape)
 
 
@@ -276,8 +278,8 @@ class ShapeInference:
     def signature_of(self, node: Node) -> NodeSignature | None:
         """Return the signature of a node.
 
-        Nodes with equal operators, attributes and present inputs share one. None if ONNX has no schema for the
-        operator.
+        Nodes with equal operators, attributes, present inputs and present outputs share a signature. Returns None if
+        ONNX has no schema for the operator.
         """
         present_inputs = tuple([number != ABSENT for number in node.inputs])
         present_outputs = tuple([number != ABSENT for number in node.outputs])
@@ -312,8 +314,7 @@ class ShapeInference:
     ) -> InferredTypes:
         """Infer the output types of a node in one lane, or return the error message.
 
-        `input_types` holds the input types (None for an absent input), `values` the elements of inputs where they are
-        known.
+        `input_types` holds the type of each input (None for an absent input), `values` its elements (None if unknown).
         """
         elements = [array is not None and (array.dtype.char, array.shape, array.tobytes()) for array in values]
         key = (signature, input_types, *elements)
@@ -328,7 +329,8 @@ class ShapeInference:
         """Infer the output shapes and element types of a node in all lanes at once.
 
         Each dim that differs between lanes is passed as a name. This is valid only for an operator whose inference
-        copies such dims. None unless each name appears exactly once in the output; the node then fails in no lane.
+        copies such dims. Returns None unless each name appears exactly once in the output; if each does, the node fails
+        in no lane.
         """
         first = inputs[0][1] if inputs and inputs[0] else ()
         lanes = [lane for lane, shape in enumerate(first) if shape is not None]
@@ -386,7 +388,10 @@ class ShapeInference:
         return self._onnx.helper.make_tensor_type_proto(*tensor_type)
 
     def _parse_type(self, message: Any) -> TensorType:
-        """Return the type in a TypeProto; element type 0 and shape None if it is unknown."""
+        """Return the type in a TypeProto.
+
+        An unknown element type is 0, and an unknown shape is None.
+        """
         if message is None:
             return (0, None)
         if not message.HasField("tensor_type"):

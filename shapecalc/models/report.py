@@ -30,7 +30,7 @@ class ModelInput(Record):
     declared: tuple[int | str | None, ...] | None
     """The declared shape; None if the file declares none."""
     taken: tuple[int | str | None, ...] | None
-    """The shape that it was walked with, with names for free dims; None if unknown."""
+    """The shape of the input in the walk, with names for free dims; None if unknown."""
 
 
 class JudgedNode(NodeVerdict):
@@ -46,7 +46,7 @@ class JudgedNode(NodeVerdict):
     target: SymbolicShape | None
     """The target: a shape, a permutation or axes; None if unknown or absent."""
     target_from: str
-    """`initializer`, `Constant`, `computed`, `folded`, `attribute`, `external`, `none`."""
+    """The source of the target: `initializer`, `Constant`, `computed`, `folded`, `attribute`, `external` or `none`."""
     output: SymbolicShape | None
     """The output shape without a fix; None if unknown."""
     value: SymbolicShape | None
@@ -65,13 +65,13 @@ class FixResult(Record):
     proved: bool | None
     """Whether the proof passed; False means that no file was written, None that there was no proof."""
     why: str
-    """What was proved, or why not."""
+    """What was proved, or why nothing was proved."""
     path: str | None
     """The path of the output file; None if none was written."""
     freed: tuple[ModelInput, ...] = ()
     """The inputs whose declared shape was changed."""
     stays: tuple[ModelInput, ...] = ()
-    """The inputs that keep a number which may be the batch."""
+    """The inputs that still declare a number which may be the batch."""
     stops: tuple[UnlistedFailure, ...] = ()
     """The unlisted nodes that fail in the output file; empty after a proof."""
 
@@ -82,7 +82,7 @@ class NodeOutput(Record):
     name: str
     type: str | None
     shape: SymbolicShape | None
-    """The symbolic shape, with names of results; None if its rank is unknown."""
+    """The symbolic shape, which may use the names in `AllNodes.results`; None if the rank is unknown."""
     elements: int | None
     """The number of elements at the sizes of `AllNodes.counted_at`."""
     bytes: int | None
@@ -98,10 +98,10 @@ class NodeSummary(Record):
 
 
 class AllNodes(Record):
-    """All nodes of a model, with every failing node above each fixed."""
+    """Descriptions of all nodes of a model, with all failing listed nodes fixed."""
 
     nodes: tuple[NodeSummary, ...]
-    """The nodes in file order; those in bodies after the node that contains them."""
+    """The nodes in file order; the nodes of a body follow the node that contains the body."""
     results: Mapping[str, str]
     """The definitions of the names for sums and floors."""
     counted_at: Mapping[str, int]
@@ -129,7 +129,7 @@ class Report(Record):
     assumed: Mapping[str, int]
     """The sizes assumed for other free dims, by name."""
     names: Mapping[str, str]
-    """By name (`d0`), the text in the file (`past_len + 1`) or the dim that it was taken as (`past`)."""
+    """The meaning of each name such as `d0`: a text in the file (`past_len + 1`) or an equal dim (`past`)."""
     inputs: tuple[ModelInput, ...]
     nodes: tuple[JudgedNode, ...]
     """The listed nodes in file order."""
@@ -139,7 +139,7 @@ class Report(Record):
     all_nodes: AllNodes | None = None
     """All nodes; None without the option `--all`."""
     failing_above: Mapping[str, str] = EMPTY_DICT
-    """By the name of a queried unlisted node, the path of the nearest failing node above it."""
+    """The path of the nearest failing node above each requested unlisted node, by the name of the requested node."""
 
     def axis_to_free(self, input: ModelInput) -> int | None:
         """Return the axis of an input that may be the batch, if it was not freed.
@@ -185,7 +185,7 @@ def sort_failing(nodes: Iterable[JudgedNode], *, strict: bool = False) -> list[J
 
 
 def format_verdict(judged: JudgedNode, report: Report) -> str:
-    """Format a verdict, with the size of a node that runs only at one."""
+    """Format a verdict; for the verdict `only`, include the batch size that works."""
     if judged.verdict is BatchVerdict.ONLY:
         return f"only {report.batch}={declared_size(report)}"
     return str(judged.verdict.value)
@@ -260,12 +260,12 @@ def find_node(report: Report, text: str) -> JudgedNode:
 
 
 def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
-    """Return a node as core's request, with another target if given.
+    """Return the core request of a node, optionally with another target.
 
-    None if a shape or the target is unknown.
+    Returns None if a shape or the target is unknown.
 
-    A sum is not one of core's dims: if there is one, all names are replaced by their assumed sizes and the largest
-    judged batch.
+    Core does not support sums of dims. If a shape contains a sum, all names are replaced by their assumed sizes, and
+    the batch by the largest judged size.
     """
     call = LISTED_OPERATORS[judged.node.op]
     input, wanted = judged.input, judged.target if target is None else target

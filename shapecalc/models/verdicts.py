@@ -1,8 +1,8 @@
 """Judge one node from its outcomes at several batch sizes, and find fixes for it.
 
-A fix is another target. It is tried at all sizes before it is offered: at the declared size the output must stay, and
-at the others the samples must stay separate. In a target, 0 copies the batch axis and -1 infers it. If neither works,
-the batch size is read from an input of the model.
+A fix is another target. Each candidate is tried at all batch sizes: at the declared size the output shape must not
+change, and at the other sizes the samples must stay separate. In a target, 0 copies the batch dim and -1 infers it. If
+neither works, inserted nodes read the batch size from an input of the model.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.SCRAMBLES, BatchVerdict.SWA
 NO_SAMPLE_AXIS = "no axis separates the samples"
 PART_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
 MAX_TARGETS = 256
-"""The largest number of targets that are tried per entry."""
+"""The largest number of candidate targets for each target entry that may be the batch."""
 OTHER_SIZES_STAY, NO_TRANSPOSE = "the other sizes stay", "no Transpose"
 TargetEvaluator = Callable[[tuple[Any, ...], bool | None], tuple[IntTuple | None, ...]]
-"""A function from targets and allowzero to core's output shape in each lane; None if refused."""
+"""A function of targets and allowzero that returns core's output shape in each lane; None if core refuses."""
 
 
 class BatchRun:
@@ -56,7 +56,7 @@ class BatchRun:
         output_mark: BatchMark,
         error: str = "",
     ) -> None:
-        """Store the shapes, their marks, and the error of a node that fails.
+        """Store the shapes, the marks, and the error if the node fails.
 
         `output` is None if the node fails or its output is unknown.
         """
@@ -75,7 +75,7 @@ class BatchRun:
 
     @property
     def outcome(self) -> str:
-        """`ok`, `fails` or `blocked`."""
+        """The outcome: `ok`, `fails`, or `blocked` if the output is unknown."""
         return "ok" if self.output is not None else "fails" if self.error else "blocked"
 
     @property
@@ -103,11 +103,11 @@ class NodeFix(Record):
     assumes: str
     """The assumption that makes the fix right: `the batch stays first`."""
     effect: str = ""
-    """How it works: `copies axis 0`, `counts it`."""
+    """How the fix works: `copies axis 0`, `counts it`."""
     inserts: tuple[str, ...] = ()
     """The operators that are inserted: `Shape`, `Gather`, `Concat`; empty for a new constant."""
     entry_index: int | None = None
-    """The index of the target entry that they compute; None for a new constant."""
+    """The index of the target entry that the inserted operators compute; None for a new constant."""
 
 
 class FixCandidate(Record):
@@ -119,14 +119,17 @@ class FixCandidate(Record):
 
 
 class FixedOutputs(Record):
-    """A fix and the output shape with it in each lane; None where it fails."""
+    """A fix, and the output shape of the fixed node in each lane.
+
+    The shape is None where the fixed node fails.
+    """
 
     fix: NodeFix
     outputs: tuple[IntTuple | None, ...]
 
 
 class BatchFailure(Record):
-    """A node that fails at another batch size, in all lanes."""
+    """A node that fails at another batch size, with its shapes and marks by lane."""
 
     input: tuple[IntTuple | None, ...]
     targets: tuple[Any, ...]
@@ -146,13 +149,17 @@ class BatchFailure(Record):
 
     @property
     def declared_lane(self) -> int:
-        """The lane of the declared batch, in which a fix must not change the output."""
+        """The index of the lane with the declared batch size.
+
+        A fix must not change the output in this lane.
+        """
         return next(lane for lane, size in enumerate(self.batches) if size == self.declared and self.judged[lane])
 
     def sort_key(self, fixed: FixedOutputs) -> tuple[bool, bool, bool]:
-        """Return the sort key of a fix, the best first.
+        """Return the sort key of a fix; the smallest key is the best.
 
-        The batch is best a whole axis, not the last axis (which holds features), and on the axis of the input.
+        By priority, a fix is better if the batch is a whole axis of the output, if it is not the last axis (which holds
+        features), and if it is on the same axis as in the input.
         """
         for lane in range(len(self.batches) - 1, -1, -1):
             before, output, mark, batch = self.input[lane], fixed.outputs[lane], self.marks[lane], self.batches[lane]
@@ -172,7 +179,7 @@ def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tup
 
     `declared_batch` is the declared batch size, or 1 for a free batch.
 
-    Samples are compared at all sizes except the declared one.
+    Samples are checked at all batch sizes except the declared size.
     """
     others = [run for run in runs if run.batch != declared_batch]
     if None not in [run.output for run in runs]:
@@ -192,7 +199,7 @@ def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tup
 
 def _judge_samples(runs: Sequence[BatchRun], others: Sequence[BatchRun], batch: str) -> tuple[BatchVerdict, str]:
     """Return the verdict on a node that runs at all sizes."""
-    # Samples are visible at a batch of 2 or more, in tensors that depend on the batch.
+    # Samples are distinguishable only at a batch of 2 or more, in tensors that depend on the batch.
     visible = [run for run in others if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
     fates = [run.sample_verdict for run in visible]
     if BatchVerdict.SCRAMBLES in fates:
@@ -225,9 +232,9 @@ def find_fixes(
 
 
 def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetEvaluator) -> FixedOutputs | None:
-    """Return the outputs with a candidate.
+    """Return the outputs of a node with a candidate fix.
 
-    None unless the node is safe with it and has the same output at the declared batch.
+    Returns None unless the fixed node is safe and has the same output shape at the declared batch size.
     """
     outputs = resolve(candidate.targets, candidate.switch)
     if any(output is None and judged for output, judged in zip(outputs, node.judged, strict=True)):
@@ -250,7 +257,7 @@ def mark_after_fix(
 ) -> BatchMark:
     """Return the mark of the output of a fixed node.
 
-    The node keeps the element order or repeats elements.
+    The node must keep the element order or repeat elements.
     """
     if not isinstance(mark, BatchAxis) or input_shape is None or output_shape is None:
         return mark
@@ -260,7 +267,10 @@ def mark_after_fix(
 
 
 def reshape_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield targets with 0 or -1 for the batch, then those that read its size."""
+    """Yield targets with 0 or -1 for the batch, then fixes with inserted nodes.
+
+    The inserted nodes read the batch size from an input of the model.
+    """
     home = node.declared_lane
     lanes = node.targets
     before, after = node.input[home], node.outputs[home]
@@ -288,9 +298,9 @@ def _complete_target(
     input_shape: IntTuple,
     output_shape: IntTuple,
 ) -> Iterator[tuple[int, ...]]:
-    """Yield targets with `symbol` at index `batch_entry`.
+    """Yield complete targets with `symbol` at index `batch_entry`.
 
-    Another entry is kept, or copied (0), inferred (-1) or replaced by its number.
+    Each other entry is kept, copied (0), inferred (-1), or replaced by the size of the output dim.
     """
     choices: list[tuple[int, ...]] = []
     for index, entry in enumerate(constant_entries):
@@ -322,9 +332,9 @@ def _reshape_candidate(
 
 
 def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
-    """Return which sizes must not change for an inferred dim to be right.
+    """Describe the sizes that must not change for an inferred dim to be right.
 
-    These are the sizes whose product is written as a number.
+    These are the input sizes whose product appears as a number in the target.
     """
     perm = folded_transpose(node.input[node.declared_lane], node.outputs[node.declared_lane])
     if perm is not None:
@@ -358,9 +368,9 @@ def folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None
 
 
 def expand_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield targets with a 1 instead of a number that equals the size of its axis.
+    """Yield targets with a 1 instead of an entry that equals the input's size.
 
-    A 1 keeps the axis at any size.
+    A 1 keeps the input dim at any size.
     """
     original, before = node.targets[node.declared_lane], node.input[node.declared_lane]
     if original is None or before is None or any(target not in (None, original) for target in node.targets):
@@ -374,7 +384,7 @@ def expand_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield other axes to flatten at."""
+    """Yield a fix for each axis at which the input can be flattened."""
     for axis in range(len(node.input[node.declared_lane] or ()) + 1):
         fix = NodeFix((axis,), None, "the batch stays first", f"cuts in front of axis {axis}")
         yield FixCandidate((axis,) * len(node.batches), fix)
@@ -392,6 +402,6 @@ def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def fix_from_input(batch: str, entry_index: int) -> NodeFix:
-    """Return the fix that reads target entry `entry_index` from an input's batch."""
+    """Return the fix that reads a target entry from the batch size of a model input."""
     inserts = ("Shape", "Gather", "Concat")
     return NodeFix(None, None, "the input keeps its batch", f"takes {batch} from an input", inserts, entry_index)

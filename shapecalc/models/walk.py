@@ -1,8 +1,8 @@
 """Walk a model: visit its nodes in order, and compute every shape in all lanes.
 
-Core resolves the listed nodes; ONNX shape inference and the table of operators give the others. Subgraphs are walked
-where they run. A tracker judges the listed nodes and fixes the failing ones, so the walk continues with the fixed
-shapes.
+The package `core` resolves the listed nodes; ONNX shape inference and the table of operators resolve all other nodes.
+Subgraphs are walked at the node that runs them. A tracker judges the listed nodes and fixes the failing ones, so the
+walk continues with the fixed shapes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from shapecalc.models.walk_state import (
 LoopValue = tuple[int, int, int]
 """A loop-carried value: its initial tensor, the body's input, and the body's output."""
 MAX_TRIAL_DEPTH = 3
-"""The deepest loop whose body is walked in trials; deeper loops are assumed to change all they carry."""
+"""The deepest nesting of loops whose bodies are walked in trials. Deeper loops are assumed to change all values."""
 MAX_TRIALS = 6
 """The largest number of trials until the carried values of a loop are stable."""
 CHANGED_BY_LOOP = "a loop above changes it"
@@ -63,10 +63,10 @@ class Walker:
     """A walk in progress, with the tracker that follows it."""
 
     def __init__(self, walk: WalkState, tracker: BatchTracker) -> None:
-        """Start before the first node."""
+        """Create a visitor for each kind of node."""
         self.walk, self.tracker = walk, tracker
         self.trial_depth = 0
-        """How many enclosing loops are walked as a trial."""
+        """The number of enclosing loops that are walked as a trial."""
         self._listed, self._others, self._bodies = (
             ListedNodeVisitor(self),
             UnlistedNodeVisitor(self),
@@ -99,7 +99,10 @@ class Walker:
     def record_outputs(
         self, node: Node, outputs: Sequence[LaneShapes | None], dtypes: Sequence[int], failures: LaneFailures | None
     ) -> None:
-        """Record the outputs of an unlisted node; unknown if it fails in a judged lane."""
+        """Record the outputs of an unlisted node.
+
+        The outputs are unknown if the node fails in a judged lane.
+        """
         walk, why = self.walk, ""
         if failures is not None:
             failures = walk.mask_dead_lanes(failures)
@@ -167,7 +170,7 @@ class ListedNodeVisitor:
         return ""
 
     def _record_output(self, visit: NodeVisit, fixed_shapes: LaneShapes) -> None:
-        """Record the output, with its elements if those of the input are known."""
+        """Record the output shape, and the output elements if the input's are known."""
         walk, node, call = self._walk, visit.node, visit.call
         output, first = node.outputs[0], node.inputs[0] if node.inputs else 0
         is_unfixed = fixed_shapes == visit.outputs
@@ -200,7 +203,7 @@ class UnlistedNodeVisitor:
     """The visitor of unlisted nodes without subgraphs."""
 
     def __init__(self, walker: Walker) -> None:
-        """Share the state of a walker; the caches are empty."""
+        """Share the state of a walker, and create empty caches."""
         self._walker, self._walk = walker, walker.walk
         self._broadcasts: dict[object, tuple[LaneShapes, LaneFailures | None]] = {}
         self._inference: ShapeInference | None = None
@@ -327,9 +330,9 @@ class UnlistedNodeVisitor:
         self._walker.record_outputs(node, (output,), (dtype,), failures)
 
     def _record_inferred(self, node: Node, spec: OperatorSpec) -> None:
-        """Record the outputs that ONNX infers.
+        """Record the outputs that ONNX shape inference returns.
 
-        It is queried once for all lanes if possible, otherwise once per lane.
+        Inference is queried once for all lanes if possible, otherwise once per lane.
         """
         walk = self._walk
         if self._inference is None:
@@ -422,7 +425,7 @@ class ControlFlowVisitor:
         self._walker.tracker.propagate(node)
 
     def _copy_tensor(self, number: int, inner: int) -> None:
-        """Record one tensor as equal to another."""
+        """Record the tensor `number` as a copy of the tensor `inner`."""
         walk = self._walk
         walk.set_shape(number, walk.shapes[inner], walk.dtypes[inner], walk.unknown_reasons.get(inner, ""))
         if inner in walk.non_tensor_types:
@@ -456,7 +459,8 @@ class ControlFlowVisitor:
     def _merge_branches(self, number: int, inner: Sequence[int], conditions: Sequence[bool | None]) -> None:
         """Record an output of an If.
 
-        In a lane with a known condition it is the output of that branch, otherwise the dims on which both agree.
+        In a lane with a known condition, the output is taken from the branch that runs. In other lanes, the shape is
+        known only if both branches agree on it.
         """
         walk = self._walk
         if len(inner) != 2:
@@ -477,7 +481,7 @@ class ControlFlowVisitor:
             walk.values[number] = tuple(arrays)
 
     def _walk_loop(self, node: Node) -> None:
-        """Walk the body of a Loop with stable carried shapes, and record its outputs.
+        """Walk the body of a Loop with stable carried shapes; record the Loop's outputs.
 
         Inside the body the loop condition is true.
         """
@@ -575,7 +579,7 @@ class ControlFlowVisitor:
         self._visit_graph(body)
 
     def _record_stacked(self, number: int, result: int, counts: Sequence[int | None], axis: int) -> None:
-        """Record a collected loop output, with a new axis of the number of iterations."""
+        """Record a scan output of a loop, which stacks the iterations on a new axis."""
         walk = self._walk
         shapes = []
         for shape, turn in zip(walk.shapes_of(result), counts, strict=True):
@@ -585,7 +589,10 @@ class ControlFlowVisitor:
 
 
 def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> WalkState:
-    """Walk a model with these inputs, followed by a tracker; return the state."""
+    """Walk a model with these inputs, and return the state.
+
+    The tracker judges and fixes nodes during the walk.
+    """
     walk = WalkState(model, choice)
     tracker.start_walk(walk)
     Walker(walk, tracker).visit_graph(model.graph)
@@ -593,7 +600,7 @@ def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> Walk
 
 
 def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, arguments: CoreArguments | None) -> Any:
-    """Return the output elements of a listed node; None if many or unknown."""
+    """Return the output elements of a listed node; None if unknown or too many."""
     if array is None or shape is None or arguments is None or visit.call.elements is None:
         return None
     if np.prod(shape, dtype=object) > MAX_ELEMENTS:

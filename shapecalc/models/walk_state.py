@@ -39,7 +39,7 @@ class WalkState:
         self.values: dict[int, LaneValues] = {}
         """The elements of small tensors; other tensors have no entry."""
         self.origins: dict[int, str] = {}
-        """The source of elements: `initializer`, `Constant`, `folded` (computed from these) or `external`.
+        """The source of elements: `initializer`, `Constant`, `folded` (computed from constants) or `external`.
 
         A tensor without an entry has elements that were computed from shapes.
         """
@@ -88,7 +88,7 @@ class WalkState:
         return None if values is self.all_unknown else values
 
     def is_constant(self, number: int) -> bool:
-        """Return whether the elements of a tensor are constants of the model, or folded."""
+        """Return whether a tensor's elements are constant, or folded from constants."""
         return self.origins.get(number) in ("initializer", "Constant", "folded")
 
     def mask_dead_lanes(self, values: tuple[T | None, ...]) -> tuple[T | None, ...]:
@@ -100,7 +100,7 @@ class WalkState:
     def set_shape(self, number: int, shapes: LaneShapes | None, dtype: int, reason: str = "") -> None:
         """Record the shape and the element type of a tensor.
 
-        `reason` is the reason if the shape is unknown in some lane.
+        `reason` states why the shape is unknown in some lane.
         """
         if number == ABSENT:
             return
@@ -121,7 +121,7 @@ class WalkState:
     def set_elements(self, number: int, arrays: Sequence[Any], dtype: int, shapes: LaneShapes | None = None) -> None:
         """Record the elements of a tensor in each lane, and its shape.
 
-        `shapes` holds the shapes of the lanes where the elements are unknown.
+        `shapes` gives the shape in the lanes where the elements are unknown.
         """
         if number == ABSENT:
             return
@@ -153,7 +153,7 @@ def is_same_in_all_lanes(lanes: Sequence[Any]) -> bool:
 
 
 def broadcast_shapes(shapes: Sequence[IntTuple]) -> IntTuple | str:
-    """Return the shape that shapes broadcast to, or the reason if they do not.
+    """Return the broadcast of shapes, or the reason why they do not broadcast.
 
     >>> broadcast_shapes([(2, 1), (3,)]), broadcast_shapes([(2,), (3,)])
     ((2, 3), '2 and 3 do not broadcast')

@@ -1,8 +1,8 @@
 """Fix a model, prove the result, and write it.
 
-The fixes are made in a copy of the ModelProto, and declared dims that no longer hold are removed from it. A new
-constant is a separate node or initializer, so that other readers of the old one are unaffected; an unused old one is
-removed.
+The fixes are applied to a copy of the ModelProto, and declared dims that are no longer correct are removed from the
+copy. A new constant is a separate node or initializer, so that other nodes that read the old constant are unaffected.
+An old constant that becomes unused is removed.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class ModelEditor:
     def _replace_input(self, graph: Any, node: Any, name: str) -> None:
         """Replace the second input of a node.
 
-        Its old initializer is removed if that is now unused.
+        The initializer that the node read before is removed if it is now unused.
         """
         old = node.input[1]
         if old == name:
@@ -168,7 +168,7 @@ class ModelEditor:
             _remove_matching(getattr(graph, "initializer", []), lambda tensor: tensor.name == old)
 
     def _reserve_name(self, name: str) -> str:
-        """Return an unused tensor name made from another."""
+        """Reserve an unused tensor name that begins with `name`, and return it."""
         names = chain((name,), (f"{name}_{number}" for number in count(2)))
         unused = next(candidate for candidate in names if candidate not in self._names_used)
         self._names_used.add(unused)
@@ -228,12 +228,12 @@ def write_fixed_model(
 def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str, NodeFix]) -> FixedModel:
     """Fix a model, and walk it again until there is nothing more to fix.
 
-    `chosen_fixes` have priority over the best ones.
+    `chosen_fixes` have priority over the best fixes.
     """
     done: dict[str, NodeFix] = {}
     inserted: frozenset[str] = frozenset()
     freed: frozenset[str] = frozenset()
-    for _ in range(8):  # each round judges the nodes below those that were fixed in the last one
+    for _ in range(8):  # each round judges the nodes below the nodes that the previous round fixed
         first = {
             path: _original_path(walk.model, path, inserted) for path in (*tracker.failing_nodes, *tracker.fixes_above)
         }
@@ -261,7 +261,7 @@ def _select_fixes(
 ) -> dict[str, tuple[Node, NodeFix]]:
     """Return the fixes to apply, by path.
 
-    `original_paths` maps current paths to those in `chosen_fixes`.
+    `original_paths` maps current node paths to paths in the original model, which are the keys of `chosen_fixes`.
     """
     result = dict(tracker.fixes_above)
     for path, (node, verdict) in tracker.failing_nodes.items():
@@ -307,7 +307,7 @@ def _check_output_path(model: Model, output_path: Path) -> None:
 
 
 def _prove(fixed: FixedModel, file: Any, prove: bool) -> Proof:
-    """Return the proof of a fixed model; None in it if the model is known to fail."""
+    """Prove a fixed model, unless it is known to fail or `prove` is false."""
     if not prove:
         return Proof(None, "nobody asked for it")
     if fixed.failure_count:
@@ -349,7 +349,7 @@ def _proof_task(walk: WalkState, marks_of: Callable[[int], LaneMarks | None]) ->
 
 
 def _proof_inputs(walk: WalkState, lane: int) -> dict[str, list[int | None] | None]:
-    """Return the input shapes by name, with None for the batch.
+    """Return the input shapes by name, with None for the batch dim.
 
     An unknown shape is None.
     """
@@ -363,7 +363,7 @@ def _proof_inputs(walk: WalkState, lane: int) -> dict[str, list[int | None] | No
 def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_path: Path) -> FixResult:
     """Return the result of `--fix`, with the nodes of the report.
 
-    A proved model has no failing nodes: a node that moves the batch is right if a later node moves it back.
+    If the proof passed, no nodes are reported as failing, because a later node may move the batch back to its axis.
     """
     fixed_nodes = [
         (judged, fixed.applied_fixes[judged.node.path])
@@ -389,8 +389,8 @@ def apply_fixes(
 ) -> tuple[Any, set[str], list[str], set[str]]:
     """Return a copy of a ModelProto with fixes and without stale declarations.
 
-    Returned with it are the paths of the fixed nodes, the names of inputs with a changed declaration, and the names of
-    inserted nodes.
+    The function also returns the paths of the fixed nodes, the names of the inputs whose declaration changed, and the
+    names of the inserted nodes.
     """
     proto = type(walk.model.proto)()
     proto.CopyFrom(walk.model.proto)
@@ -424,7 +424,7 @@ def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: N
 
 
 def message_pieces(model: Model, proto: Any) -> list[bytes | memoryview]:
-    """Return the pieces of a ModelProto to write, with the model's payloads.
+    """Return a ModelProto with the model's payloads restored, as pieces to write.
 
     Raises `OSError` if the file can no longer be mapped.
     """
@@ -434,7 +434,7 @@ def message_pieces(model: Model, proto: Any) -> list[bytes | memoryview]:
 
 
 def external_files(proto: Any) -> set[str]:
-    """Return the external data files of a model, as it names them."""
+    """Return the names of a model's external data files, as written in the model."""
     return {
         entry.value
         for tensor in _iter_tensors(proto)
@@ -487,7 +487,7 @@ def _free_inputs(proto: Any, walk: WalkState) -> Iterator[str]:
 
 
 def _pair_graphs(proto: Any, walk: WalkState) -> Iterator[tuple[Any, NodeGraph]]:
-    """Yield each graph of a ModelProto with the walked graph; functions are left out."""
+    """Yield each graph of a ModelProto, except functions, with its walked graph."""
     stack = [(proto.graph, walk.model.graph)]
     while stack:
         graph, body = stack.pop()
@@ -500,7 +500,7 @@ def _pair_graphs(proto: Any, walk: WalkState) -> Iterator[tuple[Any, NodeGraph]]
 
 
 def _stale_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> Iterator[tuple[Any, list[int | None]]]:
-    """Yield each declared dim that differs in some judged lane, with its sizes."""
+    """Yield each declared dim that differs in a judged lane, with its sizes by lane."""
     judged = [shapes[lane] if shapes is not None else None for lane in walk.judged_lanes]
     for axis, dim in enumerate(value_info.type.tensor_type.shape.dim):
         sizes = [shape[axis] if shape is not None and axis < len(shape) else None for shape in judged]
@@ -511,7 +511,7 @@ def _stale_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> 
 def _free_output(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> None:
     """Free the dims of an output that vary between judged lanes.
 
-    A dim that equals the batch in all of them gets its name.
+    A dim that equals the batch in all judged lanes gets the name of the batch.
     """
     batches = [lane.batch for lane in walk.lanes if lane.judged]
     for dim, sizes in _stale_dims(value_info, shapes, walk):

@@ -9,8 +9,8 @@
                 | dim "divides" dim    | dim "is" dim | dim "is not" dim | dim "is at least" dim
     definition  = name "==" expression
 
-A line is JSON if it starts with `{` and continues as an object. A dim after `%` may have parentheses: every answer that
-shapecalc prints, as code or in words, is a valid expectation.
+A line that starts with `{` is JSON, unless it is a chain such as `{2,3} | flatten`. The dim after `%` may be in
+parentheses. Every answer that shapecalc prints, as code or in words, is a valid expectation.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def read_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> E
 def read_expectation_for(text: str, stage_options: Iterable[Mapping[str, object]]) -> Expectation:
     """Parse the expectation of a question whose stages have the given options.
 
-    Raises `ShapeError` (usage) if the expectation is invalid.
+    The names to which the options assign sizes become fixed names. Raises `ShapeError` (usage) if the expectation is
+    invalid.
 
     >>> sorted(read_expectation_for("N,3", [{"where": "N=2"}]).fixed_names)
     ['N']
@@ -228,7 +229,7 @@ def _read_dim(text: str, condition: str) -> Dim:
 def format_expectation(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
     """Format an expectation from its output, conditions and named results."""
     condition_text = " and ".join(conditions)
-    output = f"[{output}]" if output == ERROR_KEYWORD else output  # a dim called `error`
+    output = f"[{output}]" if output == ERROR_KEYWORD else output  # a dim named `error`
     output = f"{output} when {condition_text}" if condition_text else output
     definition_text = " and ".join([f"{name} == {definition}" for name, definition in results.items()])
     return f"{output} with {definition_text}" if definition_text else output
@@ -238,7 +239,7 @@ PARAMETER_NAMES = [param.name for op in OPS.values() for param in params_of(op)]
 CASE_KEYS = dict.fromkeys(["op", "input", *PARAMETER_NAMES, *common_option_names(), "expect", "id", "source"])
 """The keys of a JSON case; `source` is a note for readers of the file."""
 NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
-"""The keys that are not options of the op."""
+"""The keys of a JSON case, without the options of the op."""
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
 
 

@@ -41,7 +41,7 @@ CodeValue: TypeAlias = (
 )
 """The value of an expression; nan is an unknown number or truth value."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
-"""A function that builds the current expression's error from message and hint."""
+"""A function that returns the error for an expression, given message and hint."""
 
 MAX_EXPONENT = 64
 OPERATOR_SYMBOLS = {
@@ -498,7 +498,7 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
 
 
 def is_known_function(name: str) -> bool:
-    """Return whether a method, function or layer of this name is supported."""
+    """Return whether a method, function or layer with this name is supported."""
     return any(
         name in known
         for known in (
@@ -738,7 +738,7 @@ def _part_sizes(dim: Dim, positions: Sequence[Dim], call: Call) -> Shape:
 def _split(tensor: TracedTensor, call: Call) -> TensorChunks:
     """Apply PyTorch's `split`.
 
-    Its argument is the size of a part, or the list of all sizes.
+    The argument is the size of each part, or the list of all sizes.
     """
     if tensor.dialect != "torch":
         return _chunk(tensor, call)
@@ -1156,17 +1156,17 @@ class CodeReader:
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.inputs: dict[str, TracedTensor] = {}
         self.has_unnamed_input = False
-        """Whether an input shape has no name and is not yet assigned to a tensor."""
+        """Whether an input shape still lacks the name of its tensor."""
         self.variables: dict[str, CodeValue | ShapeError] = {}
         self.last_result: CodeValue | ShapeError = None
-        """The last tensor of a statement, or the error that prevented it."""
+        """The value of the last statement with a tensor, or the error of the statement."""
         self.skipped: dict[ShapeError, None] = {}
         """The errors of skipped statements, in order."""
         self.shape_by_line: dict[int, Shape] = {}
-        """The shapes by the last line of the statement that returned or assigned them."""
+        """The shape that each statement produces, by the last line of the statement."""
         self.notes: dict[str, None] = {}
         self.sizes_read: set[str] = set()
-        """The names of sizes that were read."""
+        """The names of the sizes that the code has used."""
         self.statement_count = 0
         """The number of interpreted statements."""
         self.has_returned = False
@@ -1174,7 +1174,7 @@ class CodeReader:
         self.in_shape_argument = False
         """Whether a shape argument is being evaluated.
 
-        A tensor of one dim then denotes a size.
+        Inside a shape argument, a tensor of one dim denotes a size.
         """
 
     def read(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:

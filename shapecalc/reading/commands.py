@@ -1,12 +1,12 @@
 """Parsing and formatting of command lines and chains.
 
-An example of a line is `reshape 2,3,4 0,-1 --allowzero`.
+An example of a command line is `reshape 2,3,4 0,-1 --allowzero`.
 
     chain = input "|" stage {"|" stage}
     stage = op {value | option | option ("=" | blank) value}
 
-Every entry point parses its lines here, from the same tables of options. Blanks inside brackets or quotes do not
-separate words.
+Every entry point parses its command lines with this module, so all entry points accept the same options. Blanks inside
+brackets or quotes do not separate words.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ if TYPE_CHECKING:
     from shapecalc.core.dims import Shape
 
     SpelledOption = tuple["Option", int | None]
-    """An option, and the value that its spelling implies; None without one."""
+    """An option, and the value that its spelling implies.
+
+    The value is None for an option that takes a value.
+    """
 StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
 """The stages of a chain: op names with their options."""
 
@@ -578,7 +581,7 @@ def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
         value = read_stage(split_unbracketed(piece), with_input=False).options.get(problem.argument or "")
     except ShapeError:
         value = None
-    import re  # imported late: only a problem in a chain is located
+    import re  # imported late: needed only for a problem in a chain
 
     matches = [*re.finditer(rf"(?<![^\s'\"=]){re.escape(str(value))}(?![^\s'\"])", piece)]
     if problem.span is None or len(matches) != 1:

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from shapecalc.core.dialects.base import Param
 
     SpelledOption = tuple["Option", int | None]
-    """An option and the value that a spelling sets; None if a value follows."""
+    """An option, and the value that its spelling implies.
+
+    The value is None for an option that takes a value.
+    """
 
 
 class OptionKind(Choice):
@@ -83,7 +86,7 @@ class Option(Record):
     def spellings(self) -> dict[str, int | None]:
         """Return all spellings, each with the value that it implies.
 
-        The value is None if the user gives it after the spelling.
+        The value is None for an option that takes a value.
 
         >>> Option("explain", "...", OptionKind.FLAG_OR_ALL, short="-e").spellings()
         {'--explain': 1, '-e': 1, '--explain=all': 2}
@@ -122,7 +125,7 @@ class ExtraWordError(ShapeError):
 
 
 AXIS_SPELLINGS = ("--axis", "--axes", "--dim", "--dims", "--perm")
-"""The names that frameworks use for an op's option with axes.
+"""The names that frameworks give to the option with an op's axes.
 
 All of these spellings select the same option.
 """
@@ -231,7 +234,7 @@ def _read_option(word: str, remaining_words: Iterator[str], options: OptionLooku
     spelling, equals, text = word.partition("=")
     if equals + text == ALL_SUFFIX and options.find(word):
         spelling, equals, text = word, "", ""
-    elif word[:2] != "--" and len(word) > 2:  # several short options, or one with its value
+    elif word[:2] != "--" and len(word) > 2:  # several short options, or one and its value
         spelling, equals, text = word[:2], "", word[2:]
     match = options.find(spelling)
     if match is None:

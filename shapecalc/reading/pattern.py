@@ -108,7 +108,7 @@ def read_pattern(text: str, argument: str) -> ShapePattern:
     ShapePattern(dims=(N, 3), ellipsis_index=1, dtype='float32')
     """
     dtype, start = _read_element_type(text, argument)
-    text = " " * start + text[start:]  # keeps the spans of the dims
+    text = " " * start + text[start:]  # blanks keep the spans of the dims
     if ANY_DIMS not in text:
         return ShapePattern(parse_dims(text, argument), None, dtype)
     dim_tokens = tokenize_shape(text, argument)
@@ -171,13 +171,16 @@ class Matcher:
         """
         self.pattern = pattern
         self.sizes: dict[str, Dim] = dict(sizes or {})
-        """The sizes of names bound so far."""
+        """The sizes of the names that are bound so far."""
         self.first_seen: dict[str, str] = dict.fromkeys(self.sizes, "as given")
         """The location at which each name was bound."""
         self._fixed_names = frozenset(fixed_names)
         self._expected = tuple([self._compile_dim(dim) for dim in pattern.dims])
         self._last_match: tuple[Shape, str | None] | None = None
-        """The last shape that matched: it still matches, since names keep their sizes."""
+        """The last matching shape and element type.
+
+        They still match, since names keep their sizes.
+        """
 
     def find_problem(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
         """Match a shape and bind names; return the problem if the shape differs.

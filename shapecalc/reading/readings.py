@@ -30,7 +30,7 @@ from shapecalc.reading.cases import read_case
 from shapecalc.reading.commands import COMPOSITE_OPS, OP_ALIASES
 
 SHAPE_STARTS = ("-", "?", "[", "(", "{")
-"""The first characters of a shape that starts with neither a digit nor a name."""
+"""The characters, besides digits and letters, with which a shape can start."""
 CHAIN_ARROW = re.compile(" ?(?:->|=>|→) ?")
 SHAPE_SEPARATOR = re.compile(" ?(?:->|=>|→) ?| (?:to|into) ")
 INFIX_OPS = {"@": "matmul", **dict.fromkeys("+-*/", "broadcast")}
@@ -114,7 +114,7 @@ def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
 def is_shape(text: str) -> bool:
     """Return whether a text is a shape and not a word.
 
-    A shape starts with a digit, a sign or a bracket, or contains a comma.
+    A shape starts with a digit, `-`, `?` or a bracket, or it contains a comma.
 
     >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
     (True, True, True, False, False)

@@ -1,1 +1,1 @@
-"""Questions about requests and chains: comparing, proving, shortening, searching and fixing."""
+"""Reasoning about requests: comparison, proof, simplification, search and fixes."""

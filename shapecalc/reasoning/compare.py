@@ -24,7 +24,7 @@ class ComparisonRow(Record):
 
     trace: Trace | Chain
     default: bool
-    """Whether the setting is a default of the dialect and counts for agreement."""
+    """Whether the setting is a default of the dialect, so that it counts for `agree`."""
 
     @property
     def dialect(self) -> str:
@@ -33,12 +33,12 @@ class ComparisonRow(Record):
 
     @property
     def options(self) -> dict[str, object]:
-        """The settings in force, merged over the stages of a chain."""
+        """The settings in effect, merged over all stages of a chain."""
         return {name: value for trace in self.trace.traces for name, value in trace.options.items()}
 
     @property
     def verdict(self) -> str:
-        """The output shape with its conditions, or `refused`; equal verdicts agree."""
+        """The output shape with its conditions, or `refused`."""
         if self.trace.output is None:
             return "refused"
         return " when ".join([shape_text(self.trace.output), *sorted(map(str, self.trace.conditions))])
@@ -52,11 +52,14 @@ class Comparison(Record):
     arguments: Mapping[str, object]
     rows: tuple[ComparisonRow, ...]
     unasked: Mapping[str, str] = EMPTY_DICT
-    """The dialects that lack the op or an argument, each with the reason."""
+    """The dialects that lack the op or one of its arguments, each with the reason."""
 
     @property
     def agree(self) -> bool:
-        """Whether all dialects agree at their defaults; refusals agree with each other."""
+        """Whether all dialects give the same answer at their default settings.
+
+        All refusals count as the same answer.
+        """
         return len({row.verdict for row in self.rows if row.default}) <= 1
 
     def as_json(self) -> dict[str, object]:
@@ -75,9 +78,9 @@ class Comparison(Record):
 def compare(
     op: str, shape: str | Iterable[object], arguments: Options, dialects: Sequence[str], options: Options
 ) -> Comparison:
-    """Return the answers to one request under every setting of dialects.
+    """Return the answers to one request under every setting of each dialect.
 
-    These are the named dialects, or all that have the op. Raises `ShapeError` (usage) if no dialect can parse the
+    Without `dialects`, compares all dialects that have the op. Raises `ShapeError` (usage) if no dialect can parse the
     request.
 
     >>> compare("reshape", (2, 3, 4), {"target": (6, -1)}, [], {}).agree
@@ -122,7 +125,7 @@ def _refusal_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
 def _apply_limits(request: Request, arguments: Options, dialect: Dialect, options: Options) -> Request | Trace:
     """Return the request with the opset and element type of `options`.
 
-    If the dialect does not know them, return a refusal.
+    Returns a refusal if the dialect lacks the opset or the element type.
     """
     limits = {name: options.get(name) for name in ("opset", "dtype") if name == "dtype" or dialect.newest_opset}
     try:
@@ -134,10 +137,10 @@ def _apply_limits(request: Request, arguments: Options, dialect: Dialect, option
 
 
 def compare_chain(shape: str, stages: Sequence[StageRequest], dialects: Sequence[str], options: Options) -> Comparison:
-    """Return the answers to one chain under every setting of dialects.
+    """Return the answers to one chain under every setting of each dialect.
 
-    These are the named dialects, or all that have its ops. Raises `ShapeError` (usage) if no dialect can parse the
-    chain.
+    Without `dialects`, compares all dialects that have the chain's ops. Raises `ShapeError` (usage) if no dialect can
+    parse the chain.
     """
     rows, errors = list[ComparisonRow](), dict[str, ShapeError]()
     sizes = parse_sizes(options.get("where") or {})

@@ -1,6 +1,6 @@
-"""Costs of a chain: its transposes, its TensorRT Shuffles, and the bytes that its copies move.
+"""Costs of a chain: transposes, TensorRT Shuffles, and bytes moved by copies.
 
-A Shuffle transposes, reshapes and transposes; each of the three may be omitted. Source: TensorRT's operator document.
+A Shuffle is a transpose, a reshape and a transpose, each of them optional. Source: TensorRT's operator document.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Cost(Record):
 
     @property
     def bytes(self) -> object:
-        """The bytes of all copies: a number, or a sum of monomials as text.
+        """The total bytes of all copies.
+
+        The value is a number, or the text of a sum if sizes are named.
 
         >>> Cost(2, 1, (48, 48)).bytes
         96
@@ -63,7 +65,9 @@ class Cost(Record):
         return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": self.bytes}
 
     def is_at_most(self, other: Cost, goal: Goal) -> bool:
-        """Return whether this cost is certainly not above another for a goal.
+        """Return whether this cost never exceeds another cost, for all sizes of names.
+
+        `goal` selects the quantity that is compared.
 
         >>> Cost(1, 2, ()).is_at_most(Cost(2, 1, ()), Goal.TRANSPOSES)
         True
@@ -97,9 +101,9 @@ def group_into_shuffles(items: Iterable[Entry], move_of: Callable[[Entry], Move 
 
 
 def count_shuffles(shape: Shape, moves: Iterable[Move]) -> int:
-    """Count the Shuffles that the moves of a tensor of `shape` need.
+    """Count the Shuffles that execute moves on a tensor of `shape`.
 
-    An expand that adds dims needs one, and so does a selection that drops an axis.
+    An expand that adds dims needs a Shuffle, and so does a selection that drops an axis.
 
     >>> count_shuffles((2, 3), [Permute((1, 0)), Permute((1, 0))])
     0
@@ -121,7 +125,7 @@ def _needs_shuffle(applied: AppliedMove) -> bool:
 
 
 def _fold_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
-    """Fuse neighbouring moves of one kind, and drop those without an effect."""
+    """Fuse neighbouring moves of the same kind, and drop moves without effect."""
     result: list[AppliedMove] = []
     for move in moves:
         applied, shape = (shape, move), move.output_shape(shape)
@@ -134,7 +138,10 @@ def _fold_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
 
 
 def _fuse_moves(first: AppliedMove, second: AppliedMove) -> AppliedMove | None:
-    """Fuse two moves; None if their kinds differ or an empty tensor is reshaped."""
+    """Fuse two transposes or two reshapes into one move; None for other moves.
+
+    Reshapes of an empty tensor are not fused.
+    """
     (before, one), (_, two) = first, second
     if isinstance(one, Permute) and isinstance(two, Permute):
         return before, Permute(tuple([one.axes[axis] for axis in two.axes]))
@@ -154,9 +161,9 @@ def _is_no_op(applied: AppliedMove) -> bool:
 
 
 def _dominates(larger: Shape, smaller: Shape) -> bool:
-    """Return whether each dim in `smaller` is at most a distinct dim in `larger`.
+    """Return whether distinct dims in `larger` bound all dims in `smaller`.
 
-    Then the sum of `larger` is at least that of `smaller` for all sizes.
+    If so, the sum of `larger` is at least the sum of `smaller` for all sizes.
     """
     remaining = list(larger)
     for dim in smaller:
@@ -168,7 +175,9 @@ def _dominates(larger: Shape, smaller: Shape) -> bool:
 
 
 def cost_of(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsize: int) -> Cost:
-    """Return the cost of moves of a tensor; an element has `itemsize` bytes.
+    """Return the cost of moves on a tensor of `shape`.
+
+    `itemsize` is the size of an element in bytes.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> from shapecalc.core.moves import Reshape
@@ -199,5 +208,5 @@ def _copy_volumes(shape: Shape, moves: Iterable[Move], known: Assumptions) -> It
 
 
 def parse_goal(name: str) -> Goal:
-    """Return the goal of a name; raise `ShapeError` (usage) if it is unknown."""
+    """Return the goal with a name; raise `ShapeError` (usage) for an unknown name."""
     return lookup(name, {goal.value: goal for goal in Goal}, "goal")

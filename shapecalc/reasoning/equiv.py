@@ -1,11 +1,11 @@
 """Equivalence of two chains, proved under conditions or disproved by an element.
 
-Two chains are the same function if the views of their outputs read the same elements of the input, and if both are
-defined for the same sizes. A proof holds for all sizes. Without one, small sizes are tried, and conditions that fit the
-results are assumed and proved in turn.
+Two chains are the same function if the views of their outputs read the same elements of the input, and if both chains
+are defined for the same sizes. A proof holds for all sizes. Without a proof, small sizes are tried. Then conditions
+that fit the results of the trials are assumed one after another, and a proof is attempted under each condition.
 
-Chains may be given as texts. The second may begin with `|`, and then has the input of the first. A chain without a
-stage returns its input.
+Chains may be given as texts. If the second chain begins with `|`, it has the input of the first chain. A chain without
+stages returns its input.
 """
 
 from __future__ import annotations
@@ -43,20 +43,23 @@ from shapecalc.reasoning.examples import ascending_sizes, sizes_from_conditions
 from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
 
 BLOCK_SIZE = 4096
-"""The number of elements that are compared at once.
+"""The number of elements that are compared at once, as one block.
 
-Before all are computed, the first elements, one per block, are compared one by one.
+Before the blocks, the first elements are compared one by one, as many elements as there are blocks.
 """
 
 
 MAX_TRIALS = 24
-"""The most choices of sizes that are tried from one start."""
+"""The maximum number of trials per sequence of sizes."""
 
 MAX_SUBSTITUTED_DIMS = 4000
-"""The most dims into which sizes from one start are substituted."""
+"""The maximum number of dims that are substituted per sequence of sizes."""
 
 MAX_PROOF_WORK = 20_000
-"""The most candidate conditions times squared dims; a proof takes quadratic time."""
+"""The maximum number of candidate conditions times the squared number of dims.
+
+The time of one proof is quadratic in the number of dims.
+"""
 
 
 class EquivalenceVerdict(Choice):
@@ -75,9 +78,12 @@ class Counterexample(Record):
     outputs: tuple[dims.Shape, dims.Shape]
     """The output shapes of the two chains."""
     index: Index | None = None
-    """The index in both outputs; None if their shapes differ."""
+    """The index of the element in both outputs; None if the output shapes differ."""
     elements: tuple[int, int] | None = None
-    """The flat input index that each chain reads there; None if the shapes differ."""
+    """The flat input index that each chain reads at `index`.
+
+    None if the output shapes differ.
+    """
 
     def __str__(self) -> str:
         sizes = ",".join(f"{name.replace('?', 'unknown ')}={size}" for name, size in self.sizes.items())
@@ -93,14 +99,14 @@ class Equivalence(Record):
 
     verdict: EquivalenceVerdict
     conditions: tuple[Conditions, ...] = ()
-    """Alternative lists of conditions under which they are the same.
+    """Alternative lists of conditions under which the chains are the same function.
 
-    Empty for other verdicts than `same-when`.
+    Empty unless the verdict is `same-when`.
     """
     defined: tuple[Conditions, Conditions] = ((), ())
     """The conditions under which each chain is defined."""
     counterexample: Counterexample | None = None
-    """A difference; None if no sizes with a difference are known."""
+    """A difference between the chains; None if no difference is known."""
     tested: int = 0
     """The number of choices of sizes that were tried."""
     by_shape: bool = False
@@ -178,9 +184,10 @@ def find_counterexample(
 
 
 def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield output indices with the input elements that both chains read there.
+    """Yield output indices, each with the input index that each chain reads there.
 
-    The first indices, as many as there are blocks, are followed by all indices of blocks that differ.
+    All indices are flat. The first indices, as many as there are blocks, are followed by all indices of the blocks that
+    differ.
     """
     volumes = [int(str(dims.product(shape))) for shape in (first.input, first.output)]
     for index in range(volumes[1] // BLOCK_SIZE):
@@ -196,9 +203,10 @@ def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, 
 def _compare_corners(
     first: MoveChain, second: MoveChain, first_view: View, second_view: View
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield the output index at which each atom begins, with both input elements.
+    """Yield the output index of each atom's first element, with both input indices.
 
-    Strided views that differ at all differ at one of these. The first difference that is yielded is the first of all.
+    All indices are flat. Two different strided views differ at one of these indices; the first one at which they differ
+    is the first difference of the outputs.
     """
     corners, inner = [0], 1
     for size, *axes in zip(first.output[::-1], first_view.axes[::-1], second_view.axes[::-1], strict=True):
@@ -210,9 +218,9 @@ def _compare_corners(
 
 
 def answer_pair(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Return the answers to two chains, with sizes substituted for their names.
+    """Return the answers to two chains, with sizes substituted for names.
 
-    Raises `ShapeError` (usage) for a stage that cannot be parsed, and for a name that neither chain has.
+    Raises `ShapeError` (usage) for a stage that cannot be parsed, and for a name that occurs in neither chain.
     """
     known = [_chain_names(spec) if sizes else () for spec in (first, second)]
     check_size_names(sizes, known[0] + known[1])
@@ -234,9 +242,10 @@ def _chain_names(parsed: ChainRequest) -> tuple[str, ...]:
 
 
 def answer_both(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Return two chains, answering those given as texts with `sizes` for their names.
+    """Return the answers to two chains, either of which may be a text.
 
-    Raises `ShapeError` (usage) as `parse_chain_request` and `answer_pair` do.
+    `sizes` maps names in the texts to the sizes that replace them. Raises `ShapeError` (usage) as `parse_chain_request`
+    and `answer_pair` do.
     """
     one = parse_chain_request(first) if isinstance(first, str) else first
     other = parse_chain_request(second, one.input) if isinstance(second, str) else second
@@ -248,11 +257,10 @@ def answer_both(first: str | Chain, second: str | Chain, sizes: Mapping[str, int
 def check_equivalence(
     first: Trace | Chain, second: Trace | Chain, max_elements: int = MAX_EQUIV_ELEMENTS
 ) -> Equivalence:
-    """Decide whether two answers with one input are the same function of it.
+    """Decide whether two chains with the same input are the same function.
 
-    At most `max_elements` elements are compared one by one.
-
-    Raises `ShapeError`: the problem of a chain that is refused; usage for different inputs, and for op `shape`.
+    At most `max_elements` elements are compared one by one. Raises `ShapeError` with the problem of a refused chain,
+    and (usage) for different inputs and for the op `shape`.
 
     >>> import shapecalc as sc
     >>> shuffled = sc.chain("N,C,H", "transpose 0,2,1", "transpose 2,1,0", "transpose 1,2,0")
@@ -276,7 +284,8 @@ def check_equivalence(
 def _compare_shapes(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
     """Compare chains that compute elements, by their requests and output shapes.
 
-    Identical requests are the same, and different shapes at some sizes differ. Anything else is undecided.
+    Chains with identical requests are the same function. Chains whose output shapes differ at some sizes are different.
+    All other chains are undecided.
     """
     defined = first.conditions, second.conditions
     answers = first, second
@@ -294,9 +303,9 @@ def _compare_shapes(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
 
 
 def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
-    """Return whether an answer provably equals another wherever the other is defined.
+    """Return whether `answer` provably equals `other` wherever `other` is defined.
 
-    Both have the same input. Raises `ShapeError` (usage) as `check_equivalence` does.
+    Both answers have the same input. Raises `ShapeError` (usage) as `check_equivalence` does.
     """
     pair = _ChainPair(other, answer)
     return pair.prove(()) is not None and not pair.unimplied_conditions(1, 0, ())
@@ -336,9 +345,10 @@ class _ChainPair:
         return Equivalence(verdict, conditions, self.defined, counterexample, len(trials))
 
     def prove(self, assumptions: Conditions) -> Conditions | None:
-        """Return the conditions of a proof, with the `assumptions`, or None.
+        """Return the conditions under which the chains are provably equal, or None.
 
-        Chains whose named results differ are never proved the same.
+        The conditions include `assumptions`, under which the proof is attempted. Chains with different named results
+        are never proved equal.
         """
         if self.results[0] != self.results[1]:
             return None
@@ -353,9 +363,10 @@ class _ChainPair:
         return simplify_conditions(assumptions + missing)
 
     def unimplied_conditions(self, one: int, other: int, assumptions: Conditions) -> Conditions:
-        """Return the conditions of one chain that the other's do not imply.
+        """Return the conditions of one chain that the other chain does not imply.
 
-        The `assumptions` may help to imply them.
+        `one` and `other` are the indices of the chains. The `assumptions` are added to the conditions of the other
+        chain.
         """
         if self.defined[one] == self.defined[other]:
             return ()
@@ -363,9 +374,9 @@ class _ChainPair:
         return tuple([condition for condition in self.defined[one] if not known.implies(condition)])
 
     def _run_trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
-        """Yield a counterexample for each choice of sizes, or the sizes without one.
+        """Yield the counterexample of each trial, or the sizes if there is none.
 
-        It ends when too many elements were compared.
+        A trial is a choice of sizes. The trials end when `max_elements` elements were compared.
         """
         budget = self.max_elements
         for sizes in self._trial_sizes():
@@ -382,7 +393,10 @@ class _ChainPair:
             yield find_counterexample(first, second, sizes, are_strided=are_strided) or sizes
 
     def _trial_sizes(self) -> Iterator[Mapping[str, int]]:
-        """Yield sizes for which both are defined, the smallest without a 1 first."""
+        """Yield sizes for which both chains are defined.
+
+        Small sizes from 2 come first, then multiples that fit the conditions, then small sizes from 1.
+        """
         defined = self.defined[0] + self.defined[1]
         if not self.names:
             yield FrozenDict()
@@ -403,9 +417,10 @@ class _ChainPair:
         return all(can_hold(conditions, sizes_with_results(results, sizes)) for conditions, results in pairs)
 
     def _sufficient_conditions(self, trials: Iterable[Counterexample | Mapping[str, int]]) -> tuple[Conditions, ...]:
-        """Return proved conditions that make the chains the same.
+        """Return alternative conditions under which the chains are provably equal.
 
-        These are single conditions, or else pairs of conditions that set no name to 1.
+        Single conditions are tried first. If none of them suffices, pairs of conditions that set no name to 1 are
+        tried.
         """
         differing = [trial.sizes for trial in trials if isinstance(trial, Counterexample)]
         agreeing = [trial for trial in trials if not isinstance(trial, Counterexample)]
@@ -425,7 +440,7 @@ class _ChainPair:
         return ()
 
     def _candidate_conditions(self) -> Iterator[Condition]:
-        """Yield conditions that may make the chains the same, the weakest first."""
+        """Yield conditions under which the chains may be equal, the weakest first."""
         named_dims = [dims.named_dim(name) for name in self.names]
         for divisor in _divisors(self.dims):
             for dim in named_dims:
@@ -438,7 +453,11 @@ class _ChainPair:
             yield from require_equal(dim, 1)
 
     def _full_roll_conditions(self) -> Iterator[Condition]:
-        """Yield conditions under which a roll, or all rolls of one size, move nothing."""
+        """Yield conditions under which rolls have no effect.
+
+        Each condition states that a size divides the shift of one roll, or the total shift of all rolls along axes of
+        that size.
+        """
         shifts_by_size: dict[dims.Dim, list[int]] = {}
         for chain, sign in zip(self.chains, (1, -1), strict=True):
             for shape, move in zip(chain.shapes, chain.moves, strict=False):
@@ -457,7 +476,7 @@ def _implies_any(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
 
 
 def _divisors(values: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
-    """Return the numbers in dims, and the names that divide them, except 1."""
+    """Return the numbers in dims and the names in their denominators, except 1."""
     divisors: list[dims.Dim] = []
     for dim in map(dims.monomial, values):
         divisors += [dim.numerator, dim.denominator]

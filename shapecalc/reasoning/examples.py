@@ -18,20 +18,20 @@ from shapecalc.core.text import shape_text
 MIN_SIZE = 2
 """The size that is tried first, because a dim of 1 hides most changes."""
 MAX_CHOICES = 600
-"""The most choices of sizes that are tried from one start."""
+"""The maximum number of choices of sizes in one sequence."""
 MAX_VALID_CHOICES = 60
-"""The most valid choices that are searched for an informative one."""
+"""The maximum number of valid choices that are checked for an informative one."""
 
 
 @lru_cache(maxsize=1)
 def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[str, int]:
-    """Return small sizes for which the answer holds and that show what happens.
+    """Return small sizes for which an answer holds, informative sizes if possible.
 
-    They show it if they turn no dim into 1, and mix axes where axes mix. If no such sizes are found soon, they are
-    merely valid. A name that may have any size gets 2. If not `smallest`, multiples of the conditions' divisors come
-    first.
+    Sizes are informative if they make no dim 1, and if axes that mix for symbolic sizes also mix for these sizes. If
+    informative sizes are not found soon, the first valid sizes are returned. A name that occurs in no condition gets 2.
+    Without `smallest`, multiples of the divisors in the conditions are tried first.
 
-    Raises `ShapeError` (usage) if no small sizes meet the conditions.
+    Raises `ShapeError` (usage) if no small sizes satisfy the conditions.
 
     >>> import shapecalc as sc
     >>> example_sizes(sc.reshape("N,C,H,W", "0,-1,12"))
@@ -56,7 +56,7 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
 
 
 def _conditions_of(answer: Trace | Chain) -> Conditions:
-    """Return the conditions of an answer, or those of the steps before a refusal."""
+    """Return the conditions of an answer, or of the steps before a refusal."""
     if answer.problem is None:
         return answer.conditions
     return tuple([condition for trace in answer.traces for step in trace.steps for condition in step.conditions])
@@ -67,7 +67,7 @@ def _are_integers(dims: Shape, sizes: Mapping[str, int]) -> bool:
 
 
 def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
-    """Return whether no dim becomes 1, and axes mix where they mix at most sizes."""
+    """Return whether sizes make no dim 1 and let axes mix that mix symbolically."""
     for stage in answer.stages:
         if stage.after is None or stage.kind not in (StageKind.RESHAPE, StageKind.MERGE, StageKind.VIEW):
             continue
@@ -80,7 +80,7 @@ def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
 
 
 def _constrained_sizes(conditions: Conditions, known: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
-    """Yield sizes from 2 up for the names in conditions, and 2 for the others."""
+    """Yield ascending sizes for the names in conditions; other names get 2."""
     sides = dim_names([side for condition in conditions for side in (condition.left, condition.right)])
     bound = tuple([name for name in sides if name in known])
     for sizes in ascending_sizes(bound, MIN_SIZE) if 0 < len(bound) < len(known) else ():
@@ -94,9 +94,9 @@ def _distinct_dims(answer: Trace | Chain) -> Shape:
 
 
 def ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
-    """Yield sizes from `start` up, at most `MAX_CHOICES` of them.
+    """Yield at most `MAX_CHOICES` choices of sizes, all sizes at least `start`.
 
-    Sizes with a small sum come first. Of equal sums, those whose last name grew come first.
+    Choices with a small sum come first. Among equal sums, choices that enlarge later names come first.
     """
     queue, seen = [tuple(start for _ in known)], set[tuple[int, ...]]()
     for sizes in queue:
@@ -109,9 +109,9 @@ def ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str,
 
 
 def sizes_from_conditions(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
-    """Return sizes that meet each condition in turn.
+    """Return sizes that satisfy each condition by itself.
 
-    A divisor is multiplied into the first name of the dim that it divides.
+    A divisor of a dim becomes a factor of the size of the dim's first name.
     """
     sizes = dict.fromkeys(known, 1)
     for condition in conditions:
@@ -136,9 +136,10 @@ def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
 
 
 def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
-    """Return the index of an input element after each stage; of repeats, the first.
+    """Return the index of an input element after each stage.
 
-    The index is None after the stage that drops the element, and the path ends there.
+    If a stage repeats the element, its first index is returned. After a stage that drops the element, the index is None
+    and the path ends.
 
     Raises `ShapeError` (usage) as `stage_moves` does, and if the input has no such element.
 
@@ -176,9 +177,9 @@ def follow_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
 
 
 def _normalize_index(index: Index, shape: Shape) -> Index:
-    """Return `index` with negative positions counted from 0.
+    """Return an index with its negative items counted from the start.
 
-    Raises `ShapeError` (usage) if the tensor has no such element.
+    Raises `ShapeError` (usage) if the tensor has no element at the index.
     """
     if len(index) != len(shape):
         raise usage_error(

@@ -1,13 +1,13 @@
 """Chains of reshapes and transposes that lead from one shape to another.
 
-The axes of the input are split into factors that, in another order, merge into the axes of the output. An axis of the
-input and one of the output share at most one factor. A factor ends where one of the two axes ends, so every factor
-boundary is a cut of one of the shapes. Only the splits with the fewest factors are kept. Each factor uses up an axis on
-one side: axes that share factors in a cycle, as 6,10 and 4,15 do, are not split.
+The axes of the input are split into factors. In another order, the factors are merged into the axes of the output. An
+input axis and an output axis share at most one factor. A factor ends where one of its two axes ends, so every boundary
+between factors is a cut of one of the shapes. Each factor completes one of its two axes. Therefore axes that share
+factors in a cycle, such as 6,10 and 4,15, are not split. Only the splits with the fewest factors are kept.
 
-A pair of arrays determines the rearrangement: it is described by its atoms, which are the sizes and strides, in
-elements of the first array, in the order of the second. They are split at the cuts of both shapes. Factors of different
-sizes in different pairs become named sizes.
+A pair of arrays determines a rearrangement, which is described by atoms. An atom has a size, and a stride in elements
+of the first array; the atoms are in the order of the second array. The atoms are split at the cuts of both shapes. A
+factor that has different sizes in different pairs becomes a named size.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from shapecalc.core.values import to_shape
 from shapecalc.reading.pattern import Matcher, ShapePattern
 
 MAX_LISTED_CHAINS = 32
-"""The most chains that are listed."""
+"""The maximum number of chains in a search result."""
 
 MAX_ORDERS = 200
-"""The most chains that are generated, to list the shortest of them first."""
+"""The maximum number of chains that are generated and sorted by length."""
 
 NAMED_LAYOUTS = (
     ("heads split", "heads joined", "b t nd", "b n t d"),
@@ -51,16 +51,16 @@ NAMED_LAYOUTS = (
     ("image to tokens", "tokens to image", "b c h w", "b hw c"),
     ("channels in groups", "groups of channels joined", "b gc h w", "b g c h w"),
 )
-"""Named layout changes: the name, its inverse's name, and both sides.
+"""Named layout changes: name, name of the inverse, input layout, output layout.
 
-A word is a dim, and each letter in it a factor.
+A word of a layout is a dim, and each letter of the word is a factor of that dim.
 """
 
 SizesAndStrides = tuple[tuple[int, int], ...]
-"""Sizes and strides, the outermost first."""
+"""Pairs of a size and a stride, the outermost pair first."""
 
 FACTOR_SIDES = "source", "out"
-"""The attributes of a factor that name its axis on each side."""
+"""The attributes of a factor that hold its input axis and its output axis."""
 
 
 class SharedFactor(Record):
@@ -78,7 +78,10 @@ SharedFactors = frozenset[SharedFactor]
 
 
 class FactorSplits(Record):
-    """The splits with the fewest factors; `complete` states that there are no others."""
+    """The splits with the fewest factors.
+
+    `complete` states that no other split has as few factors.
+    """
 
     candidates: tuple[SharedFactors, ...]
     complete: bool
@@ -93,7 +96,7 @@ class PartialSplit(Record):
 
     @property
     def min_count(self) -> int:
-        """The fewest factors that a completion of this split can have."""
+        """The minimum number of factors of any completion of this split."""
         return len(self.factors) + max(len(_open_axes(self.before)), len(_open_axes(self.after)))
 
 
@@ -109,13 +112,13 @@ class Rearrangement(Record):
     perm: tuple[int, ...]
     after: Shape
     layout: str = ""
-    """The name of a well-known layout change, or an empty text."""
+    """The name of a well-known layout change; empty for any other rearrangement."""
 
     @property
     def canonical_form(self) -> tuple[Shape, tuple[int, ...]]:
-        """The canonical split and permutation: neighbours merged, and dims of 1 dropped.
+        """The split and the permutation, with neighbours merged and dims of 1 dropped.
 
-        Two rearrangements with equal values are the same function.
+        Two rearrangements with equal canonical forms are the same function.
         """
         kept = [axis for axis, size in enumerate(self.split) if size != 1]
         return merge_neighbours(
@@ -124,7 +127,7 @@ class Rearrangement(Record):
 
     @property
     def moves(self) -> int:
-        """The number of transposes; moving a dim of 1 does not count."""
+        """The number of transposes; moving only dims of 1 does not count."""
         moving = [axis for axis in self.perm if self.split[axis] != 1]
         return int(moving != sorted(moving))
 
@@ -186,7 +189,10 @@ class ChainSearch(Record):
 
 
 class ArrayPair(Record):
-    """The shapes of two arrays, and the first one's atoms in the second one's order."""
+    """The shapes of two arrays, and the atoms that map the first to the second.
+
+    The strides of the atoms are those of the first array; the order is that of the second array.
+    """
 
     before: IntTuple
     after: IntTuple
@@ -194,13 +200,13 @@ class ArrayPair(Record):
 
     @property
     def order(self) -> tuple[Shape, tuple[int, ...]]:
-        """The atoms in the order of the first array, and their order in the second."""
+        """The atom sizes in the order of the first array, and their permutation."""
         ordered = sorted(self.atoms, key=lambda atom: -atom[1])
         return tuple(size for size, _ in ordered), find_permutation(ordered, self.atoms)
 
 
 class PairFactor(Record):
-    """A factor inside one axis of each array, with its stride in each."""
+    """A factor inside one axis of each array, with its stride in each array."""
 
     source: int
     out: int
@@ -262,7 +268,7 @@ def order_preserving_split(before: Shape, after: Shape) -> SharedFactors | None:
 
 
 def _open_axes(shape: Shape) -> list[int]:
-    """Return the axes with a remaining dim other than 1."""
+    """Return the axes whose remaining dim is not 1."""
     return [axis for axis, dim in enumerate(shape) if dim != 1]
 
 
@@ -279,7 +285,7 @@ def _exact_divisor(a: Dim, b: Dim, known: Assumptions) -> Dim | None:
 
 
 def _match_unique_names(split: PartialSplit, known: Assumptions) -> PartialSplit:
-    """Match the axes whose shared name occurs in one axis of each shape."""
+    """Match two axes by a name that occurs in only one axis of each shape."""
     sources, outs = (_axes_by_name(shape) for shape in (split.before, split.after))
     for name in [name for name in sources if name in outs]:
         if len(sources[name]) == len(outs[name]) == 1:
@@ -314,9 +320,9 @@ def _match_axes(split: PartialSplit, source: int, out: int, size: Dim) -> Partia
 
 
 def parse_named_shape(value: object, argument: str) -> Shape:
-    """Parse a shape, from a text or from dims, in which no dim is unknown.
+    """Parse a shape without unknown dims, from a text or from dims.
 
-    Raises `ShapeError` (usage) for anything else; `argument` is the name of the argument in the error.
+    Raises `ShapeError` (usage) for any other value; `argument` is the name of the argument in the error.
     """
     shape = parse_shape(value, argument) if isinstance(value, str) else to_shape(value, argument)
     if any(name.startswith("?") for name in dim_names(shape)):
@@ -327,8 +333,8 @@ def parse_named_shape(value: object, argument: str) -> Shape:
 def search_chains(before: Shape, after: Shape) -> ChainSearch:
     """Return the chains from one shape to another, the simplest first.
 
-    Candidates are the reshape alone, and every split into the fewest factors with one transpose and one merge. There
-    are none if the volumes differ.
+    The candidates are a single reshape, and all splits into the fewest factors with one transpose and one merge. Shapes
+    of different volumes have no candidates.
 
     >>> found = search_chains((2, 3, 4), (6, 4))
     >>> found.fits, [way.chain for way in found.ways]
@@ -356,9 +362,9 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
 
 
 def iterate_rearrangements(before: Shape, after: Shape) -> Iterator[Rearrangement]:
-    """Yield rearrangements from one shape to another, at most `MAX_ORDERS`.
+    """Yield at most `MAX_ORDERS` rearrangements from one shape to another.
 
-    There are none if the volumes differ.
+    Yields nothing if the volumes differ.
     """
     if product(before) != product(after):
         return iter(())
@@ -366,14 +372,14 @@ def iterate_rearrangements(before: Shape, after: Shape) -> Iterator[Rearrangemen
 
 
 def _plain_reshape(before: Shape, after: Shape) -> Rearrangement:
-    """Return the rearrangement that is a reshape alone."""
+    """Return the rearrangement that consists of a single reshape."""
     return Rearrangement(before, before, tuple(range(len(before))), after)
 
 
 def _iterate_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> Iterator[Rearrangement]:
-    """Yield the reshape alone, then named layouts and splits, the shortest first.
+    """Yield named layouts, then the single reshape, then splits, the shortest first.
 
-    If the shapes differ, named layouts come first.
+    If the shapes are equal, rearrangements without a transpose come first.
     """
     ones = _unit_factors(before, after)
     orders = (order for factors in splits.candidates for order in _factor_orders(factors | ones))
@@ -411,7 +417,7 @@ def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
 
 
 def _count_letters(side: str) -> list[tuple[str, int]]:
-    """Return the letters of a layout with their occurrence counts so far."""
+    """Return each letter of a layout with the number of its earlier occurrences."""
     letters = side.replace(" ", "")
     return [(letter, letters[:index].count(letter)) for index, letter in enumerate(letters)]
 
@@ -436,7 +442,10 @@ def find_permutation(source: Sequence[object], target: Iterable[object]) -> tupl
 
 
 def shortest_rearrangement(before: Shape, split: Shape, perm: tuple[int, ...], after: Shape) -> Rearrangement:
-    """Return the rearrangement of a split, with neighbours merged if that is shorter."""
+    """Return the rearrangement of a split, the shorter of two forms.
+
+    One form has all factors of the split; in the other, neighbours are merged.
+    """
     fine, coarse = (
         Rearrangement(before, split, perm, after),
         Rearrangement(before, *merge_neighbours(split, perm), after),
@@ -461,7 +470,10 @@ def _reshape_text(shape: Shape) -> str:
 
 
 def _unit_factors(before: Shape, after: Shape) -> SharedFactors:
-    """Pair the dims of 1 of two shapes as factors; none if the counts differ."""
+    """Return the factors that pair the dims of 1 of two shapes.
+
+    Returns no factors if the shapes have different numbers of such dims.
+    """
     sources, outs = ([axis for axis, dim in enumerate(shape) if dim == 1] for shape in (before, after))
     if len(sources) != len(outs):
         return frozenset()
@@ -469,7 +481,7 @@ def _unit_factors(before: Shape, after: Shape) -> SharedFactors:
 
 
 def _factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
-    """Yield the factors in every order within their axes, the natural one first."""
+    """Yield the factors in every order within their axes, the natural order first."""
     yield from (
         (row, column)
         for row in _permute_groups(_group_by_axis(factors, "source"))
@@ -478,13 +490,16 @@ def _factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
 
 
 def _permute_groups(groups: list[list[SharedFactor]]) -> Iterator[tuple[SharedFactor, ...]]:
-    """Yield the factors of all groups, each in at most `MAX_ORDERS` orders."""
+    """Yield the factors of all groups, with at most `MAX_ORDERS` orders per group."""
     for orders in every(*(islice(permutations(group), MAX_ORDERS) for group in groups)):
         yield tuple(chain(*orders))
 
 
 def _group_by_axis(factors: SharedFactors, side: str) -> list[list[SharedFactor]]:
-    """Group factors by their axis on one side, in the order of the other side's axes."""
+    """Group factors by their axis on one side.
+
+    Within a group, the factors are in the order of the axes of the other side.
+    """
     ordered = sorted(sorted(factors, key=lambda factor: (factor.source, factor.out)), key=attrgetter(side))
     return [list(group) for _, group in groupby(ordered, key=attrgetter(side))]
 
@@ -508,7 +523,7 @@ def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shap
 
 
 def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, int]:
-    """Return the sizes that a pair gives to names.
+    """Return the size of each name, as the shapes of a pair determine it.
 
     Raises `ShapeError` (usage) if the arrays do not have the requested shapes.
     """
@@ -517,7 +532,7 @@ def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, 
         try:
             equations = [each for size, dim in zip(actual, requested, strict=True) for each in require_equal(dim, size)]
             stated += simplify_conditions(equations)
-        except ValueError:  # another rank, or `Unsatisfiable`
+        except ValueError:  # the ranks differ, or `Unsatisfiable`
             message = f"an array has shape {shape_text(actual)}, and {shape_text(requested)} is asked for"
             raise usage_error(message, argument=argument) from None
     try:
@@ -533,7 +548,10 @@ def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, 
 
 
 def _is_consistent(pair: ArrayPair, rearrangement: Rearrangement, sizes: Mapping[str, int]) -> bool:
-    """Return whether a rearrangement, at these sizes, maps one array to the other."""
+    """Return whether a rearrangement at some sizes maps one array to the other.
+
+    It must map the first array of the pair to the second.
+    """
     return (
         replace(rearrangement, split=tuple(substitute(dim, sizes) for dim in rearrangement.split)).canonical_form
         == pair.order
@@ -578,7 +596,7 @@ def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
 
 
 def _multiply_by_axis(factors: Sequence[PairFactor], dims: Sequence[Dim], side: str, rank: int) -> Shape:
-    """Return the product of the factors of each axis of one side."""
+    """Return the shape of one side: the product of the factors of each axis."""
     rows = [*zip([getattr(factor, side) for factor in factors], dims, strict=True)]
     return tuple(product([dim for position, dim in rows if position == axis]) for axis in range(rank))
 
@@ -594,7 +612,7 @@ def _factor_dims(sizes: Sequence[IntTuple], model: Sequence[PairFactor]) -> list
 def _align_sizes(model: Sequence[PairFactor], factors: Sequence[PairFactor]) -> IntTuple | None:
     """Return the sizes of `factors` aligned with `model`; None if they do not fit.
 
-    A factor that is missing has size 1.
+    A factor of `model` that `factors` lacks has size 1.
     """
     remaining = list(factors)
     sizes, present = [], []
@@ -608,16 +626,16 @@ def _align_sizes(model: Sequence[PairFactor], factors: Sequence[PairFactor]) -> 
 
 
 def _stride_order(factors: Sequence[PairFactor]) -> list[int]:
-    """Return the indices of factors by their strides in the first array."""
+    """Return the indices of factors, sorted by the strides in the first array."""
     return sorted(range(len(factors)), key=lambda index: factors[index].stride)
 
 
 def _build_rearrangement(
     before: Shape, after: Shape, factors: Sequence[PairFactor], dims: Sequence[Dim]
 ) -> Rearrangement:
-    """Return the rearrangement of these factors.
+    """Return the rearrangement that the factors describe.
 
-    Dims of 1 stay in order if both shapes have equally many.
+    Dims of 1 keep their order if both shapes have the same number of them.
     """
     pairs = zip(factors, dims, strict=True)
     rows = [(factor.source, -factor.stride, factor.out, -factor.out_stride, dim) for factor, dim in pairs]
@@ -629,7 +647,7 @@ def _build_rearrangement(
 
 
 def _split_pair(pair: ArrayPair) -> list[PairFactor] | None:
-    """Return the factors of a pair in output order; None if a cut splits an atom."""
+    """Return the factors of a pair in output order; None if an atom cannot be split."""
     outs: Any = split_atoms([Atom(*atom) for atom in pair.atoms], pair.after, Assumptions())
     parts = sorted(chain(*outs or ()), key=lambda atom: -atom.stride)
     sources: Any = split_atoms(parts, pair.before, Assumptions())

@@ -1,7 +1,7 @@
 """Fixes and hints for refused requests, and answers to requests with hints.
 
-Every candidate change is resolved before it is offered, so each fix is right by definition. A fix changes one option:
-the argument at fault, the dialect's switch, or the opset. Hints describe fixes in words.
+Every candidate change is resolved before it is offered, so every offered fix works. A fix changes one option: the
+argument at fault, the dialect's switch, or the opset. Hints describe fixes in words.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ if TYPE_CHECKING:
 
 
 MAX_DIVISOR_DISTANCE = 20_000
-"""The largest distance at which the nearest divisor of a number is searched for."""
+"""The maximum distance between a number and a divisor to suggest."""
 
 
 COPY_ASSUMPTION, INFER_ASSUMPTION = "since 0 copies the input's first dim", "as long as the other sizes stay"
-"""The assumptions under which 0, or -1, as the first dim fits every batch size."""
+"""The assumptions under which a first dim of 0, or of -1, fits every batch size."""
 
 MAX_NEAR_AXES = 4
-"""The most axes near a wrong one that are tried."""
+"""The maximum number of axes that are tried in place of a wrong axis."""
 
 OPERAND_ARGUMENTS = ("input", "operands", "weight", "kernel")
-"""The arguments at fault if operands do not fit."""
+"""The arguments that may be at fault if operands do not fit each other."""
 
 MAX_TRIED_VALUES = 24
-"""The most values of the argument at fault that are tried."""
+"""The maximum number of values that are tried for the argument at fault."""
 
 MAX_SUCCESSIVE_CHANGES = 4
-"""The most successive changes to one argument in a fix."""
+"""The maximum number of successive changes to one argument in a fix."""
 
 MAX_REQUEST_DIMS = 256
-"""The most dims of a request for which fixes are searched."""
+"""The maximum number of dims of a request for which fixes are searched."""
 
 RESHAPE_KINDS = (StageKind.RESHAPE, StageKind.VIEW)
 """The kinds of stages that may move the batch axis."""
@@ -70,23 +70,23 @@ OPSET_RULES = (rules.NO_SUCH_ATTRIBUTE, rules.NO_SUCH_VERSION, rules.NEGATIVE_AX
 """The rules that a newer version of the operator may lift."""
 
 MAX_ZERO_NAMES = 8
-"""The most names for which 0 is tried."""
+"""The maximum number of names for which the size 0 is tried."""
 
 MAX_BATCH_CHANGES = 3
-"""The most changes in a hint about the batch: 0, -1, and the batch itself."""
+"""The maximum number of fixes in a hint about the batch: 0, -1, the batch size."""
 
 MAX_LISTED_RANK = 64
 """The maximum rank for which a hint lists axes."""
 
 IDENTITY_STAGES = (("flip", {"axes": (), "dialect": "torch"}),)
-"""A no-op on every input of any rank, which yields the input's own conditions."""
+"""A stage that changes no input; its answer has the conditions of the input."""
 
 
 class Fix(Record):
     """An option of a refused request, with a value for which the request resolves."""
 
     name: str
-    """The option: `target`, `perm`, `axis`, `allowzero`, `opset` ..."""
+    """The name of the option: `target`, `perm`, `axis`, `allowzero`, `opset` ..."""
     value: str | bool | None
     """The value as text, a bool for a switch, None to omit the option."""
     description: str
@@ -94,9 +94,12 @@ class Fix(Record):
     every_batch: str = ""
     """The reason why the change fits every batch size; empty if unknown."""
     moves: str = ""
-    """Where the change moves the batch; empty if it stays first, or if there is none."""
+    """A description of where the change moves the batch.
+
+    Empty if the batch stays first, or if there is no batch.
+    """
     copies: bool = False
-    """Whether it writes out dims that zeros were meant to copy."""
+    """Whether the change replaces zeros that were meant to copy dims by these dims."""
 
 
 class RefusedRequest(Record):
@@ -105,7 +108,7 @@ class RefusedRequest(Record):
     trace: Trace
     problem: Problem
     kind: StageKind | None
-    """The kind of the stage that was refused; None if none was reached."""
+    """The kind of the refused stage; None if no stage was reached."""
     value: Any
     """The argument at fault: dims, axes, one axis, or None if it was omitted."""
     shape: Shape
@@ -118,47 +121,50 @@ class RefusedRequest(Record):
 
     @property
     def rank(self) -> int:
-        """The number of axes that can be named."""
+        """The number of axes that the argument can index."""
         return len(self.shape) + (len(self.value or ()) if self.kind is StageKind.UNSQUEEZE else 0)
 
     @property
     def nearest(self) -> tuple[int, list[int]]:
-        """The index of the literal nearest to a fitting size, and the sizes that fit."""
+        """The index of the dim nearest to a fitting size, and the fitting sizes."""
         if not isinstance(self.value, tuple):
             return 0, []
         return nearest_sizes(product(self.shape), self.value, self.resolved_target, self.infer_index)
 
     @property
     def resolved_target(self) -> Shape:
-        """The requested dims as resolved so far, with 1 for the others."""
+        """The requested dims as resolved before the refusal; unresolved dims are 1."""
         return _resolve_target(self.trace.stages[-1:], self.value)
 
     @property
     def infer_index(self) -> int | None:
-        """The index of the first dim to infer."""
+        """The index of the first dim to infer; None if there is none."""
         readings = DIALECTS[self.trace.dialect].reshape_semantics.values()
         only = None if any(reading.infers is InferMarker.ANY_NEGATIVE for reading in readings) else -1
         negative = (out for out, dim in enumerate(self.value) if isinstance(dim, int) and dim < 0)
         return next((out for out in negative if only in (None, self.value[out])), None)
 
     def replace_token(self, *dims: Any, index: int | None = None) -> Any:
-        """Return the argument with `dims` instead of one token: at an index, or at fault."""
+        """Return the argument with one token replaced by `dims`.
+
+        `index` is the index of the token; None selects the token at fault.
+        """
         position = self.index if index is None else index
         if not isinstance(self.value, tuple):
             return dims[0]
         return (*self.value[:position], *dims, *self.value[position + 1 :])
 
     def aligned_input_dim(self, out: int) -> Shape:
-        """Return the input dim that aligns with a requested one; empty if none does."""
+        """Return the input dim aligned with a requested dim; empty if there is none."""
         axis = out + (len(self.shape) - len(self.value) if self.kind is StageKind.EXPAND else 0)
         return self.shape[axis : axis + 1] if axis >= 0 else ()
 
 
 def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_index: int | None) -> tuple[int, list[int]]:
-    """Return the index of the literal nearest to a fitting size, and such sizes.
+    """Return the index of the dim nearest to a fitting size, and the fitting sizes.
 
-    `resolved_target` is `target` with its zeros resolved and 1 instead of -1. The sizes are sorted by distance; they
-    are empty if none fits.
+    Only dims of `target` that are positive numbers are considered. `resolved_target` is `target` with its zeros
+    resolved and 1 instead of -1. The sizes are sorted by distance; there are none if no size fits.
 
     >>> nearest_sizes(24, (5, -1), (5, 1), 1), nearest_sizes(7, (0,), (2,), None)
     ((0, [4, 6]), (0, []))
@@ -181,7 +187,9 @@ def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_inde
 
 
 def divisors_near(number: int, target: int) -> list[int]:
-    """Return the nearest divisors of `number` below and above `target`, if near.
+    """Return the nearest divisors of `number` below and above `target`.
+
+    Divisors farther away than `MAX_DIVISOR_DISTANCE` are omitted.
 
     >>> divisors_near(24, 5), divisors_near(24, 6), divisors_near(7, 3)
     ([4, 6], [4, 8], [1, 7])
@@ -193,15 +201,19 @@ def divisors_near(number: int, target: int) -> list[int]:
 
 
 def _size_to_fit(volume: Dim, target_volume: Dim, dim: int) -> int | None:
-    """Return the size at which the volumes agree; None if it is not an integer."""
+    """Return the size that must replace `dim` so that the volumes agree.
+
+    Returns None if this size is not an integer.
+    """
     size = quotient(product((volume, dim)), target_volume)
     return size if isinstance(size, int) and size > 0 else None
 
 
 def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, Shape]]:
-    """Yield each index at which a target has another image, with the dims to write.
+    """Yield replacements for dims of a target that describe another image.
 
-    The image has other sides in the same ratio, is one dim with its pixels, or is another square.
+    A replacement is an index, and the dims to write from this index on. The image of the target has other sides in the
+    same ratio, is flattened into one dim, or is another square.
 
     >>> [*find_image_replacements((1, 27, 120, 120), (1, 3, 9, 30, 30))]
     [(3, (120, 120))]
@@ -224,7 +236,10 @@ def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, 
 
 
 def _find_square_replacements(shape: Shape, target: Shape, start: int, count: int) -> Iterator[tuple[int, Shape]]:
-    """Yield the squares that fit instead of those among `count` dims of a target."""
+    """Yield replacements for two equal neighbouring dims among `count` dims.
+
+    A replacement is the index of the first dim, and the square with which the volumes agree.
+    """
     for axis in range(start, start + count - 1):
         side = target[axis]
         pixels = quotient(product((*shape, side, side)), product(target))
@@ -233,14 +248,15 @@ def _find_square_replacements(shape: Shape, target: Shape, start: int, count: in
 
 
 def _is_square_map(sides: Shape, pixels: Dim) -> bool:
-    """Return whether two sides are equal, and the pixel count is that of a square."""
+    """Return whether the sides and the pixel count are both those of a square."""
     return len(sides) == 2 and sides[0] == sides[1] and isinstance(pixels, int) and isqrt(pixels) ** 2 == pixels
 
 
 def find_differing_dims(shape: Shape, target: Shape) -> tuple[int, Shape, Shape]:
-    """Return where two shapes begin to differ, and the dims of both that differ.
+    """Return where two shapes start to differ, and the dims of both that differ.
 
-    The first result is the index in `target`. Before and after these dims, both have equal element counts.
+    The first result is an index in `target`. The dims before the differing dims have equal element counts in both
+    shapes, and so have the dims after them.
 
     >>> find_differing_dims((1, 27, 120, 120), (1, 3, 9, 30, 30))
     (3, (120, 120), (30, 30))
@@ -263,7 +279,7 @@ def _prefix_volumes(shape: Shape) -> Iterator[Dim]:
 
 
 def has_other_batch(shape: Shape, target: Shape) -> bool:
-    """Return whether two shapes are equal in volume except for differing first dims.
+    """Return whether two shapes differ in volume by their first dims only.
 
     >>> has_other_batch((8, 255, 52), (1, 3, 85, 52))
     True
@@ -279,7 +295,7 @@ def has_other_batch(shape: Shape, target: Shape) -> bool:
 def batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shape) -> Iterator[tuple[Shape, str]]:
     """Yield targets that fit every batch size, each with its assumption.
 
-    There are some if `target` states another batch size as a number. `resolved_target` is `target` with its zeros
+    Yields nothing unless `target` states another batch size as a number. `resolved_target` is `target` with its zeros
     resolved.
 
     >>> [value for value, _ in batch_independent_targets((8, 6), (1, 2, 3), (1, 2, 3))]
@@ -293,9 +309,9 @@ def batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shap
 
 
 def describe_batch_move(before: Shape, after: Shape) -> str:
-    """Describe where a reshape moves the batch if 1 becomes the first dim.
+    """Describe where a reshape moves the batch if the first output dim is 1.
 
-    The text is empty if the batch stays.
+    Returns an empty text if the batch is not moved.
 
     >>> describe_batch_move((4, 197, 768), (1, 788, 12, 64)), describe_batch_move((4, 6), (1, 3, 8))
     ('takes the batch into axis 1', 'mixes the samples of the batch')
@@ -317,7 +333,8 @@ def describe_batch_move(before: Shape, after: Shape) -> str:
 def batch_first_targets(before: Shape, after: Shape, target: Shape, value: Shape) -> Iterator[tuple[Shape, str]]:
     """Yield targets that keep the batch first, each with its assumption.
 
-    `value` is a fix of a refused `target` that states the batch size, and `after` the shape that it gives.
+    `target` is the refused target. `value` is a fix of `target` that states the batch size, and `after` is the output
+    shape for `value`.
 
     >>> [value for value, _ in batch_first_targets((4, 6), (1, 24), (1, 9), (1, 24))]
     [(0, -1), (-1, 6)]
@@ -342,23 +359,23 @@ def batch_first_targets(before: Shape, after: Shape, target: Shape, value: Shape
 
 
 def _resolve_target(stages: Sequence[Stage], target: Shape) -> Shape:
-    """Return a target as resolved by the steps of stages, with 1 for the other dims."""
+    """Return a target as resolved by the steps of stages; unresolved dims are 1."""
     known = {step.out: step.dim for stage in stages for step in stage.steps if step.out is not None}
     return tuple(known.get(out, 1) for out in range(len(target)))
 
 
 def locate_fault(trace: Trace, problem: Problem) -> RefusedRequest:
-    """Locate the argument at fault, and the dims it applies to."""
+    """Return the argument at fault with the dims to which it is applied."""
     arguments, name = trace.request.arguments, problem.argument
     stage = trace.stages[-1] if trace.stages else None
     shape = stage.before if stage else trace.input
-    if name == "second" and stage and not stage.steps:  # a Shuffle checks it before its reshape
+    if name == "second" and stage and not stage.steps:  # a Shuffle checks `second` before its reshape
         shape = arguments.get("to", shape)
     return RefusedRequest(trace, problem, stage.kind if stage else None, arguments.get(str(name)), shape)
 
 
 def _fit_one_size(refused: RefusedRequest) -> CandidateValues:
-    """Yield the target with one literal replaced by the nearest sizes that fit."""
+    """Yield the target with one dim replaced by each of the nearest fitting sizes."""
     index, sizes = refused.nearest
     return (refused.replace_token(size, index=index) for size in sizes)
 
@@ -371,7 +388,7 @@ def _fit_image(refused: RefusedRequest) -> CandidateValues:
 
 
 def write_out_zeros(refused: RefusedRequest) -> CandidateValues:
-    """Yield the target with input dims instead of zeros that were meant to copy them."""
+    """Yield the target with zeros replaced by the dims that they were meant to copy."""
     asked = refused.trace.stages[-1].requested if refused.kind in (StageKind.RESHAPE, StageKind.VIEW) else None
     if asked and asked == refused.value and 0 not in refused.shape and 0 in refused.resolved_target:
         copied = refused.shape + refused.value[len(refused.shape) :]
@@ -385,24 +402,24 @@ def _compute_inferred_dim(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
-    """Yield the target with the input's dim at the token at fault."""
+    """Yield the target with the token at fault replaced by the aligned input dim."""
     return (refused.replace_token(dim) for dim in refused.aligned_input_dim(refused.index))
 
 
 def _replace_with(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
-    """Return the change that replaces the token at fault with `dims`."""
+    """Return a change that replaces the token at fault by `dims`."""
     return lambda at: iter([at.replace_token(*dims)] if isinstance(at.value, tuple) else [])
 
 
 def _set_to(value: object) -> Callable[[RefusedRequest], CandidateValues]:
-    """Return the change that sets the argument to `value`."""
+    """Return a change that sets the argument to `value`."""
     return lambda _: iter([value])
 
 
 def _cut_to_rank(refused: RefusedRequest) -> CandidateValues:
-    """Yield the target cut to the dialect's maximum rank, the last dim inferred.
+    """Yield the target truncated to the dialect's maximum rank.
 
-    For an unsqueeze, the new axes are cut.
+    In a reshape, the last dim is inferred. In an unsqueeze, the new axes are truncated.
     """
     if refused.kind is StageKind.UNSQUEEZE:
         yield refused.value[: refused.index - len(refused.shape)]
@@ -415,7 +432,10 @@ def _cut_to_rank(refused: RefusedRequest) -> CandidateValues:
 
 
 def _complete_permutation(refused: RefusedRequest) -> CandidateValues:
-    """Yield the permutation with missing axes instead of wrong ones, or appended."""
+    """Yield the permutation with its missing axes added.
+
+    The missing axes replace invalid or repeated axes, or are appended.
+    """
     perm, rank, valid = refused.value or (), refused.rank, dict[int, int]()
     allows_negative = DIALECTS[refused.trace.dialect].negative_perm
     for index, axis in enumerate(perm):
@@ -429,13 +449,16 @@ def _complete_permutation(refused: RefusedRequest) -> CandidateValues:
 
 
 def _count_from_zero(refused: RefusedRequest) -> CandidateValues:
-    """Yield the same axis counted from 0; the first axis if it is out of range."""
+    """Yield a negative axis as a non-negative index; 0 if it is out of range."""
     axis = refused.value[refused.index] if isinstance(refused.value, tuple) else refused.value
     yield refused.replace_token(max(0, axis + refused.rank))
 
 
 def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
-    """Yield the axes nearest to the wrong one; 1 is assumed if none was given."""
+    """Yield the argument with the axes nearest to the wrong axis.
+
+    An omitted axis counts as axis 1.
+    """
     axis = (
         refused.value[refused.index]
         if isinstance(refused.value, tuple)
@@ -448,7 +471,7 @@ def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_axes_of_one(refused: RefusedRequest) -> CandidateValues:
-    """Yield the nearest axes of size 1 instead of the only axis."""
+    """Yield axes of size 1 in place of the only requested axis, the nearest first."""
     axis = refused.value[0] if isinstance(refused.value, tuple) else refused.value
     ones = [other for other, dim in enumerate(refused.shape) if dim == 1 and refused.value in (axis, (axis,))]
     return (refused.replace_token(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))
@@ -492,11 +515,11 @@ CHANGES_BY_RULE_AND_KIND: Mapping[tuple[Rule, StageKind], tuple[Callable[[Refuse
     (rules.AXIS_OUT_OF_RANGE, StageKind.UNSQUEEZE): (_use_near_axes,),
     (rules.REPEATED_AXIS, StageKind.UNSQUEEZE): (_use_near_axes,),
 }
-"""The changes for stages of one kind, which replace those above."""
+"""The changes for stages of one kind, in place of those in `CHANGES_BY_RULE`."""
 
 
 def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
-    """Yield changes of the op's own arguments, else of the argument at fault."""
+    """Yield the op's own changes, or else changes of the argument at fault."""
     op_changes = OPS[trace.op].fix_candidates.get(problem.rule)
     if op_changes is not None:
         yield from (ArgumentChange(name, value) for name, value in op_changes(trace.input, trace.request.arguments))
@@ -509,7 +532,7 @@ def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
     at, name = locate_fault(trace, problem), str(problem.argument)
     of_kind = CHANGES_BY_RULE_AND_KIND.get((problem.rule, at.kind)) if at.kind else None
     for change in CHANGES_BY_RULE.get(problem.rule, ()) if of_kind is None else of_kind:
-        values = change(at) if name != "input" else ()  # the input is given, so only options change
+        values = change(at) if name != "input" else ()  # only options change, never the input
         yield from (ArgumentChange(name, value, copies=change is write_out_zeros) for value in values)
 
 
@@ -519,7 +542,7 @@ def _is_operand_mismatch(trace: Trace, problem: Problem) -> bool:
 
 
 def propose_batch_changes(trace: Trace) -> ArgumentChanges:
-    """Yield targets that fit every batch, if one states a batch that may be wrong."""
+    """Yield targets that fit every batch size, in place of a fixed batch size."""
     arguments = trace.request.arguments
     for stage in trace.stages:
         target = arguments.get(stage.argument)
@@ -533,9 +556,9 @@ def propose_batch_changes(trace: Trace) -> ArgumentChanges:
 
 
 def propose_last_resorts(trace: Trace, problem: Problem) -> ArgumentChanges:
-    """Yield targets with one token replaced by the input's dim or -1, or -1 appended.
+    """Yield targets with one token replaced, then the target with -1 appended.
 
-    The rightmost token comes first.
+    A token is replaced by the aligned input dim and by -1. The rightmost token comes first.
     """
     at = locate_fault(trace, problem)
     if at.kind is not StageKind.RESHAPE or not OPS[trace.op].uses_switch or not isinstance(at.value, tuple):
@@ -548,9 +571,9 @@ def propose_last_resorts(trace: Trace, problem: Problem) -> ArgumentChanges:
 
 
 def find_fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the fixes of a refused request, those that fit every batch first.
+    """Return the fixes of a request, fixes without conditions first.
 
-    For a request that resolves for one batch size only, they make it resolve for every batch size.
+    If the request resolves for one batch size only, the fixes make it resolve for every batch size.
 
     >>> [fix.description for fix in find_fixes(resolve(make_request("reshape", "2,3,4", {"target": "5,-1"})))]
     ['write 4,-1', 'write 6,-1']
@@ -568,9 +591,9 @@ def find_fixes(trace: Trace) -> tuple[Fix, ...]:
 
 
 def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
-    """Return a fix of a target, preceded by those that keep any batch first.
+    """Return a fix of a target, preceded by fixes that keep the batch first.
 
-    `answer` results from the fix. A fix that moves the batch is described so, and comes last.
+    `answer` is the answer after `fix`. If `fix` moves the batch, it comes last and its description says so.
     """
     stage = next((stage for stage in answer.stages if stage.argument == fix.name and stage.kind in RESHAPE_KINDS), None)
     old, new = (either.request.arguments.get(fix.name) for either in (trace, answer))
@@ -591,16 +614,17 @@ def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
 
 
 def find_single_fixes(trace: Trace, problem: Problem, name: str | None = None) -> FixesWithAnswers:
-    """Yield fixes by a single change, lazily, with the answers.
+    """Yield fixes that consist of one change, each with the answer after the fix.
 
-    `name` restricts them to one option. The first is that of `find_fixes`, found with fewer attempts.
+    Fixes are searched only as they are consumed. `name` restricts the fixes to one option. The first fix is also the
+    first one of `find_fixes`, and is found with fewer attempts.
     """
     attempts = ((fix, answer) for fix, answer in _try_changes(trace, problem) if name in (None, fix.name))
     return ((fix, answer) for fix, answer in attempts if answer.output is not None)
 
 
 def _batch_fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the fixes with which a conditional answer does not depend on the batch."""
+    """Return the fixes that make a conditional answer independent of the batch."""
     attempts = _try_fixes(trace.request, _describe_changes(trace.request, propose_batch_changes(trace)))
     limit = len(trace.conditions)
     return tuple(fix for fix, answer in attempts if answer.output is not None and len(answer.conditions) < limit)
@@ -609,7 +633,7 @@ def _batch_fixes(trace: Trace) -> tuple[Fix, ...]:
 def apply_fix(request: Request, fix: Fix) -> Request:
     """Return the request with a fix applied.
 
-    Raises `ShapeError` (usage) if the option does not take the value.
+    Raises `ShapeError` (usage) if the option does not accept the value.
 
     >>> apply_fix(make_request("reshape", "2,3,4", {"target": "5,-1"}), Fix("target", "4,-1", "write 4,-1")).arguments
     {'target': (4, -1)}
@@ -626,7 +650,7 @@ def apply_fix(request: Request, fix: Fix) -> Request:
 
 
 def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix, Trace]]:
-    """Return the fixes of a request with their answers; at most `depth` changes each."""
+    """Return fixes of at most `depth` changes each, with the answers after the fixes."""
     if problem.rule is rules.CONTRADICTION:
         return []
     attempts = [*_try_changes(trace, problem)]
@@ -649,7 +673,7 @@ def _keep_resolving(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Tr
 
 
 def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
-    """Yield candidate fixes by one change, with their answers."""
+    """Yield candidate fixes of one change, each with the answer after the fix."""
     request = trace.request
     if len(request.dims) > MAX_REQUEST_DIMS:
         return
@@ -660,11 +684,11 @@ def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
     is_single = not _is_operand_mismatch(trace, problem)
     yield from ((fix, answer) for fix, answer in attempts if is_single or keeps_batch(request, answer))
     yield from _try_fixes(request, _switch_fixes(request))
-    yield from newer  # exhausted if it came first
+    yield from newer  # already exhausted for `NO_SUCH_ATTRIBUTE`
 
 
 def _try_fixes(request: Request, fixes: Iterable[Fix]) -> FixesWithAnswers:
-    """Yield each fix with the answer after it, if the request takes the value."""
+    """Yield each fix that the request accepts, with the answer after the fix."""
     for fix in fixes:
         try:
             yield fix, resolve(apply_fix(request, fix))
@@ -673,7 +697,10 @@ def _try_fixes(request: Request, fixes: Iterable[Fix]) -> FixesWithAnswers:
 
 
 def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fix]:
-    """Yield a fix with a description for each change; none for a too long request."""
+    """Yield a fix with a description for each change.
+
+    Yields nothing for a request with more than `MAX_REQUEST_DIMS` dims.
+    """
     for change in () if len(request.dims) > MAX_REQUEST_DIMS else islice(changes, MAX_TRIED_VALUES):
         name, value = change.name, change.value
         if isinstance(value, bool):
@@ -688,7 +715,7 @@ def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fi
 
 
 def _switch_fixes(request: Request) -> Iterator[Fix]:
-    """Yield the other settings of the dialect's switch, if the op has it."""
+    """Yield the other settings of the dialect's switch, if the op uses the switch."""
     row = DIALECTS[request.dialect]
     name = switch_name(OPS[request.op], row)
     if name and row.switch:
@@ -698,7 +725,7 @@ def _switch_fixes(request: Request) -> Iterator[Fix]:
 
 
 def _newer_opset_fix(request: Request) -> FixesWithAnswers:
-    """Yield the first newer opset in which the request resolves."""
+    """Yield a fix that uses the first newer opset in which the request resolves."""
     row = DIALECTS[request.dialect]
     operator = operator_of(OPS[request.op], row)
     versions = operator.versions if operator and row.newest_opset else ()
@@ -708,7 +735,7 @@ def _newer_opset_fix(request: Request) -> FixesWithAnswers:
 
 
 def build_hint(trace: Trace) -> str:
-    """Return a hint that helps to fix a refused request; empty if none is known.
+    """Return a hint for fixing a refused request; empty if no hint is known.
 
     >>> from shapecalc.core.requests import make_request
     >>> build_hint(resolve(make_request("reshape", "2,3,4", {"target": "5,-1"})))
@@ -724,9 +751,9 @@ def build_hint(trace: Trace) -> str:
 
 
 def batch_hint(answer: Trace | Chain) -> str:
-    """Return how to make an answer hold for every batch, if it holds for one only.
+    """Return a hint for making an answer hold for every batch size.
 
-    The text is empty otherwise.
+    Returns an empty text unless the answer holds for one batch size only.
 
     >>> from shapecalc.core.requests import make_request
     >>> batch_hint(resolve(make_request("reshape", "N,6", {"target": "1,2,3", "dialect": "numpy"})))
@@ -742,7 +769,7 @@ def batch_hint(answer: Trace | Chain) -> str:
 
 
 def _batch_fix_text(fixes: Iterable[Fix]) -> str:
-    """Describe the fixes that fit every batch."""
+    """Describe the fixes that fit every batch size."""
     texts = [f"{truncate(str(fix.value))}, {fix.every_batch}" for fix in fixes if fix.every_batch]
     return f"for every batch try {'; or '.join(texts)}" if texts else ""
 
@@ -759,7 +786,7 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
         may_copy = trace.op == "view" and problem.argument == "strides"
         return "give the sizes with --where" + (", or write reshape in place of view" if may_copy else "")
     if problem.rule == "stride-incompatible":
-        from shapecalc.core.ops.view import COPY_FIRST_HINT  # no other op has it
+        from shapecalc.core.ops.view import COPY_FIRST_HINT  # only `view` has this hint
 
         return COPY_FIRST_HINT
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
@@ -797,10 +824,10 @@ def _target_hint(refused: RefusedRequest) -> str | None:
 
 
 def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -> str:
-    """Describe the sizes that fit instead of one literal of the target.
+    """Describe the sizes that fit in place of one dim of the target.
 
-    If none does, give the reason. `fix` is the first fix of the target, if there is one, and `answer` results from
-    it.
+    If no size fits, describes the reason. `fix` is the first fix of the target, if there is one, and `answer` is the
+    answer after `fix`.
     """
     if fix is not None and answer is not None:
         *batch_fixes, last = add_batch_fixes(refused.trace, fix, answer)
@@ -819,7 +846,7 @@ def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -
 
 
 def _missing_factors_hint(refused: RefusedRequest) -> str:
-    """Return the factors of the target that the input lacks, if no single size fits."""
+    """Return a hint with the prime factors of the target that the input lacks."""
     volume, requested = product(refused.shape), product(refused.resolved_target)
     if not isinstance(volume, int) or not isinstance(requested, int) or not volume or not requested:
         return ""
@@ -828,7 +855,7 @@ def _missing_factors_hint(refused: RefusedRequest) -> str:
 
 
 def _missing_axes_hint(refused: RefusedRequest) -> str:
-    """Return the axes that a permutation lacks."""
+    """Return a hint with the axes that a permutation lacks."""
     if refused.rank > MAX_LISTED_RANK:
         return ""
     absent = [
@@ -854,7 +881,7 @@ def _switch_hint(request: Request, problem: Problem) -> str:
 
 
 def _zero_size_hint(request: Request) -> str:
-    """Return the input names for which size 0 would let a symbolic reshape resolve."""
+    """Return a hint with the names whose size 0 would let a request resolve."""
     if not OPS[request.op].uses_switch:
         return ""
     known = dim_names(request.input)[:MAX_ZERO_NAMES]
@@ -876,10 +903,10 @@ def answer_request(request: Request) -> Trace:
 
 
 def answer_chain(shape: str | Iterable[object], stages: Sequence[Asked], sizes: Mapping[str, int]) -> Chain:
-    """Return the answers to several ops, each applied to the output before.
+    """Answer a chain of ops, each applied to the output of the previous op.
 
-    Without stages, the input is returned unchanged. `stages` are op names with their options; `sizes` replace names in
-    all of them. Raises `ShapeError` (usage) for a stage that cannot be parsed.
+    Without stages, the input is returned unchanged. `stages` are op names with their options; `sizes` replaces names in
+    all stages. Raises `ShapeError` (usage) for a stage that cannot be parsed.
 
     >>> answer_chain("2,3,4", [("transpose", {"perm": "1,0,2"}), ("reshape", {"target": "2,-1,3"})], {}).output
     (2, 4, 3)

@@ -1,7 +1,7 @@
-"""Typical mistakes in predictions: wrong answers that fit another request.
+"""Typical mistakes in predictions: right answers to misread requests.
 
-Each kind of mistake changes the request to the one that was read by mistake, and the resolver answers that request. To
-add a kind, add a function and its line in `MISTAKE_KINDS`.
+Each kind of mistake turns the request into a misread request, and the resolver answers that request. To add a kind, add
+a function and its line in `MISTAKE_KINDS`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shapecalc.core.rules import COPIED_ZERO
 from shapecalc.reasoning.examples import follow
 
 MisreadRequest: TypeAlias = tuple[Request, str]
-"""A request as it was misread, and a sentence that describes the mistake."""
+"""A misread request, and a sentence that describes the mistake."""
 
 
 class Mistake(Record):
@@ -33,7 +33,9 @@ class Mistake(Record):
 
 
 def find_mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
-    """Yield the mistakes that lead to another answer; none for a refused request.
+    """Yield the mistakes that lead to another answer.
+
+    Yields nothing for a refused request.
 
     >>> import shapecalc as sc
     >>> [(mistake.kind, mistake.answer.output) for mistake in find_mistakes(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))]
@@ -52,8 +54,8 @@ def find_mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
 def explain_prediction(answer: Trace | Chain, predicted: Sequence[Dim | None] | None) -> Mistake | None:
     """Return the mistake that explains a predicted output shape.
 
-    None if the prediction is right or unexplained. In `predicted`, None is a dim without a prediction; as a whole, it
-    predicts a refusal.
+    Returns None if the prediction is right or unexplained. In `predicted`, None is a dim without a prediction. If
+    `predicted` itself is None, it predicts a refusal.
 
     >>> import shapecalc as sc
     >>> explain_prediction(sc.transpose((2, 3, 4), (1, 2, 0)), (4, None, None)).kind
@@ -66,9 +68,9 @@ def explain_prediction(answer: Trace | Chain, predicted: Sequence[Dim | None] | 
 
 
 def find_same_shape_mistake(answer: Trace | Chain) -> Mistake | None:
-    """Return a mistake with the same output shape but other element positions.
+    """Return a mistake with the same output shape but another order of elements.
 
-    None if there is no such mistake.
+    Returns None if there is no such mistake.
 
     >>> import shapecalc as sc
     >>> find_same_shape_mistake(sc.transpose((2, 3), (1, 0))).kind
@@ -107,13 +109,16 @@ def _replace_request(answer: Trace | Chain, index: int, request: Request) -> Tra
 
 
 def _replace_arguments(trace: Trace, **arguments: object) -> Request:
-    """Return the request of a trace with other arguments; None removes one."""
+    """Return the request of a trace with other arguments.
+
+    An argument with the value None is removed.
+    """
     changed = {**trace.request.arguments, **arguments}
     return replace(trace.request, arguments={name: value for name, value in changed.items() if value is not None})
 
 
 def _requested_stages(trace: Trace) -> Iterator[Stage]:
-    """Yield the stages whose dims or axes are those of an argument as written."""
+    """Yield the stages whose dims or axes equal an argument of the request."""
     for stage in trace.stages:
         if stage.requested and trace.request.arguments.get(stage.argument) == stage.requested:
             yield stage
@@ -129,9 +134,9 @@ def _invert_permutations(trace: Trace) -> Iterator[MisreadRequest]:
 
 
 def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:
-    """Yield the request with each copied dim miscounted.
+    """Yield the request with its zeros replaced by dims at miscounted indices.
 
-    Several ways to miscount that lead to one request are named together.
+    Ways of miscounting that lead to the same request share one sentence.
     """
     for stage in _requested_stages(trace):
         last, shift = len(stage.before) - 1, len(stage.before) - len(stage.requested)
@@ -155,7 +160,8 @@ def _copy_zeros_from_input(trace: Trace) -> Iterator[MisreadRequest]:
 def _fill_zeros(stage: Stage, shape: Shape, start: int = 0, increment: int = 1) -> Shape:
     """Return the target with its zeros replaced by dims of `shape`.
 
-    The zero at index `out` copies the dim at `start + increment * out`. The result is empty if there is no such dim.
+    The zero at index `out` copies the dim at `start + increment * out`. The result is empty if an index is out of
+    range.
     """
     outs = [step.out for step in stage.steps if step.rule == COPIED_ZERO and step.out is not None]
     target = list(stage.requested)
@@ -213,4 +219,4 @@ MISTAKE_KINDS: Mapping[str, Callable[[Trace], Iterator[MisreadRequest]]] = {
     "transpose for reshape": _transpose_instead_of_reshape,
     "reshape for transpose": _reshape_instead_of_transpose,
 }
-"""The misreadings of a trace, by kind of mistake."""
+"""The functions that yield misread requests, by kind of mistake."""

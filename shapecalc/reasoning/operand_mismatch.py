@@ -1,7 +1,6 @@
-"""Mismatched operands: explanations of their sizes, and changes that may fit.
+"""Mismatched operands: explanations of their sizes, and candidate changes.
 
-These are candidates only: `fixing` resolves each changed request, and ranks the candidates in the order in which they
-are yielded.
+The module `fixing` resolves each changed request, and ranks the changes in the order in which they are yielded here.
 """
 
 from __future__ import annotations
@@ -17,13 +16,14 @@ from shapecalc.core.text import shape_text, truncate
 ShapeFix = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
 """A function that yields changed shapes, each with a description.
 
-The description has `{}` for the shape. Its arguments are the shape to change and the shape that it is combined with.
+Its arguments are the shape of the tensor to change and the shape of the other operand. In the description, `{}` is the
+placeholder for the name of the changed tensor.
 """
 
 MAX_CHANNELS = 4096
-"""The most channels of a feature map."""
+"""The maximum number of channels of a feature map."""
 MAX_ASPECT_RATIO = 8
-"""The largest aspect ratio of an image."""
+"""The maximum aspect ratio of an image."""
 
 
 PATCH_GRID_SIDES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
@@ -33,20 +33,20 @@ MIN_ROUNDED_SIZE = 4
 """The size above which a difference of one is attributed to rounding."""
 
 MAX_MULTIPLE = 64
-"""The largest multiple of a size that is reported, unless the sizes are features."""
+"""The maximum ratio of two sizes that is explained; features have no maximum."""
 
 
 class ArgumentChange(Record):
-    """An argument of a refused request with a new value that may fix it."""
+    """A new value of an argument, which may fix a refused request."""
 
     name: str
     value: object
     every_batch: str = ""
     """The reason why the value fits every batch size; empty if it may not."""
     copies: bool = False
-    """Whether it writes out the dims that zeros were meant to copy."""
+    """Whether the value replaces zeros that were meant to copy dims by these dims."""
     description: str = ""
-    """The description of the change to a tensor, if there are several operands."""
+    """The description of a change to one of several operands; otherwise empty."""
 
 
 def swap_last_axes(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
@@ -56,7 +56,7 @@ def swap_last_axes(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def move_channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with its last axis moved behind the batch axis.
+    """Yield the shape with its last axis moved to index 1, after the batch axis.
 
     The dims between them must be possible sides of an image.
 
@@ -112,7 +112,7 @@ def flatten_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]
 def pool_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with a flattened square map pooled to its channels.
 
-    The other operand must take as many features as there are channels.
+    The number of features that the other operand takes must be the number of channels.
     """
     features = other[-2:][0] if other else 0
     side = _map_side(shape[-1], features) if shape else 0
@@ -121,7 +121,7 @@ def pool_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def widen_weight(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a weight that takes the features of a flattened square map."""
+    """Yield a weight that takes the features of a flattened square feature map."""
     if len(shape) == 2 and other and _map_side(other[-1], shape[0]):
         yield f"let {{}} take {other[-1]} features", (other[-1], shape[1])
 
@@ -129,7 +129,8 @@ def widen_weight(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with sizes that differ by one made equal.
 
-    A count of patches gets the class token that it lacks; any other size loses the position that it has too many.
+    The number of patches of an image grows by one, for the class token. Any other size shrinks by one, as after
+    rounding.
     """
     pairs = [*zip(shape, other, strict=False)]
     longer = tuple([large if size in PATCH_GRID_SIDES and _is_one_more(large, size) else size for size, large in pairs])
@@ -147,7 +148,7 @@ def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 def _map_side(large: Dim, small: Dim) -> int:
     """Return the side of a square map that was flattened with its channels.
 
-    `large` counts features and `small` channels. The side is 0 if there is no such map.
+    `large` is the number of features and `small` the number of channels. Returns 0 if there is no such map.
     """
     if not isinstance(large, int) or not isinstance(small, int) or not 1 < small <= MAX_CHANNELS or large == small:
         return 0
@@ -235,7 +236,7 @@ def _highest_rank_operand(operands: Sequence[Shape | str]) -> Shape:
 def keeps_batch(before: Request, after: Trace) -> bool:
     """Return whether the output keeps the first dim of the highest-rank operand.
 
-    A new dim of 1 in front of the input is accepted, too. An answer with conditions does not keep it.
+    A new first dim of 1 in the input is accepted, too. Returns False for an answer with conditions.
     """
     if after.conditions:
         return False

@@ -1,17 +1,18 @@
-"""Simplification: an equal chain of the lowest cost with the fewest stages.
+"""Simplification of a chain to an equal chain with the lowest cost.
 
-The cost counts transposes, Shuffles or bytes. A TensorRT Shuffle transposes, reshapes and transposes; each of the three
-is optional. Source: TensorRT's operator document. A stage copies if the tensor after it is not a strided view of the
-last buffer, and a roll always does.
+The cost is the number of transposes, the number of Shuffles, or the number of bytes moved. Among chains of equal cost,
+the one with the fewest stages is chosen. A TensorRT Shuffle is a transpose, a reshape and a transpose, each of them
+optional. Source: TensorRT's operator document. A stage copies if its output is not a strided view of the last buffer; a
+roll always copies.
 
-Short forms are made from the atoms of a chain's output. Axes that mix nothing are a reshape that splits, a transpose,
-and a reshape that merges, each omitted if it does nothing. A Shuffle may transpose before its reshape, too: one Shuffle
-suffices if and only if the atoms that follow each other within an axis of the input or of the output form disjoint
-paths. Repeated axes come last.
+Short forms are made from the atoms of a chain's output. If no axes mix, the short form is a reshape that splits, a
+transpose, and a reshape that merges; each of the three is omitted if it has no effect. A Shuffle may also transpose
+before its reshape. Link all atoms that are adjacent within an axis of the input or of the output: one Shuffle suffices
+if and only if the links form disjoint paths. Axes are repeated last.
 
-Windows of neighbouring stages are replaced by a short form of their composition wherever that makes the chain shorter.
-Stages that together drop elements or change the offset are kept, and so are those between which axes mix. The result is
-answered and proved like any other chain; if that fails, the chain stays.
+A window of neighbouring stages is replaced by a short form of its composition if that makes the chain shorter. Windows
+that drop elements, change the offset or mix axes are kept. The resulting chain is answered and proved like any other
+chain; if the proof fails, the original chain is returned.
 """
 
 from __future__ import annotations
@@ -56,23 +57,23 @@ SegmentWeight = tuple[int, int, int]
 
 
 MAX_WINDOW = 8
-"""The most neighbouring stages in a window, unless the window is the whole chain."""
+"""The maximum number of stages in a window that is not the whole chain."""
 
 MAX_MIXED_WINDOW = 64
-"""The most stages of a whole chain in which axes mix or roll."""
+"""The maximum number of stages of a whole chain in which axes mix or roll."""
 
 
 class Simplification(Record):
-    """A chain, with the cheapest equal chain that was found."""
+    """The cheapest equal chain that was found, with the costs of both chains."""
 
     chain: Chain
-    """The cheaper chain; the original one if none is cheaper."""
+    """The simplified chain, or the original chain if none is better."""
     before: Cost
     after: Cost
     shorter: bool
-    """Whether the chain is not the original one."""
+    """Whether a cheaper or shorter chain was found."""
     proved: bool = True
-    """Whether it provably equals the original wherever that is defined."""
+    """Whether the chain provably equals the original where the latter is defined."""
 
     @property
     def text(self) -> str:
@@ -100,8 +101,8 @@ def short_forms(
 ) -> Iterator[MoveSequence]:
     """Yield short move sequences from a contiguous tensor to the given axes.
 
-    `axes` contain all atoms of a tensor of shape `before`, and `after` is their shape. There are none if axes mix.
-    Those with the fewest stages come first; if `for_shuffle`, the form of a single Shuffle follows.
+    `axes` contains all atoms of a tensor of shape `before`; `after` is the shape of the axes. Yields nothing if axes
+    mix. The shortest sequences come first; if `for_shuffle`, the sequence of a single Shuffle follows.
 
     >>> from shapecalc.core.layout import view_after_moves
     >>> from shapecalc.core.conditions import Assumptions
@@ -116,14 +117,14 @@ def short_forms(
         return
     axes, narrow, expanded = _undo_repeat(axes, after)
     new_axes = next((axis for axis, dim in enumerate(expanded) if dim == narrow[axis]), len(expanded))
-    for first in dict.fromkeys((0, new_axes)):  # the expand can add the first axes itself
+    for first in dict.fromkeys((0, new_axes)):  # an expand can add the leading axes, too
         repeat = () if narrow[first:] == expanded else (Expand(expanded),)
         for moves in _forms_without_repeat(before, axes[first:], narrow[first:], known, for_shuffle):
             yield (*moves, *repeat, *_reshape_if_needed(expanded, after))
 
 
 def short_forms_of_move(before: Shape, move: Move) -> Iterator[MoveSequence]:
-    """Yield the reshape, or no move, that equals a single move of that effect."""
+    """Yield the reshape or the empty sequence that equals a single move, if any."""
     if not isinstance(move, Permute | Reshape | Expand):
         return
     after = move.output_shape(before)
@@ -141,9 +142,9 @@ def _transpose_if_needed(axes: AxisOrder) -> tuple[Permute, ...]:
 
 
 def _undo_repeat(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Shape, Shape]:
-    """Return axes and shape before dims of 1 are repeated, and the shape after.
+    """Return axes and shape before dims of 1 are repeated, and the shape after that.
 
-    An axis that is repeated in part is split into its atoms.
+    An axis that is only partly repeated is split into its atoms.
     """
     has_partial_repeat = any(len(axis) > 1 and any(atom.stride == 0 for atom in axis) for axis in axes)
     if has_partial_repeat:
@@ -177,7 +178,7 @@ def _forms_without_repeat(
 
 
 def _sort_by_input(atoms: Atoms) -> Atoms | None:
-    """Return atoms in input order; None if they do not fill the input."""
+    """Return atoms in input order; None if they do not cover the input."""
     by_stride = {atom.stride: atom for atom in atoms}
     row, stride = list[Atom](), 1
     while stride in by_stride:
@@ -200,9 +201,10 @@ def _atom_end(atom: Atom) -> Dim:
 
 
 def _cover_atom(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] | None:
-    """Return the items that fill an atom, the outermost first; None if they do not.
+    """Return the items that together cover an atom, the outermost item first.
 
-    `ends` maps size times stride of each item to the item and its stride.
+    `ends` maps the end of each item (size times stride) to the item and its stride. Returns None if the items do not
+    cover the atom.
     """
     items: list[Item] = []
     end = _atom_end(atom)
@@ -215,9 +217,9 @@ def _cover_atom(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] 
 
 
 def _axes_in_order(before: Shape, column: Atoms) -> list[int] | None:
-    """Return the input axes in the order of `column`, without those of size 1.
+    """Return the input axes in the order of `column`, without the axes of size 1.
 
-    Return None if an atom is only a part of an axis.
+    Returns None if an atom is only a part of an axis.
     """
     ends = {
         _atom_end(atom): (axis, atom.stride) for axis, atoms in enumerate(contiguous_axes(before)) for atom in atoms
@@ -241,7 +243,10 @@ def _transpose_then_reshape(before: Shape, order: AxisOrder, after: Shape) -> Mo
 
 
 def _reshape_then_transpose(axes: StridedAxes, before: Shape, after: Shape) -> MoveSequence | None:
-    """Return a reshape and a transpose to output axes; None if they do not suffice."""
+    """Return a reshape and a transpose that yield the output axes.
+
+    Returns None if these two moves do not suffice.
+    """
     if any(len(axis) > 1 for axis in axes):
         return None
     outs = {axis[0]: out for out, axis in enumerate(axes) if axis}
@@ -255,7 +260,7 @@ def _reshape_then_transpose(axes: StridedAxes, before: Shape, after: Shape) -> M
 
 
 def _shuffle_form(before: Shape, axes: StridedAxes, after: Shape, known: Assumptions) -> Iterator[MoveSequence]:
-    """Yield the transpose, reshape and transpose of one Shuffle, if they suffice."""
+    """Yield the transpose, reshape and transpose of one Shuffle, if one suffices."""
     row = _sort_by_input(tuple(chain(*axes)))
     units = _axis_units(before, row, known) if row else []
     ends = {_atom_end(atom): (atom, atom.stride) for _, atoms in units for atom in atoms}
@@ -278,8 +283,8 @@ def _shuffle_form(before: Shape, axes: StridedAxes, after: Shape, known: Assumpt
 def _axis_units(before: Shape, row: Atoms, known: Assumptions) -> list[tuple[list[int], list[Atom]]]:
     """Group neighbouring input axes that stay together, with their atoms.
 
-    Atoms are split where an axis ends inside them. An axis that ends inside an atom and cannot split it stays with the
-    next axis.
+    An axis that ends inside an atom splits the atom. If the atom cannot be split there, the axis stays with the next
+    axis.
     """
     units, remaining = list[tuple[list[int], list[Atom]]](), list(row[::-1])
     axes, atoms, rest = list[int](), list[Atom](), product(())
@@ -303,7 +308,7 @@ def _axis_units(before: Shape, row: Atoms, known: Assumptions) -> list[tuple[lis
 
 
 def _order_with_adjacent_rows(rows: Iterable[Sequence[Atom]]) -> list[Atom] | None:
-    """Return the atoms in an order that keeps each row adjacent; None if impossible."""
+    """Return atoms in an order in which each row is contiguous; None if impossible."""
     successor, predecessor = dict[Atom, Atom](), dict[Atom, Atom]()
     atoms = dict[Atom, None]()
     for row in rows:
@@ -321,7 +326,7 @@ def _order_with_adjacent_rows(rows: Iterable[Sequence[Atom]]) -> list[Atom] | No
 
 
 class RequestBuilder:
-    """A builder of requests in the dialects, opsets, types and switches of a chain."""
+    """A builder of requests with the dialects, opsets, types and switches of a chain."""
 
     def __init__(self, chain: Chain) -> None:
         """Keep the first request of each dialect, the most frequent dialect first."""
@@ -332,7 +337,10 @@ class RequestBuilder:
         self.has_shuffles = any(request.op == "shuffle" for request in requests)
 
     def group_stages(self, moves: Sequence[Move]) -> list[list[Move]]:
-        """Group moves into stages: runs of one Shuffle each if the chain has Shuffles."""
+        """Group moves into stages.
+
+        If the chain has Shuffles, a stage is a run of moves for one Shuffle; otherwise it is one move.
+        """
         return group_into_shuffles(moves, lambda move: move) if self.has_shuffles else [[move] for move in moves]
 
     def build_requests(self, shape: Shape, moves: Sequence[Move]) -> list[Request] | None:
@@ -373,7 +381,10 @@ class RequestBuilder:
 
 
 def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:
-    """Return the dims to request; None if several unknown sizes would be -1."""
+    """Return the dims to request; None if several of them would have to be -1.
+
+    A dim of unknown size is requested as -1.
+    """
     unknown = [axis for axis, dim in enumerate(move.shape) if any(name.startswith("?") for name in dim_names((dim,)))]
     if not unknown:
         return move.shape
@@ -387,9 +398,9 @@ def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape
 
 
 def _switch_setting(op: str, dialect: str, current: bool | None, *, literal: bool) -> bool | None:
-    """Return the setting of a dialect's switch for a stage; None for its default.
+    """Return the setting of a dialect's switch for a stage; None for the default.
 
-    If `literal`, it is the setting under which a 0 is a size.
+    If `literal`, the setting is one under which 0 is a size.
     """
     row = DIALECTS[dialect]
     if row.switch is None or not OPS[op].uses_switch:
@@ -401,10 +412,11 @@ def _switch_setting(op: str, dialect: str, current: bool | None, *, literal: boo
 
 
 def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | None = None) -> Simplification:
-    """Return the cheapest chain found that equals an answer wherever it is defined.
+    """Return the cheapest chain that equals an answer wherever that is defined.
 
-    `dtype` is NumPy's name of the element type, whose size counts in bytes; by default the request's own, or float32.
-    Raises `ShapeError`: the problem of an answer that is refused; usage for a type whose elements have no fixed size.
+    `dtype` is NumPy's name of the element type, whose size determines the bytes; by default the type of the request, or
+    else float32. Raises `ShapeError` with the problem of a refused answer, and (usage) for a type whose elements have
+    no fixed size.
 
     >>> import shapecalc as sc
     >>> found = simplify(sc.chain("N,C,H", "transpose 2,0,1", "transpose 1,2,0"))
@@ -420,7 +432,7 @@ def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | N
 
 
 class _ChainSimplifier:
-    """A search for a cheaper chain, after substitution of the names that are known."""
+    """A search for a cheaper chain, after substitution of names with known sizes."""
 
     def __init__(self, chain: Chain, goal: Goal, itemsize: int) -> None:
         self.chain, self.goal, self.itemsize = chain, goal, itemsize
@@ -437,7 +449,7 @@ class _ChainSimplifier:
         )
 
     def simplify(self) -> Simplification:
-        """Return the best replacement if it is cheaper and proved, else the chain itself."""
+        """Return the best replacement if it is cheaper and proved, else the original."""
         before, plan = self._cost(self.segments), self._choose_segments()
         if all(piece.is_original for piece in plan):
             return Simplification(self.chain, before, before, shorter=False)
@@ -449,7 +461,7 @@ class _ChainSimplifier:
         if proved is None:
             return Simplification(self.chain, before, before, shorter=False)
         second = _ChainSimplifier(proved, self.goal, self.itemsize)
-        after = second._cost(second.segments)  # possibly higher: the new chain is defined for more sizes
+        after = second._cost(second.segments)  # can be higher: the new chain is defined for more sizes
         if not after.is_at_most(before, self.goal):
             return Simplification(self.chain, before, before, shorter=False)
         moving = [piece for piece in plan if piece.moves]
@@ -467,14 +479,14 @@ class _ChainSimplifier:
         return sum(1 if piece.is_original else len(self.builder.group_stages(piece.moves)) for piece in plan)
 
     def _choose_segments(self) -> Segments:
-        """Return the cheapest segments, between those that must stay."""
+        """Return the cheapest segments; segments that are not replaceable stay."""
         spans = [tuple(span) for _, span in groupby(self.segments, _is_replaceable)]
         return tuple(chain(*(self._cheapest_segments(span) if _is_replaceable(span[0]) else span for span in spans)))
 
     def _cheapest_segments(self, span: Segments) -> Segments:
         """Return the cheapest segments that equal a span, by dynamic programming.
 
-        Of equal weights, those with the fewest new segments win.
+        Among segments of equal cost and number of stages, those with the fewest new stages are chosen.
         """
         best: dict[int, tuple[SegmentWeight, Segments]] = {0: ((0, 0, 0), ())}
         for start, piece in enumerate(span):
@@ -491,7 +503,10 @@ class _ChainSimplifier:
         return best[len(span)][1]
 
     def _replacements(self, span: Segments, start: int) -> Iterator[tuple[int, ChainSegment]]:
-        """Yield replacements of stages from `start` on, each with its end index."""
+        """Yield segments that replace the stages from index `start` on.
+
+        Each segment comes with the exclusive end index of the stages that it replaces.
+        """
         known, before = self.known, span[start].before
         empty, shape = 0 in before, before
         view = View(()) if empty else contiguous_view(before)
@@ -511,7 +526,10 @@ class _ChainSimplifier:
             yield from ((stop, ChainSegment(before, moves, traces)) for moves in options)
 
     def _short_forms(self, before: Shape, view: View, after: Shape) -> Iterable[MoveSequence]:
-        """Return the short forms of a view; none if its offset is not 0 or axes mix."""
+        """Return the short forms of a view.
+
+        Returns no forms if the offset is not 0 or if axes mix.
+        """
         view = view.normalize(self.known)
         if view.offset or not view.is_strided:
             return ()
@@ -549,7 +567,7 @@ class _ChainSimplifier:
 
 
 def _subchain(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
-    """Return some ops of a chain as a chain, defined where the whole one is."""
+    """Return part of a chain as a chain with the conditions of the whole chain."""
     return Chain(shape, traces, traces[-1].output if traces else shape, None, conditions)
 
 
@@ -564,7 +582,7 @@ def _is_replaceable(segment: ChainSegment) -> bool:
 
 
 def _max_rank(segments: Segments) -> int:
-    """Return the maximum rank of a tensor between the segments."""
+    """Return the maximum rank of the tensors before and between the moves."""
     return max(
         [len(shape) for piece in segments for shape in (piece.before, *map(_target_shape, piece.moves))], default=0
     )

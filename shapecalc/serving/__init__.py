@@ -1,1 +1,1 @@
-"""The terminal app in a browser, served only to holders of the address."""
+"""Serve the terminal app to browsers that know the secret address."""

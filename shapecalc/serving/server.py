@@ -1,8 +1,8 @@
-"""The web server of the terminal app: one page, and one app process a socket.
+"""The web server of the terminal app, with one app process per WebSocket.
 
-An app ends with its socket. A browser and the server exchange JSON frames; the server and an app exchange packets of
-Textual's web driver (`textual/drivers/web_driver.py`): a letter, four bytes of length, the content. The numbers of
-connections and of log lines are limited.
+An app process ends with its WebSocket. A browser and the server exchange JSON frames; the server and an app exchange
+packets of Textual's web driver (`textual/drivers/web_driver.py`), which consist of a letter, a length of four bytes,
+and the content. The numbers of connections and of log lines are limited.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, truncate
 
 HEAD_TIMEOUT = 5
-"""The seconds within which the head of a request must arrive."""
+"""The time, in seconds, within which the head of a request must arrive."""
 ACCEPT_BATCH = 8
 """The number of connections that are accepted before any of them is read."""
 AUTHENTICATED, IN_SESSION = 1, 2
-"""The states of a connection with the token, and of one with a session.
+"""The states of a connection that has shown the token, and of a connection with a session.
 
-The state of all others is 0.
+All other connections have the state 0.
 """
 WAIT_SECONDS = 1
-"""The seconds of each wait for a session, a close or a shutdown.
+"""The maximum wait, in seconds, for a free session, a close or a shutdown.
 
-A page that is reloaded opens its new socket before the old one is gone.
+The wait for a free session is needed because a reloaded page opens its new socket before its old socket is closed.
 """
 RESPONSE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -66,15 +66,15 @@ RESPONSE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
-"""The headers of every response, which forbid foreign content and frames."""
+"""The headers of every response; they forbid third-party content and framing."""
 PAGE_FOLDER = files("shapecalc.serving") / "page"
 """The folder of the page's files."""
 MAX_PAGE_SIZE = (500, 200)
-"""The maximum number of columns and lines of a page."""
+"""The maximum number of columns and lines of the terminal in a page."""
 MAX_FRAME_BYTES = 1 << 18
-"""The maximum number of bytes of a browser's frame, such as a long pasted text."""
+"""The maximum size, in bytes, of a frame from a browser, which may contain a long pasted text."""
 CPU_LIMIT_EXIT = -getattr(signal, "SIGXCPU", 0) or None
-"""The exit code of an app that exceeded its CPU limit; None without such limits."""
+"""The exit code of an app that exceeded its CPU limit; None if the system has no CPU limits."""
 START_MARKER = b"__GANGLION__\n"
 """The line that an app writes before its first packet."""
 HOST_NAME_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
@@ -100,9 +100,9 @@ CPU_EXCEEDED = SessionEnd(1013, "the app took more CPU than it may")
 
 
 class OwnerLogHandler(logging.Handler):
-    """A log handler that reports to the owner in single lines.
+    """A log handler that reports to the owner of the server in single lines.
 
-    A line quotes no request, and is repeated once a minute at most.
+    A line contains no text from a request. Equal lines are reported at most once a minute.
     """
 
     def __init__(self, report: Callable[[str], None]) -> None:
@@ -125,9 +125,10 @@ class OwnerLogHandler(logging.Handler):
 
 
 class ConnectionLimiter:
-    """A limit on connections.
+    """A limit on the number of open connections.
 
-    If there are too many, the oldest without the token is dropped.
+    At the limit, the oldest connection is dropped; connections without the token are dropped first, and connections
+    with a session never.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class ConnectionLimiter:
         self._server, self._limit, self._states, self._logger = server, limit, states, logger
 
     def accept(self) -> RequestHandler:
-        """Return the handler of a new connection; above the limit, drop the oldest one."""
+        """Return the handler of a new connection; at the limit, drop an old connection."""
         connections = self._open_connections()
         for closed in self._states.keys() - connections:
             del self._states[closed]
@@ -155,7 +156,7 @@ class ConnectionLimiter:
         """
         self._logger.error(context["message"], exc_info=context.get("exception"))
         if "socket" in context:
-            # the remaining file descriptors are for apps
+            # keep the remaining file descriptors for apps
             self._limit = min(self._limit, max(4 * ACCEPT_BATCH, len(self._server.connections) // 2))
             self._drop_oldest()
 
@@ -182,7 +183,7 @@ class AccessPolicy(Record):
     token: str
 
     def rejection_reason(self, host: str, origin: str | None) -> str:
-        """Return why a request's `Host` or `Origin` is rejected; empty if it is not.
+        """Return why a request's `Host` or `Origin` is rejected; empty if both are valid.
 
         A page of another site can send requests here, with its own `Origin`. A site whose name resolves to this address
         (DNS rebinding) sends that name as `Host`.
@@ -217,7 +218,7 @@ class ServerConfig(Record):
     report: Callable[[str], None]
     """The function that reports a line to the owner."""
     idle_timeout: float = 3600
-    """The seconds without input after which a session ends."""
+    """The time without input, in seconds, after which a session ends."""
     on_page_request: Callable[[], None] = lambda: None
     """The callback of a page request with the token."""
 
@@ -226,7 +227,7 @@ class Server:
     """The request handlers, and the state of all sessions."""
 
     def __init__(self, config: ServerConfig) -> None:
-        """Set the state of a server without sessions."""
+        """Create a server without sessions."""
         self.config = config
         self.visitor_count = 0
         self._free_sessions = asyncio.Semaphore(config.max_sessions)
@@ -255,7 +256,7 @@ class Server:
     async def check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Pass a request to its handler if its host, origin and token are valid.
 
-        The key of a picture is as good as the token. Raises `web.HTTPForbidden` otherwise.
+        The key of a picture is accepted instead of the token. Raises `web.HTTPForbidden` for an invalid request.
         """
         policy = self.config.access_policy
         reason = policy.rejection_reason(request.headers.get("Host", ""), request.headers.get("Origin"))
@@ -288,8 +289,8 @@ class Server:
         return web.Response(body=data, content_type=kind, charset=None if is_picture else "utf-8", headers=headers)
 
     async def run_session(self, request: web.Request) -> web.WebSocketResponse:
-        """Run an app for a socket."""
-        # the heartbeat is the seconds between pings
+        """Run an app for a WebSocket, and close the WebSocket."""
+        # the heartbeat is the interval between pings, in seconds
         response = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_FRAME_BYTES, timeout=WAIT_SECONDS)
         await response.prepare(request)
         self._sockets.add(response)
@@ -300,7 +301,10 @@ class Server:
         return response
 
     async def _run_app(self, request: web.Request, response: web.WebSocketResponse) -> SessionEnd:
-        """Run an app in a free session until it or the socket ends; return why."""
+        """Run an app in a free session until the app or its socket ends.
+
+        Returns the reason for the end of the session.
+        """
         limit = self.config.max_sessions
         try:
             async with asyncio.timeout(WAIT_SECONDS):
@@ -414,7 +418,7 @@ async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
 
 
 def _page_size(query: Mapping[str, str]) -> tuple[int, int]:
-    """Return the size of a page; 80x24 if the query has none."""
+    """Return the size of the terminal in a page; 80x24 if the query has no size."""
     try:
         return clamp_size(int(query["width"]), int(query["height"]))
     except (KeyError, ValueError):
@@ -455,7 +459,7 @@ async def _app_process(command: Sequence[str], environment: dict[str, str]) -> A
     finally:
         _app_stdin(app).close()
         with suppress(TimeoutError):
-            # the seconds for an app to end on its own
+            # an app has 2 seconds to end on its own
             async with asyncio.timeout(2):
                 await app.wait()
         if app.returncode is None:
@@ -466,8 +470,8 @@ async def _app_process(command: Sequence[str], environment: dict[str, str]) -> A
 def app_environment(query: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of an app.
 
-    It has the server's module path, Textual's defaults, and the link of the request, because every user can read the
-    arguments of a command.
+    The environment has the server's module path, the default settings of Textual, the terminal size and the link of the
+    request. The link is not an argument, because every user of the system can read the arguments of a command.
     """
     link = [query["ask"], query.get("step", "")] if "ask" in query else None
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
@@ -587,7 +591,7 @@ def link_frame(content: bytes) -> str:
 async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
     """Return the letter and the content of an app's next packet.
 
-    Raises `ProtocolError` if it is too long.
+    Raises `ProtocolError` if the packet is too long.
     """
     head = await stream.readexactly(5)
     size = int.from_bytes(head[1:], "big")

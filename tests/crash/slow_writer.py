@@ -1,7 +1,7 @@
 """Run a command line that writes slowly: `python slow_writer.py FD SYSTEM WORDS...`.
 
-A byte on the descriptor FD says that it begins. SYSTEM is what the system offers: `all`, or `little`, which is no files
-without names, no reserved room and no `fork`. The word `mark` notes a lesson, `picture` writes a file that must be new.
+It writes a byte to the descriptor FD when it begins. SYSTEM is `all`, or `little`, which has no unnamed files, no
+preallocation and no `fork`. The word `mark` records a lesson, `picture` writes a new file.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ PAUSE = 0.03
 
 
 def slowly(call):
-    """Return a function that does what `call` does, with a pause before and after it."""
+    """Return `call` with a pause before and after it."""
 
     def slow(*words, **options):
         time.sleep(PAUSE)
-        made = call(*words, **options)
+        result = call(*words, **options)
         time.sleep(PAUSE)
-        return made
+        return result
 
     return slow
 
 
 def main(descriptor, system, *words):
-    """Take away what is not offered, slow down what matters, and write."""
+    """Remove what the system lacks, slow down the critical calls, and write."""
     import shapecalc.cli.check
     import shapecalc.engine.execute
-    import shapecalc.teaching.progress  # noqa: F401 - they are imported before it begins
+    import shapecalc.teaching.progress  # noqa: F401 - imports before the first byte
     from shapecalc.engine import atomic_files, processes
 
     if system == "little":
@@ -49,7 +49,7 @@ def main(descriptor, system, *words):
 
 
 def write(kind, *words):
-    """Write, as the words say; return the exit code."""
+    """Run the writer and return the exit code."""
     from shapecalc.__main__ import main as shapecalc_main
     from shapecalc.engine.atomic_files import write_atomically
     from shapecalc.teaching.progress import Progress

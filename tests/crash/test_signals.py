@@ -1,7 +1,7 @@
-"""Random signals on every writer: its file is the old one or the new one, whole, and nothing else stays.
+"""Send random signals to every writer: the file is the complete old or new one, and no other file remains.
 
-Each trial sends signals at random moments to a writer that is slowed down where it matters. What a killed writer could
-not take away, the next one on the same target does. `python -m tests.crash.test_signals N` runs N trials of each.
+Each trial sends signals at random times to a writer whose critical calls are slowed down. The next writer to the same
+target removes the temporary files of a killed one. `python -m tests.crash.test_signals N` runs N trials of each.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ WRITERS = {
     "sheet": (["drill", "--print", "3", "--seed", "a", "-o", "sheet.txt", "--force"], "sheet.txt", True, 0),
     "model": (["model", "model.onnx", "--fix", "-o", "mended.onnx"], "mended.onnx", False, 0),
 }
-"""Command lines, what each writes, whether that takes the place of an old file, and its exit code."""
-ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The command lines, their output files, whether these replace old ones, and the exit codes."""
+TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LONGEST = 0.4
-"""Seconds in which the first signal comes."""
+"""The latest first signal, in seconds."""
 LONGEST_PROOF = 1.5
 """The same for a model, which is also proved."""
 PATIENCE = 30
 
 
 def prepare(folder, writer):
-    """Put what a writer reads into a folder, and the old file into its place."""
+    """Write the inputs of a writer and its old output into a folder."""
     for path in folder.iterdir():
         path.unlink()
     np.save(folder / "x.npy", np.ones((1 << 10, 3 << 9), np.float32))
@@ -57,28 +57,39 @@ def prepare(folder, writer):
         (folder / target).write_text('{"done": []}')
 
 
-def started(folder, writer, system):
-    """Start a writer in a session of its own; return it when it begins to work."""
-    begins, tells = os.pipe()
+def start_writer(folder, writer, system):
+    """Start a writer in its own session; return it when it begins to write."""
+    begins, status_pipe = os.pipe()
     running = subprocess.Popen(
-        [sys.executable, str(ROOT / "tests" / "crash" / "slow_writer.py"), str(tells), system, *WRITERS[writer][0]],
+        [
+            sys.executable,
+            str(ROOT / "tests" / "crash" / "slow_writer.py"),
+            str(status_pipe),
+            system,
+            *WRITERS[writer][0],
+        ],
         cwd=folder,
         env={**environment(), "TMPDIR": str(folder)},
-        pass_fds=[tells],
+        pass_fds=[status_pipe],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    os.close(tells)
+    os.close(status_pipe)
     assert os.read(begins, 1) == b"b"
     os.close(begins)
     return running
 
 
 def send_signals(running, random, longest):
-    """Send signals to a writer, or to it and its children, at random moments; return which ask for an end."""
+    """Send signals to a writer, perhaps with its children, at random times; return the terminating ones."""
     sent = random.choice(
-        [[signal.SIGKILL], [random.choice(ASKED)], random.choices(ASKED, k=3), [*ASKED, signal.SIGKILL]]
+        [
+            [signal.SIGKILL],
+            [random.choice(TERMINATING)],
+            random.choices(TERMINATING, k=3),
+            [*TERMINATING, signal.SIGKILL],
+        ]
     )
     send = random.choice([os.kill, os.killpg])
     time.sleep(random.uniform(0, longest))
@@ -90,13 +101,13 @@ def send_signals(running, random, longest):
 
 
 def wait_for_all(running):
-    """Wait until a writer and all its children have ended; return its exit code and what it told."""
-    told, end = running.communicate(timeout=PATIENCE)[1], time.monotonic() + PATIENCE
+    """Wait for a writer and all its children; return its exit code and standard error."""
+    message, end = running.communicate(timeout=PATIENCE)[1], time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:
             os.killpg(running.pid, 0)
         except ProcessLookupError:
-            return running.returncode, told.decode()
+            return running.returncode, message.decode()
         time.sleep(0.01)
     raise AssertionError("a child lives longer than its writer")
 
@@ -107,34 +118,34 @@ def content(folder, writer):
 
 
 def write_once(folder, writer, system):
-    """Let a writer write; return all names that there are then."""
-    code, told = wait_for_all(started(folder, writer, system))
-    assert code == WRITERS[writer][3], told
+    """Run a writer, and return the names of all files afterwards."""
+    code, message = wait_for_all(start_writer(folder, writer, system))
+    assert code == WRITERS[writer][3], message
     return {path.name for path in folder.iterdir()}
 
 
 @cache
-def uninterrupted(writer):
-    """Return the names that there are after a writer that nothing interrupts, and what it writes."""
+def run_uninterrupted(writer):
+    """Return the file names after an uninterrupted writer, and its output."""
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder), writer)
         return write_once(Path(folder), writer, "all"), content(Path(folder), writer)
 
 
 def check_trial(folder, writer, system, seed):
-    """Interrupt a writer; raise `AssertionError` for a file that is neither old nor new, and for litter."""
-    (_, target, exists, done), (after, new) = WRITERS[writer], uninterrupted(writer)
+    """Interrupt a writer; fail if the file is neither old nor new, or if other files remain."""
+    (_, target, exists, done), (after, new) = WRITERS[writer], run_uninterrupted(writer)
     prepare(folder, writer)
     before, old = {path.name for path in folder.iterdir()}, content(folder, writer)
-    running = started(folder, writer, system)
+    running = start_writer(folder, writer, system)
     longest = LONGEST_PROOF if writer == "model" else LONGEST
     sent = send_signals(running, Random(f"{writer} {system} {seed}"), longest)
-    code, told = wait_for_all(running)
+    code, message = wait_for_all(running)
     found, names = content(folder, writer), {path.name for path in folder.iterdir()}
-    trial = (writer, system, seed, sent, code, told, names)
+    trial = (writer, system, seed, sent, code, message, names)
     assert found == new or (found == old and code != done), trial
     assert code in (done, 130, *(-number for number in sent)), trial
-    assert "Traceback" not in told, trial
+    assert "Traceback" not in message, trial
     if signal.SIGKILL in sent:
         assert all(name.endswith(".part") for name in names - after), trial
     else:

@@ -44,7 +44,7 @@ def text_of(numbers):
     return ",".join(map(str, numbers)) or "[]"
 
 
-def drawn_chain(draw, shape, most=5, without=()):
+def draw_chain(draw, shape, most=5, without=()):
     """Return the answer to a chain of stages for a tensor of a shape, without some ops.
 
     Without what is scattered, positions that are taken have one step; without what is empty, some are kept.

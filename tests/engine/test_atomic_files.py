@@ -23,21 +23,21 @@ from tests.core.test_layers import SOURCES
 from tests.models import detector
 
 
-def refused(*_, **__):
+def refuse(*_, **__):
     raise PermissionError(1, "Operation not permitted")
 
 
 def refusing_open_files(call):
     """Return the call, refused for a file that is open or mapped."""
 
-    def checked(path, *new):
+    def check_and_call(path, *new):
         opened = [f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd")]
         same = [each for each in opened if os.path.exists(each) and os.path.exists(path)]
         if str(path) in Path("/proc/self/maps").read_text() or any(os.path.samefile(path, each) for each in same):
             raise PermissionError(13, "The process cannot access the file because it is being used by another process")
         return call(path, *new)
 
-    return checked
+    return check_and_call
 
 
 def without_locks(monkeypatch):
@@ -49,7 +49,7 @@ def without_locks(monkeypatch):
 
 def without_links(monkeypatch):
     monkeypatch.setattr(atomic_files, "TMPFILE_FLAG", 0)
-    monkeypatch.setattr(os, "link", refused)
+    monkeypatch.setattr(os, "link", refuse)
 
 
 SYSTEMS = {
@@ -82,7 +82,7 @@ def names(folder):
     return sorted(os.listdir(folder))
 
 
-def writes(call):
+def is_write(call):
     """Return whether a call writes a file."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return False
@@ -93,7 +93,7 @@ def writes(call):
 
 @pytest.mark.slow
 def test_only_one_module_writes_files():
-    writers = [name for name, source in SOURCES.items() if any(map(writes, ast.walk(ast.parse(source))))]
+    writers = [name for name, source in SOURCES.items() if any(map(is_write, ast.walk(ast.parse(source))))]
     assert writers == ["shapecalc.engine.atomic_files"]
 
 
@@ -148,7 +148,7 @@ def test_write_whole_unavailable_group_falls_back_to_others(tmp_path, monkeypatc
     target.chmod(0o664)
     other = os.stat_result([*target.stat()[:5], os.getgid() + 1, *target.stat()[6:]])
 
-    monkeypatch.setattr(os, "fchown", refused)
+    monkeypatch.setattr(os, "fchown", refuse)
     monkeypatch.setattr(Path, "stat", lambda *_, **__: other)
     with target.open("r+b") as file:
         atomic_files._copy_mode_and_owner(file.fileno(), target)
@@ -208,13 +208,13 @@ def test_write_whole_recreates_a_removed_temporary_file(tmp_path, monkeypatch):
     SYSTEMS["no unnamed files"](monkeypatch)
     lock, taken = atomic_files._lock_file, []
 
-    def swept(descriptor):
+    def remove_and_lock(descriptor):
         if not taken:
             taken.extend(tmp_path.iterdir())
             taken[0].unlink()
         lock(descriptor)
 
-    monkeypatch.setattr(atomic_files, "_lock_file", swept)
+    monkeypatch.setattr(atomic_files, "_lock_file", remove_and_lock)
     write(tmp_path / "y")
     assert (len(taken), names(tmp_path)) == (1, ["y"])
 

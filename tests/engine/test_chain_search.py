@@ -24,7 +24,7 @@ X = np.arange(6).reshape(2, 3)
 
 
 @st.composite
-def grouped(draw, sizes):
+def merged_shapes(draw, sizes):
     """Draw a shape by merging adjacent dims."""
     cuts = sorted(draw(st.lists(st.integers(0, len(sizes)), max_size=3)))
     ends = [0, *cuts, len(sizes)]
@@ -34,10 +34,10 @@ def grouped(draw, sizes):
 def pairs_of_shapes(dims, most=4):
     """Return a strategy for two shapes connected by a split, a transpose and a merge."""
     sizes = st.lists(dims, max_size=most)
-    return sizes.flatmap(lambda drawn: st.tuples(grouped(drawn), st.permutations(drawn).flatmap(grouped)))
+    return sizes.flatmap(lambda drawn: st.tuples(merged_shapes(drawn), st.permutations(drawn).flatmap(merged_shapes)))
 
 
-def carried_out(chain, array):
+def run_chain(chain, array):
     return run(answer_chain(*read_chain(chain), {}), array).array
 
 
@@ -51,7 +51,7 @@ def test_found_chains_are_proved(shapes):
     assert unnamed == sorted(unnamed)
 
 
-def of_one_transpose_and_one_reshape(x, after):
+def transpose_reshape_results(x, after):
     """Return the results of all chains of one transpose and one reshape."""
     first = [x.transpose(perm).reshape(after) for perm in permutations(range(x.ndim))]
     orders = permutations(range(len(after)))
@@ -64,13 +64,13 @@ def of_one_transpose_and_one_reshape(x, after):
 def test_found_chains_are_unique_and_complete(shapes):
     before, after = shapes
     found, x = sc.find(before, after), np.arange(prod(before)).reshape(before)
-    moved = {carried_out(way.chain, x).tobytes() for way in found.ways}
+    moved = {run_chain(way.chain, x).tobytes() for way in found.ways}
     assert len(moved) == len(found.ways)
     assert found.fits == len(moved) or found.fits > 32
-    others = of_one_transpose_and_one_reshape(x, after) - moved
+    others = transpose_reshape_results(x, after) - moved
     assert not (found.complete and others)
     if found.other:
-        assert carried_out(found.other.chain, x).tobytes() in others
+        assert run_chain(found.other.chain, x).tobytes() in others
 
 
 @pytest.mark.parametrize(
@@ -116,12 +116,12 @@ def test_found_chains_include_known_functions(before, after, chain):
 @examples(45)
 @given(st.lists(st.integers(1, 4), max_size=4), st.data())
 def test_found_chain_for_array_pair(sizes, data):
-    before, perm = data.draw(grouped(sizes)), data.draw(st.permutations(range(len(sizes))))
-    after = data.draw(grouped([sizes[axis] for axis in perm]))
+    before, perm = data.draw(merged_shapes(sizes)), data.draw(st.permutations(range(len(sizes))))
+    after = data.draw(merged_shapes([sizes[axis] for axis in perm]))
     x = np.random.default_rng(0).permutation(prod(sizes)).reshape(before) * 1.5
     y = x.reshape(sizes).transpose(perm).reshape(after)
     (way,) = sc.find(pairs=[(x, y)]).ways
-    assert np.array_equal(carried_out(way.chain, x), y)
+    assert np.array_equal(run_chain(way.chain, x), y)
 
 
 @each_row("perm", list(permutations(range(4))))

@@ -17,7 +17,7 @@ from shapecalc.engine.execute import BackendError
 from shapecalc.engine.execute import import_cupy as cupy_or_reason
 from tests.benchmarks import engine as benchmark
 from tests.engine import fake_cupy
-from tests.engine.drawing import drawn_chain
+from tests.engine.drawing import draw_chain
 from tests.engine.test_files import ARRAYS, SHUFFLE
 from tests.numpy_moves import moved_by_numpy
 
@@ -43,7 +43,7 @@ def cupy(request):
         pytest.skip(str(error))
 
 
-def brought_back(array):
+def to_host(array):
     """Copy a device array to the host; CuPy itself copies only numbers, unless they are contiguous."""
     numbers = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
     return array.view(numbers[array.itemsize]).get().view(array.dtype)
@@ -52,7 +52,7 @@ def brought_back(array):
 KINDS = ("?", "u1", "f2", "f4", "f8", "c16", ">f4", "S4", "M8[s]", "i4,f4", "V2")
 
 
-def drawn_array(draw, cupy):
+def draw_array(draw, cupy):
     """Return an array of random layout and dtype, on the host and on the device."""
     shape = tuple(draw.choice((1, 2, 3, 4, 6)) for _ in range(draw.randint(0, 4)))
     kind = np.dtype(draw.choice(KINDS))
@@ -67,8 +67,8 @@ def test_device_chains_equal_numpy(cupy):
     found = Counter()
     for seed in range(CHAINS):
         draw = Random(seed)
-        host, there = drawn_array(draw, cupy)
-        answer = drawn_chain(draw, host.shape, without=("take", "select", "empty") if seed % 4 else ["empty"])
+        host, there = draw_array(draw, cupy)
+        answer = draw_chain(draw, host.shape, without=("take", "select", "empty") if seed % 4 else ["empty"])
         expected, contiguous = moved_by_numpy(host, answer.moves), draw.random() < 0.3
         result = None  # frees the memory of the last one
         before = cupy.get_default_memory_pool().used_bytes()
@@ -76,7 +76,7 @@ def test_device_chains_equal_numpy(cupy):
         assert (type(result.array), result.backend) == (cupy.ndarray, "cupy")
         if result.verdict == "view":
             assert cupy.get_default_memory_pool().used_bytes() == before
-        back = brought_back(result.array)
+        back = to_host(result.array)
         assert (back.shape, back.dtype, back.tobytes()) == (expected.shape, host.dtype, expected.tobytes()), seed
         copies = result.plan.copies
         found["several copies"] += len(copies) > 1
@@ -97,7 +97,7 @@ def test_device_accepts_or_refuses_host_arrays(name, order):
         with pytest.raises(BackendError, match=f"which have {array.itemsize} bytes; numpy does$"):
             run(SHUFFLE, array, "cupy")
         return
-    back = brought_back(run(SHUFFLE, array, "cupy").array)
+    back = to_host(run(SHUFFLE, array, "cupy").array)
     assert (back.dtype, back.tobytes()) == (array.dtype, moved_by_numpy(array, SHUFFLE.moves).tobytes())
 
 
@@ -193,8 +193,8 @@ FAILURES = (
 def test_device_without_a_compiler_falls_back_to_numpy(fake, failure):
     for seed in range(30):
         draw = Random(seed)
-        host, there = drawn_array(draw, fake)
-        answer = drawn_chain(draw, host.shape, without=["empty"])
+        host, there = draw_array(draw, fake)
+        answer = draw_chain(draw, host.shape, without=["empty"])
         fake.machine.failure = failure
         if run(answer, host).verdict == "copy":
             with pytest.warns(RuntimeWarning, match="^CuPy cannot copy: [^\n]*; the result is NumPy's"):
@@ -207,7 +207,7 @@ def test_device_without_a_compiler_falls_back_to_numpy(fake, failure):
             result = run(answer, there)
             assert (result.backend, run(answer, there, "cupy").backend) == ("cupy", "cupy")
             fake.machine.failure = None
-            back = brought_back(result.array)
+            back = to_host(result.array)
         fake.machine.failure = None
         assert (back.dtype, back.tobytes()) == (host.dtype, moved_by_numpy(host, answer.moves).tobytes())
 

@@ -35,7 +35,7 @@ SHUFFLE = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3), second=(2, 0, 1)
 TWICE = sc.chain((4, 9), "transpose", "reshape 4,9", "transpose", "reshape 4,9", "transpose")
 
 
-def carried(answer, array, folder, force=False, tick=int):
+def run_to_file(answer, array, folder, force=False, tick=int):
     """Run an answer on an array in a file, and return the written array."""
     np.save(folder / "x.npy", array)
     run_on_file(answer, open_array(str(folder / "x.npy")), folder / "y.npy", force=force, tick=tick)
@@ -64,14 +64,14 @@ def test_file_scalar_empty_and_shape_vector(tmp_path):
         (np.zeros((0, 3)), sc.reshape((0, 3), (3, 0), allowzero=True), [[], [], []]),
         (np.zeros((2, 3)), sc.shape((2, 3)), [2, 3]),
     ):
-        assert carried(answer, array, tmp_path, force=True).tolist() == output
+        assert run_to_file(answer, array, tmp_path, force=True).tolist() == output
 
 
 @pytest.mark.parametrize("stages", rows("carried"), ids=" | ".join)
 def test_file_slices_and_moves_are_written(tmp_path, stages):
     array, ticks = np.arange(36, dtype=np.uint8).reshape(4, 9), []
     answer = sc.chain((4, 9), *stages)
-    written, expected = carried(answer, array, tmp_path, tick=ticks.append), moved_by_numpy(array, answer.moves)
+    written, expected = run_to_file(answer, array, tmp_path, tick=ticks.append), moved_by_numpy(array, answer.moves)
     assert written.tolist() == expected.tolist()
     assert sum(ticks) >= expected.nbytes
 
@@ -86,11 +86,11 @@ def test_file_large_arrays_on_every_system(tmp_path, monkeypatch, system, order,
     monkeypatch.setattr(arrays, "READ_BYTES", 100)
     monkeypatch.setattr(processes, "CAN_FORK", forks)
     monkeypatch.delattr(os, "posix_fallocate")
-    array, told = np.asarray(np.arange(600, dtype=np.int32).reshape(20, 30), order=order), []
+    array, ticks = np.asarray(np.arange(600, dtype=np.int32).reshape(20, 30), order=order), []
     for force in (False, True):
-        written = carried(sc.transpose((20, 30)), array, tmp_path, force, told.append)
+        written = run_to_file(sc.transpose((20, 30)), array, tmp_path, force, ticks.append)
     assert written.tolist() == array.T.tolist()
-    assert (sum(told), names(tmp_path)) == (2 * array.nbytes, ["x.npy", "y.npy"])
+    assert (sum(ticks), names(tmp_path)) == (2 * array.nbytes, ["x.npy", "y.npy"])
     assert not multiprocessing.active_children()
 
 
@@ -116,25 +116,25 @@ def test_file_truncated_while_mapped_is_reported(tmp_path, monkeypatch, forks):
     for name in ("plan_moves", "load_copy"):
         monkeypatch.setattr(execute, name, cutting(getattr(execute, name)))
     with pytest.raises(FileError, match=r"x\.npy: it was cut short while it was read"):
-        carried(sc.transpose((600, 600)), np.ones((600, 600)), tmp_path)
+        run_to_file(sc.transpose((600, 600)), np.ones((600, 600)), tmp_path)
     assert names(tmp_path) == ["x.npy"]
 
 
 def test_file_space_is_reserved_before_copying(tmp_path, monkeypatch):
-    array, asked = np.arange(36).reshape(4, 9), []
+    array, sizes_seen = np.arange(36).reshape(4, 9), []
 
     def reserve(error):
         def reserved(_, start, size):
-            asked.append(start + size)
+            sizes_seen.append(start + size)
             raise OSError(error, os.strerror(error))
 
         monkeypatch.setattr(os, "posix_fallocate", reserved)
 
     reserve(errno.EOPNOTSUPP)
-    assert (carried(TWICE, array, tmp_path).shape, asked) == ((9, 4), [128 + 288, 288, 288])
+    assert (run_to_file(TWICE, array, tmp_path).shape, sizes_seen) == ((9, 4), [128 + 288, 288, 288])
     reserve(errno.ENOSPC)
     with pytest.raises(FileError, match="No space left on device"):
-        carried(TWICE, array, tmp_path, force=True)
+        run_to_file(TWICE, array, tmp_path, force=True)
     assert names(tmp_path) == ["x.npy", "y.npy"]
 
 
@@ -143,14 +143,14 @@ def test_file_worker_failure_is_reported(tmp_path, monkeypatch):
         tell(1)
         raise OSError(28, "No space left on device")
 
-    told = []
+    results = []
     with pytest.raises(OSError, match="No space left"):
-        processes.run_in_child(work, told.append)
-    assert told == [1]
+        processes.run_in_child(work, results.append)
+    assert results == [1]
     monkeypatch.setattr(execute, "MAX_IN_MEMORY", 0)
     monkeypatch.setattr(execute, "_fill_output", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(FileError, match="the copy was ended by SIGKILL"):
-        carried(sc.transpose((6, 6)), np.ones((6, 6)), tmp_path)
+        run_to_file(sc.transpose((6, 6)), np.ones((6, 6)), tmp_path)
     assert names(tmp_path) == ["x.npy"]
 
 
@@ -178,10 +178,10 @@ def test_file_archive_is_unpacked_to_an_unnamed_file(tmp_path, monkeypatch):
     assert (array.tolist(), names(tmp_path)) == ([0, 1, 2, 3, 4, 5], ["x.npz"])
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_backends_are_listed_without_memory_information(shapecalc, monkeypatch, told):
-    if not told:
+@pytest.mark.parametrize("is_known", [True, False])
+def test_backends_are_listed_without_memory_information(shapecalc, monkeypatch, is_known):
+    if not is_known:
         monkeypatch.delattr("os.sysconf")
     row = json.loads(shapecalc("backends", "--json").out)[0]
-    assert (row["version"], row["memory"] is not None) == (np.__version__, told)
-    assert told or f"{np.__version__} on this machine\n" in shapecalc("backends").out
+    assert (row["version"], row["memory"] is not None) == (np.__version__, is_known)
+    assert is_known or f"{np.__version__} on this machine\n" in shapecalc("backends").out

@@ -57,13 +57,13 @@ def store(folder, nodes):
     return folder
 
 
-def one(text):
+def find_one(text):
     """Return the information on the single array that a text names."""
     (found,) = iter_arrays(str(text))
     return found
 
 
-class Measured(io.BytesIO):
+class ReadRecorder(io.BytesIO):
     """A file that records the largest read."""
 
     most = 0
@@ -88,9 +88,9 @@ def read_by_numpy(data):
     return (*found, file.tell())
 
 
-def read_by_us(data):
+def read_by_shapecalc(data):
     """Return the same from shapecalc; None if it refuses in one short line."""
-    file = Measured(data)
+    file = ReadRecorder(data)
     try:
         found = parse_npy_header(file)
     except UnreadableError as error:
@@ -110,14 +110,14 @@ def test_header_of_numpy_is_read(tmp_path_factory, kind, shape, fortran):
         np.save(folder / "saved.npy", array)
         np.savez(folder / "saved.npz", w=array)
         expected = np.load(folder / "saved.npy")
-    found = read_by_us((folder / "saved.npy").read_bytes())
+    found = read_by_shapecalc((folder / "saved.npy").read_bytes())
     assert not array.itemsize or found[:3] == (shape, array.flags.fnc, expected.dtype)
     for text in (str(folder / "saved.npy"), str(folder / "saved.npz:w")):
         if not array.itemsize:
-            assert "no bytes" in one(text).problem
+            assert "no bytes" in find_one(text).problem
             continue
         source = open_array(text)
-        assert one(text) == ArrayInfo(text, source.shape, source.dtype)
+        assert find_one(text) == ArrayInfo(text, source.shape, source.dtype)
         assert (source.array.shape, source.array.dtype) == (expected.shape, expected.dtype)
 
 
@@ -139,7 +139,7 @@ WHOLE = [
 
 
 @st.composite
-def damaged(draw):
+def damaged_headers(draw):
     """Draw a header with bytes changed, deleted, repeated or replaced by pieces of a literal."""
     data = bytearray(draw(st.sampled_from(WHOLE)))
     for _ in range(draw(st.integers(1, 4))):
@@ -150,30 +150,30 @@ def damaged(draw):
 
 
 @examples(150)
-@given(damaged())
+@given(damaged_headers())
 def test_header_damaged_is_read_as_numpy_or_refused(data):
-    found = read_by_us(data)
+    found = read_by_shapecalc(data)
     assert found is None or found == read_by_numpy(data)
 
 
 def test_header_at_size_limits_is_read(tmp_path):
     room = MAX_NPY_HEADER_BYTES - len(header(version=(2, 0))) + 12
-    assert read_by_us(header("'<f8'" + " " * room, version=(2, 0))) == (
+    assert read_by_shapecalc(header("'<f8'" + " " * room, version=(2, 0))) == (
         (2, 3),
         False,
         np.dtype("f8"),
         12 + MAX_NPY_HEADER_BYTES,
     )
     (tmp_path / "x.safetensors").write_bytes(tensors({"a": tensor((0,), offsets=(0, 0))}))
-    assert one(tmp_path / "x.safetensors").shape == (0,)
+    assert find_one(tmp_path / "x.safetensors").shape == (0,)
     two = {"a": tensor(), "b": tensor((3,), offsets=(24, 36))}
     (tmp_path / "x.safetensors").write_bytes(tensors(two, bytes(36)))
     assert [each.shape for each in iter_arrays(str(tmp_path / "x.safetensors"))] == [(2, 3), (3,)]
 
 
 def test_header_of_python_2_and_unicode_names_is_read():
-    assert read_by_us(header(shape="(2L, 3L)"))[0] == (2, 3)
-    assert read_by_us(header("[('größe', '<f8')]", version=(3, 0)))[2].names == ("größe",)
+    assert read_by_shapecalc(header(shape="(2L, 3L)"))[0] == (2, 3)
+    assert read_by_shapecalc(header("[('größe', '<f8')]", version=(3, 0)))[2].names == ("größe",)
 
 
 @pytest.mark.parametrize(("kind", "content", "reason"), rows("refused"))
@@ -185,8 +185,8 @@ def test_header_contradicting_its_file_is_refused(kind, content, reason, tmp_pat
             open_source(str(path))
     else:
         path.write_bytes(content)
-    assert kind != "npy" or read_by_us(content) is None
-    found = one(path)
+    assert kind != "npy" or read_by_shapecalc(content) is None
+    found = find_one(path)
     assert reason in found.problem
     assert found.problem.isprintable()
     assert 0 < len(found.problem) < 200
@@ -205,8 +205,8 @@ def test_archive_lists_arrays_beside_damaged_members(tmp_path, monkeypatch):
     assert (found["a"].shape, found["b"].dtype) == ((2, 3), "int8")
     assert found["bad"].problem == "it does not start as a .npy file does"
     assert found["c"].problem == "its header does not hold descr, fortran_order and shape alone"
-    assert one(f"{path}:b") == ArrayInfo(f"{path}:b", (4,), "int8")
-    assert one(f"{path}:q").problem.startswith("it has a, b, more0")
+    assert find_one(f"{path}:b") == ArrayInfo(f"{path}:b", (4,), "int8")
+    assert find_one(f"{path}:q").problem.startswith("it has a, b, more0")
 
 
 def npy(array):
@@ -215,7 +215,7 @@ def npy(array):
     return file.getvalue()
 
 
-def packed(folder, data, packing=zipfile.ZIP_DEFLATED, name="w.npy"):
+def write_archive(folder, data, packing=zipfile.ZIP_DEFLATED, name="w.npy"):
     """Write an archive with one member, and return its argument for the command line."""
     with zipfile.ZipFile(folder / "x.npz", "w", packing) as archive:
         archive.writestr(name, data)
@@ -225,15 +225,15 @@ def packed(folder, data, packing=zipfile.ZIP_DEFLATED, name="w.npy"):
 @pytest.mark.parametrize("extra", [b"x", bytes(1 << 20), None])
 def test_archive_member_length_matches_its_header(tmp_path, extra):
     whole = npy(np.zeros(3))
-    text = packed(tmp_path, whole[:-1] if extra is None else whole + extra)
+    text = write_archive(tmp_path, whole[:-1] if extra is None else whole + extra)
     with pytest.raises(FileError, match="asks for 152 bytes, and it holds"):
         open_array(text)
-    assert one(text).problem.startswith("its header asks for 152 bytes, and it holds")
+    assert find_one(text).problem.startswith("its header asks for 152 bytes, and it holds")
 
 
 def test_archive_with_false_sizes_is_refused(tmp_path):
     lying = header("'|u1'", "(2000000000,)")
-    text = packed(tmp_path, lying)
+    text = write_archive(tmp_path, lying)
     data = bytearray((tmp_path / "x.npz").read_bytes())
     place = data.rindex(b"PK\x01\x02") + 24
     data[place : place + 4] = struct.pack("<I", len(lying) + 2_000_000_000)
@@ -243,10 +243,10 @@ def test_archive_with_false_sizes_is_refused(tmp_path):
 
 
 def test_archive_member_names_without_extension_are_read(tmp_path):
-    assert open_array(packed(tmp_path, npy(np.arange(3)), name="w")).array.tolist() == [0, 1, 2]
+    assert open_array(write_archive(tmp_path, npy(np.arange(3)), name="w")).array.tolist() == [0, 1, 2]
     for packing in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
         with pytest.raises(FileError, match="packed in a way"):
-            open_array(packed(tmp_path, npy(np.zeros(3)), packing))
+            open_array(write_archive(tmp_path, npy(np.zeros(3)), packing))
 
 
 @examples(75)
@@ -254,7 +254,7 @@ def test_archive_member_names_without_extension_are_read(tmp_path):
 def test_archive_damaged_is_read_or_refused(data, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()
     array = np.arange(600, dtype="u1").reshape(2, 300)
-    text = packed(folder, npy(array), data.draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])))
+    text = write_archive(folder, npy(array), data.draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])))
     held = bytearray((folder / "x.npz").read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(held)) | st.integers(max(0, len(held) - 120), len(held)))
@@ -293,7 +293,7 @@ def test_store_arrays_are_iter_arrays_groups(tmp_path):
     assert good == ArrayInfo(str(second / "a"), (7,), "float64")
     assert bad.problem.startswith("its header is not JSON")
     assert "not a list of sizes" in without.problem
-    assert one(second / "a").shape == (7,)
+    assert find_one(second / "a").shape == (7,)
 
 
 def test_store_written_by_zarr_is_read(tmp_path):
@@ -301,12 +301,12 @@ def test_store_written_by_zarr_is_read(tmp_path):
     for version in (2, 3):
         path = tmp_path / f"{version}.zarr"
         made = zarr.create_group(store=path, zarr_format=version).create_array("g/a", shape=(4, 5), dtype="int16")
-        assert one(path) == ArrayInfo(str(path / "g/a"), made.shape, "int16")
+        assert find_one(path) == ArrayInfo(str(path / "g/a"), made.shape, "int16")
 
 
 def test_store_recursive_groups_terminate(tmp_path):
     deep = {f"{'g/' * depth}zarr.json": GROUP for depth in range(70)}
-    assert "no more are looked into" in one(store(tmp_path / "x.zarr", deep)).problem
+    assert "no more are looked into" in find_one(store(tmp_path / "x.zarr", deep)).problem
     loop = store(tmp_path / "loop.zarr", {"zarr.json": GROUP})
     (loop / "again").symlink_to(loop, target_is_directory=True)
     assert [*iter_arrays(str(loop))] == []
@@ -319,7 +319,7 @@ def test_header_pipes_and_devices_are_refused(tmp_path, name):
     text = str(tmp_path / name.removesuffix("/zarr.json"))
     for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
         make(tmp_path / name)
-        assert one(text).problem == "it is not a regular file"
+        assert find_one(text).problem == "it is not a regular file"
         if not name.startswith("x.zarr"):
             with pytest.raises(FileError, match="not a regular file"):
                 open_array(text if name == "x.npy" else f"{text}:w")
@@ -358,7 +358,7 @@ def test_header_values_allocate_only_what_is_shown(shapecalc, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.npy").write_bytes(header("'|u1'", "(100000000,)"))
     os.truncate(tmp_path / "x.npy", 200_000_000)
-    shapecalc("flatten", "2,3", "--values")  # imports count as memory, not as elements
+    shapecalc("flatten", "2,3", "--values")  # imports before the measurement
     tracemalloc.start()
     try:
         ran = shapecalc(*words.split(), "--values")

@@ -27,7 +27,7 @@ from shapecalc.engine import run
 from shapecalc.engine.execute import BackendError, apply_plan, combine_arrays, sample_elements, select_backend
 from shapecalc.engine.plan import plan_moves
 from shapecalc.reasoning.examples import follow, follow_back
-from tests.engine.drawing import drawn_chain, seeds
+from tests.engine.drawing import draw_chain, seeds
 from tests.engine.tables import rows
 from tests.numpy_moves import moved_by_numpy
 from tests.render.questions import COMBINING
@@ -58,7 +58,7 @@ def arrays(draw):
 @examples(75)
 @given(arrays(), seeds)
 def test_run_chains_equal_numpy(array, draw):
-    moves = drawn_chain(draw, array.shape).moves
+    moves = draw_chain(draw, array.shape).moves
     expected = moved_by_numpy(array, moves)
     plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
     found = apply_plan(plan, array)
@@ -105,7 +105,7 @@ def test_run_plan_uses_the_fewest_copies(some):
     for seed in range(50):
         draw = random.Random(f"{some} {seed}")
         shape = tuple([draw.choice((2, 3, 4, 6)) for _ in range(draw.randint(2, 4))])
-        moves = drawn_chain(draw, shape, 6, without=("roll", "slice", "take", "select", "empty")).moves
+        moves = draw_chain(draw, shape, 6, without=("roll", "slice", "take", "select", "empty")).moves
         array = np.arange(prod(shape), dtype=np.int32).reshape(shape)
         plan = plan_moves(moves, shape, array.strides, array.itemsize)
         assert len(plan.copies) == fewest_copies(shape, moves), (shape, moves)
@@ -216,7 +216,7 @@ def test_run_writability_is_independent_of_size(some, layout):
     for seed in range(some * 25, some * 25 + 25):
         verdicts = []
         for elements, width in SIZES.values():
-            answer = drawn_chain(random.Random(seed), (4, 8, elements // 32), 4, ["empty"])
+            answer = draw_chain(random.Random(seed), (4, 8, elements // 32), 4, ["empty"])
             numbers = np.arange(elements * width // 4, dtype="i4").view("i4" if width == 4 else f"V{width}")
             array = LAYOUTS[layout](numbers.reshape(4, 8, -1))
             result = run(answer, array)

@@ -1,4 +1,4 @@
-"""Libraries that are asked for shapes: in this process, or in an environment of their own, where a crash is an answer.
+"""Query libraries for shapes, in this process or in a worker process whose crash counts as a refusal.
 
 `SHAPECALC_TORCH_PYTHON` and the like name a Python that has the library.
 """
@@ -19,9 +19,9 @@ from tests.engines.library_worker import MARK, opened
 
 WORKER = Path(__file__).with_name("library_worker.py")
 LONGEST = 120
-"""The seconds that a library may take for one answer, its start included."""
+"""The seconds that a library may take for one answer, including its start."""
 HERE = ("numpy", "torch", "openvino", "einops")
-"""The libraries that are asked in this process, if it has them and no other Python is named."""
+"""The libraries that run in this process if they are installed and no other Python is named."""
 
 
 class Library:
@@ -33,14 +33,14 @@ class Library:
         self.answer = self._ask_worker if python else opened(name)
 
     def ask(self, op, shape, dtype="float32", **arguments):
-        """Return the shape that the library gives; None if it refuses, or if the process dies of the question."""
-        return self.told(op, shape, arguments, dtype)[0]
+        """Return the output shape; None if the library refuses or its process crashes."""
+        return self.query(op, shape, arguments, dtype)[0]
 
-    def told(self, op, shape, arguments, dtype="float32"):
-        """Return the shape that the library gives, the elements if it tells them, and the strides."""
+    def query(self, op, shape, arguments, dtype="float32"):
+        """Return the output shape, and the elements and strides if the library reports them."""
         given = {name: value for name, value in arguments.items() if value is not None}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a shape that is told with a warning is told
+            warnings.simplefilter("ignore")  # a shape with a warning counts
             shape, *rest = self.answer(op, shape, dtype, given) or (None, None, None)
         return (None if shape is None else tuple(shape), *rest)
 
@@ -65,7 +65,7 @@ class Library:
         raise TimeoutError(f"no answer in {LONGEST} seconds")
 
     def close(self):
-        """End the process, if there is one; the next question starts another."""
+        """End the worker process, if there is one; the next request starts another."""
         if self.process is not None:
             self.process.communicate()
             self.process = None
@@ -73,7 +73,7 @@ class Library:
 
 @pytest.fixture(scope="module")
 def engine():
-    """Return what starts a library that is asked for the first time; the test is skipped where there is none."""
+    """Return a function that starts a library on first use; without the library it skips the test."""
     running = {}
 
     def started(name):

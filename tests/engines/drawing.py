@@ -1,4 +1,4 @@
-"""What is asked of libraries: requests for each op that Hypothesis draws, and tables of them as text."""
+"""Requests to libraries: Hypothesis strategies for each op, and tables of requests."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ ENDS = {name: st.none() | st.integers(-7, 7) for name in ("start", "end")}
 named = axes.filter(lambda found: found is not None)
 
 
-def asked(drawn, name):
-    """Return what draws a shape and one argument of that name."""
+def requests_with(drawn, name):
+    """Return a strategy for a shape and one argument of that name."""
     return drawn.map(lambda pair: (pair[0], {name: pair[1]}))
 
 
@@ -39,7 +39,7 @@ def sizes(low):
 
 @st.composite
 def views(draw):
-    """Draw a shape, a target of its volume or any other, and strides: a permuted tensor's, or any."""
+    """Draw a shape, a target of equal or other volume, and strides of a permuted tensor or any others."""
     shape = draw(st.lists(st.sampled_from([1, 2, 2, 3, 4, 6, 0]), max_size=4).map(tuple))
     strides, step = [0] * len(shape), 1
     for axis in draw(st.permutations(range(len(shape)))):
@@ -53,8 +53,8 @@ def views(draw):
 
 
 @st.composite
-def grown(draw):
-    """Draw an expansion by MXNet's rules, most of which fit."""
+def expansions(draw):
+    """Draw an expansion by MXNet's rules, mostly a valid one."""
     shape = draw(ones)
     target = draw(st.tuples(*(st.sampled_from([dim, dim, 0, 3, -1] if dim == 1 else [dim, dim, 0]) for dim in shape)))
     return shape, {"target": draw(st.sampled_from([target, target, target, (2, *target), target[1:] or (1,)]))}
@@ -65,13 +65,13 @@ blocked = st.tuples(
     st.integers(-1, 4).map(lambda block: {"block": block}),
 )
 REQUESTS = {
-    "reshape": asked(reshapes() | empty_reshapes(), "target"),
-    "transpose": asked(permutations(), "perm") | shapes.map(lambda shape: (shape, {})),
+    "reshape": requests_with(reshapes() | empty_reshapes(), "target"),
+    "transpose": requests_with(permutations(), "perm") | shapes.map(lambda shape: (shape, {})),
     "squeeze": st.tuples(ones, axes.map(lambda found: {"axes": found})),
     "unsqueeze": st.tuples(ones | ones.map(lambda dims: (1,) * 4 + dims), named.map(lambda found: {"axes": found})),
-    "expand": asked(st.tuples(ones, sizes(-2)), "target"),
+    "expand": requests_with(st.tuples(ones, sizes(-2)), "target"),
     "shape": st.tuples(shapes, st.just({})),
-    "tile": asked(st.tuples(ones, sizes(-1)), "repeats"),
+    "tile": requests_with(st.tuples(ones, sizes(-1)), "repeats"),
     "view": views(),
     "rearrange": rearrangements(),
     "depth_to_space": blocked,
@@ -81,7 +81,7 @@ REQUESTS = {
         for op in POSITIONS
     },
 }
-"""What draws an input shape and the arguments of each op."""
+"""The strategies for the input shape and the arguments of each op."""
 FLATTENS = {
     "axis": {"axis": st.none() | st.integers(-6, 6)},
     "range": {"start_dim": st.integers(-5, 5), "end_dim": st.integers(-5, 5)},
@@ -90,16 +90,16 @@ FLATTENS = {
 }
 OF_LIBRARY = {
     ("numpy", "shape"): st.tuples(shapes, st.fixed_dictionaries(ENDS)),
-    ("torch", "unsqueeze"): asked(st.tuples(ones, st.tuples(st.integers(-5, 5))), "axes"),
+    ("torch", "unsqueeze"): requests_with(st.tuples(ones, st.tuples(st.integers(-5, 5))), "axes"),
     ("openvino", "reshape"): st.tuples(reshapes().filter(lambda drawn: drawn[1]), st.booleans()).map(
         lambda drawn: (drawn[0][0], {"target": drawn[0][1], "special_zero": drawn[1]})
     ),
     ("mxnet", "reshape"): st.tuples(coded_reshapes(SIZES, -5) | coded_reshapes(FEW), st.booleans())
     .map(lambda drawn: tuple([each[:: -1 if drawn[1] else 1] for each in drawn[0]]) + drawn[1:])
     .map(lambda drawn: (drawn[0], {"target": drawn[1] or (-1,), "reverse": drawn[2]})),
-    ("mxnet", "expand"): grown(),
+    ("mxnet", "expand"): expansions(),
 }
-"""The same for libraries that have arguments of their own."""
+"""The same for libraries with special arguments."""
 
 
 def rows(name):

@@ -1,8 +1,8 @@
-"""Libraries that are asked what an operator makes, one table each: `python library_worker.py paddle` asks one of them.
+"""Run operators of libraries, with one table for each: `python library_worker.py paddle` runs one library.
 
 Each line in is a JSON list: an operator, an input shape, an element type and the arguments. Each line out is the
-output shape, the elements that it has of 0, 1, 2 ... and its strides, each where the library tells; or null, if the
-library refuses. What else a library prints has no mark in front of it.
+output shape, its elements for the input 0, 1, 2 ..., and its strides, as far as the library reports them; or null, if
+the library refuses. Other output of a library has no mark before it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import sys
 
 MARK = "@@"
 LAST = 2**62
-"""What lies behind the end of every dim."""
+"""An index beyond the end of every dim."""
 ORDER = ("target", "perm", "repeats", "block", "shift", "axes", "axis", "sizes", "destination", "axis1", "axis2")
 ORDER += ("start_dim", "end_dim", "indices")
-"""The arguments that functions take without their names, in their order."""
+"""The positional arguments of functions, in their order."""
 
 
 def indices(slices):
-    """Return the Python slices that a text writes."""
+    """Parse Python slices."""
     parts = slices.split(",") if slices != "[]" else []
     return tuple([slice(*[int(end) if end else None for end in part.split(":")]) for part in parts])
 
 
 def ends_of(slices):
-    """Return the starts, the stops and the steps that a text writes, as lists of numbers."""
+    """Parse slices into lists of starts, stops and steps."""
     parts = indices(slices)
     steps = [1 if part.step is None else part.step for part in parts]
     before, behind = [min(step, 0) and LAST for step in steps], [LAST if step >= 0 else -LAST for step in steps]
@@ -36,12 +36,12 @@ def ends_of(slices):
 
 
 def in_order(call):
-    """Return an operator that gives a library's function its arguments without their names."""
+    """Return an operator that passes its arguments to a library function by position."""
     return lambda x, **arguments: call(x, *[arguments[name] for name in ORDER if name in arguments])
 
 
 def operators(library, names, part_of, **calls):
-    """Return a table of operators: functions of a library by name, and what every array that is indexed has."""
+    """Return a table of operators: functions of a library by name, and those of indexable arrays."""
     pairs = [name.split("=") for name in names.split()]
     table = {pair[0]: in_order(getattr(library, pair[-1])) for pair in pairs}
     table |= {op: in_order(call) for op, call in calls.items()}
@@ -53,7 +53,7 @@ def operators(library, names, part_of, **calls):
 
 
 def array_operators(numpy):
-    """Return the operators of NumPy, or of a library that has the same."""
+    """Return the operators of NumPy, or of a library with the same interface."""
     same = "reshape flip roll tile swapaxes moveaxis transpose squeeze expand=broadcast_to unsqueeze=expand_dims"
     return operators(numpy, same, numpy.split) | {
         "flatten": lambda x: x.flatten(),
@@ -133,7 +133,7 @@ def torch_library():
         return F.interpolate(x, *[each[0] if each and len(each) == 1 else each for each in (size, scale)])
 
     def unshuffled(x, block):
-        made = F.pixel_unshuffle(x, block)  # which gives back as it was what is empty, on the CPU
+        made = F.pixel_unshuffle(x, block)  # on the CPU it returns an empty input unchanged
         return made if x.numel() else F.pixel_unshuffle(x.to("meta"), block)
 
     names = "reshape flatten flip squeeze swapaxes moveaxis=movedim roll unflatten"
@@ -168,7 +168,7 @@ def paddle_library():
 
 
 def mxnet_library():
-    """Return MXNet's operators; it makes also a scalar, and an empty array."""
+    """Return MXNet's operators, with scalars and empty arrays enabled."""
     import mxnet
     import numpy
 
@@ -178,7 +178,7 @@ def mxnet_library():
         whole = nd.array(numpy.asarray(array, "float32"))
         if dtype == "bfloat16":
             return nd.amp_cast(whole, dtype=numpy.dtype([("bfloat16", numpy.uint16)]))
-        return whole if dtype == "float32" else whole.astype(dtype)  # which is an operator: it takes no empty array
+        return whole if dtype == "float32" else whole.astype(dtype)  # an operator, which takes no empty array
 
     return made, {
         "reshape": lambda x, target, reverse=False: x.reshape(target, reverse=reverse),
@@ -214,7 +214,7 @@ def tensorflow_library():
 
 
 def openvino_library():
-    """Return OpenVINO's operators, of which the shape is inferred: nothing runs."""
+    """Return OpenVINO's operators, whose shapes are inferred without running them."""
     import numpy
     from openvino import opset8
 
@@ -244,7 +244,7 @@ def openvino_library():
 
 
 def tflite_library():
-    """Return TFLite's operators; an array stands for a tensor until a model is made for it."""
+    """Return TFLite's operators; an array represents a tensor until its model is built."""
     import numpy
 
     def ints(values):
@@ -282,7 +282,7 @@ def tflite_library():
 
 
 def run_tflite(x, name, *constants, part=0, **options):
-    """Return what a model of one node gives for an array of an element type; of `SHAPE` the dims."""
+    """Return the output of a one-node model for an array of an element type; for `SHAPE`, the dims."""
     import numpy
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
@@ -301,7 +301,7 @@ def run_tflite(x, name, *constants, part=0, **options):
 
 
 def tflite_model(name, constants, options, shape, dtype):
-    """Return the bytes of a model of one node, whose first input has a shape and whose others are constants."""
+    """Encode a one-node model whose first input has a shape and whose other inputs are constants."""
     import flatbuffers
     import numpy
     from ai_edge_litert import schema_py_generated as schema
@@ -338,7 +338,7 @@ def tflite_model(name, constants, options, shape, dtype):
 
 
 def coreml_library():
-    """Return the operators of Core ML's MIL; an array stands for a tensor, as nothing runs."""
+    """Return the operators of Core ML's MIL; an array represents a tensor, since nothing runs."""
     import coremltools
     import numpy
     from coremltools.converters.mil import Builder
@@ -391,7 +391,7 @@ def coreml_library():
 
 
 def opened(name):
-    """Return what answers a request to a library of this Python."""
+    """Return a function that answers requests to a library of this Python."""
     import numpy
 
     make, table = globals()[f"{name}_library"]()
@@ -400,15 +400,15 @@ def opened(name):
         given = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
         array = numpy.arange(numpy.prod(shape, dtype=int), dtype="f4").reshape(shape)
         try:
-            return told(table[op](make(array, dtype), **given), op)
+            return describe_output(table[op](make(array, dtype), **given), op)
         except Exception:
             return None
 
     return answer
 
 
-def told(made, op):
-    """Return the shape of what an operator made, its elements and its strides; of `shape` the dims that it returns."""
+def describe_output(made, op):
+    """Return the shape, elements and strides of an output; for `shape`, the dims that it holds."""
     import numpy
 
     if hasattr(made, "wait_to_read"):

@@ -1,4 +1,4 @@
-"""ONNX models of one op, and what shape inference and ONNX Runtime make of them."""
+"""ONNX models of one op, with their shapes by shape inference and by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AS_INPUT = {
     "take": ("indices", 1),
     "select": ("index", 1),
 }
-"""The argument that is an input tensor, and the opset since when."""
+"""The argument that is an input tensor, and its first opset."""
 ATTRIBUTES = {"target": "shape", "block": "blocksize", "pattern": "equation", "kernel": "kernel_shape"}
 ATTRIBUTES |= {"stride": "strides", "dilation": "dilations", "groups": "group", "ceil": "ceil_mode"}
 PADDINGS = {"same": "SAME_UPPER", "same-lower": "SAME_LOWER", "valid": "VALID"}
@@ -35,12 +35,12 @@ logging.getLogger("onnxruntime").setLevel(logging.CRITICAL)
 
 
 def each(values, count):
-    """Return a value for each of so many places."""
+    """Repeat the values up to `count`, if it is a multiple of their number."""
     return list(values) * (count // len(values)) if count % len(values) == 0 else list(values)
 
 
-def split_up(op, shape, given, opset):
-    """Return the attributes of a node, and the constants behind its tensors, None for one that is left out."""
+def node_arguments(op, shape, given, opset):
+    """Return the attributes of a node, and the constants after its tensors, None for an omitted one."""
     count, constants = len(shape) - 2, []
     name, since = AS_INPUT.get(op, (None, 1))
     if name in given and opset >= since:
@@ -61,12 +61,12 @@ def split_up(op, shape, given, opset):
         else:
             constants = [None, np.array([1, 1, *each(given.pop("scale"), count)], np.float32)]
     elif op in ("conv", "pool"):
-        given = of_window(given, count)
+        given = window_attributes(given, count)
     return {ATTRIBUTES.get(name, name): value for name, value in given.items()}, constants
 
 
-def of_window(given, count):
-    """Return the arguments of conv and pool as their operators have them."""
+def window_attributes(given, count):
+    """Return the attributes of conv and pool for their arguments."""
     if given.get("kernel") == "global":
         return {}
     windows, padding = {"stride", "dilation", "output_padding", "kernel"} & {*given}, given.get("padding")
@@ -78,20 +78,20 @@ def of_window(given, count):
 
 
 def tensors_of(shape, arguments):
-    """Return the shapes of all tensors that an op takes, and its other arguments."""
+    """Return the shapes of all input tensors of an op, and its other arguments."""
     given = {name: value for name, value in arguments.items() if value is not None}
     weight = given.pop("weight", None)
     return [shape, *given.pop("operands", ()), *([] if weight is None else [weight])], given
 
 
 def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, constant=True):
-    """Return the model of one op; `known` puts the input shapes into it, `constant` the arguments that are inputs."""
+    """Return the model of one op; `known` declares input shapes, `constant` stores input arguments."""
     shapes, given = tensors_of(shape, arguments)
     tensors, outputs, nodes = [f"x{place}" for place in range(len(shapes))], ["y"], []
     made_of = {"linear": "matmul", "stack": "concat"}.get(op, op)
     operator = operator_of(OPS[made_of], ONNX)
     name = (operator.variant_of(given) if op in ("conv", "pool") else operator).name
-    attributes, constants = split_up(op, shape, given, opset)
+    attributes, constants = node_arguments(op, shape, given, opset)
     if op == "split":
         parts, part = attributes.pop("parts"), attributes.pop("part", 0)
         outputs = ["y" if place == part else f"unread{place}" for place in range(parts)]
@@ -123,8 +123,8 @@ def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, c
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
 
 
-def inferred(op, shape, arguments, opset):
-    """Return the shape that ONNX shape inference gives; `None` where it refuses."""
+def inferred_shape(op, shape, arguments, opset):
+    """Return the shape of ONNX shape inference; `None` if it refuses."""
     try:
         found = onnx.shape_inference.infer_shapes(
             model(op, shape, arguments, opset), check_type=True, strict_mode=True, data_prop=True
@@ -136,7 +136,7 @@ def inferred(op, shape, arguments, opset):
 
 
 def session_of(serialized):
-    """Return the session of a model, in one thread: the models are small, and threads take long to start."""
+    """Return a session with one thread: the models are small, and threads start slowly."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
@@ -145,8 +145,8 @@ def session_of(serialized):
 _session = functools.lru_cache(maxsize=500)(session_of)
 
 
-def of_runtime(call):
-    """Return what a call of ONNX Runtime gives; `None` where it refuses."""
+def runtime_result(call):
+    """Return the result of a call to ONNX Runtime; `None` if it refuses."""
     try:
         return call()
     except Exception as error:
@@ -155,14 +155,14 @@ def of_runtime(call):
         return None
 
 
-def ran(op, shape, arguments, opset, *, known=True, constant=True):
-    """Return the shape (for op `shape`, the values) that ONNX Runtime gives; `None` where it refuses."""
+def runtime_shape(op, shape, arguments, opset, *, known=True, constant=True):
+    """Return the shape (for op `shape`, the values) of ONNX Runtime; `None` if it refuses."""
     made = model(op, shape, arguments, opset, known=known, constant=constant)
     shapes, given = tensors_of(shape, arguments)
     feeds = {f"x{place}": np.zeros(dims, np.float32) for place, dims in enumerate(shapes)}
     if not constant:
         feeds["c0"] = np.array(given[AS_INPUT[op][0]], np.int64)
-    output = of_runtime(lambda: _session(made.SerializeToString()).run(None, feeds)[0])
+    output = runtime_result(lambda: _session(made.SerializeToString()).run(None, feeds)[0])
     if output is None:
         return None
     return tuple(output.tolist()) if op == "shape" else output.shape

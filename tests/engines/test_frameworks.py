@@ -1,4 +1,4 @@
-"""Dialects against their libraries: the same shape, elements and strides, or both refuse; a table of ops for each."""
+"""Dialects agree with their libraries: equal shape, elements and strides, or both refuse."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ OPERATORS = [
 UNCHECKED = {(name, op): rules.split() for name, op, rules, _ in rows("unchecked")}
 ASKED = rows("requests")
 TYPED = {(name, op): (eval(shape), eval(f"dict({given})")) for name, op, shape, given in rows("typed")}
-"""By which arguments each op is asked for a tensor of every element type."""
+"""The arguments of each op in the test of all element types."""
 NOT_REACHED = {"int2", "uint2", "int4", "uint4"}
-"""Element types that PyTorch names and stores, without arithmetic, and that the dialect does not promise."""
+"""Element types that PyTorch only stores, and that the dialect does not promise."""
 
 
 def answer(name, op, shape, **arguments):
     return resolve(make_request(op, shape, arguments if name == "einops" else {**arguments, "dialect": name}))
 
 
-def drawn_for(name, op):
-    """Return what draws a request to a library."""
+def request_strategy(name, op):
+    """Return a strategy for requests to a library."""
     if op == "flatten":
         return st.tuples(shapes, st.fixed_dictionaries(FLATTENS[DIALECTS[name].flattens.name.lower()]))
     return OF_LIBRARY.get((name, op), REQUESTS[op])
 
 
-def beyond(name, op, shape, arguments):
-    """Say whether a library is not asked: its process would die, or it makes up what no document says."""
+def is_skipped(name, op, shape, arguments):
+    """Return whether a request is skipped: the library crashes, or its result is undocumented."""
     if (name, op) == ("tflite", "flip"):
         return 0 in shape
     if (name, op) == ("coreml", "slice") and len(shape) > 0:
         parts = zip(shape, indices(arguments["slices"]), strict=False)
         before = [part.stop is not None and part.stop < -dim and (part.step or 1) < 0 for dim, part in parts]
         return 0 in shape or any(before)
-    if name == "openvino":  # no empty constant can be made, and no node has an output that there is not
+    if name == "openvino":  # it has no empty constants and no out-of-range outputs
         lists = [value for value in arguments.values() if isinstance(value, tuple)]
         without = (op in ("transpose", "squeeze") and not lists) or arguments.get("slices") == "[]"
         return without or () in (shape, *lists) or not 0 <= arguments.get("part", 0) < 1
@@ -62,16 +62,16 @@ def beyond(name, op, shape, arguments):
 @given(data=st.data())
 def test_library_and_dialect_agree_or_both_refuse(engine, name, op, data):
     library = engine(name)
-    shape, arguments = data.draw(drawn_for(name, op))
-    assume(not beyond(name, op, shape, arguments))
-    agree(library, name, op, shape, arguments)
+    shape, arguments = data.draw(request_strategy(name, op))
+    assume(not is_skipped(name, op, shape, arguments))
+    assert_agreement(library, name, op, shape, arguments)
 
 
-def agree(library, name, op, shape, arguments):
+def assert_agreement(library, name, op, shape, arguments):
     ours = answer(name, op, shape, **arguments)
-    theirs, elements, strides = library.told(op, shape, arguments)
+    theirs, elements, strides = library.query(op, shape, arguments)
     if name == "torch" and min(theirs or (), default=0) < 0:
-        theirs = None  # it keeps a -1 as a size
+        theirs = None  # it returns -1 as a size
     rule = ours.problem and ours.problem.rule + "*" * (0 in shape or shape == ())
     if rule and {rule, rule.rstrip("*")} & {*UNCHECKED.get((name, op), ())}:
         return
@@ -89,13 +89,13 @@ def test_library_listed_requests_agree_or_differ_as_listed(engine, asked):
     library, shape = engine(name), eval(shape)
     arguments = eval(f"dict({arguments})")  # a row of the table
     if not differs:
-        agree(library, name, op, shape, arguments)
+        assert_agreement(library, name, op, shape, arguments)
         return
     assert library.ask(op, shape, **arguments) == eval(differs[0])
     ours = answer(name, "reshape" if op == "operator" else op, shape, **arguments).output
     assert (ours is None) != (eval(differs[0]) is None)
     if name == "mxnet":
-        library.close()  # what was written behind a shape may end the process later
+        library.close()  # an out-of-bounds write may crash the process later
 
 
 @each_row(("name", "op"), [each for each in OPERATORS if each[0] not in ("numpy", "torch", "openvino")])

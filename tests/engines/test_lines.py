@@ -1,4 +1,4 @@
-"""Lines of code as shapecalc reads them against the same lines, run by the library on an array."""
+"""Lines of code: shapecalc's answer equals the result of the library on an array."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.sampling import each_row
 LINES = [(name, *row) for names, *row in rows("lines") for name in names.split()]
 
 
-def answered(line, shape, library):
-    """Return the answer to a line; None if it is refused, as it is read or by a rule."""
+def answer_line(line, shape, library):
+    """Return the answer to a line; None if the parser or a rule refuses it."""
     try:
         read = read_code(line, {"x": shape}, "numpy" if library == "numpy" else None)
     except ShapeError:
@@ -38,7 +38,7 @@ def test_code_lines_match_the_library(library, shape, line):
         expected = np.asarray(eval(line, names))  # a line of the table
     except (ValueError, IndexError, RuntimeError):
         expected = None
-    answer = answered(line, shape, library)
+    answer = answer_line(line, shape, library)
     if expected is None:
         assert answer is None
     else:

@@ -1,4 +1,4 @@
-"""The onnx dialects against shape inference and ONNX Runtime, and their element types against the schemas."""
+"""The ONNX dialects agree with shape inference and ONNX Runtime, and their types with the schemas."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from shapecalc.core.requests import make_request, rules_for
 from shapecalc.core.resolve import resolve
 from shapecalc.core.values import parse_slices
 from tests.engines.drawing import ENDS, FLATTENS, REQUESTS, rows
-from tests.engines.onnx_models import inferred, model, of_runtime, ran, session_of
+from tests.engines.onnx_models import inferred_shape, model, runtime_result, runtime_shape, session_of
 from tests.sampling import each_row, examples
 from tests.strategies import shapes
 
 ROWS = rows("onnx")
 ENGINES = {
-    "inference": inferred,
-    "known": ran,
-    "unknown": lambda *request: ran(*request, known=False),
-    "nothing known": lambda *request: ran(*request, known=False, constant=False),
+    "inference": inferred_shape,
+    "known": runtime_shape,
+    "unknown": lambda *request: runtime_shape(*request, known=False),
+    "nothing known": lambda *request: runtime_shape(*request, known=False, constant=False),
 }
 DRAWN = REQUESTS | {
     op: st.tuples(shapes, st.fixed_dictionaries(fields))
@@ -52,20 +52,20 @@ def test_onnx_engines_agree_or_both_refuse(row, data):
     elif op in ("depth_to_space", "space_to_depth"):
         arguments = arguments | data.draw(MODES)
     elif op == "slice":
-        assume(shape)  # it is refused with no starts and ends; the text is silent
+        assume(shape)  # it refuses empty starts and ends; the specification is silent
         assume(opset >= 10 or all(step is None for _, _, step in parse_slices(arguments["slices"])))
     elif op == "split":
-        assume(0 <= arguments["part"] < arguments["parts"])  # no such outputs can be asked for
-        assume(opset < 18 or 0 not in shape)  # it is refused with num_outputs; the text is silent
+        assume(0 <= arguments["part"] < arguments["parts"])  # a model cannot request other outputs
+        assume(opset < 18 or 0 not in shape)  # it refuses num_outputs; the specification is silent
     ours = resolve(make_request(op, shape, {**arguments, "dialect": dialect, "opset": opset}))
     if not (ours.problem and differs and ours.problem.rule in differs[0].split()):
         assert ours.output == ENGINES[engine](op, shape, arguments, opset)
 
 
 def test_onnx_inference_leaves_readme_dim_open():
-    unknown = 0  # how `inferred` gives a dim without a number
-    assert inferred("reshape", ("N", "C", "H", "W"), {"target": (0, -1, 64)}, 21) == (unknown, unknown, 64)
-    assert inferred("reshape", ("N", 4), {"target": (2, 6)}, 21) == (2, 6)
+    unknown = 0  # the value of a symbolic dim in `inferred`
+    assert inferred_shape("reshape", ("N", "C", "H", "W"), {"target": (0, -1, 64)}, 21) == (unknown, unknown, 64)
+    assert inferred_shape("reshape", ("N", 4), {"target": (2, 6)}, 21) == (2, 6)
 
 
 @each_row("name", NAMED)
@@ -76,9 +76,9 @@ def test_onnx_versions_accept_schema_types(name):
 
 
 def test_onnx_variant_accepts_listed_types():
-    asked = {"kernel": "2", "kind": "average", "opset": 20}
+    options = {"kernel": "2", "kind": "average", "opset": 20}
     refused = [
-        resolve(make_request("pool", "1,3,4,4", {**asked, "dtype": dtype})).problem for dtype in ("float32", "int8")
+        resolve(make_request("pool", "1,3,4,4", {**options, "dtype": dtype})).problem for dtype in ("float32", "int8")
     ]
     assert [problem and problem.rule for problem in refused] == [None, "dtype"]
 
@@ -95,7 +95,7 @@ def test_onnxruntime_element_types_at_opset_25(op):
     def runs(dtype):
         kind = getattr(TensorProto, spell_element_type(dtype, ONNX).upper())
         made = model(op, shape, arguments, 25, kind).SerializeToString()
-        return of_runtime(lambda: session_of(made)) is not None
+        return runtime_result(lambda: session_of(made)) is not None
 
     version = rules_for(Request(op, (), arguments, dialect="onnxruntime", opset=25)).version
     assert {*filter(runs, SINCE_25)} == {*SINCE_25} & {*operator_types(OPS[op], DIALECTS["onnxruntime"], version)}

@@ -1,4 +1,4 @@
-"""Ops of several operands and of windows against NumPy, ONNX Runtime and PyTorch: the same shape, or both refuse.
+"""Ops of several operands and of windows agree with NumPy, ONNX Runtime and PyTorch, or both refuse.
 
 Requests are drawn by seed, and their names, with sizes put in, must have the answer of those sizes. Empty operands are
 left out where engines are at fault: ONNX Runtime's MatMul refuses them or repeats them wrongly, and PyTorch's einsum
@@ -17,7 +17,7 @@ from shapecalc.core.dims import named_dim
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import sizes_with_results, substitute_results
-from tests.engines.onnx_models import each, ran
+from tests.engines.onnx_models import each, runtime_shape
 
 COUNT = 150
 SIZES = (1, 2, 3, 3, 4)
@@ -27,8 +27,8 @@ DIALECTS = {"numpy": {}, "torch": {}, "tensorflow": {}, "onnx": {"opset": OPSET}
 NAMES = {"N": 4, "M": 4, "K": 3, "H": 2, "W": 1}
 
 
-def drawn_operands(op, random, sizes):
-    """Return the shape and the arguments of a request with operands, most of which fit."""
+def draw_operands(op, random, sizes):
+    """Return the shape and the arguments of a request with operands, mostly a valid one."""
     size, spoilt = lambda: random.choice(sizes), random.random() < 0.25
 
     def spoil(shape):
@@ -49,7 +49,7 @@ def drawn_operands(op, random, sizes):
             return left, {"weight": spoil((inner,) if vector else (columns, inner))}
         return left, {"operands": [spoil((inner,) if vector else (*aligned(batch), inner, columns))]}
     if op == "einsum":
-        return drawn_einsum(random, size, spoil)
+        return draw_einsum(random, size, spoil)
     shape, rank = (*batch, size(), size()), len(batch) + 2
     axis = random.randint(-rank - 1, rank)
     others = [shape] * random.randint(1, 3)
@@ -60,7 +60,7 @@ def drawn_operands(op, random, sizes):
     return shape, {"axis": axis, "operands": [*map(spoil, others)]}
 
 
-def drawn_einsum(random, size, spoil):
+def draw_einsum(random, size, spoil):
     lengths = {label: size() for label in "abcd"}
     rest = tuple([size() for _ in range(random.randint(0, 2))])
     terms, shapes = [], []
@@ -83,12 +83,12 @@ def drawn_einsum(random, size, spoil):
 
 
 def numbers(random, count, low, high):
-    """Return a number, or one for each of `count` axes."""
+    """Return one number, or a number for each of `count` axes."""
     return tuple([random.randint(low, high) for _ in range(random.choice((1, count)))])
 
 
 def window(random, count):
-    """Return the arguments that conv and pool share."""
+    """Return the common arguments of conv and pool."""
     drawn = {"stride": numbers(random, count, 1, 3), "dilation": numbers(random, count, 1, 2)}
     pads = numbers(random, count, 0, 2), tuple([random.randint(0, 2) for _ in range(2 * count)])
     drawn["padding"] = random.choice((*pads, pads[0], "same", "same-lower", "valid"))
@@ -99,7 +99,7 @@ def image(random, channels, count, batch):
     return (*batch, channels, *[random.randint(1, 9) for _ in range(count)])
 
 
-def drawn_conv(random, batched):
+def draw_conv(random, batched):
     count, groups = random.choice((1, 2, 2, 3)), random.choice((1, 1, 2, 3))
     kernel = [random.randint(1, 4) for _ in range(count)]
     each_group, out = random.randint(1, 3), random.randint(1, 3) * random.choice((groups, groups, groups, 1))
@@ -115,7 +115,7 @@ def drawn_conv(random, batched):
     return image(random, channels, count, batch), {"weight": weight, **arguments}
 
 
-def drawn_pool(random, batched):
+def draw_pool(random, batched):
     count, kind = random.choice((1, 2, 2, 3)), random.choice(("max", "average"))
     arguments = {"kernel": numbers(random, count, 1, 4), "kind": kind, **window(random, count)}
     if random.random() < 0.4:
@@ -125,7 +125,7 @@ def drawn_pool(random, batched):
     return image(random, 2, count, [random.randint(1, 2)] * (batched or random.random() < 0.8)), arguments
 
 
-def drawn_pad(random, _batched):
+def draw_pad(random, _batched):
     shape = [random.randint(0, 4) for _ in range(random.randint(1, 4))]
     axes = random.sample(range(len(shape)), random.randint(1, len(shape)))
     axes = [axis - random.choice((0, len(shape))) for axis in axes]
@@ -135,7 +135,7 @@ def drawn_pad(random, _batched):
     return tuple(shape), {"padding": tuple(pads), **arguments}
 
 
-def drawn_upsample(random, _batched):
+def draw_upsample(random, _batched):
     count = random.randint(1, 3)
     scales = [random.choice((0.25, 0.5, 1, 1.5, 2, 3)) for _ in range(random.choice((1, count)))]
     sizes = numbers(random, count, 0, 9)
@@ -144,21 +144,21 @@ def drawn_upsample(random, _batched):
 
 
 OPERANDS = ("broadcast", "matmul", "linear", "concat", "stack", "einsum")
-WINDOWS = {"conv": drawn_conv, "pool": drawn_pool, "pad": drawn_pad, "upsample": drawn_upsample}
+WINDOWS = {"conv": draw_conv, "pool": draw_pool, "pad": draw_pad, "upsample": draw_upsample}
 
 
 def requests(op, dialect, sizes=SIZES):
     for seed in range(COUNT):
         random = Random(f"{op} {seed}")
-        yield WINDOWS[op](random, dialect == "onnx") if op in WINDOWS else drawn_operands(op, random, sizes)
+        yield WINDOWS[op](random, dialect == "onnx") if op in WINDOWS else draw_operands(op, random, sizes)
 
 
 def answer(op, shape, arguments, dialect):
     return resolve(make_request(op, shape, {**arguments, **DIALECTS[dialect], "dialect": dialect}))
 
 
-def departs(op, shape, arguments, ours):
-    """Say whether ONNX Runtime is known to depart from the text for a request.
+def has_known_deviation(op, shape, arguments, ours):
+    """Return whether ONNX Runtime is known to deviate from the specification for a request.
 
     It pools with windows that are too large, with no padding of the kernel's size or more, and no SAME whose kernel is
     less than its stride. It rounds up with VALID, dilates no SAME of Conv, and pads that of MaxPool as if it were not
@@ -193,8 +193,8 @@ def test_onnxruntime_operand_shapes_agree(op):
     agreed = 0
     for shape, arguments in requests(op, "onnx"):
         ours = answer(op, shape, arguments, "onnx")
-        if not departs(op, shape, arguments, ours):
-            assert ours.output == ran(op, shape, arguments, OPSET), (shape, arguments, ours.problem)
+        if not has_known_deviation(op, shape, arguments, ours):
+            assert ours.output == runtime_shape(op, shape, arguments, OPSET), (shape, arguments, ours.problem)
             agreed += ours.output is not None
     assert agreed > COUNT / 4
 
@@ -206,13 +206,13 @@ def test_library_operand_shapes_agree(engine, name, op):
     library = engine(name)
     for shape, arguments in requests(op, name, SIZES if (name, op) == ("torch", "einsum") else OR_EMPTY):
         if 0 in shape and "transposed" in arguments:
-            continue  # of which PyTorch checks little where the batch is empty
+            continue  # PyTorch checks little with an empty batch
         ours = answer(op, shape, arguments, name)
         assert ours.output == library.ask(op, shape, **arguments), (shape, arguments, ours.problem)
 
 
 def named_requests(op, dialect):
-    """Yield requests with names, and sizes for these: names of operands, or all dims of an image."""
+    """Yield requests with symbols, for operand dims or all dims of an image, and sizes for the symbols."""
     for seed, (shape, arguments) in enumerate(requests(op, dialect, (*NAMES, 1, 3))):
         if op in WINDOWS:
             sizes = dict(zip("NCHWD", shape, strict=False))
@@ -235,7 +235,7 @@ def test_substituted_names_match_concrete_sizes(op, dialect):
         named, others = answer(op, shape, arguments, dialect), {}
         unbatched = dialect == "torch" and len(shape) != len(arguments.get("weight", shape))
         if op in WINDOWS and (unbatched or 0 in sizes.values()):
-            continue  # the first name would stand for channels, or for an empty batch
+            continue  # the first symbol would be the channels, or an empty batch
         if op == "linear":
             others = {"weight": filled(arguments["weight"])}
         elif "operands" in arguments:

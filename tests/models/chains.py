@@ -67,7 +67,7 @@ def changed(shape, axis, *sizes):
     return (*shape[:axis], *sizes, *shape[axis + 1 :])
 
 
-def moved(chain, draw):
+def add_move(chain, draw):
     """Add an operator that keeps the elements and changes the dims."""
     op = draw(st.sampled_from(["Transpose", "Flatten", "Unsqueeze", "Squeeze"]))
     shape, axis = chain.shape, draw(st.integers(0, len(chain.shape)))
@@ -83,7 +83,7 @@ def moved(chain, draw):
         chain.with_axes(changed(shape, axis), op, axis, 13)
 
 
-def repeated(chain, draw):
+def add_repeat(chain, draw):
     """Add an operator that repeats elements or drops some."""
     op, shape = draw(st.sampled_from(["Expand", "Tile", "Concat", "Slice"])), chain.shape
     if not shape or prod(shape) > SMALL:
@@ -102,11 +102,11 @@ def repeated(chain, draw):
         chain.go(changed(shape, axis, min(shape[axis], end)), op, f"[0] [{end}] [{axis}] [1]")
 
 
-def passed(chain, draw):
+def add_elementwise(chain, draw):
     chain.go(chain.shape, draw(st.sampled_from(["Relu", "Neg", "Softplus"])))
 
 
-def mixed(chain, draw):
+def add_mix(chain, draw):
     """Add an operator that mixes the elements along an axis."""
     op = draw(st.sampled_from(["Softmax", "ReduceMean", "MatMul"]))
     if len(chain.shape) < 2:
@@ -120,9 +120,9 @@ def mixed(chain, draw):
         chain.go((*chain.shape[:-1], 3), op, f"floats({chain.shape[-1]},3)")
 
 
-def reshaped(chain, draw):
+def add_constant_reshape(chain, draw):
     """Add a Reshape to a constant target, with 0 and -1."""
-    shape = regrouped(chain.shape, draw)
+    shape = draw_regrouping(chain.shape, draw)
     target = [
         draw(st.sampled_from([size, 0])) if (size,) == chain.shape[at : at + 1] else size
         for at, size in enumerate(shape)
@@ -132,9 +132,9 @@ def reshaped(chain, draw):
     chain.go(shape, "Reshape", f"[{comma(target)}]")
 
 
-def computed(chain, draw):
+def add_computed_reshape(chain, draw):
     """Add a Reshape to dims that are partly read from a shape, multiplied and divided."""
-    shape, pieces = regrouped(chain.shape, draw), []
+    shape, pieces = draw_regrouping(chain.shape, draw), []
     for size in shape:
         equal = [axis for axis, dim in enumerate(chain.shape) if size == dim]
         source = draw(st.sampled_from(["number", "read", "divided"])) if equal else "number"
@@ -148,7 +148,7 @@ def computed(chain, draw):
         chain.go(shape, "Reshape", chain.add("Concat", *pieces, "axis=0"))
 
 
-def regrouped(shape, draw):
+def draw_regrouping(shape, draw):
     """Return a shape of equal element count: two dims merged, one split, or a 1 inserted."""
     dims = list(shape)
     if len(dims) > 1 and draw(st.booleans()):
@@ -161,4 +161,13 @@ def regrouped(shape, draw):
     return dims
 
 
-STEPS = (moved, moved, repeated, repeated, passed, reshaped, reshaped, computed)
+STEPS = (
+    add_move,
+    add_move,
+    add_repeat,
+    add_repeat,
+    add_elementwise,
+    add_constant_reshape,
+    add_constant_reshape,
+    add_computed_reshape,
+)

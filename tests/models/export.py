@@ -8,7 +8,7 @@ Names are beginnings of models' names; without any all models are exported.
 
 Each runs in an environment of its own, and none in the tests: the exporters are large. Of the exporters
 that are not installed nothing is written. Weights are drawn, none are loaded. A folder may hold any other `.onnx`
-files. They are told apart by a hash of their names into those to tune on and those held back.
+files. A hash of their names splits them into those to tune on and those held out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LARGEST = 1 << 28
 """The size in bytes above which a model is judged but not run."""
 
 
-def listed(library):
+def exported_models(library):
     """Return the exported models of a library by name, with their image sizes."""
     rows = [line.split() for line in Path(__file__).with_name("exports.txt").read_text().splitlines()]
     return {row[1]: int(row[2]) for row in rows if row[0] == library}
@@ -54,7 +54,7 @@ def judge(folders):
     for path in [path for folder in folders for path in sorted(folder.rglob("*.onnx"))]:
         group = "tuned" if zlib.crc32(path.name.encode()) % 2 else "held"
         try:
-            counts, notes = held_against(path)
+            counts, notes = check_model(path)
         except Exception as error:
             counts, notes = {"crashed": 1}, [f"{type(error).__name__}: {error}"]
         totals.update({(group, key): count for key, count in counts.items()})
@@ -63,7 +63,7 @@ def judge(folders):
         print(group, key, count)
 
 
-def held_against(path):
+def check_model(path):
     """Return the counts for a model, and notes on the differences."""
     from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.judge import report_model
@@ -83,7 +83,7 @@ def held_against(path):
 def compare(path, report, batch, counts, notes):
     """Run a model at a batch size, and count wrong shapes and unreported failures.
 
-    What swallows the batch does not fail itself; what fails below it is told with it.
+    A node that swallows the batch does not fail itself; it is reported with the failure below it.
     """
     from shapecalc.models.verdicts import FAILING_VERDICTS
     from tests.models.judging import size_of
@@ -112,7 +112,7 @@ def run(path, report, batch):
     import numpy as np
     import onnx
 
-    from tests.models.samples import ran
+    from tests.models.samples import run_until_failure
 
     model = onnx.load(path)
     kinds = {each.name: each.type.tensor_type for each in model.graph.input}
@@ -130,7 +130,7 @@ def run(path, report, batch):
     have = {each.name for each in (*model.graph.output, *model.graph.initializer)} | {*feeds}
     wanted = {each.tensors[0][0] for each in report.nodes if "/" not in each.node.path} - have
     model.graph.output.extend([onnx.helper.make_empty_tensor_value_info(name) for name in sorted(wanted)])
-    shapes, failed = ran(model, feeds)
+    shapes, failed = run_until_failure(model, feeds)
     return shapes and shapes | {name: array.shape for name, array in feeds.items()}, failed or ""
 
 

@@ -13,7 +13,7 @@ from shapecalc.models.free_dims import DimSum, InputChoice, Lane, SizeOptions
 from shapecalc.models.judge import judge_model
 from shapecalc.models.propagate import BatchTracker
 from shapecalc.models.walk import walk_model
-from tests.models.samples import fed, ran, up_to
+from tests.models.samples import random_inputs, run_until_failure, up_to
 from tests.models.text import Graph
 
 
@@ -77,7 +77,7 @@ def report_of(proto, **options):
     return outcome_of(proto, **options).build_report("m.onnx")
 
 
-def judged(proto, sizes=(1, 2, 3), tracker=None):
+def walk_and_judge(proto, sizes=(1, 2, 3), tracker=None):
     """Return the walk of a model and its tracker; the batch is N, or axis 0 of the first input."""
     model, tracker = build_model(proto, Path("model.onnx"), {}), tracker or RecordingTracker()
     named = [tuple(tensor.dims) for tensor in model.inputs]
@@ -102,18 +102,18 @@ def shapes_by_name(walk, lane):
     return {walk.model.names[number]: shapes and shapes[lane] for number, shapes in enumerate(walk.shapes) if number}
 
 
-def held_against_runtime(proto, unknown=(), sizes=(1, 2, 3, 5)):
+def assert_matches_runtime(proto, unknown=(), sizes=(1, 2, 3, 5)):
     """Assert that the shapes and failing nodes of a model are those of ONNX Runtime; return the walk.
 
     `unknown` are the outputs of unknown shape.
     """
-    walk, tracker = judged(proto, sizes, FailureTracker())
+    walk, tracker = walk_and_judge(proto, sizes, FailureTracker())
     for lane, at_batch in enumerate(walk.lanes[: len(walk.judged_lanes)]):
-        feeds = fed(proto, N=at_batch.batch)
-        shapes, failing = ran(proto, feeds)
+        feeds = random_inputs(proto, N=at_batch.batch)
+        shapes, failing = run_until_failure(proto, feeds)
         assert tracker.failed.get(lane) == failing
         if failing and proto.graph.node[0].name != failing:
-            shapes, again = ran(up_to(proto, failing), feeds)
+            shapes, again = run_until_failure(up_to(proto, failing), feeds)
             assert again is None
         reported = shapes_by_name(walk, lane)
         assert {name: reported[name] for name in shapes} == {

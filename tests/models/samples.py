@@ -39,14 +39,14 @@ def dims_of(declared):
     return tuple([dim.dim_param or dim.dim_value for dim in declared.type.tensor_type.shape.dim])
 
 
-def fed(proto, **sizes):
+def random_inputs(proto, **sizes):
     """Return inputs for a model: random floats, zeros for integers; `sizes` are those of free dims."""
     feeds = {}
     for each in proto.graph.input:
         shape = [sizes.get(dim, dim) for dim in dims_of(each)]
         drawn = np.random.default_rng(sum(map(ord, each.name))).normal(size=shape).astype(np.float32)
-        is_whole = each.type.tensor_type.elem_type == TensorProto.INT64
-        feeds[each.name] = np.zeros(shape, np.int64) if is_whole else drawn
+        is_integer = each.type.tensor_type.elem_type == TensorProto.INT64
+        feeds[each.name] = np.zeros(shape, np.int64) if is_integer else drawn
     return feeds
 
 
@@ -55,7 +55,7 @@ def batch_axes(proto):
     return {each.name: dims_of(each).index("N") for each in proto.graph.input if "N" in dims_of(each)}
 
 
-def ran(proto, feeds):
+def run_until_failure(proto, feeds):
     """Return the shapes of all outputs by name, and the name of the failing node or None."""
     try:
         running = session(proto)
@@ -97,11 +97,11 @@ def changes(running, feeds, axes, batch):
 
 def bits_of(proto, batch):
     """Return the samples that the elements of each tensor depend on, by name, up to a failing node."""
-    feeds, axes, bits = fed(proto, N=batch), batch_axes(proto), {}
+    feeds, axes, bits = random_inputs(proto, N=batch), batch_axes(proto), {}
     for name, axis in axes.items():
         own = (1 << np.arange(batch)).reshape([-1 if axis == place else 1 for place in range(feeds[name].ndim)])
         bits[name] = np.broadcast_to(own, feeds[name].shape)
-    _, failing = ran(proto, feeds)
+    _, failing = run_until_failure(proto, feeds)
     proto = up_to(proto, failing) if failing else proto
     names = [each.name for each in proto.graph.output]
     return bits | dict(zip(names, changes(session(proto), feeds, axes, batch), strict=True) if names else ())

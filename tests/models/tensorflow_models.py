@@ -81,7 +81,7 @@ WAYS = {
 """Functions with the batch size hard-coded or read from the shape, in the usual ways."""
 
 
-def written(make, shape, free, path):
+def export_model(make, shape, free, path):
     """Export a model."""
     model, size = make(), None if free else 1
     signature = [tf.TensorSpec((size, *shape), tf.float32, name="x")]
@@ -94,4 +94,4 @@ def exports():
     """Yield file names and their writers: each model, with a free and a fixed batch."""
     for name, make, shape in models():
         for free in (False, True):
-            yield f"{name}-{'free' if free else 'one'}", partial(written, make, shape, free)
+            yield f"{name}-{'free' if free else 'one'}", partial(export_model, make, shape, free)

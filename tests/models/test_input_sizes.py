@@ -16,12 +16,12 @@ from shapecalc.models.all_nodes import describe_all_nodes
 from shapecalc.models.free_dims import DimFitter, Lane
 from shapecalc.models.report import format_shape
 from tests.models.judging import outcome_of, report_of, size_of
-from tests.models.samples import fed, ran, run
+from tests.models.samples import random_inputs, run, run_until_failure
 from tests.models.text import model, rows, sections
 from tests.sampling import each_row, examples
 
 
-def taken(text):
+def report_with_options(text):
     """Return the report of a model, with the options after `with`."""
     written, _, options = text.partition("with ")
     return report_of(model(written), **eval(f"dict({options})", {"HELD_BACK": free_dims.VALIDATION_BATCHES}))
@@ -31,37 +31,37 @@ def taken(text):
 def test_batch_axis_table(text, expected):
     if expected == "usage":
         with pytest.raises(ShapeError) as refused:
-            taken(text)
+            report_with_options(text)
         assert refused.value.problem.rule is USAGE
         return
-    report = taken(text)
+    report = report_with_options(text)
     shapes = [f"{e.name}={format_shape(e.taken)}" for e in report.inputs]
     assert " ".join([report.batch or "-", str(report.declared_batch or "-"), *shapes]) == expected
 
 
 @each_row(("text", "lines"), sections("assumed"))
 def test_sizes_are_tried_until_the_model_resolves(text, lines):
-    report = taken(text)
+    report = report_with_options(text)
     nodes = {each.node.proto.name: each for each in report.nodes}
     words = {name: format_shape(each.output) for name, each in nodes.items()}
 
     def holds(sizes):
         """Return whether the reported output shapes are those at some sizes."""
         proto = model(text.partition("with ")[0])
-        found, _ = ran(proto, fed(proto, **sizes))
+        found, _ = run_until_failure(proto, random_inputs(proto, **sizes))
         own = {name: sizes[made] for name, made in report.names.items() if made in sizes} | sizes
-        told = {name: tuple([size_of(dim, own) for dim in nodes[name].output]) for name in found if name in nodes}
-        return told == {name: found[name] for name in told} != {}
+        reported = {name: tuple([size_of(dim, own) for dim in nodes[name].output]) for name in found if name in nodes}
+        return reported == {name: found[name] for name in reported} != {}
 
     for line in lines:
-        told = {
+        names = {
             "report": report,
             "nodes": nodes,
             "words": words,
             "HELD_BACK": free_dims.VALIDATION_BATCHES,
             "holds": holds,
         }
-        assert eval(line, told), line
+        assert eval(line, names), line
 
 
 def test_many_free_dims_try_few_sums(monkeypatch):
@@ -69,7 +69,7 @@ def test_many_free_dims_try_few_sums(monkeypatch):
     monkeypatch.setattr(
         free_dims, "combinations", lambda *given: (drawn.append(pair) or pair for pair in pairs(*given))
     )
-    report = taken("; ".join([f"x{at} = (N,s{at})" for at in range(60)]) + "; y = Add x0 x1")
+    report = report_with_options("; ".join([f"x{at} = (N,s{at})" for at in range(60)]) + "; y = Add x0 x1")
     assert len(drawn) < 100
     assert len(report.inputs) == 60
 
@@ -119,7 +119,7 @@ def test_name_holds_at_every_size(dim, added):
     assert found is None or numbers == [size_of(found, lane.sizes) for lane in THREE if lane.batch]
 
 
-def every_of(proto):
+def all_nodes_report(proto):
     """Return the report on all nodes of a model."""
     found = outcome_of(proto)
     return describe_all_nodes(found.walk, found.tracker)
@@ -128,13 +128,13 @@ def every_of(proto):
 @pytest.mark.parametrize(("text", "expected"), sections("every"))
 def test_reported_sizes_run_at_other_sizes(text, expected):
     proto = model(text)
-    every = every_of(proto)
+    every = all_nodes_report(proto)
     tensor = every.nodes[-1].outputs[0]
     assert format_shape(tensor.shape) == expected[0]
     assert (every.unknown + every.shapeless > 0) == ("?" in expected[0])
     for batch, height, width in [(1, 33, 40), (2, 47, 29), (3, 64, 51), (5, 70, 38)]:
         sizes = {"N": batch, "H": height, "W": width, "S": height}
-        made = run(proto, fed(proto, **sizes))[0].shape
+        made = run(proto, random_inputs(proto, **sizes))[0].shape
         for name, definition in every.results.items():
             sizes[name] = eval(definition, None, sizes)
         dims = zip(tensor.shape or (None,) * len(made), made, strict=True)
@@ -142,7 +142,7 @@ def test_reported_sizes_run_at_other_sizes(text, expected):
 
 
 def test_element_counts_match_the_reported_sizes():
-    every = every_of(model(sections("every")[0].values[0].replace("(N,2,H,W)", "(4,2,H,64)")))
+    every = all_nodes_report(model(sections("every")[0].values[0].replace("(N,2,H,W)", "(4,2,H,64)")))
     tensor = every.nodes[-1].outputs[0]
     assert every.counted_at == {"N": 4, "H": 64}
     assert (tensor.elements, tensor.bytes, tensor.type) == (prod((4, 2, 16, 16)), 4 * prod((4, 2, 16, 16)), "float32")

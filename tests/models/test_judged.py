@@ -16,9 +16,9 @@ from shapecalc.models.judge import explain_named_nodes
 from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict
 from shapecalc.models.write import fix_model
-from tests.models.chains import STEPS, chains, mixed
-from tests.models.judging import FailureTracker, held_against_runtime, judged, outcome_of, shapes_by_name
-from tests.models.samples import are_apart, bits_of, dims_of, freed, ran, session, verdict_shown
+from tests.models.chains import STEPS, add_mix, chains
+from tests.models.judging import FailureTracker, assert_matches_runtime, outcome_of, shapes_by_name, walk_and_judge
+from tests.models.samples import are_apart, bits_of, dims_of, freed, run_until_failure, session, verdict_shown
 from tests.models.text import model, rows, sections
 from tests.sampling import each_row, examples
 
@@ -30,7 +30,7 @@ def reshape(shape, target):
     return model(f"y = Reshape ({','.join(map(str, shape))}) {[*target]}".replace(", ", ","))
 
 
-def by_runtime(proto):
+def runtime_verdict(proto):
     """Return the verdict on the only node of a model by running it."""
     declared, free = proto.graph.input[0], type(proto).FromString(proto.SerializeToString())
     home = 1 if "N" in dims_of(declared) else dims_of(declared)[0]
@@ -44,8 +44,8 @@ def by_runtime(proto):
 @each_row(("text", "verdict"), rows("verdicts"))
 def test_verdicts_match_the_runtime(text, verdict):
     proto = model(text)
-    assert judged(proto)[1].verdicts["0"].verdict.value == verdict
-    assert by_runtime(proto).value == verdict
+    assert walk_and_judge(proto)[1].verdicts["0"].verdict.value == verdict
+    assert runtime_verdict(proto).value == verdict
 
 
 RESHAPES = (
@@ -59,27 +59,27 @@ RESHAPES = (
 def test_reshape_verdicts_and_fixes_match_the_runtime(sizes, axis, target):
     assume(target.count(-1) <= 1)
     shape = (*sizes[:axis], "N", *sizes[axis:])
-    verdict = judged(reshape(shape, target))[1].verdicts["0"]
-    assert verdict.verdict is by_runtime(reshape(shape, target)), verdict.why
+    verdict = walk_and_judge(reshape(shape, target))[1].verdicts["0"]
+    assert verdict.verdict is runtime_verdict(reshape(shape, target)), verdict.why
     for fix in verdict.fixes:
         if fix.target is not None:
             fixed = reshape(shape, fix.target)
-            after = judged(fixed)[1].verdicts["0"]
-            assert (after.verdict, by_runtime(fixed)) == (BatchVerdict.SAFE, BatchVerdict.SAFE)
+            after = walk_and_judge(fixed)[1].verdicts["0"]
+            assert (after.verdict, runtime_verdict(fixed)) == (BatchVerdict.SAFE, BatchVerdict.SAFE)
             assert after.outputs[0] == verdict.outputs[0]
 
 
 def test_target_changing_the_declared_shape_is_no_fix():
-    verdict = judged(reshape(("N", 2, 3), (2, -1)))[1].verdicts["0"]
+    verdict = walk_and_judge(reshape(("N", 2, 3), (2, -1)))[1].verdicts["0"]
     assert [(fix.target, fix.assumes) for fix in verdict.fixes] == [((-1, 3), "axis 2 stays 3")]
 
 
 def test_batch_of_zero_is_a_note():
     for target, outcome in (((0, 2, 3), "ok"), ((-1, 2, 3), "ok"), ((2, -1, 3), "ok"), ((0, -1), "refused")):
-        assert judged(reshape(("N", 6), target))[1].verdicts["0"].empty == outcome
+        assert walk_and_judge(reshape(("N", 6), target))[1].verdicts["0"].empty == outcome
 
 
-def runs_apart(proto, sizes=(1, 2, 3, 5)):
+def has_independent_samples(proto, sizes=(1, 2, 3, 5)):
     """Return whether ONNX Runtime gives the same for a sample in batches of these sizes as alone."""
     x = np.random.default_rng(5).normal(size=(max(sizes), *dims_of(proto.graph.input[0])[1:])).astype(np.float32)
     try:
@@ -112,17 +112,19 @@ def test_report_matches_what_happens_to_samples(text, lines):
     assert {name: text[: len(expected.get(name, text))] for name, text in messages.items()} == expected
     if any("unknown" in text for text in messages.values()):
         return
-    assert runs_apart(proto) is not bool(expected)
-    walk, tracker = judged(proto)
+    assert has_independent_samples(proto) is not bool(expected)
+    walk, tracker = walk_and_judge(proto)
     if not expected:
-        held_against_runtime(proto)
+        assert_matches_runtime(proto)
         name, marks = proto.graph.output[0].name, tracker.marks_of(walk.model.graph.outputs[0])
         for batch, mark in zip(SIZES, marks, strict=False):
             assert mark is None or are_apart(bits_of(proto, batch)[name], mark.axis, mark.inner, batch)
     elif not tracker.stops:
-        assert runs_apart(fix_model(walk, tracker, {}).proto)
+        assert has_independent_samples(fix_model(walk, tracker, {}).proto)
     if [text.split()[0] for text in messages.values()] == ["swallows"] and len(proto.graph.node) < 4:
-        _, failing = ran(freed(proto), {"x": np.ones((2, *dims_of(proto.graph.input[0])[1:]), np.float32)})
+        _, failing = run_until_failure(
+            freed(proto), {"x": np.ones((2, *dims_of(proto.graph.input[0])[1:]), np.float32)}
+        )
         before = next(iter(messages.values())).partition(" before ")[2]
         assert before == (failing or "")
 
@@ -130,7 +132,7 @@ def test_report_matches_what_happens_to_samples(text, lines):
 @each_row(("text", "lines"), sections("walks"))
 def test_propagation_matches_the_runtime(text, lines):
     proto = model(text)
-    walk, _ = judged(proto, SIZES, FailureTracker())
+    walk, _ = walk_and_judge(proto, SIZES, FailureTracker())
     unknown = set()
     for name, expected in (line.split(maxsplit=1) for line in lines):
         number = walk.model.names.index(name)
@@ -141,7 +143,7 @@ def test_propagation_matches_the_runtime(text, lines):
             shapes = [shapes_by_name(walk, lane)[name] for lane in range(3)]
             assert [",".join(map(str, shape)) if shape else "-" for shape in shapes] == expected.split()
     if "own.Magic" not in text:
-        held_against_runtime(proto, unknown)
+        assert_matches_runtime(proto, unknown)
 
 
 def test_functions_are_inlined():
@@ -168,7 +170,7 @@ def test_functions_that_expand_too_much_stay_calls(monkeypatch):
     monkeypatch.setattr(file, "MAX_EXPANDED_NODES", 40)
     twice = [f"function F{n} a = {{m = own.F{under} a; b = own.F{under} m}}" for under, n in pairwise(range(30))]
     text = "\n".join(["x = (N,4); function F0 a = {b = Relu a}", *twice, "y = own.F29 x"])
-    walk, _ = judged(model(text))
+    walk, _ = walk_and_judge(model(text))
     assert "custom operator" in walk.unknown_reasons[walk.model.graph.outputs[0]]
 
 
@@ -179,13 +181,13 @@ STARTS = st.sampled_from([("N", 4), ("N", 2, 3), ("N", 6, 4), (3, "N", 4)])
 @examples(60)
 @given(chains())
 def test_shapes_and_failures_match_the_runtime(chain):
-    held_against_runtime(chain.model(), sizes=(1, 2, 3, 5, 0))
+    assert_matches_runtime(chain.model(), sizes=(1, 2, 3, 5, 0))
 
 
 @examples(45)
-@given(chains(STARTS, (1,), (*STEPS, mixed)))
+@given(chains(STARTS, (1,), (*STEPS, add_mix)))
 def test_chain_node_verdicts_match_the_runtime(chain):
-    tracker = judged(chain.model())[1]
+    tracker = walk_and_judge(chain.model())[1]
     targets = {}
     bits = {batch: bits_of(chain.model(), batch) for batch in SIZES}
     for index, node in enumerate(chain.model().graph.node):
@@ -203,7 +205,7 @@ def test_chain_node_verdicts_match_the_runtime(chain):
             bits = {batch: bits_of(chain.model(**targets), batch) for batch in SIZES}
 
 
-def in_a_loop(chain):
+def loop_model(chain):
     """Return a model with the chain in the body of a loop that carries its input."""
     begins = "i = int64(); go = bool(); x = (...); on = Identity go"
     body = f"{{{begins}\n{chain.body}\nw = Identity x; => on w {chain.last}}}"
@@ -213,7 +215,7 @@ def in_a_loop(chain):
 @examples(50)
 @given(chains())
 def test_loop_body_verdicts_match_the_outer_graph(chain):
-    outside, inside = judged(chain.model())[1].verdicts, judged(in_a_loop(chain))[1].verdicts
+    outside, inside = walk_and_judge(chain.model())[1].verdicts, walk_and_judge(loop_model(chain))[1].verdicts
     assert {path: inside[f"0/body/{int(path) + 1}"].verdict for path in outside} == {
         path: verdict.verdict for path, verdict in outside.items()
     }

@@ -26,8 +26,8 @@ from shapecalc.models.operators import LISTED_OPERATORS, OPERATORS, InferredShap
 from shapecalc.models.propagate import output_mark
 from shapecalc.models.queries import ShapeInference
 from shapecalc.models.walk import UnlistedNodeVisitor
-from tests.models.judging import held_against_runtime, judged
-from tests.models.samples import are_apart, batch_axes, changes, dims_of, fed, separating_axes, session
+from tests.models.judging import assert_matches_runtime, walk_and_judge
+from tests.models.samples import are_apart, batch_axes, changes, dims_of, random_inputs, separating_axes, session
 from tests.models.text import model, rows
 from tests.sampling import each_row
 
@@ -47,7 +47,7 @@ def test_routed_operators_have_shapes(domain):
             assert onnx.defs.has(op, domain=domain), op
 
 
-def at_size(proto, batch, outputs):
+def node_at_batch(proto, batch, outputs):
     """Return the only node of a model at a batch size."""
     node = build_model(proto, Path("m.onnx"), {}).graph.nodes[0]
     inputs = {tensor.name: dims_of(tensor) for tensor in proto.graph.input}
@@ -67,11 +67,11 @@ def at_size(proto, batch, outputs):
 @each_row(("text", "place"), rows("routes"))
 def test_batch_mark_matches_the_samples(text, place):
     proto = model(text)
-    held_against_runtime(proto)
-    walk, tracker = judged(proto, BATCHES)
+    assert_matches_runtime(proto)
+    walk, tracker = walk_and_judge(proto, BATCHES)
     for lane, batch in enumerate(BATCHES, 1):
-        outputs = changes(session(proto), fed(proto, N=batch), batch_axes(proto), batch)
-        node = at_size(proto, batch, [bits.shape for bits in outputs])
+        outputs = changes(session(proto), random_inputs(proto, N=batch), batch_axes(proto), batch)
+        node = node_at_batch(proto, batch, [bits.shape for bits in outputs])
         for index, bits in enumerate(outputs):
             mark = output_mark(node, index)
             if proto.graph.node[0].op_type not in LISTED_OPERATORS and not tracker.stops:
@@ -85,28 +85,28 @@ def test_batch_mark_matches_the_samples(text, place):
 
 def test_unknown_axes_are_not_omitted_axes():
     proto = model("y = Slice (N,4) [0] [1] [0]")
-    node = at_size(proto, 2, [(1, 4)])
+    node = node_at_batch(proto, 2, [(1, 4)])
     node.inputs[3], node.elements = None, {1: np.array([0]), 2: np.array([1])}.get
     assert isinstance(output_mark(node), LostBatch)
 
 
 @each_row("text", [row[0] for row in rows("sizes")])
 def test_sizes_refused_by_the_runtime_are_refused(text):
-    held_against_runtime(model(text))
+    assert_matches_runtime(model(text))
 
 
 @pytest.mark.parametrize("text", ["y = Pad (N,4) [1,2,3]", "y = Pad (N,4) [0,0,0,0,0,0]", "y = Pad (N,4) []"])
 def test_pads_of_wrong_length_give_no_shape(text):
-    walk, _ = judged(model(text))
+    walk, _ = walk_and_judge(model(text))
     assert walk.shapes[walk.model.graph.outputs[0]] is None
 
 
 @each_row("text", [row[0] for name in ("routes", "sizes") for row in rows(name)])
 def test_inference_once_equals_inference_per_size(text, monkeypatch):
-    once, tracker_once = judged(model(text))
+    once, tracker_once = walk_and_judge(model(text))
     with monkeypatch.context() as patch:
         patch.setattr(ShapeInference, "infer_all_lanes", lambda *_: None)
-        per_size, tracker_per_size = judged(model(text))
+        per_size, tracker_per_size = walk_and_judge(model(text))
     assert (once.shapes, once.dtypes) == (per_size.shapes, per_size.dtypes)
     assert [stop.why for stop in tracker_once.stops] == [stop.why for stop in tracker_per_size.stops]
 
@@ -118,7 +118,7 @@ def test_onnx_inference_runs_once_if_the_batch_continues(monkeypatch):
         ShapeInference, "infer_lane", lambda self, node, *rest: inferred.append(node.op) or infer(self, node, *rest)
     )
     monkeypatch.setattr(UnlistedNodeVisitor, "_infer_each_lane", lambda *_: pytest.fail("each size is inferred"))
-    judged(model("y = MatMul (N,4) zeros(4,5)"))
+    walk_and_judge(model("y = MatMul (N,4) zeros(4,5)"))
     assert inferred == ["MatMul"]
 
 

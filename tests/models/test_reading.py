@@ -31,7 +31,7 @@ from tests.sampling import each_row, examples, some_and_rest
 BIG = np.arange(MAX_COPIED_BYTES, dtype=np.float32)
 
 
-def loaded(held=BIG):
+def model_with_tensors(held=BIG):
     """Return a model with tensors in every field that can hold them."""
     made = model("""
         x = (N,3); c = bool(); held = Constant value=[0.5]; r = Relu x; function F a = {b = Constant value=[0.5]}
@@ -49,16 +49,16 @@ def loaded(held=BIG):
 
 
 def test_model_large_initializers_are_stripped_and_restored():
-    for data, count in ((loaded().SerializeToString(), 8), (model("x = (N,3)").SerializeToString(), 0)):
+    for data, count in ((model_with_tensors().SerializeToString(), 8), (model("x = (N,3)").SerializeToString(), 0)):
         message, payloads = strip_payloads(data)
         assert (len(payloads), len(message) < 2000) == (count, True)
         assert b"".join(restore_payloads(message, payloads, data)) == data
 
 
 def test_model_payloads_are_restored_after_changes():
-    data = loaded().SerializeToString()
+    data = model_with_tensors().SerializeToString()
     message, payloads = strip_payloads(data)
-    changed, wanted = onnx.ModelProto.FromString(message), loaded()
+    changed, wanted = onnx.ModelProto.FromString(message), model_with_tensors()
     for each in (changed, wanted):
         each.graph.node.insert(0, helper.make_node("Neg", ["x"], ["n"], name="new" * 100))
         each.graph.initializer.insert(0, numpy_helper.from_array(np.arange(3), "target"))
@@ -67,14 +67,14 @@ def test_model_payloads_are_restored_after_changes():
 
 
 def test_model_foreign_markers_are_kept():
-    data = loaded().SerializeToString()
+    data = model_with_tensors().SerializeToString()
     message, _ = strip_payloads(data)
     again, payloads = strip_payloads(message)
     assert (again, payloads) == (message, {})
     assert b"".join(restore_payloads(message, strip_payloads(data)[1], data)) == message
 
 
-MESSAGES = [loaded(held).SerializeToString() for held in (BIG, BIG[:4])]
+MESSAGES = [model_with_tensors(held).SerializeToString() for held in (BIG, BIG[:4])]
 
 
 @examples(110)
@@ -115,7 +115,7 @@ def deep(levels):
     [
         (b"", "it is empty"),
         (b"hello, world\n" * 20, "it is not an ONNX model, or it is cut short"),
-        (loaded().SerializeToString()[:-7], "it is not an ONNX model, or it is cut short"),
+        (model_with_tensors().SerializeToString()[:-7], "it is not an ONNX model, or it is cut short"),
         (b"\x08\x07", "it holds no graph"),
         (deep(40), "nested deeper than protobuf reads"),
         (deep(400), "nested deeper than protobuf reads"),
@@ -234,7 +234,7 @@ def _attribute(random, depth):
     return AttributeProto(name=name, type=random.randrange(15))
 
 
-def read_whole(proto):
+def judge_and_fix(proto):
     """Judge a model, format it in every way, and fix it; return the report or the reason of refusal."""
     try:
         outcome = judge_model(build_model(proto, Path("m.onnx"), {}))
@@ -256,10 +256,10 @@ def read_whole(proto):
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(750), 150))
 def test_model_malformed_is_judged_or_refused(seeds):
-    told = [read_whole(strange_model(Random(seed))) for seed in seeds]
-    refused = [each for each in told if isinstance(each, str)]
+    outcomes = [judge_and_fix(strange_model(Random(seed))) for seed in seeds]
+    refused = [each for each in outcomes if isinstance(each, str)]
     assert all("\n" not in each and ("cycle" in each or "two graphs" in each) for each in refused)
-    assert 0 < len(refused) < len(told) / 10
+    assert 0 < len(refused) < len(outcomes) / 10
 
 
 def test_model_target_in_external_data_is_not_judged():
@@ -268,7 +268,7 @@ def test_model_target_in_external_data_is_not_judged():
     target.ClearField("raw_data")
     target.data_location = target.EXTERNAL
     target.external_data.add(key="location", value="target.bin")
-    (judged,) = read_whole(proto).nodes
+    (judged,) = judge_and_fix(proto).nodes
     assert (judged.verdict.value, judged.why) == ("unknown", "external target")
 
 
@@ -276,12 +276,12 @@ def test_model_target_in_external_data_is_not_judged():
     "text", ["opset 7; x = (N,2); y = Expand x [2,2]", "opset 13; x = (N,2); y = Reshape x [0,-1] allowzero=1"]
 )
 def test_model_operator_newer_than_opset_has_no_shape(text):
-    (judged,) = read_whole(model(text)).nodes
+    (judged,) = judge_and_fix(model(text)).nodes
     assert (judged.verdict.value, judged.why) == ("unknown", "no shape")
 
 
 def test_model_conv_rank_error_gives_the_runtimes_reason():
-    report = read_whole(model("x = (N); y = Conv x ones(4,3,3); z = Flatten y"))
+    report = judge_and_fix(model("x = (N); y = Conv x ones(4,3,3); z = Flatten y"))
     assert [stop.why.partition(" (")[0] for stop in report.stops] == ["Input tensor must have at least 3 dimensions"]
 
 
@@ -301,9 +301,9 @@ def refusal_of(data, path):
 
 def test_model_truncated_anywhere_is_refused_or_read(tmp_path):
     data = model(SMALL).SerializeToString()
-    told = [refusal_of(data[:end], tmp_path / "m.onnx") for end in range(1, len(data))]
-    assert all("cut short" in each or "no graph" in each for each in told if each)
-    assert sum(each is not None for each in told) > len(data) // 2
+    outcomes = [refusal_of(data[:end], tmp_path / "m.onnx") for end in range(1, len(data))]
+    assert all("cut short" in each or "no graph" in each for each in outcomes if each)
+    assert sum(each is not None for each in outcomes) > len(data) // 2
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(450), 100))

@@ -19,7 +19,7 @@ from shapecalc.models.verdicts import NodeFix
 from shapecalc.models.write import write_fixed_model
 from tests.models.chains import STEPS, chains, comma
 from tests.models.judging import with_shapes
-from tests.models.samples import dims_of, fed, run, session
+from tests.models.samples import dims_of, random_inputs, run, session
 from tests.models.text import model, sections
 from tests.transcripts import is_seen
 
@@ -28,7 +28,7 @@ SECTIONS = sections("mended")
 DETECTOR = SECTIONS[0].values[0]
 
 
-def mend(proto, tmp_path, **options):
+def write_and_fix(proto, tmp_path, **options):
     """Write a model and fix it; return the report and the path of the fixed file."""
     source, target = tmp_path / "model.onnx", tmp_path / "fixed.onnx"
     if proto is not None:
@@ -39,7 +39,7 @@ def mend(proto, tmp_path, **options):
     ), target
 
 
-def declaring(batch):
+def model_with_batch(batch):
     """Return a model with a declared batch whose nodes are right at every batch size."""
     return with_shapes(model(f"x = ({batch},2,3); y = Reshape x [0,-1]"))
 
@@ -58,7 +58,7 @@ def assert_right(before, target, shape, *, home=1):
     np.testing.assert_allclose(larger, np.concatenate(alone, axis), rtol=1e-5, atol=1e-7)
 
 
-def told_of(report, target):
+def fix_lines(report, target):
     """Return the lines about the fix of a model, as in the table."""
     fixed = report.fix_result
     lines = [f"mends {each.node.proto.name} {comma(fix.target or fix.inserts)}" for each, fix in fixed.mended]
@@ -82,43 +82,43 @@ def test_fixed_models_are_right(text, lines, tmp_path):
     is_proved = any(line.split()[0] in ("proved", "unproved", "refuted") for line in lines)
     if lines[0].startswith("refused"):
         with pytest.raises(ShapeError) as refused:
-            mend(proto, tmp_path, asked=asked)
+            write_and_fix(proto, tmp_path, asked=asked)
         assert refused.value.problem.rule is USAGE
         assert is_seen(lines[0].removeprefix("refused "), refused.value.problem.message + "\n")
         assert [*tmp_path.iterdir()] == [tmp_path / "model.onnx"]
         return
-    report, target = mend(proto, tmp_path, chosen=chosen, asked=asked, prove=is_proved)
-    told = told_of(report, target)
+    report, target = write_and_fix(proto, tmp_path, chosen=chosen, asked=asked, prove=is_proved)
+    reported = fix_lines(report, target)
     for line in lines:
-        assert any(is_seen(line, f"{each}\n") for each in told), told
+        assert any(is_seen(line, f"{each}\n") for each in reported), reported
     if report.fix_result.proved is False:
         assert [*tmp_path.iterdir()] == [tmp_path / "model.onnx"]
     elif not report.fix_result.left and not report.stops and "own." not in text and "Random" not in text:
         shape = dims_of(proto.graph.input[0])
         assert_right(proto, target, shape, home=shape[0])
-        again = mend(target.read_bytes(), tmp_path, force=True)[0].fix_result
+        again = write_and_fix(target.read_bytes(), tmp_path, force=True)[0].fix_result
         assert (again.mended, again.why) == ((), "there was nothing to mend")
 
 
 def test_declared_batch_of_one_is_freed_and_reported(tmp_path):
-    report, target = mend(declaring(1), tmp_path, prove=False)
+    report, target = write_and_fix(model_with_batch(1), tmp_path, prove=False)
     said = table_lines(report, report.nodes)[-1]
     assert said.startswith("The file declares N = 1, and --fix frees it.   Next: shapecalc model ")
     assert fix_report_lines(report, report.fix_result)[0] == "mended  input x  1,2,3 to N,2,3"
     freed = [{"name": "x", "declared": [1, 2, 3], "taken": ["N", 2, 3]}]
     assert report_json(report, ())["fixed"]["freed"] == freed
-    assert_right(declaring(1), target, (1, 2, 3))
-    report, _ = mend(declaring("N"), tmp_path, prove=False, force=True)
+    assert_right(model_with_batch(1), target, (1, 2, 3))
+    report, _ = write_and_fix(model_with_batch("N"), tmp_path, prove=False, force=True)
     assert table_lines(report, report.nodes)[-1] == "No listed node breaks at another N."
     assert report.fix_result.freed == ()
 
 
 def test_model_refused_by_the_checker_is_reported(tmp_path):
-    proto = declaring(1)
+    proto = model_with_batch(1)
     proto.graph.name = ""
     with pytest.raises(onnx.checker.ValidationError):
         onnx.checker.check_model(proto)
-    fixed = mend(proto, tmp_path)[0].fix_result
+    fixed = write_and_fix(proto, tmp_path)[0].fix_result
     assert fixed.proved
     assert fixed.why.endswith("; the checker refuses it, as it refuses the model that was read")
 
@@ -128,7 +128,7 @@ def test_fix_changes_only_targets_and_declared_dims(tmp_path):
     before.doc_string, before.graph.doc_string = "about it", "more"
     for name, dims in {"a": (1, 3, 4, 5, 5), "y_": (1, 2), "f": ("batch", 12, 5, 5)}.items():
         before.graph.value_info.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
-    after = onnx.load(mend(before, tmp_path, prove=False)[1])
+    after = onnx.load(write_and_fix(before, tmp_path, prove=False)[1])
     assert [each.name for each in after.graph.value_info] == ["y_", "f"]
     for each in (before, after):
         del each.graph.value_info[:], each.graph.initializer[1:], each.graph.input[:], each.graph.output[:]
@@ -139,21 +139,21 @@ def test_fix_handles_initializers_listed_as_inputs(tmp_path):
     proto = with_shapes(model("opset 9; x = (1,6); t = [1,2,3]; y = Reshape x t; z = Reshape x t; => y"))
     proto.ir_version = 3
     proto.graph.input.append(helper.make_tensor_value_info("t", TensorProto.INT64, (3,)))
-    report, target = mend(proto, tmp_path, prove=False)
+    report, target = write_and_fix(proto, tmp_path, prove=False)
     assert (len(report.fix_result.mended), report.fix_result.left) == (2, ())
     assert_right(proto, target, (1, 6))
 
 
 def test_fix_copies_large_payloads_and_keeps_external_data(tmp_path):
     proto = with_shapes(model("x = (1,100); w = floats(100,300); a = MatMul x w; y = Reshape a [1,3,100]"))
-    report, target = mend(proto, tmp_path)
+    report, target = write_and_fix(proto, tmp_path)
     assert report.fix_result.proved
     assert onnx.load(target).graph.initializer[0] == proto.graph.initializer[0]
     apart = tmp_path / "apart"
     apart.mkdir()
     within = onnx.ModelProto.FromString(proto.SerializeToString())
     onnx.save(proto, apart / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=1000)
-    report, beside = mend(None, apart)
+    report, beside = write_and_fix(None, apart)
     assert report.fix_result.proved
     assert_right(within, beside, (1, 100))
     outcome = judge_model(read_model(apart / "model.onnx"))
@@ -163,7 +163,7 @@ def test_fix_copies_large_payloads_and_keeps_external_data(tmp_path):
 
 
 def test_fix_never_overwrites_its_input(tmp_path):
-    source, data = tmp_path / "model.onnx", declaring(1).SerializeToString()
+    source, data = tmp_path / "model.onnx", model_with_batch(1).SerializeToString()
     source.write_bytes(data)
     (tmp_path / "link.onnx").symlink_to(source)
     outcome = judge_model(read_model(source))
@@ -175,7 +175,7 @@ def test_fix_never_overwrites_its_input(tmp_path):
 
 def test_proof_timeout_is_unproved(tmp_path, monkeypatch):
     monkeypatch.setattr(prove, "TIMEOUT_SECONDS", 0.01)
-    report, target = mend(declaring(1), tmp_path)
+    report, target = write_and_fix(model_with_batch(1), tmp_path)
     assert (report.fix_result.proved, report.fix_result.why) == (None, "it takes longer than 0.01 seconds")
     assert target.exists()
 
@@ -186,8 +186,8 @@ def test_proof_skips_models_of_two_gibibytes(size, why, tmp_path):
     for path, length in ((small, 1), (large, size)):
         with path.open("wb") as file:
             file.truncate(length)
-    for source, mended in ((small, large), (large, small)):
-        with mended.open("rb") as file:
+    for source, fixed_model in ((small, large), (large, small)):
+        with fixed_model.open("rb") as file:
             assert prove.prove_model(source, "nobody asked", file).why == why
 
 
@@ -196,7 +196,7 @@ def test_proof_skips_models_of_two_gibibytes(size, why, tmp_path):
 def test_static_export_inputs_are_all_freed(tmp_path, text, _, batch):
     proto = with_shapes(model(text.replace("B", str(batch))))
     inputs = {each.name: dims_of(each) for each in proto.graph.input}
-    report, target = mend(proto, tmp_path)
+    report, target = write_and_fix(proto, tmp_path)
     fixed = report.fix_result
     assert (fixed.proved, fixed.left) == (True, ()), fixed.why
     assert [each.name for each in fixed.stays] == ["factor"] * ("factor" in inputs and batch == 1)
@@ -205,12 +205,12 @@ def test_static_export_inputs_are_all_freed(tmp_path, text, _, batch):
         assert report_json(report, ())["fixed"]["stays"] == [{"name": "factor", "declared": [1], "taken": [1]}]
     freed = [each.name for each in fixed.freed]
     assert freed == [name for name in inputs if name != "factor"]
-    mended, random = onnx.load(target), np.random.default_rng(6)
-    feeds = fed(mended, N=5)
+    fixed_model, random = onnx.load(target), np.random.default_rng(6)
+    feeds = random_inputs(fixed_model, N=5)
     for name, most in {"ids": 9, "mask": 2, "said": 9}.items():
         if name in feeds:
             feeds[name] = random.integers(0, most, feeds[name].shape)
-    before, after = session(proto), session(mended)
+    before, after = session(proto), session(fixed_model)
 
     def of(places):
         return {name: each.take(places, int(name == "h")) if name in freed else each for name, each in feeds.items()}
@@ -245,7 +245,7 @@ def test_fixed_random_chains_are_right(tmp_path, chain):
     home = chain.batch
     text = f"opset {chain.opset}; x = ({chain.start})\n{chain.body}\n=> {chain.last}".replace("(N,", f"({home},")
     proto = with_shapes(model(text))
-    report, target = mend(proto, tmp_path, force=True, prove=False)
+    report, target = write_and_fix(proto, tmp_path, force=True, prove=False)
     unsure = report.fix_result.left or any(each.verdict.value in ("unknown", "sometimes") for each in report.nodes)
     if not unsure and "N" in dims_of(onnx.load(target).graph.output[0]):
         assert_right(proto, target, (home, 2, 3, 4), home=home)

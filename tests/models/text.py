@@ -1,15 +1,15 @@
-"""Parse models from text, and read the tables of such texts. Statements end with a line or a semicolon.
+"""Parse models from text, one statement per line or separated by semicolons, and read tables of such texts.
 
     x = (N,3,4)                       an input; `int64(N,6)` has another type, `(...)` no shape, `(?,3)` a dim of none
     t = [0,-1]                        a constant: numbers, or `floats(2,3)`, `ones(3)`, `zeros(2,2)`
-    y z = Split x [2,2] axis=1        a node, called as its first output is; `_` stands for what is left out
+    y z = Split x [2,2] axis=1        a node, named after its first output; `_` is an omitted input
     y = own.Magic x                   one of another domain
     y = If c then_branch={a = Relu x} else_branch={b = Neg x}
     function Flat a = {b = Flatten a axis=@axis}
     opset 11                          otherwise 18
-    => y z                            the outputs; otherwise what the last node makes
+    => y z                            the outputs; otherwise those of the last node
 
-Inputs and constants may stand in a node: `y = Reshape (N,6) [0,2,3]`.
+A node may contain inputs and constants: `y = Reshape (N,6) [0,2,3]`.
 """
 
 from __future__ import annotations

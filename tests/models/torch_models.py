@@ -106,7 +106,7 @@ def language_models(hub):
             yield kind.lower(), partial(Plain, getattr(hub, f"{kind}Model"), made)
 
 
-def written(make, inputs, new, free, path):
+def export_model(make, inputs, new, free, path):
     """Export a model with the new exporter or the old one."""
     names = [f"x{place}" for place in range(len(inputs))]
     model = make().eval()
@@ -119,8 +119,8 @@ def written(make, inputs, new, free, path):
     if free:
         inputs, batch = tuple(torch.cat([each, each]) for each in inputs), torch.export.Dim("batch", min=1, max=1024)
         shapes = tuple({0: batch} for _ in inputs)
-    asked = {"dynamo": True, "input_names": names, "dynamic_shapes": shapes, "optimize": True, "verbose": False}
-    torch.onnx.export(model, inputs, **asked).save(str(path), external_data=False)
+    options = {"dynamo": True, "input_names": names, "dynamic_shapes": shapes, "optimize": True, "verbose": False}
+    torch.onnx.export(model, inputs, **options).save(str(path), external_data=False)
 
 
 def exports():
@@ -129,4 +129,4 @@ def exports():
     for name, make, inputs in models():
         for new, free in product((False, True), repeat=2):
             file = f"{name}-{'new' if new else 'old'}-{'free' if free else 'one'}"
-            yield file, partial(written, make, inputs, new, free)
+            yield file, partial(export_model, make, inputs, new, free)

@@ -1,9 +1,10 @@
-"""Maps between the axes of an array and those of its image under moves.
+"""Maps between the axes of a source array and the axes of the output of moves.
 
-A map is read from the core's atoms. A group is the smallest set of source parts and output parts that enumerate the
-same positions. Where all cuts line up, it has one part of a source axis and one of an output axis. Where they do not,
-it has several source parts, which the output divides differently. A part has a stride on its axis, which is below 0 if
-it is read backwards, and each source axis has an index at which reading starts.
+A map is computed from the core's atoms. An axis is divided into parts. A group is the smallest set of source parts and
+output parts that enumerate the same elements. Where all cuts are aligned, a group has one part of a source axis and one
+part of an output axis. Otherwise the group is mixed: it has several source parts, which the output divides differently.
+A part has a stride along its axis, which is negative if the part is read in reverse. Each source axis has an index at
+which reading starts.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class MoveError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class AxisPart:
-    """A part of an axis: `size` positions that are `stride` apart.
+    """A part of an axis: `size` indices that are `stride` apart.
 
-    The stride is negative if the part is read backwards.
+    The stride is negative if the part is read in reverse.
     """
 
     axis: int
@@ -40,9 +41,9 @@ class AxisPart:
 
 @dataclass(frozen=True, slots=True)
 class PartGroup:
-    """Parts of the source and of the output that enumerate the same positions.
+    """Parts of the source and of the output that enumerate the same elements.
 
-    All parts are in order, the outermost first.
+    The parts of each side are ordered from the outermost to the innermost.
     """
 
     sources: tuple[AxisPart, ...]
@@ -50,29 +51,29 @@ class PartGroup:
 
     @property
     def size(self) -> int:
-        """The number of positions."""
+        """The number of elements that the group enumerates."""
         return prod(part.size for part in self.outputs)
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the output divides the positions differently than the source."""
+        """Whether the output divides the elements differently than the source."""
         return len(self.sources) > 1
 
 
 @dataclass(frozen=True)
 class AxisMap:
-    """The parts of the source axes that the parts of the output axes read.
+    """A map from parts of source axes to parts of output axes.
 
-    An output part of no group repeats all elements.
+    An output part that is in no group repeats the elements.
     """
 
     source_shape: IntTuple
     output_shape: IntTuple
     groups: tuple[PartGroup, ...]
     starts: IntTuple
-    """The index on each source axis at which all of its parts start."""
+    """The index on each source axis at which reading starts."""
     rolls: IntTuple
-    """The shift by which each source axis is rolled first."""
+    """The shift by which each source axis is rolled before it is read."""
     repeated_parts: tuple[AxisPart, ...] = ()
 
     @property
@@ -99,7 +100,7 @@ def _sort_by_axis(parts: Iterable[AxisPart], rank: int) -> tuple[tuple[AxisPart,
 
 
 def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
-    """Return the map of an array under moves; no dim may be 0.
+    """Return the map from an array to the output of moves; no dim may be 0.
 
     Raises `MoveError` for moves that cannot be executed in one pass over the data.
 
@@ -125,8 +126,8 @@ def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
 def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
     """Return the maps that execute moves in the fewest passes over the data.
 
-    Of several solutions, the one with the smallest intermediate arrays is returned. Raises `MoveError` for a move that
-    no pass can execute.
+    Ties are resolved in favour of the smallest intermediate arrays. Raises `MoveError` for a move that no pass can
+    execute.
 
     >>> from shapecalc.core.moves import Permute, Reshape
     >>> len(split_into_axis_maps((2, 3), [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2)), Permute((1, 0))]))
@@ -151,7 +152,7 @@ def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple
 
 
 class _MapBuilder:
-    """A builder of axis maps, which reads the atoms of a view as parts of source axes."""
+    """A builder of axis maps; it converts the atoms of a view to parts of source axes."""
 
     def __init__(self, source_shape: IntTuple, padded_shape: IntTuple, view: View) -> None:
         if view.fixed:
@@ -204,9 +205,9 @@ class _MapBuilder:
         return AxisPart(axis, atom.size, stride)
 
     def _resolve_level(self, level: Any) -> tuple[int | None, int]:
-        """Return the rolled axis of a level, and the positions of the axis per index.
+        """Return the rolled axis of a level, and the number of axis indices per level index.
 
-        The axis is None if the level is not rolled: it then steps through the flat source.
+        The axis is None if the level is not rolled; such a level steps through the flat source.
         """
         if level not in self.levels:
             (base, *others), start = level
@@ -227,7 +228,7 @@ class _MapBuilder:
         return self.levels[level]
 
     def _level_extent(self, level: Any) -> int:
-        """Return the number of indices of a level that its atoms span, less one."""
+        """Return the difference between the last and the first index of a level that its atoms read."""
         pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
         while pending:
             atom = pending.pop()
@@ -238,8 +239,8 @@ class _MapBuilder:
         return extent
 
     def _axis_starts(self) -> IntTuple:
-        """Return the index at which each axis starts, after all atoms were read."""
+        """Return the index at which reading starts on each axis; requires that all atoms were read."""
         starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
         for axis, first in self.offsets.items():
-            starts[axis] += first  # type: ignore[index]  # only the source itself is not an axis
+            starts[axis] += first  # type: ignore[index]  # None, the key of the whole source, does not occur here
         return tuple(starts)

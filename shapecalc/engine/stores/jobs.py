@@ -1,8 +1,9 @@
-"""Jobs on stores: plan a chain, execute it into a part, rename and verify it.
+"""Jobs on stores: plan a chain, write its incomplete output, then rename and verify the output.
 
-An incomplete output is `OUT.part`, a folder with the array, a manifest, and a log with a line per finished task. Only
-its owner can resume it, and only one process at a time, because the manifest is locked. To verify an output, the source
-index of each element is computed from the moves alone, and the elements at both indices are compared.
+An incomplete output is called a part. It is the folder `OUT.part` with the array, a manifest, and a log with a line per
+finished task. Only the owner of the folder can resume a part. Only one process can write a part at a time, because the
+process locks the manifest. To verify an output, the source index of each output element is computed from the moves
+alone, and the elements at both indices are compared.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ from shapecalc.engine.stores.workers import PassJob, TaskRunner
 from shapecalc.reasoning.examples import stage_moves
 
 METADATA_FILES = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
-"""The files of an array that are not chunks."""
+"""The names of the metadata files of a Zarr array."""
 MANIFEST_FILE, LOG_FILE, ARRAY_SUFFIX, BACKUP_FOLDER = "manifest.json", "done", "array.zarr", "replaced.zarr"
 LOG_VERSION = 2
-"""The version of the lines in the log."""
+"""The format version of the lines in the log."""
 WORKER_OVERHEAD = 24 << 20
-"""The bytes that libraries and the allocator keep per worker, as measured."""
+"""The number of bytes that libraries and the allocator use per worker, as measured."""
 COMPARE_BATCH = 1 << 18
-"""The most elements that are compared at once."""
+"""The maximum number of elements that are compared at once."""
 SAMPLE_SIZE = 64
 """The number of random elements in a sample; the first and the last are added."""
 IndexArrays = tuple[Any, ...]
@@ -73,12 +74,12 @@ class StoreJob(Record):
 
     @property
     def worker_memory(self) -> int:
-        """The most bytes that a worker allocates for the job."""
+        """The maximum number of bytes that a worker allocates for the job."""
         return self.plan.task_memory * self.threads + WORKER_OVERHEAD
 
 
 class ElementDifference(Record):
-    """An element of the output that differs: its index, its value, the right value."""
+    """An output element with a wrong value: its index, its value and the expected value."""
 
     index: tuple[int, ...]
     actual: str
@@ -86,10 +87,10 @@ class ElementDifference(Record):
 
 
 class PartialOutput:
-    """A part that is locked by this process."""
+    """The incomplete output of a job, locked by this process."""
 
     def __init__(self, folder: Path, log: IO[str]) -> None:
-        """Read the log."""
+        """Read the log of finished tasks."""
         self.folder, self._log = folder, log
         self.finished_tasks = _read_log(folder / LOG_FILE)
 
@@ -104,7 +105,10 @@ class PartialOutput:
         self._log.flush()
 
     def drop_changed_tasks(self, pass_number: int, store_pass: Pass) -> bool:
-        """Drop tasks of a pass whose files changed; return whether all tasks are done."""
+        """Discard finished tasks of a pass whose files have changed.
+
+        Returns whether all tasks of the pass are still finished.
+        """
         array = self.array_folder(pass_number)
         chunks = store_io.open_chunks(str(array)) if is_array_folder(array) else None
         logged = {task: done for (own_number, task), done in self.finished_tasks.items() if own_number == pass_number}
@@ -121,7 +125,7 @@ class PartialOutput:
         )
 
     def check_files(self, pass_number: int) -> None:
-        """Raise `FileError` if files of a pass are missing; remove incomplete files."""
+        """Remove incomplete files of a pass; raise `FileError` if its files are missing."""
         logged = [done for (own_number, _), done in self.finished_tasks.items() if own_number == pass_number]
         expected = sum([done.file_count for done in logged]), sum([done.byte_count for done in logged])
         count = size = 0
@@ -137,7 +141,7 @@ class PartialOutput:
 
 
 class _ChunkReader:
-    """A reader of elements by whole chunks, which caches up to `memory` bytes of them."""
+    """A reader of single elements that caches up to `memory` bytes of decoded chunks."""
 
     def __init__(self, store: store_io.Store, memory: int) -> None:
         self.store = store
@@ -180,10 +184,10 @@ def part_folder(output_path: Path) -> Path:
 
 @contextmanager
 def lock_part(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[PartialOutput]:
-    """Lock the part of an output and yield it.
+    """Create the part of an output, or reopen it with `resume`; lock it and yield it.
 
-    It is a new part, or with `resume` an existing one. Raises `FileError` if there is a part without `resume`, if it is
-    of another request, source or owner, or if another process has locked it; `OSError` if it cannot be written.
+    Raises `FileError` if a part exists and `resume` is false, if the part belongs to another request, source or owner,
+    or if another process has locked it; `OSError` if the part cannot be written.
     """
     folder = part_folder(output_path)
     if os.path.lexists(folder):
@@ -205,7 +209,7 @@ def lock_part(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> I
 
 
 def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Raise `FileError` if a part is of another request or source."""
+    """Raise `FileError` if a part belongs to another request or source."""
     try:
         stored = json.loads((folder / MANIFEST_FILE).read_text("utf-8"))
     except (OSError, ValueError):
@@ -216,7 +220,7 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _check_owner(folder: Path) -> None:
-    """Raise `FileError` if a part is not a folder of this user."""
+    """Raise `FileError` if a part is not a folder that this user owns."""
     if folder.is_symlink() or not folder.is_dir():
         raise FileError(f"{folder}: it is no folder of its own")
     if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():
@@ -224,7 +228,7 @@ def _check_owner(folder: Path) -> None:
 
 
 def _read_log(path: Path) -> dict[tuple[int, int], store_io.WriteSummary]:
-    """Return the finished tasks of a log; remove a last line that is incomplete."""
+    """Return the finished tasks in a log; remove the last line from the file if it is incomplete."""
     lines = path.read_text("ascii", "replace").splitlines(keepends=True)
     rows = [line.split() for line in lines if line.endswith("\n")]
     if lines and not lines[-1].endswith("\n"):
@@ -236,7 +240,7 @@ def _read_log(path: Path) -> dict[tuple[int, int], store_io.WriteSummary]:
 def check_output_path(output_path: Path, source_path: Path, *, force: bool) -> None:
     """Raise `FileError` if the output path is not usable.
 
-    It must not be the source, contain it or be in it, and must not exist, unless with `force` it is a Zarr array.
+    The output must not be, contain or be inside the source. It must not exist, except as a Zarr array with `force`.
     """
     if not output_path.parent.is_dir():
         raise FileError(f"{output_path}: there is no folder {output_path.parent}")
@@ -263,7 +267,7 @@ def is_array_folder(folder: Path) -> bool:
 def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -> None:
     """Rename the array of the last pass to the output, and remove the part.
 
-    An array that is replaced is moved into the part first.
+    An existing output is first moved into the part.
     """
     partial.check_files(pass_number)
     replace_folder(partial.array_folder(pass_number), output_path, partial.folder / BACKUP_FOLDER)
@@ -291,16 +295,17 @@ def recover_interrupted_rename(output_path: Path) -> None:
 
 
 def _remove_part(folder: Path) -> None:
-    """Remove a part, beginning with the replaced array, whose removal takes longest."""
+    """Remove a part; first the replaced array in it, whose removal takes longest."""
     shutil.rmtree(folder / BACKUP_FOLDER, ignore_errors=True)
     shutil.rmtree(folder)
 
 
 def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chunks: IntTuple | None = None) -> StoreJob:
-    """Plan an answer on a store, with fewer threads per worker if the memory is small.
+    """Plan the execution of an answer on a store.
 
-    Raises `FileError` if the store cannot be used, or if the chain or the memory does not allow a plan; `ShapeError`
-    (usage) if the answer is refused or has names.
+    If the memory does not suffice for all threads of a worker, fewer threads are used. Raises `FileError` if the store
+    cannot be used, if the chain cannot be executed, or if the memory is too small; `ShapeError` (usage) if the answer
+    is refused or has named dims.
     """
     path = os.path.join(Path.cwd(), source)  # noqa: PTH118 - a Path would normalize the name of the array
     state = store_io.source_state(path)
@@ -330,10 +335,10 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
 def run_job(
     job: StoreJob, output_path: Path, run_tasks: TaskRunner, tick: Callable[[int], object], *, force: bool, resume: bool
 ) -> None:
-    """Execute a job; call `tick` with the output bytes of each finished task.
+    """Execute a job; call `tick` with the number of output bytes of each finished task.
 
-    Raises `FileError` if the output cannot be written, or exists without `force`, or if there is a part without
-    `resume` or of another job. `KeyboardInterrupt`, also by a signal, leaves the part.
+    Raises `FileError` if the output cannot be written, if the output exists and `force` is false, if a part exists and
+    `resume` is false, or if the part belongs to another job. After `KeyboardInterrupt` the part remains.
     """
     output_path = output_path.absolute()
     source = Path(split_file_argument(job.source)[0])
@@ -361,9 +366,9 @@ def run_job(
 
 
 def _run_passes(job: StoreJob, partial: PartialOutput, run_tasks: TaskRunner, tick: Callable[[int], object]) -> None:
-    """Run the remaining passes.
+    """Run the unfinished passes.
 
-    The intermediate array that a pass read is removed when the output of the pass is complete.
+    When the output of a pass is complete, the intermediate array that the pass read is removed.
     """
     passes = job.plan.passes
     complete = (number for number in reversed(range(len(passes))) if partial.drop_changed_tasks(number, passes[number]))
@@ -387,7 +392,7 @@ def _run_passes(job: StoreJob, partial: PartialOutput, run_tasks: TaskRunner, ti
 def _run_pass(
     pass_job: PassJob, pass_number: int, partial: PartialOutput, run_tasks: TaskRunner, tick: Callable[[int], object]
 ) -> None:
-    """Run the remaining tasks of a pass, and log each."""
+    """Run the unfinished tasks of a pass, and log each task."""
     task_bytes = pass_job.store_pass.bytes_written // max(1, pass_job.store_pass.task_count)
     numbers = [
         task for task in range(pass_job.store_pass.task_count) if (pass_number, task) not in partial.finished_tasks
@@ -407,9 +412,9 @@ def find_first_difference(
 ) -> ElementDifference | None:
     """Return the first element of an output that differs from the answer.
 
-    `mode` is `all`, or `sample` for a few elements. Up to `memory` bytes of decoded chunks are cached. An output of
-    another shape or type differs at its first element. Returns None if there is no difference. Raises `FileError` if an
-    array cannot be opened; `OSError`, `UnreadableError` if it is damaged.
+    `mode` is `all`, or `sample` for a few elements. Up to `memory` bytes of decoded chunks are cached. If the output
+    has another shape or element type, its first element is returned. Returns None if there is no difference. Raises
+    `FileError` if an array cannot be opened, `OSError` or `UnreadableError` if it is damaged.
     """
     before, after = store_io.open_store(source), store_io.open_store(output)
     if after.array.shape != answer.output or after.array.dtype != before.array.dtype:
@@ -440,7 +445,7 @@ def _view_as_bytes(elements: Any) -> Any:
 
 
 def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
-    """Yield the index arrays of all elements, up to a chunk at a time, and their count."""
+    """Yield index arrays that cover all elements, at most one chunk at a time, and their length."""
     shape = store.array.shape
     steps = c_order_tile([*map(min, shape, store.chunks)], COMPARE_BATCH)
     for region in iter_grid(shape, steps) if prod(shape) else ():
@@ -450,7 +455,7 @@ def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]
 
 
 def _iter_sampled_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
-    """Yield the index arrays of a random sample, and its count.
+    """Yield the index arrays of a random sample, and their length.
 
     The sample includes the first and the last element.
     """

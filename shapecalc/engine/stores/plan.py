@@ -1,13 +1,13 @@
 """Plans for stores: passes over the data, output chunks, and regions per task.
 
-The search for a task begins with the output region of one source chunk, extended where it is not a region of the
-output: where it has more than one position of an outer part, it gets all positions of the inner parts. The region is
-then shrunk until it fits the memory.
+A task fills one rectangular region of the output. The search for the extent of this region begins with the elements of
+one source chunk. If they span more than one index of an outer part, the region covers all indices of the inner parts.
+The region is then shrunk until it fits the memory.
 
 A map takes one pass over the data, or two passes with an intermediate store, whichever reads and writes fewer bytes.
-The intermediate store has an axis for each source part, in the order of the output, so that the first pass only
-reorders parts. Its chunks lie in the region of one task of the first pass, and of one task of the second. A task of the
-second pass fills either the chunks that a single pass would write, or whole rows, whichever moves less.
+The intermediate store has one axis for each source part, in output order, so that the first pass only reorders parts.
+Each of its chunks is written by one task of the first pass and read by one task of the second pass. A task of the
+second pass fills either the chunks that a single pass would write, or whole rows, whichever moves fewer bytes.
 """
 
 from __future__ import annotations
@@ -31,50 +31,50 @@ from shapecalc.engine.stores.regions import (
 )
 
 READ_BLOCK_BYTES = 1 << 22
-"""The bytes that are read at once, unless a single chunk has more."""
+"""The maximum number of bytes that are read at once, unless a single chunk is larger."""
 MAX_CHUNK_BYTES = 1 << 26
-"""The largest output chunk in bytes, unless the user gives the chunks."""
+"""The maximum size of an output chunk in bytes, unless the user specifies the chunks."""
 MIN_CHUNK_BYTES = 1 << 20
-"""The smallest output chunk in bytes, however small the source chunks are."""
+"""The minimum size of an output chunk in bytes, even if the source chunks are smaller."""
 MIN_TASK_BYTES = 1 << 25
-"""The output bytes of a task from which on it grows only if that saves reading."""
+"""The output size, in bytes, up to which a task is enlarged even if that saves no reads."""
 MAX_TARGETS = 64
-"""The most targets of a task's region, unless every region has more."""
+"""The maximum number of fill targets of a task, unless every possible task has more."""
 MAX_COUNTED_TASKS = 256
-"""The most tasks whose reading is counted exactly; of more, so many are sampled."""
+"""The maximum number of tasks whose reads are counted; of more tasks, a sample of this size is."""
 MAX_SHARED_CHUNKS = 10_000
-"""The most chunks for which chunks shared by parts of a task are counted once."""
+"""The maximum number of chunks up to which a chunk shared by parts of a task is counted once."""
 SAMPLED_TASKS = 8
 """The number of tasks that are sampled to estimate the cost of a task size."""
 ROW_CHUNK_BYTES = 1 << 23
-"""The bytes of an unchunked array that are treated as a chunk."""
+"""The maximum size, in bytes, of the rows of an unchunked array that are treated as one chunk."""
 MIN_INTERMEDIATE_BYTES = 1 << 22
-"""The smallest chunk of an intermediate store, in bytes, if that costs nothing."""
+"""The target minimum size of a chunk of an intermediate store, in bytes, if it costs no memory."""
 
 
 class PlanError(ValueError):
     """A plan that does not fit the memory."""
 
     def __init__(self, needed_bytes: int) -> None:
-        """Set the bytes that the smallest task needs."""
+        """Record the memory, in bytes, that the smallest task needs."""
         super().__init__(f"a task needs {needed_bytes} bytes")
         self.needed_bytes = needed_bytes
 
 
 class Pass(Record):
-    """One pass over the data, from the chunks of an array to those of another."""
+    """One pass over the data, which reads the chunks of one array and writes those of another."""
 
     axis_map: AxisMap
     itemsize: int
     source_chunks: IntTuple
     chunks: IntTuple
-    """The chunks of the output."""
+    """The chunk shape of the output."""
     task_shape: IntTuple
     """The extent of a task on each output axis, in whole chunks."""
     bytes_read: int = 0
-    """The bytes of source chunks that all tasks decode."""
+    """The total size, in bytes, of the source chunks that the tasks decode."""
     is_exact: bool = True
-    """Whether every task was counted, not a sample."""
+    """Whether `bytes_read` is the sum over all tasks; otherwise it is estimated from a sample."""
 
     @property
     def task_count(self) -> int:
@@ -83,12 +83,12 @@ class Pass(Record):
 
     @property
     def bytes_written(self) -> int:
-        """The bytes of the output."""
+        """The size of the output in bytes."""
         return prod(self.axis_map.output_shape) * self.itemsize
 
     @property
     def task_memory(self) -> int:
-        """The most bytes of one task: its output, its input blocks, and a chunk to encode."""
+        """The maximum memory of one task in bytes: output region, input blocks and an encoded chunk."""
         output = prod(self.task_shape) * self.itemsize * (2 if self.axis_map.is_mixed else 1)
         return (
             output
@@ -113,36 +113,36 @@ class StorePlan(Record):
 
     @property
     def bytes_read(self) -> int:
-        """The bytes that all passes decode."""
+        """The total number of bytes that the passes decode."""
         return sum(store_pass.bytes_read for store_pass in self.passes)
 
     @property
     def bytes_written(self) -> int:
-        """The bytes that all passes write, before encoding."""
+        """The total number of bytes that the passes write, before encoding."""
         return sum(store_pass.bytes_written for store_pass in self.passes)
 
     @property
     def peak_disk(self) -> int:
         """The peak disk usage in bytes, before encoding.
 
-        The input of a pass is removed after it, if it is an intermediate store.
+        An intermediate store is removed after the pass that reads it.
         """
         written = [0, *[store_pass.bytes_written for store_pass in self.passes]]
         return max(before + after for before, after in pairwise(written))
 
     @property
     def task_memory(self) -> int:
-        """The most bytes of one task."""
+        """The maximum memory of one task in bytes."""
         return max(store_pass.task_memory for store_pass in self.passes)
 
     @property
     def is_exact(self) -> bool:
-        """Whether `bytes_read` was counted task by task."""
+        """Whether `bytes_read` is the sum over all tasks; otherwise it is estimated from a sample."""
         return all(store_pass.is_exact for store_pass in self.passes)
 
 
 class _TaskSearch:
-    """A search for the shapes of tasks and chunks that read the least."""
+    """A search for the task and chunk shapes with the fewest decoded bytes."""
 
     def __init__(self, axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int) -> None:
         self.axis_map, self.itemsize, self.source_chunks, self.memory = axis_map, itemsize, source_chunks, memory
@@ -152,14 +152,14 @@ class _TaskSearch:
         self.costs: dict[IntTuple, float] = {}
 
     def iter_initial_tasks(self) -> Iterator[IntTuple]:
-        """Yield the initial tasks: a closed source chunk, and whole rows of the output."""
+        """Yield the initial task shapes: the region of a source chunk, and whole output rows."""
         for steps in (self.close_source_chunk(), tuple([ladder[-1] for ladder in self.extents])):
             yield self.shrink(steps, self.memory, whole_task=1)
 
     def choose_chunks(self, task: IntTuple, chunk_bytes: int) -> IntTuple:
-        """Return the chunks of a task, of about `chunk_bytes` bytes.
+        """Return the chunk shape for a task; a chunk has about `chunk_bytes` bytes.
 
-        If `chunk_bytes` is 0, they have as many bytes as the source chunks.
+        If `chunk_bytes` is 0, a chunk has about as many bytes as a source chunk.
         """
         chunk_bytes = max(
             MIN_CHUNK_BYTES, min(chunk_bytes or prod(self.source_chunks) * self.itemsize, MAX_CHUNK_BYTES)
@@ -167,7 +167,7 @@ class _TaskSearch:
         return self.shrink(task, chunk_bytes, whole_task=0)
 
     def close_source_chunk(self) -> IntTuple:
-        """Return the extent of the output region that contains a source chunk."""
+        """Return the extent of the smallest output region that contains a source chunk."""
         in_chunk = _count_outputs_in_chunk(self.axis_map, self.source_chunks)
         steps = []
         for atoms, ladder in zip(self.output_parts, self.extents, strict=True):
@@ -177,7 +177,7 @@ class _TaskSearch:
         return tuple(steps)
 
     def cost(self, task_shape: IntTuple) -> float:
-        """Return the decoded elements per written element, for regions of a shape."""
+        """Return the number of decoded elements per written element for a task shape."""
         if task_shape not in self.costs:
             shape = self.axis_map.output_shape
             count = count_regions(shape, task_shape)
@@ -197,7 +197,7 @@ class _TaskSearch:
     def shrink(self, task_shape: IntTuple, max_bytes: int, *, whole_task: int) -> IntTuple:
         """Shrink a task until it fits `max_bytes`.
 
-        The bytes are those of its region, or with `whole_task` all that a task allocates.
+        With `whole_task`, all memory that a task allocates counts, otherwise only the output region.
         """
         while self._task_bytes(task_shape, whole_task) > max_bytes:
             smaller = [*self._iter_smaller(task_shape)]
@@ -225,9 +225,9 @@ class _TaskSearch:
                 yield (*task_shape[:axis], smaller, *task_shape[axis + 1 :])
 
     def grow(self, chunks: IntTuple) -> IntTuple:
-        """Return the task of these chunks that reads the least within the memory.
+        """Return the task shape, in whole chunks, that reads the least and fits the memory.
 
-        A task of fewer than `MIN_TASK_BYTES` grows even if that saves nothing.
+        A task of fewer than `MIN_TASK_BYTES` is enlarged even if that saves no reads.
         """
         best = steps = chunks
         while 0 not in self.axis_map.output_shape:
@@ -257,9 +257,10 @@ class _TaskSearch:
 def plan_store(
     maps: Sequence[AxisMap], itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None = None
 ) -> StorePlan:
-    """Return the plan of consecutive maps, with at most `memory` bytes per task.
+    """Return the plan that executes maps in sequence, with at most `memory` bytes per task.
 
-    `chunks`, if given, are those of the last output. Raises `PlanError` if the smallest task needs more memory.
+    `chunks` is the chunk shape of the final output; None selects one. Raises `PlanError` if the smallest task needs
+    more memory.
     """
     passes: tuple[Pass, ...] = ()
     for number, axis_map in enumerate(maps, 1):
@@ -271,7 +272,7 @@ def plan_store(
 def _plan_axis_map(
     axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None
 ) -> tuple[Pass, ...]:
-    """Return one pass, or two with an intermediate store if that moves less."""
+    """Return one pass, or two passes with an intermediate store if they move fewer bytes."""
     alone = StorePlan((plan_pass(axis_map, itemsize, source_chunks, memory, chunks),))
     if alone.bytes_read <= 2 * alone.bytes_written:
         return alone.passes
@@ -287,9 +288,9 @@ def _plan_axis_map(
 
 
 def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
-    """Return the map to the intermediate store, and the map from it.
+    """Split a map into the map to the intermediate store and the map from it.
 
-    The intermediate store has an axis for each source part.
+    The intermediate store has one axis for each source part.
     """
     parts = [atom for run in axis_map.groups for atom in run.sources]
     sizes = tuple([atom.size for atom in parts])
@@ -304,10 +305,11 @@ def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
 
 
 def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int) -> IntTuple:
-    """Return the chunks of the intermediate store.
+    """Return the chunk shape of the intermediate store.
 
-    `region` is the extent in which the output is written. A chunk that holds no more of any part than a source chunk
-    and such a region do is read once. The chunks grow from there while no task of the two passes needs more memory.
+    `region` is the extent of a task of the second pass. Initially, a chunk holds no more of any part than a source chunk
+    and a region do, so that each chunk is read only once. The chunks are then enlarged as long as no task of either pass
+    exceeds the memory.
     """
     axis_map, room = single_pass.axis_map, max(1, memory // (4 * single_pass.itemsize))
     parts = [atom for run in axis_map.groups for atom in run.sources]
@@ -332,25 +334,26 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
 
 
 def _source_rows(axis_map: AxisMap) -> list[list[AxisPart]]:
-    """Return the source parts that are adjacent on an output axis, and those that mix."""
+    """Return lists of source parts: those adjacent on an output axis, and those of a mixed group."""
     clean = {run.outputs[0]: run.sources[0] for run in axis_map.groups if not run.is_mixed}
     rows = [[clean[atom] for atom in atoms if atom in clean] for atoms in axis_map.output_parts]
     return rows + [[*run.sources] for run in axis_map.groups if run.is_mixed]
 
 
 def _closed_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
-    """Return the size of a row of parts in which inner parts of a wide part are whole.
+    """Return the size of a row of parts in which all parts inside a wide part are whole.
 
-    A part is wide if it has more than one position.
+    A part is wide if more than one of its indices is used.
     """
     wide = next((place for place, atom in enumerate(row) if counts[atom] > 1), len(row) - 1)
     return prod(counts[atom] if place <= wide else atom.size for place, atom in enumerate(row))
 
 
 def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
-    """Return the number of positions of each part in a chunk.
+    """Return the number of indices of each part in a chunk.
 
-    With `upper_bound`, that is the maximum over all chunks; otherwise the chunk begins with whole parts.
+    With `upper_bound`, the number is the maximum over all chunks; otherwise the number in a chunk aligned with the
+    parts.
     """
     counts: dict[AxisPart, int] = {}
     for size, atoms in zip(chunk, axes, strict=True):
@@ -363,7 +366,7 @@ def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, uppe
 def _propagate_counts(
     counts: Mapping[AxisPart, int], groups: Iterable[tuple[Sequence[AxisPart], Sequence[AxisPart]]]
 ) -> dict[AxisPart, int]:
-    """Convert counts per part at one side of groups to counts per part at the other."""
+    """Convert the counts of the parts on one side of groups to counts of the parts on the other."""
     result: dict[AxisPart, int] = {}
     for before, after in groups:
         count = prod(counts[atom] for atom in before)
@@ -374,13 +377,13 @@ def _propagate_counts(
 
 
 def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[AxisPart, int]:
-    """Return the number of positions of each output part in a source chunk."""
+    """Return the number of indices of each output part in a source chunk."""
     in_chunk = _count_in_chunk(chunk, axis_map.source_parts, upper_bound=False)
     return _propagate_counts(in_chunk, [(run.sources, run.outputs) for run in axis_map.groups])
 
 
 def choose_row_chunks(shape: IntTuple, itemsize: int) -> IntTuple:
-    """Return the chunks of an unchunked array: whole rows of up to `ROW_CHUNK_BYTES`.
+    """Return the chunk shape of an unchunked array: whole rows of up to `ROW_CHUNK_BYTES`.
 
     >>> choose_row_chunks((100, 1024, 1024), 4)
     (2, 1024, 1024)
@@ -398,8 +401,8 @@ def plan_pass(
 ) -> Pass:
     """Return the plan of one pass, with at most `memory` bytes per task.
 
-    Unless `chunks` are given, the output chunks have about `chunk_bytes` bytes, or as many as the source chunks. Raises
-    `PlanError` if the smallest task needs more memory.
+    If `chunks` is None, the output chunks have about `chunk_bytes` bytes, or the size of the source chunks if that is 0.
+    Raises `PlanError` if the smallest task needs more memory.
     """
     search = _TaskSearch(axis_map, itemsize, source_chunks, memory)
     candidates = (
@@ -426,10 +429,10 @@ def plan_pass(
 
 
 def _candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, int]) -> list[int]:
-    """Return the extents along an axis whose regions are few regions of parts.
+    """Return the extents to try along an axis, which divide it into few regions of parts.
 
-    These are divisors of the parts and powers of two. For the outermost part, they are the whole, powers of two, and
-    powers of two times the positions in a source chunk.
+    The extents are divisors of the part sizes and powers of two. For the outermost part, they are its size, powers of
+    two, and powers of two times the number of indices in a source chunk.
     """
     steps = {1}
     for place, atom in enumerate(parts):

@@ -1,7 +1,8 @@
 """Fill regions of the output from the source regions that they read.
 
-A range of an axis, or of a group, is a region of its parts only if the outer parts have one position and the inner ones
-are whole. Any other range is a few such regions. Each block of source chunks that an output region needs is read once.
+A region is a tuple of half-open ranges, one per axis or per part. A range of an axis, or of a group, is a region of its
+parts only if it has one index of each outer part and all indices of each inner part. Any other range is split into a
+few such regions. Each block of source chunks that an output region needs is read once.
 """
 
 from __future__ import annotations
@@ -20,47 +21,47 @@ from shapecalc.engine.copying import SMALL_COPY_BYTES, choose_fill, copy_into
 from shapecalc.engine.stores.axis_map import AxisMap, AxisPart
 
 AxisRange = tuple[int, int]
-"""The first position, and the one after the last."""
+"""The start (inclusive) and the stop (exclusive) of a range of indices."""
 Region = tuple[AxisRange, ...]
 SplitRange = tuple[AxisRange, Region]
-"""A range of an axis, and the equal region of its parts."""
+"""A range of an axis, and the region of its parts with the same elements."""
 
 MAX_COPY_BYTES = 1 << 22
-"""The most bytes that are copied at once, unless one row has more.
+"""The maximum number of bytes that are copied at once, unless one row is larger.
 
-That is too few for threads, because a worker has one core.
+A copy of this size uses a single thread, because a worker has one core.
 """
 
 
 class FillTarget(Record):
-    """A part of an output region in which each group has one range, filled at once."""
+    """A subregion of an output region that is filled at once; each group has one range in it."""
 
     ranges: Region
-    """The ranges within the region that are a region of parts."""
+    """The ranges of the target on the output axes, relative to the output region."""
     part_ranges: dict[AxisPart, AxisRange]
-    """That region of parts."""
+    """The range of each output part in the target."""
     filled_ranges: dict[AxisPart, AxisRange]
-    """The part of it that is filled."""
+    """The range of each output part that is copied from the source; repeated parts are broadcast."""
     group_ranges: Region
-    """The range of each group."""
+    """The range of each group in the target."""
 
 
 class SourceRegion(Record):
-    """A region of source parts, by axis, and its window in a target."""
+    """A region of source parts, by axis, and the window of a target that it fills."""
 
     target_number: int
-    """The number of the target."""
+    """The index of the target."""
     window: Region
-    """The range of each group within the target."""
+    """The range of each group, relative to the target."""
     parts: tuple[Region, ...]
 
 
 class AxisRead(Record):
-    """A range of a source axis to read, and the regions in it by source region."""
+    """A range of a source axis to read, with the regions of parts that it contains."""
 
     span: AxisRange
     regions: dict[int, list[Region]]
-    """The regions of parts in the range, by the number of the source region."""
+    """The regions of parts in the range, by the index of the source region that they belong to."""
 
 
 def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
@@ -74,7 +75,7 @@ def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
 
 
 def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region:
-    """Return a region of a grid by its number in C order.
+    """Return the region of a grid with a given flat index in C order.
 
     >>> region_at(1, (3, 2), (2, 2))
     ((2, 3), (0, 2))
@@ -96,7 +97,7 @@ def count_regions(shape: Sequence[int], steps: Sequence[int]) -> int:
 
 
 def split_range(start: int, stop: int, sizes: Sequence[int]) -> list[SplitRange]:
-    """Split a range into regions of parts: at most 2n - 1 for n parts.
+    """Split a range of indices into at most 2n - 1 regions of its n parts.
 
     Source: mixed radix numbers.
 
@@ -127,7 +128,7 @@ def _split_by_parts(span: AxisRange, parts: Sequence[AxisPart]) -> list[SplitRan
 
 
 def find_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
-    """Return the targets of an output region."""
+    """Return the fill targets that make up an output region."""
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
     targets: list[FillTarget] = []
@@ -143,7 +144,7 @@ def find_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
 
 
 def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
-    """Estimate the number of targets of a region from its widest ranges."""
+    """Estimate the number of fill targets of a region from its widest ranges."""
     count = 1
     whole: dict[AxisPart, AxisRange] = {}
     for positions, atoms in zip(region, axis_map.output_parts, strict=True):
@@ -155,9 +156,9 @@ def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
 
 
 def _parts_to_fix(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
-    """Return the parts that a target fixes to one position.
+    """Return the parts that must have a single index in a target.
 
-    Only then does each group have one range. These are the parts outside a part that is not whole.
+    They are the parts outside of a part that is not whole. Fixing them gives each group a single range.
     """
     fixed = []
     for run in axis_map.groups:
@@ -167,7 +168,7 @@ def _parts_to_fix(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[
 
 
 def _group_range(ranges: Sequence[AxisRange], parts: Sequence[AxisPart]) -> AxisRange:
-    """Return the range of a group that a region of its parts is."""
+    """Return the range of a group that equals a region of its parts."""
     first = last = 0
     for (start, stop), atom in zip(ranges, parts, strict=True):
         first, last = first * atom.size + start, last * atom.size + stop - 1
@@ -175,7 +176,7 @@ def _group_range(ranges: Sequence[AxisRange], parts: Sequence[AxisPart]) -> Axis
 
 
 def find_source_regions(axis_map: AxisMap, targets: Sequence[FillTarget]) -> list[SourceRegion]:
-    """Return the source regions that targets are read from."""
+    """Return the source regions from which targets are filled."""
     result = []
     atoms = [atom for run in axis_map.groups for atom in run.sources]
     for number, target in enumerate(targets):
@@ -191,9 +192,9 @@ def find_source_regions(axis_map: AxisMap, targets: Sequence[FillTarget]) -> lis
 
 
 def regions_in_span(span: AxisRange, start: int, parts: Sequence[AxisPart], region: Region) -> list[Region]:
-    """Return the regions of parts whose positions on the source axis are in a range.
+    """Return the regions of parts whose indices on the source axis are in a range.
 
-    `region` limits the parts.
+    Only indices inside `region`, a region of the parts, are considered.
 
     >>> regions_in_span((3, 9), 0, [AxisPart(0, 3, 4), AxisPart(0, 4, 1)], ((0, 3), (1, 4)))
     [((0, 1), (3, 4)), ((1, 2), (1, 4))]
@@ -236,8 +237,8 @@ def spanned_range(start: int, parts: Sequence[AxisPart], region: Region) -> Axis
 def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, max_chunks: float = inf) -> int:
     """Return the number of source elements that are decoded to fill a region.
 
-    A chunk that is read is decoded as a whole. From `max_chunks` chunks on, chunks shared by parts of the region are
-    counted several times.
+    A chunk is always decoded as a whole. If there are `max_chunks` chunks or more, a chunk shared by several parts of
+    the region is counted several times.
 
     >>> from shapecalc.engine.stores.axis_map import build_axis_map
     >>> count_decoded_elements(build_axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
@@ -261,7 +262,7 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
 
 
 def _chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -> Collection[int]:
-    """Return the chunks of an axis that hold positions of a region of its parts."""
+    """Return the numbers of the chunks of an axis that overlap a region of its parts."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     if not axis_map.rolls[axis]:
         return _chunks_of_parts(start, atoms, region, step)
@@ -283,14 +284,14 @@ def _chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step
 
 
 def _count_positions(chunks: Collection[int], size: int, step: int) -> int:
-    """Return the number of positions in chunks of an axis; the last may be short."""
+    """Return the total size of chunks along an axis; the last chunk may be shorter."""
     return len(chunks) * step - (-(-size // step) * step - size if size // step in chunks else 0)
 
 
 def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, block: Sequence[int]) -> list[Any]:
     """Return regions of the output as arrays.
 
-    `source` is read by slices, each within one `block`, and each block once.
+    `source` is read by slices. Each slice is inside one block of shape `block`, and each block is read once.
     """
     outputs = [np.empty([*map(_range_length, region)], source.dtype) for region in regions]
     targets = [
@@ -323,7 +324,7 @@ def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, bloc
 
 
 def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[Region]) -> list[AxisRead]:
-    """Return the ranges of a source axis to read, each within one step of the grid."""
+    """Return the ranges of a source axis to read, each inside one cell of a grid of `step`."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     extents = [spanned_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
@@ -341,9 +342,9 @@ def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[R
 
 
 def _iter_steps(size: int, roll: int, step: int, first: int, last: int) -> Iterator[AxisRange]:
-    """Yield a range of an axis in pieces within one step of the grid.
+    """Split a range of an axis at the boundaries of a grid of `step`.
 
-    The range is after the roll, the grid before it.
+    The range has indices after the roll, the grid has indices before the roll.
     """
     for begin, end, on in ((0, roll, size - roll), (roll, size, -roll)):
         low, high = max(first, begin), min(last, end)
@@ -355,9 +356,9 @@ def _iter_steps(size: int, roll: int, step: int, first: int, last: int) -> Itera
 def iter_blocks(
     axis_map: AxisMap, source_regions: Sequence[SourceRegion], block: Sequence[int]
 ) -> Iterator[tuple[Region, dict[int, list[list[Region]]]]]:
-    """Yield each region of the source to read, and the regions of parts in it.
+    """Yield each block of the source to read, with the regions of parts that it contains.
 
-    These are by number of the source region, then by axis.
+    The regions of parts are given by index of the source region, then by axis.
     """
     axes = [
         find_axis_reads(axis_map, axis, step, [source_region.parts[axis] for source_region in source_regions])
@@ -371,7 +372,7 @@ def iter_blocks(
 
 
 def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
-    """Return a view with each axis split into sizes."""
+    """Return a view with each axis split into axes of the given sizes."""
     shape, strides = list[int](), list[int]()
     for axis, parts in enumerate(sizes):
         shape += parts
@@ -380,7 +381,7 @@ def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
 
 
 def _target_view(axis_map: AxisMap, target: FillTarget, output: Any) -> Any:
-    """Return the view of a target with an axis per part: repeated parts, then groups."""
+    """Return a view of the target with one axis per part, repeated parts first, then groups."""
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
     view = output[(*[slice(*span) for span in target.ranges], ...)]
@@ -395,14 +396,14 @@ def _range_length(positions: AxisRange) -> int:
 
 
 def _slice_within(part: AxisRange, whole: AxisRange) -> slice:
-    """Return the slice of a range within another."""
+    """Return the slice that selects a range inside another range."""
     return slice(part[0] - whole[0], part[1] - whole[0])
 
 
 def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) -> Any:
-    """Return the view that a source region fills, with an axis per source part.
+    """Return the view that a source region fills, with one axis per source part.
 
-    Repeated axes come first.
+    The axes of repeated parts come first.
     """
     repeats = buffer.ndim - len(axis_map.groups)
     view = buffer[(slice(None),) * repeats + (*[slice(*span) for span in source_region.window], ...)]
@@ -429,10 +430,10 @@ def _copy_block(
 
 
 def _copy_elements(target: Any, source: Any) -> None:
-    """Copy into a view in memory order of the view, in blocks of `MAX_COPY_BYTES`.
+    """Copy `source` into `target` in the memory order of the target, in blocks of `MAX_COPY_BYTES`.
 
-    A view with more axes than the source repeats it. A view that is not contiguous and best filled in tiles is filled
-    from a contiguous buffer of a block.
+    If the target has more axes than the source, the source is repeated. A non-contiguous target for which tiles are the
+    fastest method is filled from a contiguous buffer, block by block.
     """
     if target.ndim != source.ndim or source.nbytes < SMALL_COPY_BYTES:
         target[...] = source

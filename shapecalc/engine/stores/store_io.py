@@ -1,9 +1,9 @@
-"""Arrays in stores: Zarr arrays, and as inputs also arrays of HDF5 and .npy files.
+"""Arrays in stores: Zarr arrays as inputs and outputs, HDF5 and .npy arrays as inputs only.
 
-All metadata of a Zarr array that a chain does not change are copied: element type, codecs, fill value, attributes,
-order, separators. Writing through Zarr's arrays costs copies, comparisons and an event loop, which take longer than
-many codecs. Whole chunks are therefore encoded by the array's own codecs and written here, and each is flushed to the
-disk before it counts.
+Metadata of a Zarr array that a chain does not change are copied: element type, codecs, fill value, attributes, order,
+separators. Writing through the arrays of the Zarr library costs copies, comparisons and an event loop, which take
+longer than many codecs. This module therefore encodes whole chunks with the array's codecs and writes the files itself.
+A chunk is flushed to the disk before its task is logged as finished.
 
 Source: Zarr storage specification version 2; Zarr core specification version 3, with the codecs sharding and transpose.
 """
@@ -52,30 +52,30 @@ ChunkIndex = tuple[int, ...]
 """The index of a chunk on each axis."""
 _thread_state = local()
 XARRAY_DIMS = "_ARRAY_DIMENSIONS"
-"""The attribute in which xarray stores the names of dims in version 2."""
+"""The attribute in which xarray stores the names of dims in Zarr version 2."""
 SHARDING_CODEC = "sharding_indexed"
 BLOSC_LENGTH = slice(12, 16)
-"""The bytes of a Blosc chunk that state its compressed length.
+"""The bytes of a Blosc chunk that contain its compressed length.
 
 Source: README_CHUNK_FORMAT.rst of Blosc/c-blosc.
 """
 
 
 class ArrayMetadata(Record):
-    """The metadata files of an array, parsed."""
+    """The parsed metadata files of an array."""
 
     version: int
     files: Mapping[str, Any]
 
     @property
     def document(self) -> dict[str, Any]:
-        """The metadata that state the shape."""
+        """The metadata file that contains the shape."""
         document: dict[str, Any] = self.files["zarr.json" if self.version == 3 else ".zarray"]
         return document
 
     @property
     def chunks(self) -> IntTuple:
-        """The shape of the chunks in files; of a sharded array, the shards."""
+        """The shape of the chunks; for a sharded array, the shape of the shards."""
         grid = self.document.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
         return tuple(grid if self.version == 3 else self.document["chunks"])
 
@@ -92,15 +92,15 @@ class Store(Record):
     """An open array in a store."""
 
     array: Any
-    """The array of its library."""
+    """The array object of the library that opened the store."""
     reader: Any
-    """The reader of slices that are within one block."""
+    """The reader of slices; each slice must be inside one block."""
     chunks: IntTuple
     """The shape that is decoded at once."""
     block: IntTuple
     """The shape that is read at once."""
     metadata: ArrayMetadata | None
-    """The metadata of a Zarr array."""
+    """The metadata of a Zarr array; None for other formats."""
     scratch_bytes: int = 0
     """The bytes of the scratch file to which the array is unpacked while it is open."""
 
@@ -108,7 +108,7 @@ class Store(Record):
 def source_state(text: str) -> str:
     """Return a digest of the names, sizes and times of the files of a source.
 
-    It differs between sources, and after a change. Raises `FileError` if the files cannot be listed.
+    The digest identifies a source and its current content. Raises `FileError` if the files cannot be listed.
     """
     digest = hashlib.sha256()
     try:
@@ -122,7 +122,7 @@ def source_state(text: str) -> str:
 def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the files of an array in a fixed order.
 
-    A folder that is linked several times is listed once.
+    A folder that several symbolic links refer to is listed once.
     """
     if not root.is_dir():
         yield str(root), root.stat()
@@ -140,15 +140,15 @@ def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def open_store(text: str) -> Store:
-    """Open the store of a text: `x.zarr:group/array`, `x.h5:/data`, `x.npy`.
+    """Open the array at a path such as `x.zarr:group/array`, `x.h5:/data` or `x.npy`.
 
-    An open store is cached. Raises `FileError` if it cannot be used.
+    Open stores are cached. Raises `FileError` if the array cannot be used.
     """
     return _open_store(text, _store_stamp(store_path(text)))
 
 
 def store_path(text: str) -> Path:
-    """Return the folder of the array that a text names, or its file."""
+    """Return the folder of the array at a path, or the file that contains the array."""
     path, member = split_file_argument(text)
     return Path(path, *member.split("/")) if path.endswith(".zarr") else Path(path)
 
@@ -204,13 +204,13 @@ def _open_hdf5(path: str, member: str) -> Store:
 def _make_block_store(
     array: Any, path: str, chunks: IntTuple, metadata: ArrayMetadata | None, scratch: int = 0
 ) -> Store:
-    """Return a store whose library reads several small chunks at once."""
+    """Return a store that reads several small chunks at once through its library."""
     block = block_shape(chunks, array.shape, array.dtype.itemsize)
     return Store(array, SliceReader(array, path), chunks, block, metadata, scratch)
 
 
 def block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Return the shape that is read at once: whole chunks, up to `READ_BLOCK_BYTES`.
+    """Return the shape of a block: whole chunks of up to `READ_BLOCK_BYTES`.
 
     >>> block_shape((1, 512), (100, 4096), 4)
     (100, 4096)
@@ -223,9 +223,9 @@ def block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> t
 
 
 def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: IntTuple) -> None:
-    """Create the output array of a map, without chunks.
+    """Create the output array of a map; only its metadata are written.
 
-    Raises `OSError` if it cannot be written.
+    Raises `OSError` if they cannot be written.
     """
     chunks = tuple([max(1, chunk) for chunk in chunks])
     if source.metadata is not None:
@@ -237,7 +237,7 @@ def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: IntTupl
 
 
 def open_chunks(folder: str) -> ZarrChunks:
-    """Open the chunks of a Zarr array for writing; an open array is cached."""
+    """Open the chunks of a Zarr array for writing; open arrays are cached."""
     return _open_chunks(folder, _store_stamp(Path(folder)))
 
 
@@ -247,7 +247,7 @@ def _open_chunks(folder: str, _: tuple[int, ...]) -> ZarrChunks:
 
 
 def _open_zarr_array(folder: str, mode: str) -> Any:
-    """Open a Zarr array, without the library's warnings about rare element types."""
+    """Open a Zarr array; suppress the library's warnings about rare element types."""
     import zarr
 
     with warnings.catch_warnings(), raise_unreadable_on(LIBRARY_ERRORS):
@@ -268,7 +268,7 @@ def read_metadata(folder: Path) -> ArrayMetadata:
 def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
     """Write the metadata of an array into its folder; raise `OSError` if that fails.
 
-    The file that states the shape is written last: if it exists, all of them do.
+    The file that contains the shape is written last; if it exists, the others exist as well.
     """
     folder.mkdir(exist_ok=True)
     for name in sorted(metadata.files, reverse=True):
@@ -296,14 +296,14 @@ def output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: IntTuple) 
 
 
 def _supports_rank(codec: Mapping[str, Any], rank: int) -> bool:
-    """Return whether a codec supports a rank; a transpose supports one rank only."""
+    """Return whether a codec supports a rank; a transpose codec supports only one rank."""
     return bool(codec["name"] != "transpose" or len(codec["configuration"]["order"]) == rank)
 
 
 def _output_codec(codec: Mapping[str, Any], shards: IntTuple, source_shards: IntTuple) -> Mapping[str, Any]:
     """Return a codec for the output.
 
-    Output shards have about as many chunks as those of the source.
+    An output shard has about as many chunks as a source shard.
     """
     if codec["name"] != SHARDING_CODEC:
         return codec
@@ -328,7 +328,7 @@ def divide_shape(shape: IntTuple, count: int) -> IntTuple:
 
 
 def _output_axis_names(names: Sequence[str | None], axis_map: AxisMap) -> list[str | None]:
-    """Return the names of output axes that are whole source axes; None for others."""
+    """Return the name of each output axis that is a whole source axis; None for other axes."""
     names_out: list[str | None] = [None] * len(axis_map.output_shape)
     for run in axis_map.groups:
         (source, *more), output = run.sources, run.outputs[0]
@@ -342,14 +342,14 @@ def _output_axis_names(names: Sequence[str | None], axis_map: AxisMap) -> list[s
 
 
 class WriteSummary(Record):
-    """A summary of written files: CRC-32, number, bytes."""
+    """The combined CRC-32, the number and the total size in bytes of written files."""
 
     checksum: int = 0
     file_count: int = 0
     byte_count: int = 0
 
     def with_file(self, data: Any) -> WriteSummary:
-        """Return the summary with one more file."""
+        """Return the summary with the data of one more file included."""
         return WriteSummary(crc32(data, self.checksum), self.file_count + 1, self.byte_count + memoryview(data).nbytes)
 
 
@@ -371,12 +371,12 @@ class SliceReader(Record):
 
 
 class ZarrChunks(Record):
-    """The chunks of a Zarr array; of a sharded array, the shards."""
+    """The chunks of a Zarr array; for a sharded array, the shards."""
 
     array: Any
     folder: Path
     spec: Any
-    """The description of a chunk for the codecs."""
+    """The chunk specification that the codecs require."""
 
     def chunk_path(self, index: ChunkIndex) -> Path:
         """Return the path of a chunk."""
@@ -393,7 +393,7 @@ class ZarrChunks(Record):
         try:
             packed = np.fromfile(self.chunk_path(index), "B")
         except FileNotFoundError:
-            return SliceReader(self.array, str(self.folder))[slices]  # only fill values
+            return SliceReader(self.array, str(self.folder))[slices]  # a missing chunk has only fill values
         # Blosc reads past the end of a truncated chunk
         is_blosc = type((None, *self.array.compressors)[-1]).__name__.startswith("Blosc")
         with raise_unreadable_on(LIBRARY_ERRORS, path=str(self.chunk_path(index))):
@@ -415,7 +415,7 @@ class ZarrChunks(Record):
         return self.array._async_array.codec_pipeline
 
     def _encode(self, part: Any) -> Any:
-        """Encode a chunk; return None if it only has fill values."""
+        """Encode a chunk; return None if the chunk has only fill values."""
         fill = self.array.fill_value
         if fill is not None and part.size and _is_filled_with(part, np.asarray(fill, part.dtype)):
             return None
@@ -432,7 +432,7 @@ class ZarrChunks(Record):
     def write(self, parts: Iterable[tuple[ChunkIndex, Any]]) -> WriteSummary:
         """Write chunks atomically, and return a summary of their files.
 
-        Every file is on the disk when it has its name. Raises `OSError` if a file cannot be written.
+        Each file is flushed to the disk before it is renamed to its name. Raises `OSError` if a file cannot be written.
         """
         written = WriteSummary()
 
@@ -450,7 +450,7 @@ class ZarrChunks(Record):
         return written
 
     def summarize_files(self, region: Region) -> WriteSummary:
-        """Return a summary of the existing files of a region."""
+        """Return a summary of the existing chunk files of a region."""
         summary = WriteSummary()
         for index in self.chunk_indices(region):
             with suppress(FileNotFoundError):
@@ -480,7 +480,7 @@ def _is_filled_with(part: Any, value: Any) -> bool:
 def codec_loop() -> Iterator[None]:
     """Run an event loop for the codecs on this thread, inside a block.
 
-    `asyncio.run` is not usable: it starts a thread at its end, which fails if the memory is used up.
+    `asyncio.run` is not used, because it starts a thread at its end, which fails when the memory is exhausted.
     """
     _thread_state.loop = asyncio.new_event_loop()
     try:

@@ -1,8 +1,8 @@
 """Run the tasks of a pass on threads of this process, or on a Dask cluster.
 
-A task reads source chunks, rearranges them, writes whole output chunks, and returns a checksum. It may be repeated at
-any time. The number of pending tasks is limited, which bounds the memory. Dask trusts its network: anyone who reaches a
-scheduler can run any code on its workers.
+A task reads source chunks, rearranges them, writes whole output chunks, and returns a checksum. A task can be repeated
+at any time. The number of pending tasks is limited, which bounds the memory. Dask trusts its network: anyone who can
+connect to a scheduler can run any code on its workers.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from shapecalc.engine.stores.store_io import WriteSummary, codec_loop, open_chun
 
 NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.comm.tls"
 MIN_SINGLE_CHUNK_BYTES = 1 << 20
-"""The smallest chunk, in bytes, that is filled on its own.
+"""The minimum size, in bytes, of a chunk that is filled separately.
 
-Smaller ones are cut out of the filled region of their task, and so are those of a mixed map.
+Smaller chunks, and all chunks of a mixed map, are cut out of the filled region of their task.
 """
 RETRIES = 3
 """The number of times a task is restarted if its worker dies."""
 CONNECT_SECONDS = 10
-"""Seconds to wait for a scheduler."""
+"""The timeout, in seconds, for the connection to a scheduler."""
 WORKERLESS_SECONDS = 30
-"""Seconds that a cluster may be without workers."""
+"""The number of seconds that a cluster may be without workers."""
 MAX_WORKERS = 256
 
 
@@ -52,11 +52,11 @@ class PassJob(Record):
     source: str
     target: str
     source_state: str
-    """The digest of the source, which must be the same on every worker."""
+    """The digest of the source, which must be equal on every worker."""
 
 
 TaskRunner = Callable[[PassJob, Iterable[int]], Iterator[tuple[int, WriteSummary]]]
-"""A function that runs tasks of a pass, and yields the number and summary of each."""
+"""A function that runs tasks of a pass, and yields the number and summary of each finished task."""
 
 
 class Cluster:
@@ -73,7 +73,7 @@ class Cluster:
     def check_workers(self, source: str, target: Path) -> None:
         """Raise `FileError` if a worker is not consistent with this process.
 
-        Each must have the same version of shapecalc, and the same source and output folder.
+        Each worker must have the same version of shapecalc, the same source and the same output folder.
         """
         expected = describe_worker(source, str(target.parent))
         for worker, actual in self.client.run(describe_worker, source, str(target.parent), on_error="return").items():
@@ -84,9 +84,10 @@ class Cluster:
                     raise FileError(f"worker {worker}: its {name} is {actual.get(name)}, and here {value}")
 
     def run(self, pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
-        """Run tasks, with twice as many submitted as there are threads.
+        """Run tasks; at most twice as many tasks as threads are submitted at a time.
 
-        Raises `FileError` if the scheduler is gone, or if there were no workers for `WORKERLESS_SECONDS`.
+        Raises `FileError` if the connection to the scheduler is lost, or if there were no workers for
+        `WORKERLESS_SECONDS`.
         """
         last_seen = time.monotonic()
 
@@ -112,7 +113,7 @@ class Cluster:
 
 
 def run_task(pass_job: PassJob, number: int) -> WriteSummary:
-    """Run a task of a pass by its number; its output is on the disk when it returns.
+    """Run the task with a given number; on return, its output is on the disk.
 
     Raises `FileError` if the source cannot be opened or decoded, `OSError` if it cannot be read or the output cannot be
     written.
@@ -144,7 +145,7 @@ def run_task(pass_job: PassJob, number: int) -> WriteSummary:
 
 
 def run_task_on_worker(pass_job: PassJob, number: int) -> WriteSummary:
-    """Run a task on a worker; raise `FileError` if the worker sees another source."""
+    """Run a task on a worker; raise `FileError` if the source differs on the worker."""
     _check_source(pass_job.source, pass_job.source_state, pass_job.target)
     return run_task(pass_job, number)
 
@@ -156,7 +157,7 @@ def _check_source(source: str, expected_state: str, _: str) -> None:
 
 
 def _iter_grid_in_region(region: Region, steps: IntTuple) -> Iterator[Region]:
-    """Yield the regions of a grid that starts at the corner of a region."""
+    """Yield the cells of a grid inside a region; the grid starts at the region's first index."""
     for part in iter_grid([stop - start for start, stop in region], steps):
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])
 
@@ -167,9 +168,9 @@ def _run_bounded(
     numbers: Iterable[int],
     on_finished: Callable[[int], object] = int,
 ) -> Iterator[tuple[int, WriteSummary]]:
-    """Run tasks with at most `max_pending` submitted; yield their summaries.
+    """Run tasks with at most `max_pending` submitted; yield their numbers and summaries.
 
-    `on_finished` is called about once a second with the number of tasks finished since.
+    `on_finished` is called about once a second with the number of tasks that finished since the last call.
     """
     remaining, pending = iter(numbers), dict[Future[WriteSummary], int]()
     while True:
@@ -183,7 +184,7 @@ def _run_bounded(
 
 
 def make_thread_runner(count: int) -> TaskRunner:
-    """Return a runner on `count` threads; closing it waits for the running tasks."""
+    """Return a task runner with `count` threads; closing its iterator waits for running tasks."""
 
     def run(pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         with ThreadPoolExecutor(count, thread_name_prefix="shapecalc-task") as threads:
@@ -216,10 +217,10 @@ def _try_read(read: Callable[[], str]) -> str:
 
 @contextmanager
 def open_cluster(address: str, memory: int) -> Iterator[Cluster]:
-    """Connect to a cluster: `tcp://HOST:PORT`, or `local:N`, which is started.
+    """Connect to the cluster at `tcp://HOST:PORT`, or start a local one for `local:N`.
 
-    Only workers of a local cluster are limited to `memory` bytes. Raises `FileError` if Dask is not installed or the
-    scheduler does not answer; `ValueError` for any other text.
+    Only the workers of a local cluster are limited to `memory` bytes. Raises `FileError` if Dask is not installed or
+    the scheduler does not respond; `ValueError` for any other address.
     """
     kind, _, rest = address.partition(":")
     if kind == "local" and not (rest.isdigit() and 0 < int(rest) <= MAX_WORKERS):

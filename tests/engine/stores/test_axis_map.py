@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shapecalc.core.moves import Expand, Permute, Reshape, Roll, ShapeVector, StridedSlice
 from shapecalc.engine.stores.axis_map import MoveError, build_axis_map, split_into_axis_maps
 from shapecalc.engine.stores.regions import count_decoded_elements, fill_regions, iter_grid, split_range
-from tests.engine.drawing import drawn_chain, factors, seeds
+from tests.engine.drawing import draw_chain, factors, seeds
 from tests.numpy_moves import moved_by_numpy
 from tests.sampling import examples
 
@@ -25,7 +25,7 @@ def chains(draw):
     random = draw(seeds)
     shape = factors(random, draw(st.sampled_from(VOLUMES)))
     shape = draw(st.sampled_from([shape, shape, (1, *shape), () if shape == (1,) else shape]))
-    return shape, drawn_chain(random, shape, without=("scattered", "empty")).moves
+    return shape, draw_chain(random, shape, without=("scattered", "empty")).moves
 
 
 def boxes(draw, shape):
@@ -33,7 +33,7 @@ def boxes(draw, shape):
     return tuple([(at, draw(st.integers(at + 1, size))) for at, size in zip(starts, shape, strict=True)])
 
 
-class Recorded:
+class ReadRecorder:
     """An array that records the parts read."""
 
     def __init__(self, array):
@@ -69,7 +69,7 @@ def test_axis_maps_compose_as_numpy_and_boxes_are_exact(chain, data):
         }
         held = [array[tuple([slice(a * c, a * c + c) for a, c in zip(at, chunks, strict=True)])] for at in touched]
         assert count_decoded_elements(each, box, chunks) == sum(one.size for one in held)
-        together, source = [*iter_grid(each.output_shape, steps)], Recorded(array)
+        together, source = [*iter_grid(each.output_shape, steps)], ReadRecorder(array)
         for own, found in zip(together, fill_regions(each, together, source, chunks), strict=True):
             np.testing.assert_array_equal(found, whole[cut(own)])
         if not any(each.rolls):

@@ -23,7 +23,7 @@ from shapecalc.engine.stores.store_io import open_store, source_state
 from shapecalc.engine.stores.workers import make_thread_runner
 from shapecalc.reading.commands import read_chain
 from shapecalc.reasoning.fixing import answer_chain
-from tests.engine.drawing import drawn_chain
+from tests.engine.drawing import draw_chain
 from tests.numpy_moves import moved_by_numpy
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
@@ -45,7 +45,7 @@ def x(tmp_path):
     return tmp_path / "x.zarr"
 
 
-def made(path, array, chunks, fill_value=0, sharded=False, **options):
+def create_store(path, array, chunks, fill_value=0, sharded=False, **options):
     """Write an array as a Zarr store."""
     if sharded:
         options["shards"] = tuple([2 * chunk for chunk in chunks])
@@ -65,14 +65,14 @@ def answer_to(chain):
     return chain if not isinstance(chain, str) else answer_chain(*read_chain(chain), {})
 
 
-def carry(job, target, run=None, tick=int, force=False, resume=False):
+def run_to_store(job, target, run=None, tick=int, force=False, resume=False):
     run_job(job, target, run or make_thread_runner(job.threads), tick, force=force, resume=resume)
 
 
-def carried(chain, source, name="y.zarr", memory=1 << 28, threads=2, chunks=None, **options):
+def run_chain(chain, source, name="y.zarr", memory=1 << 28, threads=2, chunks=None, **options):
     """Run a chain from a store to a second one, and return the array of that."""
     target = source.parent / name
-    carry(plan_job(answer_to(chain), str(source), memory, threads, chunks), target, **options)
+    run_to_store(plan_job(answer_to(chain), str(source), memory, threads, chunks), target, **options)
     return zarr.open_array(str(target), mode="r")
 
 
@@ -85,10 +85,10 @@ def difference(chain, source, memory=1 << 24):
 def test_store_chain_equals_numpy(seed, x):
     random = Random(seed)
     shape = tuple([random.choice([1, 2, 3, 4, 6]) for _ in range(random.randint(0, 5))])
-    array, answer = elements(random.choice(TYPES), shape), drawn_chain(random, shape, without=("scattered", "empty"))
+    array, answer = elements(random.choice(TYPES), shape), draw_chain(random, shape, without=("scattered", "empty"))
     kind = random.choice([*FORMATS]) if shape else "3"
-    made(x, array, tuple([random.randint(1, size) for size in shape]), **FORMATS[kind])
-    found = carried(answer, x)
+    create_store(x, array, tuple([random.randint(1, size) for size in shape]), **FORMATS[kind])
+    found = run_chain(answer, x)
     assert found.dtype == zarr.open_array(str(x)).dtype
     np.testing.assert_array_equal(found[...], moved_by_numpy(array, answer.moves))
     assert difference(answer, x) is None
@@ -105,33 +105,33 @@ def test_store_chain_equals_numpy(seed, x):
 def test_store_slice_of_a_roll_equals_numpy(chain, x):
     answer = answer_to(chain)
     array = elements("i4", answer.input)
-    made(x, array, (2,) * array.ndim)
-    np.testing.assert_array_equal(carried(answer, x)[...], moved_by_numpy(array, answer.moves))
+    create_store(x, array, (2,) * array.ndim)
+    np.testing.assert_array_equal(run_chain(answer, x)[...], moved_by_numpy(array, answer.moves))
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_store_keeps_codecs_attributes_fill_value_and_version(kind, x):
-    source = made(x, elements("f4", (4, 6, 8)), (2, 3, 4), 7, attributes={"a": [1]}, **FORMATS[kind])
-    found = carried("4,6,8 | transpose 2,0,1 | reshape 0,-1", x)
+    source = create_store(x, elements("f4", (4, 6, 8)), (2, 3, 4), 7, attributes={"a": [1]}, **FORMATS[kind])
+    found = run_chain("4,6,8 | transpose 2,0,1 | reshape 0,-1", x)
     assert (found.metadata.zarr_format, found.fill_value, found.order) == (source.metadata.zarr_format, 7, source.order)
     assert (found.compressors, found.filters, found.attrs.asdict()) == (source.compressors, source.filters, {"a": [1]})
     assert (found.shards is None) == (source.shards is None)
 
 
 def test_store_dimension_names_follow_surviving_axes(x):
-    made(x, elements("f4", (4, 6, 8)), (2, 3, 4), dimension_names=["a", "b", "c"])
-    assert carried("4,6,8 | transpose 2,0,1 | reshape 0,-1", x).metadata.dimension_names == ("c", None)
+    create_store(x, elements("f4", (4, 6, 8)), (2, 3, 4), dimension_names=["a", "b", "c"])
+    assert run_chain("4,6,8 | transpose 2,0,1 | reshape 0,-1", x).metadata.dimension_names == ("c", None)
     old, names = x.with_name("old.zarr"), "_ARRAY_DIMENSIONS"
-    made(old, elements("f4", (4, 6)), (2, 3), zarr_format=2, attributes={names: ["a", "b"]})
-    assert carried("4,6 | transpose 1,0", old, "new.zarr").attrs[names] == ["b", "a"]
+    create_store(old, elements("f4", (4, 6)), (2, 3), zarr_format=2, attributes={names: ["a", "b"]})
+    assert run_chain("4,6 | transpose 1,0", old, "new.zarr").attrs[names] == ["b", "a"]
 
 
 @pytest.mark.parametrize("shape", ["0,3", "3,0,2"])
 @pytest.mark.parametrize("chunk", [None, 2])
 def test_store_empty_arrays_use_requested_chunks(shape, chunk, x):
     sizes = tuple(map(int, shape.split(",")))
-    made(x, np.empty(sizes, "f4"), (1,) * len(sizes))
-    found = carried(f"{shape} | transpose", x, chunks=chunk and (chunk,) * len(sizes))
+    create_store(x, np.empty(sizes, "f4"), (1,) * len(sizes))
+    found = run_chain(f"{shape} | transpose", x, chunks=chunk and (chunk,) * len(sizes))
     assert found.shape == sizes[::-1]
     assert found.chunks == tuple([chunk or max(1, size) for size in sizes[::-1]])
 
@@ -147,7 +147,7 @@ def test_store_reads_npy_and_hdf5_with_their_chunks(name, chunks, tmp_path):
     assert open_store(str(tmp_path / name)).chunks == (chunks or choose_row_chunks(array.shape, 4))
     one, two = (plan_job(sc.transpose((6, 4, 5), (2, 0, 1)), str(tmp_path / name), 1 << 28, count) for count in (1, 2))
     assert (one.worker_memory - one.plan.task_memory) == two.worker_memory - 2 * two.plan.task_memory > 0
-    carry(one, tmp_path / "y.zarr")
+    run_to_store(one, tmp_path / "y.zarr")
     found = zarr.open_array(str(tmp_path / "y.zarr"), mode="r")
     np.testing.assert_array_equal(found[...], array.transpose(2, 0, 1))
 
@@ -157,21 +157,21 @@ def test_store_reads_npy_and_hdf5_with_their_chunks(name, chunks, tmp_path):
 @pytest.mark.parametrize("chunks", [None, (150, 140, 100), (40, 140, 130)])
 def test_store_fills_large_chunks_in_tiles(kind, chunks, x):
     array = np.arange(130 * 140 * 150).astype(kind).reshape(130, 140, 150)
-    made(x, array, (65, 70, 75), compressors=None)
-    np.testing.assert_array_equal(carried("130,140,150 | transpose 2,1,0", x, chunks=chunks)[...], array.T)
+    create_store(x, array, (65, 70, 75), compressors=None)
+    np.testing.assert_array_equal(run_chain("130,140,150 | transpose 2,1,0", x, chunks=chunks)[...], array.T)
 
 
 def test_store_verification_names_a_difference(x):
-    made(x, elements("f4", (4, 6)), (2, 3))
-    carried("4,6 | transpose 1,0", x)
+    create_store(x, elements("f4", (4, 6)), (2, 3))
+    run_chain("4,6 | transpose 1,0", x)
     zarr.open_array(str(x.with_name("y.zarr")), mode="r+")[5, 1] = 99
     found = difference("4,6 | transpose 1,0", x)
     assert (found.index, found.actual, found.expected) == ((5, 1), "99.0", "12.0")
 
 
 def test_store_verification_stays_within_memory(x, monkeypatch):
-    made(x, elements("f4", (16, 16)), (2, 2))
-    carried("16,16 | transpose 1,0", x, chunks=(2, 2))
+    create_store(x, elements("f4", (16, 16)), (2, 2))
+    run_chain("16,16 | transpose 1,0", x, chunks=(2, 2))
     readers, reader = [], jobs._ChunkReader
     monkeypatch.setattr(jobs, "_ChunkReader", lambda *words: readers.append(reader(*words)) or readers[-1])
     assert difference("16,16 | transpose 1,0", x, memory=10 * 16) is None
@@ -179,27 +179,27 @@ def test_store_verification_stays_within_memory(x, monkeypatch):
 
 
 def test_store_checksum_failure_is_reported_and_resumable(x):
-    made(x, elements("f4", (4, 6)), (2, 3), compressors=[zarr.codecs.Crc32cCodec()])
+    create_store(x, elements("f4", (4, 6)), (2, 3), compressors=[zarr.codecs.Crc32cCodec()])
     chunk = x / "c" / "1" / "1"
     chunk.write_bytes(b"\xff" + chunk.read_bytes()[1:])
     with pytest.raises(FileError, match=r"x\.zarr: .*checksum.*begin anew.*rm -r"):
-        carried("4,6 | transpose 1,0", x)
+        run_chain("4,6 | transpose 1,0", x)
     assert not x.with_name("y.zarr").exists()
     assert (x.with_name("y.zarr.part") / "manifest.json").exists()
 
 
 def test_store_of_the_same_name_is_reopened(x):
     for shape, chain in (((4, 6), "4,6 | transpose 1,0"), ((2, 3, 4), "2,3,4 | transpose 2,0,1")):
-        made(x, elements("f4", shape), (1,) * len(shape), overwrite=True)
-        found = carried(chain, x, force=True)
+        create_store(x, elements("f4", shape), (1,) * len(shape), overwrite=True)
+        found = run_chain(chain, x, force=True)
     assert found.shape == (4, 2, 3)
 
 
 def test_store_chunk_of_fill_values_has_no_file(x):
     array = np.full((4, 8), 7, "f4")
     array[0, 5] = 1
-    made(x, array, (2, 4), fill_value=7)
-    np.testing.assert_array_equal(carried("4,8 | transpose 1,0", x, chunks=(4, 2))[...], array.T)
+    create_store(x, array, (2, 4), fill_value=7)
+    np.testing.assert_array_equal(run_chain("4,8 | transpose 1,0", x, chunks=(4, 2))[...], array.T)
     y = x.with_name("y.zarr")
     assert [path.relative_to(y).as_posix() for path in y.rglob("c/*/*")] == ["c/1/0"]
 
@@ -210,7 +210,7 @@ def test_store_chunk_of_fill_values_has_no_file(x):
 @pytest.fixture
 def source(x):
     """Return a store of 6,4 in six chunks."""
-    made(x, elements("f4", (6, 4)), (2, 2), compressors=None)
+    create_store(x, elements("f4", (6, 4)), (2, 2), compressors=None)
     return x
 
 
@@ -221,8 +221,8 @@ def job_by_chunks(source, shape=(6, 4)):
     return replace(job, plan=StorePlan((replace(only, task_shape=only.chunks),)))
 
 
-def broken_off(after):
-    """Return a runner that does `count` tasks and then fails."""
+def failing_runner(after):
+    """Return a runner that does `after` tasks and then fails."""
 
     def run(work, numbers):
         yield from islice(make_thread_runner(1)(work, numbers), after)
@@ -231,28 +231,28 @@ def broken_off(after):
     return run
 
 
-def break_off(source):
+def interrupt_job(source):
     """Interrupt a job after seven tasks; return it and the output."""
     job, target = job_by_chunks(source), source.with_name("y.zarr")
     with pytest.raises(FileError, match=r"y\.zarr: AssertionError; mend it and go on with --resume"):
-        carry(job, target, broken_off(7))
+        run_to_store(job, target, failing_runner(7))
     return job, target
 
 
-def rewritten(file):
+def rewrite(file):
     """Overwrite a file and restore its times."""
     before = file.stat()
     file.write_bytes(file.read_bytes()[::-1])
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def flipped(file):
+def flip_byte(file):
     found = file.read_bytes()
     file.write_bytes(bytes([found[0] ^ 1]) + found[1:])
 
 
 CHANGES = {
-    "other bytes with the times of before": rewritten,
+    "other bytes with the times of before": rewrite,
     "longer": lambda file: file.write_bytes(file.read_bytes() + b"0"),
     "touched": partial(os.utime, times=(0, 0)),
     "gone": Path.unlink,
@@ -262,7 +262,7 @@ CHANGES = {
 }
 DAMAGE = {
     "cut in half": lambda file: os.truncate(file, file.stat().st_size // 2),
-    "a bit": flipped,
+    "a bit": flip_byte,
     "longer": CHANGES["longer"],
     "gone": Path.unlink,
     "another chunk": lambda file: file.write_bytes(file.with_name("1").read_bytes()),
@@ -271,11 +271,11 @@ DAMAGE = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_store_resume_refuses_a_rechunked_source(change, source):
-    job, target = break_off(source)
+    job, target = interrupt_job(source)
     assert job.source_state == source_state(str(source))
     CHANGES[change](source / "c" / "0" / "1")
     with pytest.raises(FileError, match="its source is another"):
-        carry(job_by_chunks(source), target, resume=True)
+        run_to_store(job_by_chunks(source), target, resume=True)
     assert not target.exists()
 
 
@@ -284,7 +284,7 @@ def test_store_source_changed_during_reading_is_reported(changed, source):
     np.save(source.with_name("x.npy"), elements("f4", (6, 4)))
     job = plan_job(sc.transpose((6, 4)), str(source.parent / changed.split("/c/")[0]), 1 << 28, 1)
     with pytest.raises(FileError, match="changed while it was read"):
-        carry(job, source.with_name("y.zarr"), tick=lambda _: rewritten(source.parent / changed))
+        run_to_store(job, source.with_name("y.zarr"), tick=lambda _: rewrite(source.parent / changed))
     assert not source.with_name("y.zarr").exists()
 
 
@@ -293,7 +293,7 @@ def test_store_counts_linked_folders_once(source):
     (source / "c").rename(linked)
     (source / "c").symlink_to(linked)
     before = source_state(str(source))
-    rewritten(linked / "0" / "1")
+    rewrite(linked / "0" / "1")
     for name in "abc":
         (linked / name).symlink_to(linked)
     assert source_state(str(source)) != before
@@ -301,12 +301,12 @@ def test_store_counts_linked_folders_once(source):
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_store_resume_rewrites_only_the_damaged_chunk(damage, source):
-    job, target = break_off(source)
+    job, target = interrupt_job(source)
     chunks = sorted((source.with_name("y.zarr.part") / "0.array.zarr" / "c").glob("*/*"))
     times = [each.stat().st_mtime_ns for each in chunks]
     DAMAGE[damage](chunks[0])
     counts = []
-    carry(job, target, tick=counts.append, resume=True)
+    run_to_store(job, target, tick=counts.append, resume=True)
     np.testing.assert_array_equal(zarr.open_array(str(target))[...], elements("f4", (6, 4)).T)
     assert (len(chunks), counts) == (7, [0, 6 * 8, *[8] * 6])
     kept = sorted((target / "c").glob("*/*"))[1:7]
@@ -322,33 +322,33 @@ def test_store_resume_rewrites_only_the_damaged_chunk(damage, source):
     ],
 )
 def test_store_resume_refuses_another_version(change, said, source):
-    job, target = break_off(source)
+    job, target = interrupt_job(source)
     manifest = source.with_name("y.zarr.part") / "manifest.json"
     found = json.loads(manifest.read_text())
     change(found)
     manifest.write_text(json.dumps(found))
     with pytest.raises(FileError, match=said):
-        carry(job, target, resume=True)
+        run_to_store(job, target, resume=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damaged", [0, 1])
 def test_store_resume_uses_the_undamaged_pass(damaged, x):
     array, target = elements("f4", (512, 64, 256)), x.with_name("y.zarr")
-    made(x, array, (64, 32, 256))
+    create_store(x, array, (64, 32, 256))
     job = plan_job(answer_to("512,64,256 | transpose 2,1,0 | reshape 0,-1"), str(x), 36 << 20, 1)
     assert len(job.plan.passes) == 2
     second = []
 
     def run(work, numbers):
         second.append(work.source)
-        return (make_thread_runner(1) if len(second) == 1 else broken_off(2))(work, numbers)
+        return (make_thread_runner(1) if len(second) == 1 else failing_runner(2))(work, numbers)
 
     with pytest.raises(FileError, match="AssertionError"):
-        carry(job, target, run)
+        run_to_store(job, target, run)
     folder = x.with_name("y.zarr.part") / f"{damaged}.array.zarr" / "c"
     DAMAGE["cut in half"](next(each for each in folder.rglob("*") if each.is_file()))
-    carry(job, target, resume=True)
+    run_to_store(job, target, resume=True)
     np.testing.assert_array_equal(zarr.open_array(str(target))[...], array.transpose(2, 1, 0).reshape(256, -1))
 
 

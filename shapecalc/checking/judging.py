@@ -1,4 +1,4 @@
-"""Judge lines of cases in blocks, in this process or in several, and format their results."""
+"""Judge case files in blocks, in one or more processes, and format the results."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def judge_block(block: Block, file: str, options: CheckOptions, defaults: Mappin
 
 
 def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the defaults in effect after a block, given those at its start."""
+    """Return the defaults in effect after a block, given the defaults at its start."""
     if block.is_partial or cases.DEFAULT_DIRECTIVE.encode() not in block.data:
         return defaults
     for text in _decode_block(block).split("\n"):

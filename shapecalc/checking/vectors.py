@@ -1,4 +1,4 @@
-"""Golden cases: requests for every operator, version, switch and rule of a dialect, with their answers."""
+"""Golden cases: requests that cover every rule of a dialect, with their answers."""
 
 from __future__ import annotations
 

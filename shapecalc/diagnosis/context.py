@@ -21,15 +21,15 @@ class FrameworkTraits(Record):
     """Properties of the messages of a framework."""
 
     is_dialect: bool = False
-    """Whether the framework is a dialect, whose rules check the requests in its messages."""
+    """Whether shapecalc has a dialect for the framework, which checks the requests in its messages."""
     zero_copies: bool = False
     """Whether a 0 in a target copies the input dim, unless a switch is set."""
     passes_on: bool = False
-    """Whether the framework forwards messages of NumPy or JAX; its markers then identify it."""
+    """Whether the framework forwards messages of NumPy or JAX; its markers identify such a message."""
     markers: tuple[str, ...] = ()
     """Names of folders and modules around a message that identify the framework."""
     shape_source: str | None = None
-    """The place to look for the shapes that a message omits; None if it is the user's code."""
+    """The place where the user finds the shapes that a message omits; None if that is the user's code."""
 
 
 class NodePattern(Record):
@@ -46,7 +46,7 @@ class FailingNode(Record):
 
     name: str | None
     op: str | None
-    """The op by the runtime's name, in lower case."""
+    """The runtime's name of the op, in lower case."""
 
 
 class CodeCall(Record):
@@ -63,7 +63,7 @@ class CodeCall(Record):
 
     @property
     def tensor(self) -> str | None:
-        """The variable whose shape matters; None if the receiver is another call."""
+        """The variable whose shape decides the result; None if the receiver is another call."""
         chain = METHOD_CHAIN.fullmatch(self.receiver)
         return chain[1] if chain and chain[1] != "self" else None
 
@@ -157,7 +157,7 @@ METHOD_CHAIN = re.compile(
 """A variable with a chain of calls of `TENSOR_METHODS`."""
 INTEGER = re.compile(r"-?\d{1,18}")
 LISTING_NUMBER = re.compile(r"(?<=[,(] )\d{1,4} (?=[A-Za-z_])")
-"""A line number in a code listing, inside a call that is wrapped before it."""
+"""A line number of a code listing, in the middle of a call that spans two lines."""
 PRINTED_SHAPE = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\(|# ?(?:[\w.]{1,40} ?[:=]? ?)?)(?=[\[(])")
 """The text before a shape that is printed in a log or a comment."""
 

@@ -187,7 +187,7 @@ class CleanText(Record):
     text: str
     lower: str
     line_ends: tuple[int, ...] = ()
-    """The end positions of its lines, if known."""
+    """The end positions of the lines, if known."""
 
 
 class TemplateMatch(Record):

@@ -83,7 +83,7 @@ REMEDIES_BY_SUBJECT = {
     "weights of another model": "load them into the model that they were saved from, or leave out those "
     "that differ, in PyTorch by hand: strict=False does not",
 }
-"""The remedy for a message about another subject, by subject."""
+"""The remedy for a message that is not about the shape of one tensor, by subject."""
 UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights")
 """The first words of subjects that take no article."""
 MULTIPLE_CONDITION = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
@@ -93,7 +93,7 @@ METHOD_CALL = re.compile(r"\.(?!view|reshape|expand|repeat)\w+\([^()]*\)")
 EXPECTED_RANK = re.compile(r"(?i)(?:rank .*expected: |ndim=|to have )(\d)\b")
 """The expected rank in a message."""
 DIM_MISMATCH = re.compile(r"(?i)index: (\d{1,3}) got: (-?\d{1,19}) expected: (-?\d{1,19})")
-"""A dim that differs from the declared one, as printed by ONNX Runtime."""
+"""A dim that differs from the declared size, as printed by ONNX Runtime."""
 HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or a switch"
 LIST_START = re.compile(r"[\[({](?=\s?-?\d)")
 MAX_LISTS = 8
@@ -329,7 +329,7 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
 
 
 def _numeric_differences(shape: PrintedSizes, other: PrintedSizes) -> list[tuple[int, int, int]]:
-    """Return the axes, from the left, at which numbers differ, with both numbers."""
+    """Return the axes at which two shapes have different numbers, with both numbers."""
     pairs = ((axis, shape[axis], other[axis]) for axis in unequal_axes(shape, other))
     return [(axis, one, two) for axis, one, two in pairs if isinstance(one, int) and isinstance(two, int)]
 
@@ -488,7 +488,7 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield the relation of the sizes of two operands."""
+    """Explain how the sizes of two operands mismatch."""
     pair = _find_mismatch(message, trace)
     explanation = explain_mismatch(trace.request) if trace is not None and trace.problem is not None else ""
     if message.op in OP_DESCRIPTIONS and pair is not None and message.cause != "ranks-differ":

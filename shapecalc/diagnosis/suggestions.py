@@ -45,7 +45,7 @@ RESIZE_SAMPLES_REMEDY = (
 )
 COLOUR_CHANNELS = (3, 4)
 TOKEN_POSITIONS = (77, 512)
-"""The position counts of well-known text models."""
+"""The maximum token counts of well-known text models."""
 SHAPE_CHANGES = (move_channels, drop_one, insert_ones, swap_last_axes)
 MIN_MAP_FEATURES = 64
 """The smallest number of features that may be a flattened feature map."""
@@ -58,7 +58,7 @@ FLOOR_DIVISION = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
 CODE_NAME = re.compile(r"[A-Za-z_][\w.]*")
 """A name in a line of code."""
 PAD_DIVISOR = 8
-"""The inverse of the largest padding that is suggested, as a fraction of the size."""
+"""Padding is suggested only if it adds at most `1 / PAD_DIVISOR` of the size."""
 
 
 def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
@@ -205,7 +205,7 @@ def _pad_input(shape: NumericSizes, target: NumericSizes) -> Iterator[Fix]:
 def suggest_shape_changes(actual: PrintedSizes, declared: PrintedSizes) -> Iterator[tuple[str, str]]:
     """Yield a change that turns a shape into the declared shape, and the result.
 
-    A `?` in the declared shape is any size.
+    A `?` in the declared shape matches any size.
 
     >>> [*suggest_shape_changes((400, 160), (160, 400))]
     [('transpose the given shape: 160,400', '160,400')]
@@ -219,7 +219,10 @@ def suggest_shape_changes(actual: PrintedSizes, declared: PrintedSizes) -> Itera
 
 
 def unequal_axes(shape: Sequence[object], other: Sequence[object]) -> list[int]:
-    """Return the axes, from the left, at which two shapes differ; `?` is any size."""
+    """Return the axes at which two shapes differ, counted from the left.
+
+    A `?` matches any size.
+    """
     pairs = enumerate(zip(shape, other, strict=False))
     return [axis for axis, pair in pairs if pair[0] != pair[1] and "?" not in "".join(map(str, pair))]
 
@@ -260,7 +263,7 @@ def _divide_by_ends(count: int, target: NumericSizes) -> tuple[list[int], list[i
 
 
 def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
-    """Yield likely remedies in words; `pair` are the sizes that mismatch."""
+    """Yield likely remedies in words; `pair` holds the mismatching sizes."""
     target = numeric_sizes(message.target)
     floors = (
         FLOOR_DIVISION.findall(" ".join(message.line.arguments))

@@ -115,7 +115,7 @@ class _SymbolicDims:
         return self._dims[sizes]
 
     def _store_dim(self, sizes: ObservedSizes, dim: Dim | NameRequest | None) -> Dim | None:
-        """Store a dim and return it; a sum or a floor gets a name first."""
+        """Store and return a dim; first give a name to a sum or a floor."""
         if isinstance(dim, NameRequest):
             self.naming.assign_name(dim)
             dim = dim.dim
@@ -124,7 +124,7 @@ class _SymbolicDims:
         return dim
 
     def _fit_dim(self, sizes_seen: ObservedSizes, names: tuple[str, ...]) -> Dim | NameRequest | None:
-        """Return the product or the sum of names that has these sizes; None if none has."""
+        """Return the product or sum of `names` that has these sizes, or None."""
         if names not in self._fitters:
             sizes = [{name: self._sizes[name][lane] or 0 for name in names} for lane in range(len(self._lanes))]
             known = [lane for lane, by_name in enumerate(sizes) if min(by_name.values()) > 0]

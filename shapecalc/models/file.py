@@ -43,7 +43,10 @@ DTYPE_NUMBERS = {kind: number for number, kind in DTYPE_NAMES.items()}
 ABSENT = 0
 """The tensor number of an absent optional input or output, whose name in the file is empty."""
 MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""The exceptions that a node raises if it violates its ONNX schema. The outputs of such a node are unknown."""
+"""The exceptions raised while a node is processed that violates its ONNX schema.
+
+The outputs of such a node are unknown.
+"""
 Buffer = bytes | memoryview
 Replacement = tuple[int, int, list[Buffer]]
 """The start and end of a byte range, and the buffers that replace it."""
@@ -81,7 +84,10 @@ Scope = ChainMap[str, int]
 MAX_ELEMENTS = 4096
 """The largest number of elements of a tensor whose elements are tracked."""
 MAX_FLOAT_ELEMENTS = 64
-"""The same limit for a float constant; scales and sizes have fewer elements, weights have more."""
+"""The largest number of elements of a float constant whose elements are tracked.
+
+Scales and sizes have fewer elements, weights have more.
+"""
 
 
 class ValueInfo(Record):
@@ -128,14 +134,17 @@ class Node:
     """The path of node indices from the model's graph: `18`, `7/then_branch/3`, or `7/@NAME/3` in a function call."""
     op: str
     domain: str
-    """Empty for ONNX's own operators, also if the file writes `ai.onnx`."""
+    """The domain of the operator; empty for ONNX's own domain, also if the file writes `ai.onnx`."""
     opset: int
     """The opset of the node's domain, which a function may override; 0 if it is not imported."""
     inputs: tuple[int, ...]
     """The tensor numbers of the inputs; `ABSENT` for an absent optional input."""
     outputs: tuple[int, ...]
     attributes: Mapping[str, Any]
-    """Integers, floats, bytes for strings, tuples of these, and TensorProtos; graphs are in `bodies`."""
+    """The attribute values by name: integers, floats, bytes (for strings), tuples of these, and TensorProtos.
+
+    Graph attributes are in `bodies`.
+    """
     bodies: tuple[NodeGraph, ...]
     """The subgraphs in the order of the attributes, or the body of a called function."""
     proto: Any

@@ -512,8 +512,8 @@ class DimFitter:
     def fit_dim(self, sizes: tuple[int | None, ...]) -> SymbolicDim:
         """Return the symbolic dim with these sizes in the lanes; None if nothing fits.
 
-        A dim whose size is equal in all lanes is a number. A dim that is known in only some lanes is fitted if at least
-        two perturbed lanes are among them, or if the walk has no perturbed lanes.
+        A dim whose size is equal in all lanes is a number. A dim whose size is known in only some lanes is fitted if
+        these include at least two perturbed lanes, or all perturbed lanes if there are fewer.
         """
         first = sizes[0]
         if first is not None and sizes.count(first) == len(sizes):

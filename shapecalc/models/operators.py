@@ -179,7 +179,7 @@ def constant_elements(attributes: Attributes) -> ElementArray | None:
 
 
 def _divide(_: Attributes, a: ElementArray, b: ElementArray) -> ElementArray:
-    """Return the quotient; integers are truncated towards 0."""
+    """Return the quotient; an integer quotient is truncated towards 0."""
     if a.dtype.kind == "f":
         return a / b
     if not np.all(b):
@@ -307,7 +307,7 @@ def element_count(_: Attributes, data: ElementArray) -> ElementArray:
 
 
 def _check_concat(node: Node, shapes: InputSizes, constants: Container[int], _: IndexBounds) -> str | None:
-    """Return an error message if Concat inputs differ on another axis than `axis`."""
+    """Return an error message if Concat inputs differ on an axis except `axis`."""
     along = node.attributes.get("axis", 1)
     axis = _differing_axis(shapes, along) if isinstance(along, int) else None
     if axis is None:

@@ -567,8 +567,8 @@ class BatchTracker:
 class UnfixedNodeTracker(BatchTracker):
     """A tracker that leaves one node and all nodes below it unfixed.
 
-    The tracker records the first node below that fails. Other nodes that fail without an error are not fixed either,
-    because they may fail for the same reason.
+    The tracker records the first failing node below the unfixed node. Other nodes that fail without an error are not
+    fixed either, because they may fail for the same reason.
     """
 
     def __init__(self, path: str) -> None:

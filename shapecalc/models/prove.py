@@ -29,13 +29,13 @@ SampleAxis = tuple[int, int] | None
 NO_TELEMETRY = {"ORT_DISABLE_TELEMETRY": "1"}
 """The environment that turns off ONNX Runtime's telemetry, which also writes a file."""
 TIMEOUT_SECONDS = 300
-"""The time limit of a proof."""
+"""The time limit of a proof, in seconds."""
 MAX_MODEL_BYTES = 2**31 - 1
 """The size in bytes of the largest model that ONNX Runtime parses as one message."""
 MEMORY_SHARE = 0.75
 """The share of the machine's memory that a proof may use."""
 POLL_SECONDS = 0.5
-"""Seconds between checks that the parent process is alive."""
+"""The interval, in seconds, between checks that the parent process is alive."""
 SEED = 20
 RELATIVE_TOLERANCE = 1e-5
 """The tolerance relative to the largest element. A larger batch may change the order of floating-point sums."""

@@ -145,7 +145,7 @@ class BatchFailure(Record):
     """The marks of the input."""
     declared: int
     batch: str
-    """The name of the batch."""
+    """The name of the batch dim."""
 
     @property
     def declared_lane(self) -> int:

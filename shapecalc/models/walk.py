@@ -53,7 +53,7 @@ from shapecalc.models.walk_state import (
 LoopValue = tuple[int, int, int]
 """A loop-carried value: its initial tensor, the body's input, and the body's output."""
 MAX_TRIAL_DEPTH = 3
-"""The deepest nesting of loops whose bodies are walked in trials. Deeper loops are assumed to change all values."""
+"""The deepest nesting of loops whose bodies are walked in trials. Deeper loops are assumed to change everything."""
 MAX_TRIALS = 6
 """The largest number of trials until the carried values of a loop are stable."""
 CHANGED_BY_LOOP = "a loop above changes it"

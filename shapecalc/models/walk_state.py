@@ -17,7 +17,7 @@ T = TypeVar("T")
 LaneValues = tuple[Any, ...]
 """A small tensor in each lane, as a NumPy array; None where its elements are unknown."""
 LaneFailures = tuple[str | None, ...]
-"""Why a node fails in each lane; None where it runs."""
+"""The reason why a node fails in each lane; None where the node runs."""
 NO_SHAPE, FROM_DATA = "no shape", "size from data"
 
 
@@ -44,7 +44,7 @@ class WalkState:
         A tensor without an entry has elements that were computed from shapes.
         """
         self.unknown_reasons: dict[int, str] = {}
-        """Why the shape of a tensor is unknown in some lane."""
+        """The reason why the shape of a tensor is unknown in some lane."""
         self.initializers: dict[int, Initializer] = {}
         self.non_tensor_types: dict[int, tuple[bytes | None, ...]] = {}
         """The serialized TypeProto of non-tensors (sequences, optionals), by lane."""

@@ -206,9 +206,9 @@ def write_fixed_model(
 
     `chosen_fixes` maps node paths to fixes that replace the best ones. Nothing is written if the proof fails.
 
-    Raises `ShapeError`: usage if the model was judged at other sizes than the file declares, file if the output would
-    overwrite the model, or would not be in the folder of its external data. Raises `OSError` if the file cannot be
-    written.
+    Raises `ShapeError` (usage) if the model was judged at other sizes than the file declares, `ShapeError` (file) if
+    the output would overwrite the model, or would not be in the folder of the model's external data. Raises `OSError`
+    if the file cannot be written.
     """
     walk = judged_model.walk
     _check_declared_sizes(walk)

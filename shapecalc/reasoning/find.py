@@ -548,9 +548,9 @@ def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, 
 
 
 def _is_consistent(pair: ArrayPair, rearrangement: Rearrangement, sizes: Mapping[str, int]) -> bool:
-    """Return whether a rearrangement at some sizes maps one array to the other.
+    """Return whether a rearrangement maps the first array of a pair to the second.
 
-    It must map the first array of the pair to the second.
+    `sizes` are the sizes of the names in the rearrangement.
     """
     return (
         replace(rearrangement, split=tuple(substitute(dim, sizes) for dim in rearrangement.split)).canonical_form

@@ -79,7 +79,10 @@ MAX_LISTED_RANK = 64
 """The maximum rank for which a hint lists axes."""
 
 IDENTITY_STAGES = (("flip", {"axes": (), "dialect": "torch"}),)
-"""A stage that changes no input; its answer has the conditions of the input."""
+"""A single stage that changes no input.
+
+Its answer has the conditions of the input.
+"""
 
 
 class Fix(Record):

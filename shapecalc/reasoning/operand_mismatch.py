@@ -58,7 +58,7 @@ def swap_last_axes(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
 def move_channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with its last axis moved to index 1, after the batch axis.
 
-    The dims between them must be possible sides of an image.
+    The dims between the batch and the last axis must be possible sides of an image.
 
     >>> [*move_channels_first((1, 361, 424, 3), ())][0]
     ('put the channels of {} first, NCHW for NHWC', (1, 3, 361, 424))

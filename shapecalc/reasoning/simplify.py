@@ -77,7 +77,7 @@ class Simplification(Record):
 
     @property
     def text(self) -> str:
-        """The cheaper chain as text."""
+        """The simplified chain as text."""
         return chain_text(self.chain)
 
     def as_json(self) -> dict[str, object]:

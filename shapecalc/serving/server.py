@@ -177,7 +177,7 @@ class ConnectionLimiter:
 
 
 class AccessPolicy(Record):
-    """The host names that the server accepts, and the token of its address."""
+    """The host names that the server accepts, and the token in the server's address."""
 
     host_names: frozenset[str]
     token: str
@@ -202,7 +202,7 @@ class AccessPolicy(Record):
         return ""
 
     def is_valid_token(self, token: str | None) -> bool:
-        """Return whether a token is valid, in constant time."""
+        """Return whether a token is valid; the comparison takes constant time."""
         return compare_digest((token or "").encode("utf-8", "replace"), self.token.encode())
 
 
@@ -220,7 +220,7 @@ class ServerConfig(Record):
     idle_timeout: float = 3600
     """The time without input, in seconds, after which a session ends."""
     on_page_request: Callable[[], None] = lambda: None
-    """The callback of a page request with the token."""
+    """The callback for each page request with a valid token."""
 
 
 class Server:
@@ -381,7 +381,7 @@ def _parse_host_header(host: str) -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Return whether a name or address is this machine's own.
+    """Return whether a host name or address is a loopback address.
 
     >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
     (True, True, True, False)
@@ -393,7 +393,7 @@ def is_loopback(name: str) -> bool:
 def host_for_url(host: str) -> str:
     """Return the host of the server's URL for a browser.
 
-    It is this machine's own address if the server listens on all addresses.
+    If the server listens on all addresses, the host is the loopback address.
 
     >>> host_for_url("::1"), host_for_url("box"), host_for_url("0.0.0.0")
     ('[::1]', 'box', '127.0.0.1')
@@ -407,7 +407,7 @@ def host_for_url(host: str) -> str:
 
 
 async def _close_socket(socket: web.WebSocketResponse, ending: SessionEnd) -> None:
-    """Close a socket with a reason, for at most `WAIT_SECONDS`."""
+    """Close a socket with a reason; wait for at most `WAIT_SECONDS`."""
     with suppress(TimeoutError):
         async with asyncio.timeout(WAIT_SECONDS):
             await socket.close(code=ending.code, message=ending.reason.encode())

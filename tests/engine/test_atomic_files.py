@@ -98,7 +98,7 @@ def test_only_one_module_writes_files():
 
 
 @every_system
-def test_write_whole_creates_the_complete_file(tmp_path):
+def test_atomic_file_creates_the_complete_file(tmp_path):
     os.umask(before := os.umask(0))
     write(tmp_path / "y")
     assert ((tmp_path / "y").read_bytes(), names(tmp_path)) == (b"new", ["y"])
@@ -110,7 +110,7 @@ def test_write_whole_creates_the_complete_file(tmp_path):
 
 
 @every_system
-def test_write_whole_without_force_never_overwrites(tmp_path, monkeypatch):
+def test_atomic_file_without_force_never_overwrites(tmp_path, monkeypatch):
     target = tmp_path / "y"
     (tmp_path / "link").symlink_to("nowhere")
     for come in (lambda: target.write_bytes(b"first"), lambda: write(target, b"first")):
@@ -126,7 +126,7 @@ def test_write_whole_without_force_never_overwrites(tmp_path, monkeypatch):
 
 
 @every_system
-def test_write_whole_force_keeps_mode_owner_and_links(tmp_path):
+def test_atomic_file_force_keeps_mode_owner_and_links(tmp_path):
     target = tmp_path / "y"
     target.write_bytes(b"old")
     target.chmod(0o600)
@@ -142,7 +142,7 @@ def test_write_whole_force_keeps_mode_owner_and_links(tmp_path):
     assert (names(tmp_path), (tmp_path / "second").is_symlink()) == (["link", "second", "y"], True)
 
 
-def test_write_whole_unavailable_group_falls_back_to_others(tmp_path, monkeypatch):
+def test_atomic_file_unavailable_group_falls_back_to_others(tmp_path, monkeypatch):
     target = tmp_path / "y"
     target.write_bytes(b"old")
     target.chmod(0o664)
@@ -156,7 +156,7 @@ def test_write_whole_unavailable_group_falls_back_to_others(tmp_path, monkeypatc
 
 
 @every_system
-def test_write_whole_refuses_special_files(tmp_path):
+def test_atomic_file_refuses_special_files(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "device").symlink_to(os.devnull)
@@ -174,7 +174,7 @@ def test_write_whole_refuses_special_files(tmp_path):
 
 
 @every_system
-def test_write_whole_ignores_foreign_temporary_files(tmp_path):
+def test_atomic_file_ignores_foreign_temporary_files(tmp_path):
     target = tmp_path / "y"
     held, planted = part_of(target, "1" * 16), tmp_path / f".shapecalc-{os.getpid()}.part"
     kept = [planted, part_of(target, "2" * 16, "elsewhere"), part_of(target, "short"), part_of(tmp_path / "z")]
@@ -196,7 +196,7 @@ def test_write_whole_ignores_foreign_temporary_files(tmp_path):
     "another", [False, pytest.param(True, marks=pytest.mark.skipif(not IS_ROOT, reason="no root"))]
 )
 @pytest.mark.parametrize("name", ["y", "ä" * 120])
-def test_write_whole_removes_leftovers_of_the_same_user(tmp_path, name, another):
+def test_atomic_file_removes_leftovers_of_the_same_user(tmp_path, name, another):
     left = part_of(tmp_path / name)
     left.write_bytes(b"left over")
     os.chown(left, 12345 if another else -1, -1)
@@ -204,7 +204,7 @@ def test_write_whole_removes_leftovers_of_the_same_user(tmp_path, name, another)
     assert left.exists() == another
 
 
-def test_write_whole_recreates_a_removed_temporary_file(tmp_path, monkeypatch):
+def test_atomic_file_recreates_a_removed_temporary_file(tmp_path, monkeypatch):
     SYSTEMS["no unnamed files"](monkeypatch)
     lock, taken = atomic_files._lock_file, []
 
@@ -220,7 +220,7 @@ def test_write_whole_recreates_a_removed_temporary_file(tmp_path, monkeypatch):
 
 
 @every_system
-def test_write_whole_rolls_back_on_signals(tmp_path):
+def test_atomic_file_rolls_back_on_signals(tmp_path):
     with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "y") as file:
         file.write(b"half")
         try:
@@ -233,7 +233,7 @@ def test_write_whole_rolls_back_on_signals(tmp_path):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_write_whole_keeps_ignored_signals_ignored():
+def test_atomic_file_keeps_ignored_signals_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with SignalGuard():
@@ -254,7 +254,7 @@ WRITERS = {
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("line", WRITERS.values(), ids=WRITERS)
-def test_write_whole_second_command_is_refused(line, shapecalc, tmp_path, monkeypatch):
+def test_atomic_file_second_command_is_refused(line, shapecalc, tmp_path, monkeypatch):
     if line.startswith("model"):
         pytest.importorskip("onnxruntime", reason="onnxruntime is not installed, which proves a model")
         detector.write(tmp_path / "x.onnx")
@@ -279,7 +279,7 @@ FULL = {
 
 
 @pytest.mark.parametrize("read", FULL)
-def test_write_whole_full_disk_keeps_the_old_file(read, shapecalc, tmp_path, monkeypatch):
+def test_atomic_file_full_disk_keeps_the_old_file(read, shapecalc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.zeros(1 << 20, np.uint8))
     for name in ("y.npy", "cases"):

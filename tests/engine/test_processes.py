@@ -15,7 +15,7 @@ from tests.engine.tables import rows
 
 
 @pytest.mark.parametrize(("lines", "files", "cores"), rows("groups"))
-def test_memory_limit_is_the_tightest_cgroup(tmp_path, lines, files, cores):
+def test_core_quota_is_the_tightest_cgroup(tmp_path, lines, files, cores):
     for file in files.split(", ") if files != "-" else ():
         name, text = file.split(": ")
         (tmp_path / name.strip("/")).mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def test_memory_beyond_the_limit_is_refused():
     assert ran.stdout.split() == ["1048576.0", "bounded", str(1 << 26)]
 
 
-def test_memory_limit_is_absent_without_system_information(monkeypatch):
+def test_memory_limit_is_not_set_without_system_information(monkeypatch):
     monkeypatch.setattr(Path, "read_text", lambda self: "Name: python\n")
     assert limit_memory(1) is None
 

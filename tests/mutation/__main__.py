@@ -34,7 +34,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = "core", "models", "engine", "diagnosis"
+PACKAGES = "core", "reading", "reasoning", "checking", "models", "engine", "diagnosis"
 EXPLAINED = Path(__file__).with_name("survivors.txt")
 MOST = 0.1
 """The share of mutants that may survive."""

@@ -11,7 +11,7 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.reading.cases import read_conditions, read_expectation
 from tests.cases import NAMES, cases, describe_answer
-from tests.core.test_fixes import check_fixes
+from tests.reasoning.test_fixes import check_fixes
 from tests.sampling import some_and_rest
 
 TABLES = [case for name in NAMES for case in cases(name)]

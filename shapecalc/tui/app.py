@@ -1,6 +1,6 @@
-"""The terminal app, its palette commands, and the file with the user's state.
+"""The terminal app, the commands of its palette, and the user file.
 
-Losing that file has no other consequences.
+The user file stores the theme, the mode and earlier questions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ CHAIN_HELP = "several ops in a row, each with its own options"
 MODE_NAMES = "work", "learn"
 """The stored names of the modes."""
 MIN_SCORE = 0.01
-"""The rank of a command that has all words of the query, but not side by side."""
+"""The score of a command whose name has all words of the query, but not consecutively."""
 MAX_FILE_SIZE = 1 << 20
 """The maximum size in bytes of the user file."""
 MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
@@ -68,7 +68,7 @@ MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
 
 
 def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield the commands of the main screen. `command_lines` are earlier questions."""
+    """Yield the palette commands; `command_lines` are those of earlier questions."""
     yield from _key_commands(explore)
     if explore.state.is_offered("equiv"):
         about = "say whether it is the same function, and show where they differ"
@@ -92,7 +92,7 @@ def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator
 
 
 def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
-    """Yield the commands of keys. Keys without effect are only found by a search."""
+    """Yield a command per key. Only a search finds keys that have no effect now."""
     for key in KEYS:
         works = explore.state.is_available(key.action)
         if not key.action.endswith("palette") and explore.state.is_offered(key.action) is works:
@@ -102,7 +102,7 @@ def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
 
 
 def _question_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield the earlier questions that can still be read."""
+    """Yield a command per earlier question that can still be parsed."""
     for line in command_lines:
         try:
             program, *words = split(line)
@@ -116,7 +116,7 @@ def _question_commands(explore: Explore, command_lines: Sequence[str]) -> Iterat
 
 
 def _setting_commands(explore: Explore) -> Iterator[SystemCommand]:
-    """Yield the ops, dialects, switch values, typed settings and fields."""
+    """Yield commands for ops, dialects, switch values, typed settings and fields."""
     question = explore.state.question
     for name in QUESTION_OPS:
         about, changed_question = CHAIN_HELP if name == CHAIN else OPS[name].summary, question.with_op(name)
@@ -144,11 +144,11 @@ def _setting_commands(explore: Explore) -> Iterator[SystemCommand]:
 class Palette(CommandPalette):
     """The command palette.
 
-    Textual's own raises `KeyError` if a key arrives before the list is laid out.
+    Textual's own palette raises `KeyError` if a key is pressed before the first layout of its list.
     """
 
     def on_mount(self) -> None:
-        """Replace the icon by a character that every font has."""
+        """Replace the search icon by a character that every font has."""
         self.query_one(SearchIcon).icon = "?"
 
     def _action_command_list(self, action: str) -> None:
@@ -157,10 +157,10 @@ class Palette(CommandPalette):
 
 
 class WholeWordProvider(SystemCommandsProvider):
-    """A provider of commands whose names contain every word of the query."""
+    """A command provider that finds the names with every word of the query."""
 
     async def search(self, query: str) -> Hits:
-        """Yield the matching commands, those with the words side by side first."""
+        """Yield the matching commands; names with the words in sequence come first."""
         words, matcher = query.casefold().split(), self.matcher(query)
         for name, about, run, _ in self.app.get_system_commands(self.screen):
             if all(word in name.casefold() for word in words):
@@ -180,9 +180,9 @@ def default_user_file() -> Path:
 
 
 class UserFile:
-    """The stored theme, mode and questions, the latest question first.
+    """The user file: the stored theme, mode and questions, the latest question first.
 
-    If the file cannot be used, they last as long as the app.
+    If the file cannot be used, the state is lost when the app exits.
 
     >>> kept = UserFile(NO_FILE)
     >>> for line in ("shapecalc reshape 6 2,3", "shapecalc flatten 2,3", "shapecalc reshape 6 2,3"):
@@ -192,7 +192,7 @@ class UserFile:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        """Read the file. The state is empty if there is none, or if it cannot be read."""
+        """Read the file. The state is empty if the file is missing or cannot be read."""
         self.path = default_user_file() if path is None else path
         state = self._read()
         self.theme = str(state.get("theme", ""))
@@ -211,13 +211,13 @@ class UserFile:
         self._write()
 
     def add_question(self, line: str) -> None:
-        """Store a question by its command line, and keep those of other running apps."""
+        """Store a question's command line; keep the questions that other apps have stored."""
         if self.questions[:1] != (line,):
             self.questions = _limit_questions((line, *_read_questions(self._read()), *self.questions))
             self._write()
 
     def _read(self) -> dict[str, Any]:
-        """Return the contents of the file. Empty if they are not a JSON object."""
+        """Return the JSON object in the file; empty if the file has no JSON object."""
         with suppress(OSError, ValueError, RecursionError):
             if self.path.is_file() and self.path.stat().st_size <= MAX_FILE_SIZE:
                 state = json.loads(self.path.read_text("utf-8"))
@@ -232,18 +232,18 @@ class UserFile:
 
 
 def _read_questions(state: dict[str, Any]) -> tuple[str, ...]:
-    """Return the questions in the contents of a file. Empty if they are malformed."""
+    """Return the questions in the contents of a user file; empty if malformed."""
     lines = state.get("questions")
     return _limit_questions([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()
 
 
 def _limit_questions(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines that are short enough, each once, up to the maximum number."""
+    """Return the distinct lines that are short enough, up to the maximum number."""
     return tuple(dict.fromkeys(line for line in lines if len(line) <= MAX_QUESTION_LENGTH))[:MAX_QUESTIONS]
 
 
 class ShapecalcApp(App[QuestionResult]):
-    """The app. It opens at a question or at the lessons, and returns the answer."""
+    """The terminal app, which opens at a question or lessons and returns an answer."""
 
     TITLE = "shapecalc"
     COMMANDS = {WholeWordProvider}
@@ -258,7 +258,7 @@ class ShapecalcApp(App[QuestionResult]):
     ]
     """The keys that every screen shares.
 
-    The focus keys have priority, so that the focus moves before the next key is handled, which may follow at once.
+    The focus keys have priority, so that the focus moves before the next key is handled.
     """
 
     theme = Reactive(DEFAULT_THEME)
@@ -275,15 +275,15 @@ class ShapecalcApp(App[QuestionResult]):
         user_file: UserFile | None = None,
         model: Screen[None] | None = None,
     ) -> None:
-        """Open a question at one of its steps, or past the last one if `step` is None.
+        """Open a question at one of its steps, or after the last step if `step` is None.
 
-        `lesson` opens the lessons over it, and `big` draws the step in large figures. `model` is a screen that
-        replaces the main screen.
+        `lesson` opens the lessons on top of the main screen. `big` draws the step in large figures. `model` is a
+        screen that replaces the main screen.
 
-        `learns` selects learning mode. By default it is the stored mode, and at the first start it depends on
-        whether the question is the app's own example.
+        `learns` selects learning mode. If it is None, the stored mode is used. If no mode is stored, learning mode is
+        selected if the question is the app's own example.
 
-        `progress` has the completed lessons, and `user_file` the stored state. By default they are the user's.
+        `progress` has the completed lessons, and `user_file` the stored state; by default, both are the user's own.
         """
         super().__init__()
         self.user_file = user_file or UserFile()
@@ -300,7 +300,7 @@ class ShapecalcApp(App[QuestionResult]):
         self._last_question: Explore.QuestionShown | None = None
 
     def run(self, **options: Any) -> QuestionResult | None:
-        """Run the app and return its result. Re-raise the exception that ended it."""
+        """Run the app and return its result. Raise the exception that ended the app."""
         result = super().run(**options)
         if self._exception is not None:
             raise self._exception
@@ -316,12 +316,12 @@ class ShapecalcApp(App[QuestionResult]):
         return THEMES
 
     def watch_theme(self, before: str, after: str) -> None:
-        """Store a theme that the user selects, but not the initial one."""
+        """Store a theme that the user selects, but not the initial theme."""
         if after != before and self._is_open:
             self.user_file.store_theme(after)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return the filters of every line, with those of the theme last."""
+        """Return Textual's line filters, followed by those of the theme."""
         filters = (line_filter for line_filter in super().get_line_filters() if not isinstance(line_filter, Monochrome))
         return (*filters, *line_filters(self.theme, has_colour=not self.no_color))
 
@@ -352,30 +352,30 @@ class ShapecalcApp(App[QuestionResult]):
             yield from palette_commands(self.explore, self.user_file.questions)
 
     def on_click(self, event: events.Click) -> None:
-        """Close a dialog if the click is outside of it."""
+        """Close the dialog if the user clicks outside of it."""
         if isinstance(self.screen, ModalScreen) and event.widget is self.screen:
             self.simulate_key("escape")
 
     def action_help(self) -> None:
-        """Open the help on the current screen, or close it."""
+        """Open or close the help on the current screen."""
         if isinstance(self.screen, HelpDialog):
             self.screen.dismiss()
         elif isinstance(self.screen, HelpScreen):
             self.push_screen(HelpDialog(*self.screen.help()))
 
     def action_save_screen(self, kind: str) -> None:
-        """Save the screen as a picture or as text to the current folder, or download it."""
+        """Save the screen as a picture or text in the current folder; a browser downloads it."""
         save_screen(self.screen, as_text=kind == "text")
 
     def action_command_palette(self) -> None:
-        """Open the palette, unless it is open."""
+        """Open the command palette, unless it is already open."""
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette())
 
     def pop_screen(self) -> AwaitComplete:
         """Close the top dialog, but never the main screen.
 
-        A key that closes a dialog may arrive twice.
+        A repeated key can close a dialog twice.
         """
         return AwaitComplete() if self.screen in (self.explore, self.model_screen) else super().pop_screen()
 
@@ -397,10 +397,10 @@ class ShapecalcApp(App[QuestionResult]):
         ):
             self.explore.action_equiv()
         if not self.is_headless:
-            self.call_after_refresh(gc.freeze)  # scanning the loaded modules for garbage delays a key
-            gc.set_threshold(50_000)  # a collection about every 100 keys; the default of 700 delayed every second key
+            self.call_after_refresh(gc.freeze)  # exclude the loaded modules from garbage collections, which delay keys
+            gc.set_threshold(50_000)  # about one garbage collection per 100 keys; the default threshold of 700 delays every second key
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
-            # The exit restores the terminal. A handler also wakes the loop for all other signals: without it, a resize
-            # just before the loop sleeps is handled only at the next key.
+            # On SIGTERM, exit and restore the terminal. Any handler also makes all signals wake the event loop: without
+            # one, a resize just before the loop sleeps is handled only at the next key.
             signal_number = signal.SIGTERM
             asyncio.get_running_loop().add_signal_handler(signal_number, self.exit, None, 128 + signal_number)

@@ -29,7 +29,7 @@ from shapecalc.tui.question import CHAIN, answer_question, question_from_words
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, Pane, copy_text
 
 MAX_COMPARED_ELEMENTS = 1 << 18
-"""The maximum number of elements that are compared at a key stroke."""
+"""The maximum number of elements to compare after each key."""
 VERDICT_MARKS = {
     EquivalenceVerdict.SAME: ("✓", "green"),
     EquivalenceVerdict.SAME_WHEN: ("✓", "yellow"),
@@ -44,25 +44,25 @@ IS_SHORTEST_TEXT = "It is as short as shapecalc can make it."
 PROVED_TEXT = "Proved to be the same, wherever the chain is defined."
 UNPROVED_TEXT = "Not proved to be the same."
 GOAL_LABELS = {Goal.TRANSPOSES: "transposes", Goal.SHUFFLES: "Shuffle layers", Goal.BYTES: "bytes moved"}
-"""The labels of the counts."""
+"""The labels of the counts, by goal."""
 GOALS = (*Goal,)
 
 
 class ChainComparison(Record):
-    """Two chains with the verdict on them, or the problem that prevents one."""
+    """Two chains with the verdict on their equivalence, or a problem that prevents it."""
 
     first: Trace | Chain
     second: Trace | Chain | None
     text: str
-    """The second chain as the command line takes it."""
+    """The text of the second chain, in the syntax of the command line."""
     equivalence: Equivalence | None = None
     problem: Problem | None = None
     is_incomplete: bool = False
-    """Whether typing more text can make the second chain valid."""
+    """Whether appending text can make an invalid second chain valid."""
 
 
 def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
-    """Compare an answer with a typed chain, which may be stages alone.
+    """Compare an answer with a typed chain, which may omit its input.
 
     >>> import shapecalc as sc
     >>> print(compare_chains(sc.chain("N,C", "transpose", "reshape -1"), "reshape -1").equivalence)
@@ -86,7 +86,7 @@ def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
 
 
 def verdict_text(pair: ChainComparison) -> Text:
-    """Return the verdict with its reasons, or the problem of a chain with its hint."""
+    """Return the text of the verdict with its reasons, or of the problem with its hint."""
     if pair.is_incomplete:
         return Text("...", "dim")
     if pair.problem is not None:
@@ -101,7 +101,7 @@ def verdict_text(pair: ChainComparison) -> Text:
 
 
 def equiv_command(pair: ChainComparison) -> str:
-    """Return the command line of the comparison.
+    """Return the command line that compares the two chains.
 
     >>> import shapecalc as sc
     >>> equiv_command(compare_chains(sc.transpose("2,3", "1,0"), "reshape 3,2"))
@@ -111,12 +111,12 @@ def equiv_command(pair: ChainComparison) -> str:
 
 
 class Equiv(Dialog[str]):
-    """A dialog that compares the chain with a second one."""
+    """A dialog that compares the current chain with a second chain."""
 
     BINDINGS = [Binding("escape", "leave", "close"), Binding("f7", "copy", "copy")]
 
     def __init__(self, answer: Trace | Chain, text: str) -> None:
-        """Compare an answer with the chain in `text`."""
+        """Compare an answer with the second chain in `text`."""
         super().__init__()
         self.answer, self.text = answer, text
         self.pair = compare_chains(answer, text)
@@ -133,14 +133,14 @@ class Equiv(Dialog[str]):
         yield KeyHelp("F7 copies the command, escape closes", id="words")
 
     def on_mount(self) -> None:
-        """Focus the field."""
+        """Focus the field of the second chain."""
         self.query_one(Pane).can_focus = False
         self.query_one(Input).focus()
         self.update_view()
 
     @on(Input.Changed)
     def update_text(self, event: Input.Changed) -> None:
-        """Compare the typed chain with the first."""
+        """Compare the typed chain with the first chain."""
         self.text = event.value
         self.pair = compare_chains(self.answer, self.text)
         self.update_view()
@@ -152,7 +152,7 @@ class Equiv(Dialog[str]):
         self.query_one(Pane).set_renderer(self._output_grids)
 
     def _output_grids(self, width: int, height: int) -> Text:
-        """Return both outputs if they differ."""
+        """Return the grids of both outputs if the outputs differ."""
         pair = self.pair
         verdict = pair.equivalence
         if pair.second is None or verdict is None or verdict.counterexample is None or verdict.by_shape:
@@ -167,12 +167,12 @@ class Equiv(Dialog[str]):
         copy_text(self, equiv_command(self.pair))
 
     def action_leave(self) -> None:
-        """Close, and return the text for the next time."""
+        """Close the dialog, and return the text of the second chain."""
         self.dismiss(self.text)
 
 
 def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table:
-    """Return a table of a chain and its short form, if any, with one line a stage."""
+    """Return a table of a chain and its short form, with one line per stage."""
     table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
     table.add_row(
         _chain_column("as it is", answer),
@@ -193,14 +193,14 @@ def _chain_column(title: str, answer: Trace | Chain) -> Group:
 
 
 def count_line(goal: Goal, before: Cost, after: Cost) -> Text:
-    """Return the count of a goal in a chain and in its short form."""
+    """Return the line with a goal's count before and after simplification."""
     count, short_count = (str(getattr(cost, goal.value)) for cost in (before, after))
     line = Text(f"{GOAL_LABELS[goal].ljust(max(map(len, GOAL_LABELS.values())))}  {count}")
     return line.append(f" → {short_count}", "bold") if count != short_count else line
 
 
 def conclusion_text(simplification: Simplification) -> Text:
-    """Return whether there is a shorter chain and whether it is proved."""
+    """Return a sentence on whether a shorter chain exists, and whether this is proved."""
     return Text(
         IS_SHORTEST_TEXT if not simplification.shorter else PROVED_TEXT if simplification.proved else UNPROVED_TEXT,
         "bold",
@@ -208,7 +208,7 @@ def conclusion_text(simplification: Simplification) -> Text:
 
 
 def simplify_command(answer: Trace | Chain, goal: Goal) -> str:
-    """Return the command line that finds the short form.
+    """Return the command line that finds the short form of a chain.
 
     >>> import shapecalc as sc
     >>> simplify_command(sc.transpose("2,3", "1,0"), Goal.BYTES)
@@ -244,7 +244,7 @@ class Simplify(Dialog[str | None]):
         yield KeyHelp("up and down choose, enter takes it, F7 copies, escape closes", id="words")
 
     def on_mount(self) -> None:
-        """Start at the first goal."""
+        """Select the first goal."""
         goals = self.query_one(ChoiceList)
         goals.highlighted = 0
         goals.focus()
@@ -256,7 +256,7 @@ class Simplify(Dialog[str | None]):
         self.update_view()
 
     def on_resize(self) -> None:
-        """Update for the new size."""
+        """Redraw for the new size."""
         self.call_after_refresh(self.update_view)
 
     def update_view(self) -> None:
@@ -277,7 +277,7 @@ class Simplify(Dialog[str | None]):
 
     @on(OptionList.OptionSelected)
     def accept_short_form(self) -> None:
-        """Close with the short form, if there is one."""
+        """Close the dialog and return the short form, if one exists."""
         if self.simplification and self.simplification.shorter:
             self.dismiss(chain_text(self.simplification.chain))
 

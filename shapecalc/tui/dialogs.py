@@ -1,4 +1,4 @@
-"""Dialogs that show text: help, code of an answer, diagnosis of a pasted error."""
+"""Dialogs for help, the code of an answer, and the diagnosis of a pasted error."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ SIGN_HELP = (
     ("* →", "times; becomes"),
     ("…", "text that does not fit"),
 )
-"""Every sign of the pictures, with its meaning."""
+"""The signs in the pictures and their meanings."""
 FIELD_HELP = {
     "input": "The shape of the input: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W, or the name of a file such as x.npy. "
     "A name is a size of at least 1, a ? is an unknown dim.",
     "stages": "The ops, in order: reshape 0,0,12,64 | transpose 0,2,1,3. Each takes the options of its command.",
 }
-"""The help on fields that are not parameters of an op."""
+"""The help on the fields that are not parameters of an op, by field name."""
 WIDGET_HELP = {
     "picture": "The picture of the current step. F3 shows the elements instead; the arrow keys then follow one of them "
     "through every stage. If a mistake gives the same sizes, such as a reshape instead of a transpose, m draws it "
@@ -63,13 +63,13 @@ WIDGET_HELP = {
     "flow": "The flow: the path of each dim to the output. Type whether the request works, then the size of the lit "
     "hole; enter gives up to three hints. The arrow keys light another dim and its origin.",
 }
-"""The help on widgets that are not fields."""
+"""The help on the widgets that are not fields, by widget id."""
 EXTRA_HELP = (
     ("tab", "move to the next field, as enter does in a field"),
     ("mouse", "everything can be clicked: a dim shows its origin, a step opens, a key is pressed"),
     ("^P /", "commands without a key: a second chain, a link to share, settings, earlier requests"),
 )
-"""Further help on the main screen."""
+"""Further keys of the main screen, with their effects."""
 
 
 class HelpDialog(Dialog[None]):
@@ -78,7 +78,7 @@ class HelpDialog(Dialog[None]):
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 
     def __init__(self, about: str, keys: list[tuple[str, str]]) -> None:
-        """Show the description of a screen and its keys."""
+        """Create the help on a screen from its description and its keys."""
         super().__init__()
         self.about, self.keys = about, keys
 
@@ -98,7 +98,7 @@ class HelpDialog(Dialog[None]):
 
 
 def focus_help(widget_id: str, op: str) -> str:
-    """Return the help on the widget of the main screen with an id.
+    """Return the help on a widget of the main screen.
 
     >>> focus_help("field-to", "shuffle")
     'to: the reshape: the requested shape; the dialect decides what 0 and -1 mean'
@@ -122,12 +122,12 @@ class CodeScreen(Dialog[None]):
     BINDINGS = [Binding("escape,f8", "dismiss", "close")]
 
     def __init__(self, answer: Trace | Chain) -> None:
-        """Show the code of an answer."""
+        """Create the dialog for an answer."""
         super().__init__()
         self.answer = answer
 
     def compose_contents(self) -> ComposeResult:
-        """Place the list of targets beside the code."""
+        """Compose the list of frameworks beside the code."""
         with Horizontal():
             yield ChoiceList(*(Option(name, id=name) for name in TARGETS), id="targets")
             with VerticalScroll():
@@ -165,17 +165,17 @@ class DoctorScreen(Dialog[Question | None]):
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "ask", "ask")]
 
     def __init__(self, diagnosis: Diagnosis) -> None:
-        """Show the diagnosis of a text."""
+        """Create the dialog for a diagnosis."""
         super().__init__()
         self.diagnosis = diagnosis
         self.commands = [advised.command for _, advised in diagnosis.entries if advised.command]
 
     def compose_contents(self) -> ComposeResult:
-        """Place the lines of the diagnosis in a scrollable box."""
+        """Compose the lines of the diagnosis in a scrollable box."""
         with VerticalScroll():
             yield Static("\n".join(self.diagnosis.format_lines()), markup=False)
         yield KeyHelp("enter opens the request, escape closes" if self.commands else "escape closes")
 
     def action_ask(self) -> None:
-        """Close with the first request that the diagnosis suggests."""
+        """Close the dialog and return the first request that the diagnosis suggests."""
         self.dismiss(question_from_words(split(self.commands[0])[1:]) if self.commands else None)

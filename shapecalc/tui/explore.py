@@ -1,4 +1,4 @@
-"""The main screen: the fields of the question, the flow, the picture of a step."""
+"""The main screen: the fields of the question, its flow diagram and a step's picture."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
 from shapecalc.tui.themes import next_theme
 
 IDLE_SECONDS = 0.05
-"""The seconds since the last drawing after which a key is drawn at once."""
+"""The time since the last drawing, in seconds, after which a key is drawn at once."""
 OTHER_LINES = 12
-"""The lines of the screen that are neither flow nor picture."""
+"""The number of screen lines for everything except the flow diagram and the picture."""
 BORDER_LINES = 2
-"""The border lines among them, which a low screen does not have."""
+"""The number of border lines in `OTHER_LINES`; a low screen omits them."""
 
 
 class Explore(widgets.HelpScreen[None]):
-    """A question that is answered after every key, and its steps."""
+    """The main screen: a question that is answered after every key, and its steps."""
 
     BLANK = True
     AUTO_FOCUS = ""
@@ -63,37 +63,37 @@ class Explore(widgets.HelpScreen[None]):
 
     @dataclass
     class QuestionShown(Message):
-        """A message: a question is on the screen, or leaves it."""
+        """A message that a question is shown, or is about to be replaced."""
 
         line: str
-        """Its command line."""
+        """The command line of the question."""
         step: int
-        """The current step of its answer."""
+        """The index of the current step of the answer."""
         is_learning: bool
         """Whether the screen is in learning mode."""
         is_final: bool = False
-        """Whether the question is not edited any more."""
+        """Whether the user has finished editing the question."""
 
     def __init__(
         self, question: Question, step: int | None, progress: Progress | None, *, big: bool, learns: bool
     ) -> None:
-        """Open a question at a step, or past the last step for None.
+        """Open a question at a step, or after the last step if `step` is None.
 
-        `big` draws the step in large figures. `learns` is the learning mode, in which the user predicts dims before
-        they are shown.
+        `big` draws the step in large figures. `learns` selects learning mode, in which the user predicts dims before
+        the app shows them.
         """
         super().__init__()
         self.progress = progress or Progress()
         self.state = ExploreState(question, step, is_learning=learns, score=self.progress.session_score)
         self.state.shows_big_step = big
         self.course: Course | None = None
-        """The lessons of the user's file; None for those of the program."""
+        """The lessons from the user's own file; None for the built-in lessons."""
         self._lesson_id = ""
-        """The id of the lesson that the question is from; empty for other questions."""
+        """The id of the lesson that asks the question; empty for other questions."""
         self._is_draw_scheduled = False
         self._last_draw = 0.0
         self._focus_before_resize: Widget | None = None
-        """The widget that had the focus when the terminal became too small."""
+        """The focused widget at the time when the terminal became too small."""
 
     def compose(self) -> ComposeResult:
         """Compose the screen from top to bottom."""
@@ -127,7 +127,7 @@ class Explore(widgets.HelpScreen[None]):
     def _make_fields(self) -> list[widgets.Field]:
         """Return the fields of the question.
 
-        Their values are watched instead of `Input.Changed`, so that a key is in the question before its field is drawn.
+        Their values are watched instead of `Input.Changed`, so that the question is updated before the field is drawn.
         """
         question = self.state.question
         fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
@@ -150,7 +150,7 @@ class Explore(widgets.HelpScreen[None]):
 
     @on(widgets.TextField.CodePasted)
     async def open_pasted_code(self, event: widgets.TextField.CodePasted) -> None:
-        """Open a pasted line of code as a chain of the current input."""
+        """Open a pasted line of code as a chain with the current input."""
         try:
             question, notes = chain_from_code(event.text, self.state.question)
         except ShapeError as error:
@@ -175,7 +175,7 @@ class Explore(widgets.HelpScreen[None]):
 
     @on(widgets.MarkClicked)
     async def follow_click(self, event: widgets.MarkClicked) -> None:
-        """Handle a click on a dim of the flow, a step of the rail, a key or an element."""
+        """Handle a click on a dim of the flow diagram, a step, a key or an element."""
         if event.kind == "key":
             await self.run_action(str(event.value))
         elif event.kind == "step":
@@ -187,7 +187,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw for the new size, or show that the terminal is too small."""
+        """Redraw for the new size, or show that the terminal is too small."""
         small = widgets.SizeNotice.is_needed(event.size)
         if small and not self.has_class("-small"):
             self._focus_before_resize = self.focused
@@ -201,15 +201,15 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def on_descendant_focus(self) -> None:
-        """Report the problem of a field when the focus leaves it."""
+        """Report the problem of a field after the focus has moved."""
         focused = self.focused.id if isinstance(self.focused, Input) else None
         self.state.change_question(self.state.question, focused and focused.removeprefix("field-"))
         self.schedule_draw()
 
     def on_key(self, event: events.Key) -> None:
-        """Send a key to the grid or the hole, whichever has the focus.
+        """Handle a key of the focused widget: the element grid or the flow diagram.
 
-        Escape closes the large figures, which hide the line of keys.
+        Escape closes the large figures.
         """
         if event.key == "escape" and self.state.shows_big_step:
             self.action_big()
@@ -223,7 +223,7 @@ class Explore(widgets.HelpScreen[None]):
             event.stop()
 
     def _handle_grid_key(self, key: str) -> bool:
-        """Handle a key of the grid; return whether it has an effect."""
+        """Handle a key of the element grid; return whether the key has an effect."""
         if key == widgets.MISTAKE_KEY_NAME and self.state.same_shape_mistake is not None:
             self.state.shows_mistake = not self.state.shows_mistake
         elif key in ARROW_MOVES:
@@ -233,7 +233,7 @@ class Explore(widgets.HelpScreen[None]):
         return True
 
     def _handle_flow_key(self, event: events.Key) -> bool:
-        """Handle a key of the flow; return whether it has an effect."""
+        """Handle a key of the flow diagram; return whether the key has an effect."""
         state = self.state
         if event.key in ARROW_MOVES:
             state.highlight_neighbor(event.key)
@@ -248,17 +248,17 @@ class Explore(widgets.HelpScreen[None]):
         return True
 
     def action_step(self, offset: int) -> None:
-        """Go a step back or on; a hidden step is first shown."""
+        """Go a step back or forward; if the current step is hidden, reveal it instead."""
         self.state.advance(offset)
         self.schedule_draw()
 
     def action_go(self, step: int) -> None:
-        """Go to a step; a negative number means past the last."""
+        """Go to a step; a negative number goes after the last step."""
         self.state.go_to_step(self.state.last_step if step < 0 else step)
         self.schedule_draw()
 
     def action_grid(self) -> None:
-        """Toggle between the elements and the picture."""
+        """Toggle between the element grid and the picture of the step."""
         if self._visible_answer() is None:
             return
         self.state.shows_grid, self.state.shows_mistake = not self.state.shows_grid, False
@@ -266,7 +266,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_mistake(self) -> None:
-        """Show the elements next to those of a common mistake with the same sizes."""
+        """Show the elements beside those of a common mistake that gives the same shape."""
         if not self.state.shows_grid:
             self.action_grid()
         self.state.shows_mistake = self.state.shows_grid
@@ -279,7 +279,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_big(self) -> None:
-        """Toggle the large figures, which hide everything else."""
+        """Toggle the large figures, which replace the whole screen."""
         self.state.shows_big_step = not self.state.shows_big_step
         self.focus_first()
         self.schedule_draw()
@@ -299,12 +299,12 @@ class Explore(widgets.HelpScreen[None]):
         await self.open_question(self.state.apply_fix())
 
     def action_hint(self) -> None:
-        """Give a hint for the current hole."""
+        """Show a hint for the current hole."""
         self.state.submit()
         self.schedule_draw()
 
     def action_copy(self) -> None:
-        """Copy the command line, and show it."""
+        """Copy and show the command line of the question."""
         widgets.copy_text(self, question_command(self.state.question, self.state.result.answer))
 
     def action_share(self) -> None:
@@ -322,11 +322,11 @@ class Explore(widgets.HelpScreen[None]):
         self.app.theme = next_theme(self.app.theme)
 
     def action_done(self) -> None:
-        """Quit, and print the answer."""
+        """Exit with the answer, which the command line prints."""
         self.app.exit(self.state.result)
 
     async def open_question(self, question: Question) -> None:
-        """Open a question, which may have other fields."""
+        """Open another question."""
         if self.state.result.answer is not None:
             line = question_command(self.state.question, self.state.result.answer)
             self.post_message(self.QuestionShown(line, self.state.current_step, self.state.is_learning, is_final=True))
@@ -334,20 +334,20 @@ class Explore(widgets.HelpScreen[None]):
         await self._show_fields()
 
     async def _show_fields(self) -> None:
-        """Update the fields; replace them if the question has others."""
+        """Update the texts of the fields; replace the fields if their names differ."""
         question, shown = self.state.question, {field.field_name: field for field in self.query(widgets.Field)}
         if (*shown,) == question.fields:
             for name, field in shown.items():
                 field.value = question.texts.get(name, "")
             self.schedule_draw()
             return
-        for fields in self.query(widgets.FieldRow):  # none if the app is closing
+        for fields in self.query(widgets.FieldRow):  # the screen has no fields while the app closes
             await fields.replace_fields(self._make_fields())
             self.query(Input).first().focus()
             self.schedule_draw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable only the keys that have an effect."""
+        """Return whether a key has an effect now."""
         return self.state.is_available(f"{action}({parameters[0]})" if action in ("step", "go") else action)
 
     # Each dialog is imported when it is opened: together, their imports delay the first drawing.
@@ -358,12 +358,12 @@ class Explore(widgets.HelpScreen[None]):
         self.app.push_screen(DoctorScreen(event.diagnosis), self._open_optional_question)
 
     def action_choose(self, setting: str = "") -> None:
-        """Choose operator, dialect and settings, beginning with `setting` if given."""
+        """Open the dialog for operator, dialect and settings, in the field `setting`."""
         hidden = explore_text.hidden_answer_text(self.state)
         self.app.push_screen(ChooseDialog(self.state.question, setting, hidden), self._open_optional_question)
 
     def action_files(self) -> None:
-        """Choose an array of a file as the input."""
+        """Open the dialog that chooses an array in a file as the input."""
         if may_open_files():
             self.app.push_screen(FilesDialog("."), self._open_file)
         else:
@@ -379,7 +379,7 @@ class Explore(widgets.HelpScreen[None]):
             self.app.push_screen(CompareDialog(self.state.question), self._open_comparison_row)
 
     def action_equiv(self) -> None:
-        """Compare with another chain, unless the answer is hidden."""
+        """Compare the chain with another one, unless the answer is hidden."""
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
 
@@ -389,16 +389,16 @@ class Explore(widgets.HelpScreen[None]):
             self.app.push_screen(Simplify(answer), self._open_simplified_chain)
 
     def _visible_answer(self) -> Trace | Chain | None:
-        """Return the answer; None if there is none or it is hidden.
+        """Return the answer; None if the question has no answer or hides it.
 
-        A hidden answer is reported to the user.
+        Notify the user if the answer is hidden.
         """
         if self.state.hides_answer:
             self.notify(explore_text.WOULD_REVEAL, markup=False)
         return None if self.state.hides_answer else self.state.answer
 
     def action_film(self) -> None:
-        """Play the film from the current step; it asks for hidden dims."""
+        """Play the film from the current step; the film asks for the hidden dims."""
         state = self.state
         answer = self._visible_answer() if state.asks_validity else state.answer
         if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
@@ -432,11 +432,11 @@ class Explore(widgets.HelpScreen[None]):
         self.app.push_screen(screen, take)
 
     def action_drill(self) -> None:
-        """Open exercises of all topics."""
+        """Open exercises on all topics."""
         self.app.push_screen(DrillScreen(progress=self.progress), self._open_optional_question)
 
     def action_code(self) -> None:
-        """Show equivalent code."""
+        """Show equivalent code for each framework."""
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(CodeScreen(answer))
 
@@ -451,7 +451,7 @@ class Explore(widgets.HelpScreen[None]):
             await self.open_question(question)
 
     async def _open_simplified_chain(self, text: str | None) -> None:
-        """Open the simplified chain, and keep the second chain of the comparison."""
+        """Open the simplified chain as the question; keep the text of the second chain."""
         if text is not None:
             await self.open_question(
                 replace(question_from_words([CHAIN, text]), second_chain=self.state.question.second_chain)
@@ -471,7 +471,7 @@ class Explore(widgets.HelpScreen[None]):
             self.schedule_draw()
 
     def schedule_draw(self) -> None:
-        """Schedule one drawing for all keys that are pressed until then."""
+        """Schedule a drawing; keys that are pressed before it share the drawing."""
         if not self._is_draw_scheduled:
             self._is_draw_scheduled = True
             calm = monotonic() - self._last_draw > IDLE_SECONDS
@@ -504,7 +504,7 @@ class Explore(widgets.HelpScreen[None]):
         self._last_draw = monotonic()
 
     def _draw_answer(self, width: int) -> None:
-        """Draw the flow, the rail and the picture of the last answer."""
+        """Draw the flow diagram, the rail of steps and the picture of the last answer."""
         state = self.state
         beside = OTHER_LINES - BORDER_LINES - 1 if self.has_class("-low") else OTHER_LINES
         height = explore_text.flow_height(state, self.app.size.height - beside)
@@ -518,7 +518,7 @@ class Explore(widgets.HelpScreen[None]):
         self.query_one(f"#{name}", widgets.ClickableText).set_text(text)
 
     def _problem_text(self, width: int) -> Text:
-        """Return the problem, with carets below the characters at fault."""
+        """Return the text of the problem, with carets below the invalid characters."""
         state = self.state
         hides = state.result.answer is not None and state.asks_validity
         problem = None if state.result.is_incomplete or hides else state.result.problem

@@ -1,4 +1,4 @@
-"""The texts of the main screen: title, status, problem, flow and picture."""
+"""The texts of the main screen: title, status, problem, flow diagram and picture."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a hole to type into."
 CORRECT = "That is right."
 WRONG_REFUSED, WRONG_WORKS = "no: it works", "no: it is refused"
 MAX_ENTRY_LENGTH = 12
-"""The most characters of an entered size that a hole shows."""
+"""The maximum number of characters that a hole shows of its entry."""
 WRONG_MARK = UNICODE.fail
 HIDDEN_ANSWER = "answer hidden"
 WOULD_REVEAL = "this would show the answer, which is hidden: ^G reveals it"
 MAX_LINES = 2
-"""The most lines of the status and of a problem."""
+"""The maximum number of lines of the status and of a problem."""
 MIN_NAME_WIDTH = 8
-"""The least width, in cells, at which the title names the operator."""
+"""The minimum width, in cells, for the operator's name in the title."""
 LINES_ABOVE_HOLE = 3
-"""The lines of the flow above a hole: head, first axis, number of omitted axes."""
+"""The number of flow diagram lines above a hole: head, first axis, count of omitted axes."""
 TABLE_HINT = 2
-"""The number of the hint that is a table."""
+"""The number of the hint that is a table, counted from 1."""
 MIN_FLOW_LINES = 4
-"""The least number of lines of the flow."""
+"""The minimum number of lines of the flow diagram."""
 CARET = "▲"
 FOLLOW_HELP = "The arrow keys follow another element; it is marked at every stage."
 TRANSPOSE_LESSON, RESHAPE_LESSON = "Transpose moves axes.", "Reshape only moves the cuts."
@@ -54,7 +54,7 @@ STAGE_LESSONS = {
     StageKind.RESHAPE: (TRANSPOSE_LESSON, RESHAPE_LESSON),
     StageKind.MERGE: (RESHAPE_LESSON,),
 }
-"""The lessons of stages that are easily confused."""
+"""The lessons on two kinds of stages that are easily confused, by the first kind."""
 
 
 def title_text(question: Question, result: QuestionResult, width: int, hidden: str = "", score: str = "") -> Text:

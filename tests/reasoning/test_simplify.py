@@ -20,8 +20,8 @@ from shapecalc.reasoning.costs import Goal, cost_of, parse_goal
 from shapecalc.reasoning.simplify import simplify
 from tests.cases import rows
 from tests.core.drawing import draw_chain
-from tests.reasoning.test_equiv import SHAPES, SIZES, answer_or_none, is_same_result, positions_at, stages
 from tests.numpy_moves import moved_by_numpy, positions_of
+from tests.reasoning.test_equiv import SHAPES, SIZES, answer_or_none, is_same_result, positions_at, stages
 from tests.render.real_chains import REAL_CHAINS
 from tests.sampling import each_row, examples, some_and_rest
 from tests.strategies import factorisations

@@ -63,7 +63,7 @@ class CodeCall(Record):
 
     @property
     def tensor(self) -> str | None:
-        """The variable whose shape decides the result; None if the receiver is another call."""
+        """The variable on which the call is made; None if the receiver is another call."""
         chain = METHOD_CHAIN.fullmatch(self.receiver)
         return chain[1] if chain and chain[1] != "self" else None
 
@@ -245,7 +245,7 @@ def identify_framework(match: TemplateMatch, cleaned: CleanText) -> str | None:
     """Return the framework of a message; ambiguity is resolved by the text around it."""
     framework = match.template.framework
     near = cleaned.lower[max(0, match.start - 3 * MAX_DISTANCE) : match.end + MAX_DISTANCE].replace("\\", "/")
-    if framework in ("", "numpy", "jax"):  # other frameworks pass on messages of these two
+    if framework in ("", "numpy", "jax"):  # other frameworks forward messages of NumPy and JAX
         candidates = (name for name, traits in FRAMEWORKS.items() if traits.passes_on or not framework)
         near_ones = (name for name in candidates if any(sign in near for sign in FRAMEWORKS[name].markers))
         return next(near_ones, framework or None)

@@ -488,7 +488,7 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Explain how the sizes of two operands mismatch."""
+    """Yield an explanation of the mismatch between two operand sizes."""
     pair = _find_mismatch(message, trace)
     explanation = explain_mismatch(trace.request) if trace is not None and trace.problem is not None else ""
     if message.op in OP_DESCRIPTIONS and pair is not None and message.cause != "ranks-differ":

@@ -1,9 +1,9 @@
 """Plans: the moves of an answer as strided views, with as few copies as possible.
 
 If all cuts of consecutive moves are aligned, the moves together are one reordering of atoms and need at most one copy.
-Axes that one reshape mixes may be separated again by a later reshape. The search therefore continues past stages that no
-strided view can represent; if a later stage is a strided view of the buffer again, one strided copy executes all moves
-up to that stage. A plan is computed from strides alone, so it takes microseconds for data of any size.
+Axes that one reshape mixes may be separated again by a later reshape. The search therefore continues past stages that
+no strided view can represent; if a later stage is a strided view of the buffer again, one strided copy executes all
+moves up to that stage. A plan is computed from strides alone, so it takes microseconds for data of any size.
 """
 
 from __future__ import annotations

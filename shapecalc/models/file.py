@@ -441,7 +441,7 @@ def _check_utf8(name: str | bytes) -> str:
 
 
 def _normalize_domain(name: str) -> str:
-    """Return the name of a domain; the name of ONNX's own domain is empty."""
+    """Return the name of a domain, with an empty name for ONNX's own domain."""
     return "" if not name or name == "ai.onnx" else _check_utf8(name)
 
 

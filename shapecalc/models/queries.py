@@ -45,7 +45,10 @@ LaneType = tuple[int, LaneShapes]
 InferredTypes = tuple[TensorType, ...] | str
 """The types of a node's outputs, or the error message if inference refuses the inputs."""
 MAX_COUNT_ATTRIBUTE = 4096
-"""The largest value of a counting attribute for which inference is run; it allocates that many entries."""
+"""The largest value of a counting attribute for which inference is run.
+
+Inference allocates as many entries as the attribute says.
+"""
 ERROR_PREFIX = "[ShapeInferenceError] "
 """The prefix of ONNX's inference errors."""
 COUNT_ATTRIBUTES = ("num_outputs", "group", "num_groups")
@@ -54,7 +57,7 @@ COUNT_ATTRIBUTES = ("num_outputs", "group", "num_groups")
 
 @dataclass(slots=True, eq=False)
 class CoreAnswers:
-    """Core's answers to one query, one entry per lane.
+    """Core's answers to one query; each tuple has one entry per lane.
 
     Equal queries return the same object, so identity is equality.
     """
@@ -66,7 +69,7 @@ class CoreAnswers:
     problems: tuple[Problem | None, ...]
     """The error of a refused node, otherwise None."""
     conditions: tuple[Conditions, ...]
-    """The conditions on named sizes under which the output holds; empty for numeric queries."""
+    """The conditions on named sizes under which the output is valid; empty for numeric queries."""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +89,7 @@ class NodeVisit:
     problems: tuple[Problem | None, ...]
     """Core's error in each lane; None where the node runs or the answer is unknown."""
     unknown_reason: str
-    """Why the node cannot be judged: `no shape`, `size from data`, `external target`; empty if it can."""
+    """The reason why the node cannot be judged, such as `no shape` or `external target`; empty if it can be judged."""
     answers: CoreAnswers
 
     def argument_values(self, name: str) -> tuple[Any, ...]:
@@ -105,7 +108,7 @@ class NodeSignature:
 
 
 def has_target_input(node: Node) -> bool:
-    """Return whether a listed node's opset passes its target as second input."""
+    """Return whether the target of a listed node is the second input in its opset."""
     return _is_input_argument(LISTED_OPERATORS[node.op].arguments[0], node)
 
 
@@ -161,7 +164,7 @@ class CoreQueries:
     def query(
         self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
     ) -> CoreAnswers:
-        """Return core's answers for a node with these inputs and arguments, one per lane."""
+        """Return core's answers for a node with these inputs and arguments in each lane."""
         distinct = arguments[:1] if is_same_in_all_lanes(arguments) else arguments
         key = (node.op, node.opset, switch, *shapes, *distinct)
         answers = self._cache.get(key)

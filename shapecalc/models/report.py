@@ -48,7 +48,7 @@ class JudgedNode(NodeVerdict):
     target_from: str
     """The source of the target: `initializer`, `Constant`, `computed`, `folded`, `attribute`, `external` or `none`."""
     output: SymbolicShape | None
-    """The output shape without a fix; None if unknown."""
+    """The symbolic output shape without a fix; None if unknown."""
     value: SymbolicShape | None
     """The output value of a Shape; None for other operators."""
     conditions: tuple[str, ...]
@@ -120,7 +120,7 @@ class Report(Record):
     """The path as the user wrote it."""
     opset: Mapping[str, int]
     node_count: int
-    """The number of nodes in the model's graph, listed or not."""
+    """The number of listed and unlisted nodes in the model's graph."""
     batch: str
     declared_batch: int | None
     """The declared batch size that was treated as free; None if the batch is free, or named by `--set`."""
@@ -197,7 +197,7 @@ def declared_size(report: Report) -> int:
 
 
 def format_fix(fix: NodeFix) -> str:
-    """Format a fix: its target, or the operators that it inserts."""
+    """Format a fix as its target, or as the operators that it inserts."""
     return format_shape(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"
 
 
@@ -294,7 +294,7 @@ def _core_options(node: Node, call: CoreCall) -> dict[str, object]:
 
 
 def _evaluate_dim(dim: SymbolicDim, sizes: Mapping[str, int]) -> SymbolicDim:
-    """Return a dim at some sizes; a name without a size is kept."""
+    """Evaluate a dim at some sizes; names without a size are kept."""
     if isinstance(dim, DimSum):
         terms = [substitute(term, sizes) for term in dim.terms]
         return sum(term for term in terms if isinstance(term, int)) if all(isinstance(t, int) for t in terms) else None

@@ -80,7 +80,7 @@ class BatchRun:
 
     @property
     def sample_verdict(self) -> BatchVerdict:
-        """The verdict on the samples: safe, swallows, scrambles or unknown."""
+        """The verdict on the samples: `SAFE`, `SWALLOWS`, `SCRAMBLES` or `UNKNOWN`."""
         here, there = self.batch_in, self.batch_out
         if there is None:
             certain = isinstance(self.output_mark, BatchAxis) or (

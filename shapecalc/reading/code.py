@@ -275,10 +275,14 @@ def is_dim(value: CodeValue) -> TypeGuard[Dim]:
 
 
 def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:
-    """Apply `-`, `+`, `~` or `not`; raise `ShapeError` (usage) for a named size."""
+    """Apply `-`, `+`, `~` or `not`; raise `ShapeError` (usage) for `-` or `~` before a named size."""
     if isinstance(op, ast.Not):
         return not value if value is None or isinstance(value, int) else nan
-    if isinstance(value, int | float):
+    if isinstance(op, ast.UAdd) and is_number(value):
+        return value
+    if isinstance(op, ast.Invert) and isinstance(value, int):
+        return ~value
+    if isinstance(op, ast.USub) and isinstance(value, int | float):
         return -value
     if isinstance(value, TracedTensor):
         return value

@@ -29,7 +29,7 @@ FONT_ROWS = (
     "W55775 X55255 Y55222 Z71247 -00700 _00007 *05250 /11244 ?71302 ,00024 [64446 ]31113 ~01740 =07070 +02720 ▸46764 "
     "✗55255 …00005 ·00200 .00002"
 )
-"""Each character followed by five hexadecimal digits: its rows of three pixels."""
+"""Each character, followed by five hexadecimal digits: one per row of three pixels."""
 FIGURE_ROWS = {" ": "00000"} | {glyph[0]: glyph[1:] for glyph in FONT_ROWS.split()}
 BOLD = Style(bold=True)
 COLUMN_GAP = 2
@@ -40,7 +40,7 @@ DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 
 class Scale(Enum):
-    """The size of the figures."""
+    """The size of the figures: rows and columns of cells, and the gap between figures."""
 
     LARGE = 5, 8, 2
     """A pixel is two cells wide and one cell high."""
@@ -48,7 +48,7 @@ class Scale(Enum):
     """A pixel is one cell wide and half a cell high."""
 
     def __init__(self, rows: int, columns: int, gap: int) -> None:
-        """Set the height of a figure, its width with the gap after it, and that gap."""
+        """Set the height of a figure, its width including the gap, and the gap, in cells."""
         self.rows, self.columns, self.gap = rows, columns, gap
 
 
@@ -102,9 +102,9 @@ def draw_large_figures(
     holes: Holes = NO_HOLES,
     selected_dim: HolePosition | None = None,
 ) -> Text | None:
-    """Return the stage of a step in the largest figures that fit; None if none fit.
+    """Draw the stage of a step in the largest figures that fit; return None if none fit.
 
-    `holes` are the placeholders of hidden dims, by column and index. A pointer is beside the selected hole.
+    `holes` are the placeholders of hidden dims, by column and index. The selected hole is marked by a pointer.
     """
     all_layouts = stage_layouts(answer)
     holes = {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in holes.items()}
@@ -144,14 +144,14 @@ def _dim_column(
 
 
 def _medium_lines(text: str, width: int) -> list[Text]:
-    """Return a text in medium figures and a blank line. Empty if it does not fit."""
+    """Return a text in medium figures, then a blank line; no lines if it does not fit."""
     if not text or figures_width(text, Scale.MEDIUM) > width:
         return []
     return [*(Text(line, BOLD) for line in render_figures(text, Scale.MEDIUM)), Text("")]
 
 
 def _division_text(answer: Trace | Chain, step_index: int, holes: Holes) -> str:
-    """Return the division of a -1 at a step, or an empty text for other steps."""
+    """Return the division that solves a -1 at a step; empty for other steps."""
     step = answer.steps[step_index] if step_index < len(answer.steps) else None
     if step is None or step.rule not in INFER_RULES:
         return ""
@@ -182,7 +182,7 @@ def _draw_columns(
 
 
 def _write_column(canvas: Canvas, column: FigureColumn, x: int, scale: Scale) -> None:
-    """Write a column of texts from cell `x` on."""
+    """Draw a column of texts; its left edge is cell `x`."""
     for row, (text, style) in enumerate(zip(column.texts, column.styles, strict=True)):
         for offset, line in enumerate(render_figures(text, scale) if text else ()):
             canvas.write(x, row * (scale.rows + 1) + offset, line, style)
@@ -193,7 +193,7 @@ def _draw_line(
 ) -> None:
     """Draw a straight line between two cells, two braille dots thick.
 
-    It is dotted if only a size is copied along it.
+    With `dotted`, the line stands for a copied size along which no elements move.
     """
     (x, y), (to_x, to_y) = start, end
     columns = max(1, 2 * (to_x - x))

@@ -21,7 +21,7 @@ UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 Their sum is an index into `GlyphSet.box_lines`.
 """
 TEXT_FLAG = 16
-"""The flag of a cell that holds text. It replaces the line directions."""
+"""The flag of a cell that contains text, used instead of line directions."""
 BLANK: CanvasCell = (" ", "", 0)
 NOTE_GAP = 3
 """The number of blanks between two notes on one line."""
@@ -33,7 +33,7 @@ class GlyphSet(Record):
     box_lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
     """The 16 box-drawing characters, indexed by the sum of their directions."""
     size_line: str = "┄"
-    """The dotted line of a copied size, along which no element moves."""
+    """A dotted line: a size is copied, but no elements move."""
     falling: str = "╲"
     """The line of an axis that moves down."""
     rising: str = "╱"  # noqa: RUF001
@@ -41,10 +41,10 @@ class GlyphSet(Record):
     crossing: str = "╳"  # noqa: RUF001
     """The cell in which a falling and a rising line cross."""
     junction: str = "•"
-    """The cell in which wires meet from all four sides."""
+    """The cell in which lines meet from all four sides."""
     pointer: str = "▸"
     wall: str = "┤"
-    """The end of the wire of a dropped axis."""
+    """The end of the wire of a dropped axis, called a wall."""
     block: str = "█"
     shade: str = "░"
     """The fill of a ruler whose cuts are too close together to be drawn."""
@@ -141,7 +141,7 @@ def _luminance(colour: Colour) -> float:
 class Canvas:
     """A grid of styled character cells, addressed by column `x` and row `y`.
 
-    Lines can be drawn in any order and join where they meet. Text covers lines. A style of None draws nothing.
+    Lines can be drawn in any order; lines that meet are joined. Text covers lines. A style of None draws nothing.
     """
 
     def __init__(self, glyphs: GlyphSet, row_count: int) -> None:
@@ -197,28 +197,28 @@ class Canvas:
             self.add_directions(x, y, UP | DOWN, style)
 
     def write(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
-        """Write text from cell `x` of row `y`, one character per cell."""
+        """Draw text that starts in cell `x` of row `y`, one character per cell."""
         if style is not None:
             self.write_styled(x, y, text, [style] * len(text))
 
     def write_styled(self, x: int, y: int, text: str, styles: Sequence[Style | str]) -> None:
-        """Write text from cell `x` of row `y`, with one style per character."""
+        """Draw text that starts in cell `x` of row `y`, with one style per character."""
         if y < len(self._rows):
             self._rows[y] |= {
                 at: (char, style, TEXT_FLAG) for at, (char, style) in enumerate(zip(text, styles, strict=True), x)
             }
 
     def dash_lines(self, left: int, right: int) -> None:
-        """Replace the horizontal lines between two columns by size lines."""
+        """Replace the horizontal lines between two columns by dotted lines."""
         for row in self._rows:
             for x, (_, style, ways) in row.items():
                 if left <= x < right and ways == LEFT | RIGHT:
                     row[x] = self.glyphs.size_line, style, TEXT_FLAG
 
     def render(self, width: int, rows: Sequence[int] | None = None) -> Text:
-        """Return the given rows as text, all of them if `rows` is None.
+        """Return rows as text; all rows if `rows` is None.
 
-        A row that is wider than `width` ends with an ellipsis.
+        A row that is wider than `width` is truncated with an ellipsis.
         """
         indices = range(len(self._rows)) if rows is None else rows
         return Text("\n", no_wrap=True, overflow="ignore", end="").join([self._render_row(y, width) for y in indices])
@@ -226,7 +226,7 @@ class Canvas:
     def _render_row(self, y: int, width: int) -> Text:
         """Return one row as text.
 
-        A blank takes the style of the cell before it, unless it is reversed.
+        A blank gets the style of the cell before it, unless that style is reversed.
         """
         row, line, cells = self._rows[y], Text(), list[tuple[Style | str, str]]()
         style: Style | str = ""
@@ -250,7 +250,7 @@ def clip_line(line: Text, width: int, glyphs: GlyphSet) -> Text:
 
 
 def rows_around(focus: int, row_count: int, limit: int) -> range:
-    """Return the range of at most `limit` of `row_count` rows around row `focus`.
+    """Return a range around row `focus` of at most `limit` rows out of `row_count`.
 
     >>> rows_around(6, 8, 4), rows_around(0, 3, 9)
     (range(4, 8), range(0, 3))
@@ -261,9 +261,9 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
 
 
 def fit_pitch(row_count: int, height: int, other_lines: int, max_height: int = 20) -> int:
-    """Return the distance in lines between rows, from 1 to 3, that fits a height.
+    """Return the largest distance between rows, from 1 to 3 lines, that fits a height.
 
-    The rows and `other_lines` further lines together take at most `height` lines.
+    The rows and `other_lines` further lines must fit into `height` lines.
 
     >>> [fit_pitch(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
@@ -273,7 +273,7 @@ def fit_pitch(row_count: int, height: int, other_lines: int, max_height: int = 2
 
 
 def pack_notes(notes: list[Text], width: int, glyphs: GlyphSet) -> list[Text]:
-    """Return the notes joined into as few lines as fit `width`."""
+    """Join notes into as few lines of at most `width` characters as possible."""
     lines = list[Text]()
     for note in notes:
         if lines and len(lines[-1]) + NOTE_GAP + len(note) <= width:
@@ -284,7 +284,7 @@ def pack_notes(notes: list[Text], width: int, glyphs: GlyphSet) -> list[Text]:
 
 
 def stack_texts(texts: list[Text]) -> Text:
-    """Join texts with line breaks. A single text without an end is returned as is."""
+    """Join texts with line breaks; a single text is returned unchanged."""
     if len(texts) == 1 and not texts[0].end:
         return texts[0]
     return Text("\n", no_wrap=True, overflow="ignore", end="").join(texts)

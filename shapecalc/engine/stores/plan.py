@@ -41,7 +41,7 @@ MIN_TASK_BYTES = 1 << 25
 MAX_TARGETS = 64
 """The maximum number of fill targets of a task, unless every possible task has more."""
 MAX_COUNTED_TASKS = 256
-"""The maximum number of tasks whose reads are counted; of more tasks, a sample of this size is."""
+"""The maximum number of tasks whose reads are counted; otherwise this many are sampled."""
 MAX_SHARED_CHUNKS = 10_000
 """The maximum number of chunks up to which a chunk shared by parts of a task is counted once."""
 SAMPLED_TASKS = 8
@@ -307,9 +307,9 @@ def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
 def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int) -> IntTuple:
     """Return the chunk shape of the intermediate store.
 
-    `region` is the extent of a task of the second pass. Initially, a chunk holds no more of any part than a source chunk
-    and a region do, so that each chunk is read only once. The chunks are then enlarged as long as no task of either pass
-    exceeds the memory.
+    `region` is the extent of a task of the second pass. Initially, a chunk holds no more of any part than a source
+    chunk and a region do, so that each chunk is read only once. The chunks are then enlarged as long as no task of
+    either pass exceeds the memory.
     """
     axis_map, room = single_pass.axis_map, max(1, memory // (4 * single_pass.itemsize))
     parts = [atom for run in axis_map.groups for atom in run.sources]
@@ -401,8 +401,8 @@ def plan_pass(
 ) -> Pass:
     """Return the plan of one pass, with at most `memory` bytes per task.
 
-    If `chunks` is None, the output chunks have about `chunk_bytes` bytes, or the size of the source chunks if that is 0.
-    Raises `PlanError` if the smallest task needs more memory.
+    If `chunks` is None, the output chunks have about `chunk_bytes` bytes, or the size of the source chunks if
+    `chunk_bytes` is 0. Raises `PlanError` if the smallest task needs more memory.
     """
     search = _TaskSearch(axis_map, itemsize, source_chunks, memory)
     candidates = (

@@ -1,7 +1,7 @@
 """Code generation: answers as programs of a framework.
 
-The code reads `x` and assigns its result to `y`. If a request has another meaning in that framework, the code requests
-the same result, and a warning says so.
+The code reads `x` and assigns its result to `y`. If the framework interprets a request differently, the code contains a
+request with the same result, and a warning is added.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ TARGETS = {
     "einops": EINOPS_MODULE,
     "command": "shapecalc.render.code",
 }
-"""The targets of code with the modules of their writers.
+"""The module that writes the code for each target.
 
 A module is imported on first use.
 """
 
 
 class Code(Record):
-    """Generated code, with warnings to read before its use."""
+    """Generated code, with warnings for the user."""
 
     text: str
     warnings: tuple[str, ...] = ()
@@ -56,16 +56,16 @@ def write_code(answer: Trace | Chain, target: str) -> Code:
 def find_writer(target: str) -> Callable[..., Code]:
     """Return the function that writes code for `target`.
 
-    Raises `ShapeError` (usage) if unknown.
+    Raises `ShapeError` (usage) if the target is unknown.
     """
     writers: dict[str, Callable[..., Code]] = import_module(lookup(target, TARGETS, "kind of code")).WRITERS
     return writers[target]
 
 
 def write_command(answer: Trace | Chain) -> Code:
-    """Return the command line of an answer."""
+    """Return the shapecalc command line that computes an answer."""
     return Code(command_line(answer))
 
 
 WRITERS = {"command": write_command}
-"""The writers of the targets without a module of their own."""
+"""The writers of the targets that have no separate module."""

@@ -151,7 +151,7 @@ class ArrayProgram(CodeWriter):
     """A writer of one framework's program."""
 
     def __init__(self, answer: Trace | Chain, framework: ArrayFramework) -> None:
-        """Start at the input `x`."""
+        """Start with `x` as the current tensor."""
         super().__init__(answer)
         self.framework, self.name = framework, framework.name
 
@@ -169,7 +169,7 @@ class ArrayProgram(CodeWriter):
     def dim_expression(self, dim: RequestedDim, kept_placeholder: str = "") -> str:
         """Return the expression for a requested dim.
 
-        `kept_placeholder` replaces an unchanged one.
+        `kept_placeholder`, if not empty, is returned for a dim that is unchanged.
         """
         if dim.inferred:
             return "-1"
@@ -178,9 +178,9 @@ class ArrayProgram(CodeWriter):
         return kept_placeholder if kept_placeholder and len(dim.axes) == 1 else self.axes_product(dim.axes)
 
     def fill_template(self, template: str, numbers: Iterable[object], tensor: str = "") -> str:
-        """Fill numbers into a template.
+        """Substitute numbers into a template.
 
-        An empty argument list is written as `()`, since a call without arguments has another meaning.
+        An empty argument list becomes `()`, since a call without arguments has another meaning.
         """
         texts, tensor = [*map(str, numbers)], tensor or self.tensor
         if "{axis}" in template:
@@ -192,11 +192,11 @@ class ArrayProgram(CodeWriter):
         return template.format(x=tensor, args=argument_text or "()", tuple=tuple_text, list=f"[{argument_text}]")
 
     def transpose(self, call: EmittedCall) -> None:
-        """Write a permutation."""
+        """Emit a permutation."""
         self.assign(self.fill_template(self.framework.transpose, call.move(Permute).axes))
 
     def reshape(self, call: EmittedCall) -> None:
-        """Write a reshape, a view or a flatten."""
+        """Emit a reshape, a view or a flatten."""
         framework = self.framework
         if framework.reshape_rules:
             dims = target_shape(call, self.sizes, framework.reshape_rules).dims
@@ -213,17 +213,17 @@ class ArrayProgram(CodeWriter):
         )
 
     def squeeze(self, call: EmittedCall) -> None:
-        """Write a squeeze."""
+        """Emit a squeeze."""
         axes, every = call.axes_to_drop(), call.drops_all_ones()
         if every or axes:
             self.assign(self.fill_template(self.framework.squeeze_all if every else self.framework.squeeze, axes))
 
     def unsqueeze(self, call: EmittedCall) -> None:
-        """Write an unsqueeze."""
+        """Emit an unsqueeze."""
         self.assign(self.fill_template(self.framework.unsqueeze, call.axes_to_insert()))
 
     def expand(self, call: EmittedCall) -> None:
-        """Write an expand."""
+        """Emit an expand."""
         self.assign(
             self.fill_template(
                 self.framework.expand, [self.dim_expression(dim, self.framework.kept_placeholder) for dim in call.dims]
@@ -231,7 +231,7 @@ class ArrayProgram(CodeWriter):
         )
 
     def tile(self, call: EmittedCall) -> None:
-        """Write a tile of the whole tensor."""
+        """Emit a tile."""
         framework, count = self.framework, len(call.repeats)
         self.check_rank_limit("tile", count, framework.max_tiled_rank)
         new_axes = 0 if framework.tiles_new_axes else count - len(call.stage.before)
@@ -239,9 +239,9 @@ class ArrayProgram(CodeWriter):
         self.assign(self.fill_template(framework.tile, map(self.size_expression, call.repeats), tensor))
 
     def pick(self, call: EmittedCall) -> None:
-        """Write an index or a slice.
+        """Emit an index or a slice.
 
-        A framework without negative steps reverses the axes first.
+        If the framework lacks negative steps, the axes are reversed first.
         """
         framework, ranges, tensor = self.framework, call.kept_ranges(), self.tensor
         if framework.flip:
@@ -252,7 +252,7 @@ class ArrayProgram(CodeWriter):
                 for axis_range in ranges
             )
         texts = [str(axis_range) for axis_range in ranges]
-        while texts and texts[-1] == ":":  # axes at the end that stay whole are not written
+        while texts and texts[-1] == ":":  # trailing axes that are kept whole are omitted
             texts.pop()
         self.check_rank_limit("slice", len(ranges) if texts else 0, framework.max_sliced_rank)
         self.assign(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
@@ -260,7 +260,7 @@ class ArrayProgram(CodeWriter):
     def check_rank_limit(self, operation: str, rank: int, max_rank: int | None) -> None:
         """Raise `ShapeError` (usage) if a rank exceeds the framework's maximum.
 
-        `operation` is the verb of the message.
+        `operation` is the verb used in the message.
         """
         if max_rank is not None and rank > max_rank:
             raise usage_error(
@@ -268,12 +268,12 @@ class ArrayProgram(CodeWriter):
             )
 
     def split(self, call: EmittedCall) -> None:
-        """Write one part of a split."""
+        """Emit the selected part of a split."""
         axis, parts, part = call.split_arguments()
         self.assign(self.framework.split.format(x=self.tensor, axis=axis, parts=parts, part=part))
 
     def take(self, call: EmittedCall) -> None:
-        """Write a take of positions of an axis."""
+        """Emit a `take` of the given indices along an axis."""
         move = call.move(Take)
         if self.name in ("tensorflow", "paddle") and min(move.positions, default=0) < 0:
             raise usage_error(f"{self.name} takes no position from the end", "give the sizes with --where")
@@ -283,20 +283,20 @@ class ArrayProgram(CodeWriter):
         )
 
     def roll(self, call: EmittedCall) -> None:
-        """Write a roll of an axis."""
+        """Emit a roll along an axis."""
         roll = call.roll_by_int32(self.name) if self.framework.rolls_by_int32 else call.move(Roll)
         self.assign(self.framework.roll.format(x=self.tensor, shift=roll.shift, axis=roll.axis))
 
     def shape(self, call: EmittedCall) -> None:
-        """Write the vector of dims."""
+        """Emit the vector of dims."""
         move = call.move(ShapeVector)
         self.assign(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
 def write_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
-    """Return one line for each stage that changes something.
+    """Return a program with one line for each stage that is not an identity.
 
-    Raises `ShapeError` if a rank is too high.
+    Raises `ShapeError` if a rank exceeds the framework's maximum.
     """
     return ArrayProgram(answer, framework).build_code(build_calls(answer, fold=False))
 

@@ -1,6 +1,7 @@
 """Calls, requested dims and size expressions for code writers.
 
-A call requests a dim as a number, as the product of axes of its tensor, or as -1, depending on the steps of the answer.
+A call requests a dim as a number, as the product of dims of its input tensor, or as -1, depending on the steps of the
+answer.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ RESERVED_NAMES = {
     "trt",
     "network",
 }
-"""Names that generated code uses itself."""
+"""Names that are reserved in generated code."""
 RESERVED_NAMES |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
 NUMBERED_NAMES = {"axes", "ends", "index", "repeats", "shape", "size", "starts", "steps", "x"}
-"""Names that generated code uses with a number behind."""
+"""Names that generated code uses with a numeric suffix."""
 IMPORTS = {
     "jnp": "import jax.numpy as jnp",
     "math": "import math",
@@ -70,9 +71,9 @@ IMPORTS = {
     "trt": "import tensorrt as trt",
     "torch": "import torch",
 }
-"""The modules of generated code with their import lines, in output order."""
+"""The import line of each module that generated code can use, in output order."""
 ORDER_PRESERVING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE, StageKind.SQUEEZE, StageKind.UNSQUEEZE)
-"""The kinds of stage that keep the elements in order."""
+"""The kinds of stage that keep the C order of the elements."""
 WRITER_METHODS = {
     StageKind.PERMUTE: "transpose",
     **dict.fromkeys((StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE), "reshape"),
@@ -87,13 +88,13 @@ All other kinds use `combine`.
 
 
 class RequestedDim(Record):
-    """A dim of a requested shape, which may be read from the tensor."""
+    """A dim of a requested shape, and whether it can be read from the tensor or inferred."""
 
     value: Dim
     axes: tuple[int, ...] | None = None
-    """The axes whose product it is; None if the size itself is written."""
+    """The input axes whose sizes multiply to the dim; None if the size itself is emitted."""
     inferred: bool = False
-    """Whether it can be written as -1."""
+    """Whether the dim can be requested as -1."""
 
 
 class EmittedCall(Record):
@@ -102,7 +103,7 @@ class EmittedCall(Record):
     trace: Trace
     stage: Stage
     dims: tuple[RequestedDim, ...] = ()
-    """The dims of its requested shape, if any."""
+    """The dims of the requested shape; empty for a call without one."""
     repeats: Shape = ()
     """The repeats of a `tile` by output axis."""
 
@@ -112,12 +113,12 @@ class EmittedCall(Record):
         return self.stage.after or ()
 
     def move(self, kind: type[MoveType]) -> MoveType:
-        """Return its move, which must be of this type."""
+        """Return the move of the stage, which must have the type `kind`."""
         assert isinstance(self.stage.move, kind)
         return self.stage.move
 
     def steps_by_rule(self, *rules: str) -> list[Step]:
-        """Return its steps that have one of these rules."""
+        """Return the steps of the stage that have one of the given rules."""
         return [step for step in self.stage.steps if step.rule in rules]
 
     def axes_to_drop(self) -> list[int]:
@@ -135,7 +136,7 @@ class EmittedCall(Record):
         return [step.out for step in self.steps_by_rule(INSERTED_ONE) if step.out is not None]
 
     def roll_by_int32(self, target: str) -> Roll:
-        """Return the roll with a shift of 32 bits, for targets that take no larger one.
+        """Return the roll with a 32-bit shift, for targets that support no larger shifts.
 
         Raises `ShapeError` (usage) if there is no equivalent shift.
         """
@@ -156,9 +157,9 @@ class EmittedCall(Record):
 
     @property
     def kind(self) -> StageKind:
-        """The kind to write: the stage's own, or a slice for a split into unequal parts.
+        """The kind of call to emit: a slice for a split into unequal parts, else the stage's kind.
 
-        Raises `ShapeError` (usage) for unequal parts of named sizes.
+        Raises `ShapeError` (usage) if unequal parts have named sizes.
         """
         if self.stage.kind is not StageKind.SPLIT or len(self.steps_by_rule(SPLIT_AXIS)[0].facts["runs"]) == 1:
             return self.stage.kind
@@ -177,14 +178,12 @@ class EmittedCall(Record):
         return tuple(kept_range(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
 
     def partial_ranges(self) -> tuple[KeptRange, ...]:
-        """Return the ranges of the axes that are not kept whole."""
+        """Return the kept ranges that do not cover their whole axis."""
         return tuple(kept for kept in self.kept_ranges() if str(kept) != ":")
 
 
 class KeptRange(Record):
-    """The positions that are kept of one axis.
-
-    It is an index, or a slice with optional ends.
+    """The indices that are kept on one axis: a single index, or a slice with optional ends."""
     """
 
     axis: int
@@ -195,12 +194,12 @@ class KeptRange(Record):
 
     @property
     def first_index(self) -> int:
-        """The first position as an integer."""
+        """The first kept index as an integer."""
         return (0 if self.step > 0 else -1) if self.start is None else self.start
 
     @property
     def end_index(self) -> int:
-        """The end as an integer; a 64-bit limit if the slice goes to the end of the axis."""
+        """The exclusive end as an integer; a 64-bit limit for a slice to the end of the axis."""
         return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
     def __str__(self) -> str:
@@ -211,23 +210,23 @@ class KeptRange(Record):
 
 
 class ReshapeRules(Record):
-    """A framework's rules for a requested shape."""
+    """The rules of a framework for a requested shape."""
 
     dialect: str
     switch: str | None = None
     on_if_zero_is_size: bool = False
-    """The value of the switch under which 0 is a dim of size zero."""
+    """The value of the framework's switch for which 0 is a dim of size zero."""
     requires_switch: bool = False
     """Whether the switch must also be set for a shape without 0."""
     copies_empty_dims: bool = True
-    """Whether 0 copies a dim of a tensor without elements."""
+    """Whether 0 also copies dims of empty tensors."""
     opset: int | None = None
 
 
 class RequestedShape(Record):
     """A requested shape, whether a 0 in it is a dim of size zero, and warnings.
 
-    Its names are sizes that the code is given, or axes of `x`.
+    A name in the shape is a variable of the generated code, or `[i]` for axis i of `x`.
     """
 
     dims: Shape
@@ -236,10 +235,10 @@ class RequestedShape(Record):
 
 
 def build_calls(answer: Trace | Chain, *, has_tile: bool = True, fold: bool = True) -> list[EmittedCall]:
-    """Return the calls of an answer without those that change nothing.
+    """Return the calls of an answer, without identities.
 
-    With `has_tile`, a `tile` is one call. With `fold`, consecutive transposes are one call, and so are consecutive
-    reshapes.
+    With `has_tile`, a `tile` is one call. With `fold`, consecutive transposes are merged into one call, and so are
+    consecutive reshapes.
 
     >>> import shapecalc as sc
     >>> chain = sc.chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten")
@@ -275,9 +274,9 @@ def _is_identity(call: EmittedCall) -> bool:
 
 
 def _fold_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
-    """Return two calls as one.
+    """Merge two calls into one.
 
-    Returns None if their kinds differ, or if a dim is 0, beside which -1 cannot be inferred.
+    Returns None if the kinds of the calls differ, or if a dim is 0 and prevents the inference of -1.
     """
     first_stage, second_stage, dims = first.stage, second.stage, tuple[RequestedDim, ...]()
     kind, move = StageKind.RESHAPE, second_stage.move
@@ -299,13 +298,13 @@ def _fold_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
 
 
 def _keep_first_inferred(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
-    """Return the dims with only the first inferred one still inferred."""
+    """Return the dims; only the first dim that can be inferred remains inferable."""
     inferred_axis = next((axis for axis, dim in enumerate(dims) if dim.inferred), None)
     return tuple(replace(dim, inferred=axis == inferred_axis) for axis, dim in enumerate(dims))
 
 
 def _compose_dim(dim: RequestedDim, first: Sequence[RequestedDim]) -> RequestedDim:
-    """Return a dim of the second reshape in terms of the tensor before the first."""
+    """Express a dim of the second of two reshapes in terms of the input of the first."""
     if dim.axes is None or dim.inferred:
         return RequestedDim(dim.value, None, dim.inferred)
     return first[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
@@ -317,7 +316,7 @@ def stage_shapes(answer: Trace | Chain) -> list[Shape]:
 
 
 def call_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
-    """Return the dims that a call requests; none if it does not take a shape."""
+    """Return the dims that a call requests; empty if the call has no shape argument."""
     match call.stage.kind:
         case StageKind.RESHAPE | StageKind.VIEW:
             return _reshape_dims(call)
@@ -361,9 +360,9 @@ def _reshape_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
-    """Return whether a dim can be written as -1.
+    """Return whether a dim can be requested as -1.
 
-    It must be inferred, and the other dims must not be 0.
+    The answer must infer the dim, and the other dims must not be 0.
     """
     is_inferred = (
         step.rule == INFERRED or call.stage.requested[out : out + 1] == (-1,) or step.facts.get("by") is not None
@@ -378,7 +377,7 @@ def _are_others_nonzero(call: EmittedCall, excluded_axis: int | None) -> bool:
 def _flatten_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
     """Return the dims of a flatten.
 
-    The first merged one is inferred if no other dim is 0.
+    The first merged dim is inferred if no other dim is 0.
     """
     merging = [
         (step, len(step.sources) > 1 and _are_others_nonzero(call, step.out)) for step in call.steps_by_rule(MERGED)
@@ -405,13 +404,13 @@ def _can_be_one(step: Step) -> bool:
 
 
 def kept_range(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> KeptRange:
-    """Return the range that positions keep of an axis.
+    """Return the kept range of an axis for a start, a step and a number of indices.
 
-    An end at the end of the axis is omitted.
+    If the range extends to the end of the axis, its stop is omitted.
     """
     if size is None:
         return KeptRange(axis, start, None, drops_axis=True)
-    if not isinstance(dim, int):  # all of it, either way, every so many, or the first or the last
+    if not isinstance(dim, int):  # the whole axis in either direction, with a step, or its first or last index
         at_end = start == (0 if step > 0 else -1)
         return KeptRange(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
     if size == 0:
@@ -423,9 +422,7 @@ def kept_range(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> 
 
 
 def reverse_range(positions: KeptRange, dim: Dim) -> KeptRange:
-    """Return the range that selects the same positions after a reversal.
-
-    Their order is also the same.
+    """Return the range that selects the same elements, in the same order, from a reversed axis."""
     """
     last = dim - 1 if isinstance(dim, int) else -1
     start, stop = (None if end is None else last - end for end in (positions.start, positions.stop))
@@ -437,8 +434,8 @@ def target_shape(
 ) -> RequestedShape:
     """Return the shape to request for a call.
 
-    With `zero_is_size`, a 0 is always a size. A size that is neither a number nor a copy is inferred if no other is,
-    and computed otherwise. Raises `ShapeError` (usage) if the framework's rules refuse the shape.
+    With `zero_is_size`, a 0 is always a size. A dim that is neither a number nor copied by 0 is inferred if no other
+    dim is, and computed otherwise. Raises `ShapeError` (usage) if the framework's rules refuse the shape.
     """
     before, requested = call.stage.before, call.dims
     copies_any = rules.copies_empty_dims or 0 not in before
@@ -465,15 +462,15 @@ def target_shape(
 
 
 def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
-    """Return whether a 0 can copy the dim: the tensor has it at the same index."""
+    """Return whether a 0 can copy the dim: the input has the dim at the same index."""
     same = axis < len(before) and isinstance(dim.value, Monomial) and before[axis] == dim.value
     return not dim.inferred and (dim.axes == (axis,) or same)
 
 
 def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: ReadableSizes) -> int | None:
-    """Return the axis to infer, or None.
+    """Return the axis to request as -1, or None.
 
-    It is the one that is requested so, otherwise the one that is hardest to compute.
+    An axis that the answer requests as -1 is preferred; otherwise the axis whose size is hardest to compute.
     """
     costs = dict[int, tuple[int, int]]()
     for axis, dim in enumerate(dims):
@@ -499,11 +496,11 @@ def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: Resha
 class ReadableSizes:
     """The sizes that a program can read from `x`.
 
-    The size of axis 1 has the name `[1]`.
+    The size of axis i has the name `[i]`.
     """
 
     def __init__(self, shape: Shape) -> None:
-        """Solve the dims for as many names as possible."""
+        """Solve the dims of `x` for as many names as possible."""
         self.axis_by_dim: dict[Dim, Dim] = {}
         for axis, dim in enumerate(shape):
             self.axis_by_dim.setdefault(dim, named_dim(f"[{axis}]"))
@@ -511,9 +508,9 @@ class ReadableSizes:
         self.products = [dim for dim in self.axis_by_dim if {*dim_names((dim,))} - self.known.keys()]
 
     def express(self, dim: Dim) -> Dim:
-        """Return a dim as a product of axes of `x`.
+        """Express a dim as a product of sizes of `x`.
 
-        Names that cannot be read are unchanged.
+        Names that cannot be computed from `x` are unchanged.
 
         >>> from shapecalc.core.text import parse_dims
         >>> readings = ReadableSizes(parse_dims("N,2*C,H*W"))
@@ -530,9 +527,9 @@ class ReadableSizes:
         return substitute_dims(dim, self.known)
 
     def _factor_power(self, dim: Dim, part: Dim) -> int:
-        """Return the power of the unknown names of `part` in a dim.
+        """Return the exponent with which the unknown names of `part` occur in a dim.
 
-        It is negative if they divide the dim.
+        The exponent is negative if the names divide the dim.
         """
         powers = dict(monomial(dim).powers)
         quotients = [
@@ -541,14 +538,14 @@ class ReadableSizes:
         return min(quotients) if min(quotients) > 0 else min(0, max(quotients))
 
     def count_unknown(self, dim: Dim) -> int:
-        """Return the number of names of a dim that cannot be read from `x`."""
+        """Return the number of names in a dim that cannot be computed from `x`."""
         return sum(not name.startswith("[") for name in dim_names((self.express(dim),)))
 
 
 def _solve_names(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
-    """Return the names that can be read, with their expressions.
+    """Return an expression for each name that can be computed from the axes.
 
-    Axes that are a single name come first, then names that the known ones determine.
+    Names that are a whole dim are solved first, then names that the solved names determine.
     """
     known = {name: axis for dim, axis in axes.items() for name in dim_names((dim,)) if dim == named_dim(name)}
     previous, remaining = list[Monomial](), [dim for dim in axes if isinstance(dim, Monomial)]
@@ -586,7 +583,7 @@ def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
 
 
 def variable_name(name: str) -> str:
-    """Return the variable of a named size; raise `ShapeError` (usage) for a `?`.
+    """Return the variable name for a named size; raise `ShapeError` (usage) for a `?`.
 
     >>> variable_name("C"), variable_name("x"), variable_name("lambda")
     ('C', 'x_', 'lambda_')
@@ -599,33 +596,33 @@ def variable_name(name: str) -> str:
 
 
 def is_computed(dims: Iterable[Dim]) -> bool:
-    """Return whether dims depend on axes of `x`, and so on the run time."""
+    """Return whether some dim depends on sizes of `x`, which are known only at run time."""
     return any(name.startswith("[") for name in dim_names(dims))
 
 
 class CodeWriter:
-    """A writer of a program: its lines, and the variable of the current tensor.
+    """A writer of a program; it keeps the lines and the variable of the current tensor.
 
-    Subclasses have a method for each kind of call that they support, named in `WRITER_METHODS`.
+    Subclasses define the methods of `WRITER_METHODS` for the kinds of call that they support.
     """
 
     name: str
     intro: ClassVar[tuple[str, ...]] = ()
-    """The lines before the comment with the shapes."""
+    """The first lines of a program, before the comment with the shapes."""
 
     def __init__(self, answer: Trace | Chain) -> None:
-        """Start at the input `x`."""
+        """Start with `x` as the current tensor."""
         self.answer, self.tensor = answer, "x"
         self.sizes = ReadableSizes(answer.input)
         self.operand_count = 0
-        """The number of operands besides `x` so far."""
+        """The number of operands besides `x` in the calls emitted so far."""
         self.lines: list[str] = []
         self.warnings: list[str] = []
 
     def write_call(self, call: EmittedCall) -> None:
-        """Write a call.
+        """Emit a call.
 
-        Raises `ShapeError` (usage) if its rank is too high or it is not supported.
+        Raises `ShapeError` (usage) if the call is not supported, or if its rank exceeds the target's maximum.
         """
         if self.name in DIALECTS:
             check_rank(call.stage.before, DIALECTS[self.name], "input")
@@ -637,26 +634,26 @@ class CodeWriter:
         write(call)
 
     def assign(self, expression: str) -> None:
-        """Assign an expression to `y`, unless it is the current tensor."""
+        """Emit an assignment of an expression to `y`, unless the expression is the current tensor."""
         if expression != self.tensor:
             self.lines.append(f"y = {expression}")
             self.tensor = "y"
 
     def combine(self, call: EmittedCall) -> None:
-        """Write an op of several operands.
+        """Emit an op of several operands.
 
-        Raises `ShapeError` (usage) if it is not supported.
+        Raises `ShapeError` (usage) if the op is not supported.
         """
         self.assign(self.combine_expression(call))
 
     def combine_expression(self, call: EmittedCall) -> str:
-        """Return the expression of an op of several operands, and count its operands."""
+        """Return the expression of an op of several operands, and reserve their names."""
         result = operand_expression(self.name, call.trace, self.tensor, self.operand_count + 1)
         self.count_operands(call)
         return result
 
     def count_operands(self, call: EmittedCall) -> None:
-        """Count the operands of a call, whose names are then used."""
+        """Add the operands of a call to `operand_count`, which reserves their names."""
         assert isinstance(call.stage.move, Combine)
         self.operand_count += len(call.stage.move.operands) - 1
 
@@ -667,7 +664,7 @@ class CodeWriter:
         return "\n".join([*used, *self.intro, shape_comment(self.answer), *lines])
 
     def build_code(self, calls: Iterable[EmittedCall], *batch: str) -> Code:
-        """Write calls; return the program with its warnings, `batch` among them."""
+        """Emit calls; return the program with its warnings, which include `batch`."""
         for call in calls:
             self.write_call(call)
         text, answer = self.text(), self.answer
@@ -687,7 +684,7 @@ def shape_comment(answer: Trace | Chain) -> str:
 
 
 def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
-    """Return the warnings on the answer's conditions and mixed dialects."""
+    """Return warnings about the conditions of an answer and about mixed dialects."""
     warnings = [f"holds when {condition.phrase}" for condition in answer.conditions]
     dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
     if len(dialects) > 1:
@@ -696,7 +693,7 @@ def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
 
 
 def missing_size_warnings(text: str, answer: Trace | Chain) -> list[str]:
-    """Return the warnings about sizes that the code uses and does not define."""
+    """Return warnings about size variables that the code uses but does not define."""
     known = dim_names(dict.fromkeys(dim for shape in stage_shapes(answer) for dim in shape))
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} if known else set()
     variables = {

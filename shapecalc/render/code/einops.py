@@ -16,14 +16,15 @@ from shapecalc.render.stage_layout import atom_boundaries
 Piece = AxisAtom | RepeatAtom
 """A part of an input axis, or a repeated axis.
 
-The same object is in both sides of a pattern.
+Both sides of a pattern contain the same object.
 """
 
 
 def write_einops(answer: Trace | Chain) -> Code:
-    """Return one `rearrange`, or one `repeat` if elements are repeated.
+    """Return one `rearrange` call, or one `repeat` call if elements are repeated.
 
-    Raises `ShapeError` (usage) if a reshape mixes axes, if an axis is sliced, rolled or joined, and for op `shape`.
+    Raises `ShapeError` (usage) if a reshape mixes axes, if an axis is sliced, rolled or concatenated, or if the answer
+    contains the op `shape`.
 
     >>> import shapecalc as sc
     >>> print(write_einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
@@ -47,7 +48,7 @@ def write_einops(answer: Trace | Chain) -> Code:
 def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
     """Return the pieces of each output dim.
 
-    Raises `ShapeError` (usage) if no pattern can express them.
+    Raises `ShapeError` (usage) if no pattern can express a dim.
     """
     for stage in answer.stages:
         if isinstance(stage.move, ShapeVector):
@@ -66,7 +67,7 @@ def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
 def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequence[Piece]:
     """Return the pieces of an input axis, outermost first.
 
-    Those of an empty axis have any order.
+    The order of the pieces of an empty axis is arbitrary.
     """
     row = [piece for pieces in output_pieces for piece in pieces if isinstance(piece, AxisAtom) and piece.axis == axis]
     ladder = atom_boundaries(row)
@@ -78,7 +79,7 @@ def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequenc
 def _name_pieces(axes: Sequence[Sequence[Piece]]) -> dict[int, str]:
     """Return the name of each piece by its `id`.
 
-    It is the letter of its axis, with a number if the axis has several pieces.
+    The name is the letter of the axis, with a number if the axis has several pieces.
     """
     names = {}
     for index, axis in enumerate(axes):
@@ -89,7 +90,7 @@ def _name_pieces(axes: Sequence[Sequence[Piece]]) -> dict[int, str]:
 
 
 def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
-    """Return an axis in pattern syntax: 1 for no piece, parentheses around several."""
+    """Format an axis in pattern syntax; no piece is 1, several pieces are parenthesized."""
     if len(pieces) < 2:
         return names[id(pieces[0])] if pieces else "1"
     return f"({' '.join(names[id(piece)] for piece in pieces)})"
@@ -98,11 +99,11 @@ def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
 def _required_lengths(axis: Sequence[Piece], readings: ReadableSizes) -> list[Piece]:
     """Return the pieces of an axis whose sizes the call must specify.
 
-    These are all but one, or all if one is 0.
+    These are all pieces but one, or all pieces if one has size 0.
     """
 
     def cost(piece: Piece) -> tuple[int, bool]:
-        """Return the number of sizes to provide, and whether there are names."""
+        """Return the number of sizes that the user must define, and whether a size has names."""
         return readings.count_unknown(piece.size), not isinstance(piece.size, int)
 
     inferred = None if any(piece.size == 0 for piece in axis) else max(reversed(axis), key=cost, default=None)

@@ -1,6 +1,6 @@
 """Code for the graphs of ONNX, OpenVINO and TensorRT.
 
-Sizes that are not constant are computed by nodes.
+Sizes that are not constant are computed by nodes of the graph.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from shapecalc.render.code import dims as code
 from shapecalc.render.code.operands import ENDS, ONNX_OPERATORS, onnx_window_node, operand_names, operand_variables
 
 INTEGER_ARITHMETIC_OPSET = 6
-"""The first ONNX opset in which Mul and Div take integers."""
+"""The first ONNX opset in which Mul and Div support integers."""
 SHAPE_INPUT_OPSET = 5
 """The first opset in which the shape of a Reshape is an input."""
 NEGATIVE_INDEX_OPSET = 11
@@ -55,27 +55,27 @@ TILE_REPEATS_OPSET = 6
 
 
 class GraphWriter(code.CodeWriter):
-    """A writer of graph code; each node that computes sizes is written once."""
+    """A writer of graph code; equal nodes that compute sizes are emitted once."""
 
     templates: ClassVar[Mapping[str, str]]
     """The templates of the nodes that compute sizes.
 
-    Each makes a tensor `{name}` of one axis. `sizes` is the shape of `x`, `axis` item `{0}` of it, `constant` a vector
-    of `{1}` numbers `{0}`, and `concat` all items of the tensors `{0}`.
+    Each template emits a vector `{name}`: `sizes` the shape of `x`, `axis` the item `{0}` of that shape, `constant` a
+    vector of the `{1}` numbers `{0}`, and `concat` the concatenation of the tensors `{0}`.
     """
     quote: ClassVar[str] = ""
-    """The quotes around the name of a tensor in `concat`."""
+    """The quote character around the names of tensors in `concat`."""
 
     def __init__(self, answer: Trace | Chain) -> None:
-        """Start at the input `x`."""
+        """Start with `x` as the current tensor."""
         super().__init__(answer)
         self.size_tensors: dict[tuple[str, ...], str] = {}
-        """The tensors that hold sizes, by template and inputs of their nodes."""
+        """The names of the tensors that hold sizes, by template and inputs of the node."""
 
     def bidirectional_dims(self, call: code.EmittedCall) -> Shape:
         """Return the shape to request from a bidirectional broadcast.
 
-        It is 1 for an unchanged dim.
+        An unchanged dim is requested as 1.
         """
         dims, before = list[Dim](), call.stage.before
         for axis, dim in enumerate(call.dims, len(before) - len(call.dims)):
@@ -84,7 +84,7 @@ class GraphWriter(code.CodeWriter):
         return tuple(dims)
 
     def compute_dims(self, dims: Iterable[Dim]) -> str:
-        """Return the name of the tensor that holds dims, some of which are computed."""
+        """Emit the nodes that compute dims; return the name of the tensor that holds them."""
         parts = list[str]()
         for needs_nodes, run in groupby(dims, lambda dim: code.is_computed([dim])):
             row = tuple(run)
@@ -102,9 +102,9 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("divide", numerator, self._compute_product(ratio.denominator, divisor_powers))
 
     def _compute_product(self, number: int, powers: Mapping[str, int]) -> str:
-        """Return the name of the tensor with a product.
+        """Emit the nodes that compute a product; return the name of the tensor.
 
-        Its factors are axes, named sizes and a number.
+        The factors are `number` and powers of sizes of `x` and of named sizes.
         """
         axes = [name[1:-1] for name, power in powers.items() if name.startswith("[") for _ in range(power)]
         factor = lowest_terms(number, 1, {name: power for name, power in powers.items() if not name.startswith("[")})
@@ -117,7 +117,7 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("constant", format_dims(dims), str(len(dims)))
 
     def _add_size_node(self, template: str, *inputs: str) -> str:
-        """Return the name of the output of a node; write the node on first use."""
+        """Return the name of the output of a node; emit the node on first use."""
         if template == "axis" and not any(key[0] == template for key in self.size_tensors):
             self.lines.append(self.templates["sizes"])
         key = (template, *inputs)
@@ -144,19 +144,19 @@ class OnnxWriter(GraphWriter):
     quote = '"'
 
     def __init__(self, answer: Trace | Chain, opset: int) -> None:
-        """Start at the input `x`."""
+        """Start with `x` as the current tensor."""
         super().__init__(answer)
         self.opset = opset
         self.constants: list[str] = []
         self.node_count = 0
 
     def add_node(self, operator: str, *inputs: str, **attributes: object) -> None:
-        """Write a node on the tensor and other inputs.
+        """Emit a node that reads the current tensor and further inputs.
 
-        Raises `ShapeError` (usage) if the opset lacks it.
+        Raises `ShapeError` (usage) if the opset lacks the operator or an attribute.
         """
         for feature in (operator, *attributes):
-            # the first opsets with an operator, or with an attribute
+            # the first opset that has the operator or the attribute
             first = {"Expand": 8, "start": 15, "steps": SLICE_STEPS_OPSET}.get(feature, 1)
             if self.opset < first:
                 raise usage_error(f"onnx has no {feature} before opset {first}", f"use --opset {first} or later")
@@ -167,14 +167,14 @@ class OnnxWriter(GraphWriter):
         self.lines.append(f'helper.make_node("{operator}", [{quoted}], ["{self.tensor}"]{attribute_text}),')
 
     def add_constant(self, name_prefix: str, values: str, dims: str) -> str:
-        """Return the name of a constant vector for the next node."""
+        """Add a constant vector for the next node; return its name."""
         name = f"{name_prefix}{self.node_count + 1}"
         self.constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, [{dims}], [{values}])')
         self.lines.append(f'helper.make_node("Constant", [], ["{name}"], value={name}),')
         return name
 
     def add_vector(self, name_prefix: str, dims: Sequence[Dim]) -> str:
-        """Return the name of a vector of numbers or dims for the next node."""
+        """Add a vector of numbers or dims for the next node; return its name."""
         if not code.is_computed(dims):
             return self.add_constant(name_prefix, format_dims(dims), str(len(dims)))
         if self.opset < INTEGER_ARITHMETIC_OPSET:
@@ -184,13 +184,13 @@ class OnnxWriter(GraphWriter):
         return self.compute_dims(dims)
 
     def transpose(self, call: code.EmittedCall) -> None:
-        """Write a Transpose."""
+        """Emit a Transpose."""
         self.add_node("Transpose", perm=list(call.move(Permute).axes))
 
     def reshape(self, call: code.EmittedCall) -> None:
-        """Write a Reshape or a Flatten.
+        """Emit a Reshape or a Flatten.
 
-        0 and -1 stay where they mean the same; allowzero is set if a 0 is a size.
+        A requested 0 or -1 is kept if ONNX gives it the same meaning; allowzero is set if a 0 is a size.
         """
         if call.stage.kind is StageKind.MERGE and len(call.dims) == 2:
             self.add_node("Flatten", axis=len(call.dims[0].axes or ()))
@@ -209,14 +209,14 @@ class OnnxWriter(GraphWriter):
             raise usage_error("an attribute cannot be an empty shape", f"use --opset {SHAPE_INPUT_OPSET} or later")
 
     def squeeze(self, call: code.EmittedCall) -> None:
-        """Write a Squeeze."""
+        """Emit a Squeeze."""
         if call.drops_all_ones():
             self.add_node("Squeeze")
         else:
             self._add_node_with_axes("Squeeze", call.axes_to_drop())
 
     def unsqueeze(self, call: code.EmittedCall) -> None:
-        """Write an Unsqueeze."""
+        """Emit an Unsqueeze."""
         self._add_node_with_axes("Unsqueeze", call.axes_to_insert())
 
     def _add_node_with_axes(self, operator: str, axes: Sequence[int]) -> None:
@@ -226,11 +226,11 @@ class OnnxWriter(GraphWriter):
             self.add_node(operator, self.add_vector("axes", axes))
 
     def expand(self, call: code.EmittedCall) -> None:
-        """Write an Expand."""
+        """Emit an Expand."""
         self.add_node("Expand", self.add_vector("shape", self.bidirectional_dims(call)))
 
     def tile(self, call: code.EmittedCall) -> None:
-        """Write a Tile, with an Unsqueeze before it for new axes."""
+        """Emit a Tile; an Unsqueeze before it inserts new axes."""
         if self.opset < TILE_REPEATS_OPSET:
             raise usage_error(
                 f"tile is not written for opsets before {TILE_REPEATS_OPSET}",
@@ -241,7 +241,7 @@ class OnnxWriter(GraphWriter):
         self.add_node("Tile", self.add_vector("repeats", [*map(self.sizes.express, call.repeats)]))
 
     def pick(self, call: code.EmittedCall) -> None:
-        """Write a Gather of one index, or a Slice."""
+        """Emit a Gather of one index, or a Slice."""
         kept = call.partial_ranges()
         if not kept[0].drops_axis:
             self._add_slice(kept)
@@ -249,12 +249,12 @@ class OnnxWriter(GraphWriter):
         self._add_gather(kept[0].axis, [kept[0].first_index], "")
 
     def take(self, call: code.EmittedCall) -> None:
-        """Write a Gather."""
+        """Emit a Gather."""
         move = call.move(Take)
         self._add_gather(move.axis, move.positions, str(len(move.positions)))
 
     def _add_gather(self, axis: int, indices: Sequence[int], dims: str) -> None:
-        """Write a Gather; `dims` is the shape of its indices as text."""
+        """Emit a Gather; `dims` is the shape of its indices as text."""
         if min(indices, default=0) < 0 and self.opset < NEGATIVE_INDEX_OPSET:
             raise usage_error("the last index of a dim with a name", f"use --opset {NEGATIVE_INDEX_OPSET} or later")
         self.add_node(
@@ -262,7 +262,7 @@ class OnnxWriter(GraphWriter):
         )
 
     def _add_slice(self, ranges: Sequence[code.KeptRange]) -> None:
-        """Write a Slice, whose arguments are attributes in opsets without steps."""
+        """Emit a Slice; in opsets without steps, its arguments are attributes."""
         arguments = {
             "starts": [axis_range.first_index for axis_range in ranges],
             "ends": [axis_range.end_index for axis_range in ranges],
@@ -277,7 +277,7 @@ class OnnxWriter(GraphWriter):
             self.add_node("Slice", *(self.add_vector(name, values) for name, values in arguments.items()))
 
     def split(self, call: code.EmittedCall) -> None:
-        """Write a Split with one used output for a named dim, otherwise a Slice."""
+        """Emit a Split of which one output is used for a named dim, otherwise a Slice."""
         if is_concrete(call.stage.before):
             self._add_slice(call.partial_ranges())
             return
@@ -292,15 +292,15 @@ class OnnxWriter(GraphWriter):
         self.lines[-1] = self.lines[-1].replace(f'["{self.tensor}"]', f"[{outputs}]")
 
     def shape(self, call: code.EmittedCall) -> None:
-        """Write a Shape."""
+        """Emit a Shape."""
         move = call.move(ShapeVector)
         is_full_range = (move.start, move.end) == (0, len(call.stage.before))
         self.add_node("Shape", **({} if is_full_range else {"start": move.start, "end": move.end}))
 
     def combine(self, call: code.EmittedCall) -> None:
-        """Write the nodes of an op of several operands.
+        """Emit the nodes of an op of several operands.
 
-        Raises `ShapeError` (usage) if it is not supported.
+        Raises `ShapeError` (usage) if the op is not supported.
         """
         trace, operands = call.trace, operand_variables(call.trace, self.tensor, self.operand_count + 1)
         attributes: dict[str, object] = {}
@@ -331,14 +331,14 @@ class OnnxWriter(GraphWriter):
         self.count_operands(call)
 
     def add_operand_node(self, operator: str, tensors: Sequence[str], **attributes: object) -> None:
-        """Write a node on these tensors in order, the chain's among them."""
+        """Emit a node that reads tensors in order; the chain's tensor is one of them."""
         self.tensor, *others = tensors
         self.add_node(operator, *others, **attributes)
 
     def _apply_to_operand(self, name: str, write_node: Callable[[], object]) -> str:
-        """Return the output of a node that is applied to an operand.
+        """Emit a node that is applied to an operand; return the name of its output.
 
-        The chain's tensor is unchanged.
+        The chain's current tensor is unchanged.
         """
         tensor, self.tensor = self.tensor, name
         write_node()
@@ -376,8 +376,8 @@ class OnnxWriter(GraphWriter):
 def write_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
     """Return the code of an ONNX model with the input `x` and the output `y`.
 
-    Without `opset`, the stages determine it. Raises `ShapeError` (usage) if ONNX lacks the element type, or the opset
-    lacks a node.
+    If `opset` is None, it follows from the requests. Raises `ShapeError` (usage) if ONNX lacks the element type, or if
+    the opset lacks an operator.
     """
     opset, *other_opsets = [opset] if opset else _model_opsets(answer)
     model = OnnxWriter(answer, opset)
@@ -387,7 +387,7 @@ def write_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
 
 
 def _model_opsets(answer: Trace | Chain) -> list[int]:
-    """Return the opsets of the requests, largest first; the default if there is none."""
+    """Return the opsets of the requests, largest first; the default opset if there are none."""
     requests = [trace.request for trace in answer.traces if DIALECTS[trace.dialect].newest_opset]
     return sorted({request.opset or DEFAULT_OPSET for request in requests}, reverse=True) or [DEFAULT_OPSET]
 
@@ -395,7 +395,7 @@ def _model_opsets(answer: Trace | Chain) -> list[int]:
 def _element_type_code(dtype: str | None) -> str:
     """Return the code of an element type, float by default.
 
-    Raises `ShapeError` (usage) if ONNX lacks it.
+    Raises `ShapeError` (usage) if ONNX lacks the type.
     """
     if dtype and dtype not in SINCE_25:
         raise usage_error(f"onnx has no element type {dtype}", argument="dtype")
@@ -403,7 +403,7 @@ def _element_type_code(dtype: str | None) -> str:
 
 
 def _declare_dims(shape: Sequence[Dim]) -> str:
-    """Return the code of the dims of an input or output; a product of names is None."""
+    """Return code for the dims of an input or output; a product of names becomes None."""
     texts = []
     for dim in shape:
         is_name = isinstance(dim, Monomial) and str(dim).isidentifier()
@@ -427,7 +427,7 @@ class OpenVinoWriter(GraphWriter):
     reshape_rules = code.ReshapeRules("openvino", "special_zero", on_if_zero_is_size=False, requires_switch=True)
 
     def add_node(self, operator: str, *arguments: object, output_suffix: str = "") -> None:
-        """Apply an operator to the tensor.
+        """Emit the application of an operator to the current tensor.
 
         `output_suffix` selects one of several outputs.
         """
@@ -440,27 +440,27 @@ class OpenVinoWriter(GraphWriter):
         return self.compute_dims(dims) if code.is_computed(dims) else f"[{format_dims(dims)}]"
 
     def transpose(self, call: code.EmittedCall) -> None:
-        """Write a Transpose."""
+        """Emit a Transpose."""
         self.add_node("transpose", list(call.move(Permute).axes))
 
     def reshape(self, call: code.EmittedCall) -> None:
-        """Write a Reshape; a 0 copies a dim unless the shape needs it as a size."""
+        """Emit a Reshape; a 0 copies a dim unless the shape has a dim of size 0."""
         target = code.target_shape(call, self.sizes, self.reshape_rules)
         self.add_node("reshape", self.vector_expression(target.dims), f"special_zero={not target.zero_is_size}")
         self.warnings += target.warnings
 
     def squeeze(self, call: code.EmittedCall) -> None:
-        """Write a Squeeze."""
+        """Emit a Squeeze."""
         self.add_node("squeeze", call.axes_to_drop())
 
     def unsqueeze(self, call: code.EmittedCall) -> None:
-        """Write an Unsqueeze."""
+        """Emit an Unsqueeze."""
         self.add_node("unsqueeze", call.axes_to_insert())
 
     def expand(self, call: code.EmittedCall) -> None:
-        """Write a Broadcast, with an Unsqueeze before it.
+        """Emit a Broadcast, with an Unsqueeze before it.
 
-        OpenVINO drops a dim whose shape holds only 1.
+        The Unsqueeze is needed because OpenVINO drops a dim if the requested shape contains only 1s.
         """
         dims = self.bidirectional_dims(call)
         if added := len(dims) - len(call.stage.before):
@@ -468,11 +468,11 @@ class OpenVinoWriter(GraphWriter):
         self.add_node("broadcast", self.vector_expression(dims), 'broadcast_spec="BIDIRECTIONAL"')
 
     def tile(self, call: code.EmittedCall) -> None:
-        """Write a Tile, which adds axes if it has more repeats than the tensor has dims."""
+        """Emit a Tile; it adds axes if there are more repeats than dims."""
         self.add_node("tile", self.vector_expression([*map(self.sizes.express, call.repeats)]))
 
     def pick(self, call: code.EmittedCall) -> None:
-        """Write a Gather of one index, or a Slice."""
+        """Emit a Gather of one index, or a Slice."""
         kept = call.partial_ranges()
         if kept[0].drops_axis:
             self.add_node("gather", kept[0].first_index, kept[0].axis)
@@ -487,22 +487,22 @@ class OpenVinoWriter(GraphWriter):
             self.add_node("slice", *([*row] for row in rows))
 
     def split(self, call: code.EmittedCall) -> None:
-        """Write a Split with one used output."""
+        """Emit a Split, one output of which is used."""
         axis, parts, part = call.split_arguments()
         self.add_node("split", axis, parts, output_suffix=f".output({part})")
 
     def take(self, call: code.EmittedCall) -> None:
-        """Write a Gather."""
+        """Emit a Gather."""
         move = call.move(Take)
         self.add_node("gather", self.vector_expression(move.positions), move.axis)
 
     def roll(self, call: code.EmittedCall) -> None:
-        """Write a Roll."""
+        """Emit a Roll."""
         roll = call.roll_by_int32(self.name)
         self.add_node("roll", [roll.shift], [roll.axis])
 
     def shape(self, call: code.EmittedCall) -> None:
-        """Write a ShapeOf, with a Slice for a range of dims."""
+        """Emit a ShapeOf, with a Slice for a range of dims."""
         self.add_node("shape_of")
         move = call.move(ShapeVector)
         if len(call.after) < len(call.stage.before):
@@ -510,7 +510,7 @@ class OpenVinoWriter(GraphWriter):
 
 
 def write_openvino(answer: Trace | Chain) -> Code:
-    """Return the code that adds OpenVINO nodes after the node `x`.
+    """Return code that appends OpenVINO nodes to the node `x`.
 
     Raises `ShapeError` (usage) if OpenVINO refuses the request.
 
@@ -522,7 +522,10 @@ def write_openvino(answer: Trace | Chain) -> Code:
 
 
 class TensorRTWriter(GraphWriter):
-    """A writer of TensorRT layers; one Shuffle transposes, reshapes and transposes."""
+    """A writer of TensorRT layers.
+
+    One Shuffle layer can transpose, reshape and transpose again.
+    """
 
     name = "tensorrt"
     templates: ClassVar[Mapping[str, str]] = {
@@ -537,22 +540,20 @@ class TensorRTWriter(GraphWriter):
     reshape_rules = code.ReshapeRules("tensorrt", "zero_is_placeholder", on_if_zero_is_size=False)
 
     def add_layer(self, method: str, arguments: str = "", *settings: str) -> None:
-        """Add a layer on the tensor with its assignments and method calls."""
+        """Emit a layer that reads the current tensor, with its assignments and method calls."""
         call = f"layer = network.{method}({self.tensor}{arguments})"
         self.lines += [call, *(f"layer.{setting}" for setting in settings)]
         self.assign("layer.get_output(0)")
 
     def dims_setting(self, name: str, index: int, dims: Shape) -> str:
-        """Return the property assignment for known dims.
-
-        Returns the `set_input` call for computed ones.
+        """Return the property assignment for known dims, or a `set_input` call for computed dims.
         """
         if not code.is_computed(dims):
             return f"{name} = {_format_tuple(dims)}"
         return f"set_input({index}, {self.compute_dims(dims)})"
 
     def add_shuffle(self, calls: Iterable[code.EmittedCall]) -> None:
-        """Write one Shuffle for a transpose, a reshape and a transpose."""
+        """Emit one Shuffle for calls that are a transpose, a reshape and a transpose."""
         settings = list[str]()
         for call in calls:
             if call.stage.kind is StageKind.PERMUTE:
@@ -562,20 +563,20 @@ class TensorRTWriter(GraphWriter):
         self.add_layer("add_shuffle", "", *settings)
 
     def reshape_settings(self, call: code.EmittedCall, *, zero_is_size: bool = False) -> list[str]:
-        """Return the settings of the requested shape of a Shuffle."""
+        """Return the settings of a Shuffle for a requested shape."""
         target = code.target_shape(call, self.sizes, self.reshape_rules, zero_is_size=zero_is_size)
         self.warnings += target.warnings
         dims = self.dims_setting("reshape_dims", 1, target.dims)
         return [dims, *(["zero_is_placeholder = False"] if target.zero_is_size else [])]
 
     def transpose(self, call: code.EmittedCall) -> None:
-        """Write a Shuffle."""
+        """Emit a Shuffle."""
         self.add_shuffle([call])
 
     reshape = squeeze = unsqueeze = transpose
 
     def expand(self, call: code.EmittedCall) -> None:
-        """Write a slice with stride 0 along the repeated dims.
+        """Emit a slice with stride 0 along the repeated dims.
 
         A Shuffle before it inserts new dims.
         """
@@ -595,7 +596,7 @@ class TensorRTWriter(GraphWriter):
         self._add_slice((0,) * len(expressed), expressed, strides)
 
     def pick(self, call: code.EmittedCall) -> None:
-        """Write a slice; a Shuffle after it drops the axes of single positions."""
+        """Emit a slice; a Shuffle after it drops the axes of which one index is selected."""
         before, output, move = call.stage.before, call.after, call.move(StridedSlice)
         if not is_concrete((*before, *output)):
             message = f"{call.stage.label} of sizes with names is not written as tensorrt code"
@@ -609,14 +610,14 @@ class TensorRTWriter(GraphWriter):
     split = pick
 
     def combine(self, call: code.EmittedCall) -> None:
-        """Write a concatenation, a matrix multiplication or an Einsum layer."""
+        """Emit a concatenation, a matrix multiplication or an Einsum layer."""
         self.lines.append(f"layer = network.{self.combine_expression(call)}")
         if call.trace.op == "concat":
             self.lines.append(f"layer.axis = {call.move(Combine).concat_axis}")
         self.assign("layer.get_output(0)")
 
     def shape(self, call: code.EmittedCall) -> None:
-        """Write a shape layer, with a slice for a range of dims."""
+        """Emit a shape layer, with a slice for a range of dims."""
         dims_move, count = call.move(ShapeVector), len(call.after)
         self.add_layer("add_shape")
         if count < len(call.stage.before):
@@ -630,10 +631,10 @@ class TensorRTWriter(GraphWriter):
 
 
 def write_tensorrt(answer: Trace | Chain) -> Code:
-    """Return the code that adds layers with the fewest Shuffles.
+    """Return code that appends layers with the fewest Shuffles to the tensor `x` of `network`.
 
-    The layers follow the tensor `x` of `network`. The answer itself is written if TensorRT supports it and no chain has
-    fewer. Raises `ShapeError` for a rank above TensorRT's maximum, or a size that has no name.
+    The stages of the answer are kept if TensorRT supports them and no equivalent chain has fewer Shuffles. Raises
+    `ShapeError` for a rank above TensorRT's maximum, or for an unknown size without a name.
     """
     network = TensorRTWriter(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
@@ -657,15 +658,15 @@ def _format_tuple(dims: Sequence[Dim]) -> str:
 
 
 def format_dims(dims: Iterable[Dim]) -> str:
-    """Return dims that are known before run time as the items of a list."""
+    """Format dims that are known before run time as comma-separated items."""
     return ", ".join(map(code.size_text, dims))
 
 
 def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> list[str]:
-    """Return a warning if the code fixes the first dim.
+    """Return a warning if the code is valid only for the given size of the first dim.
 
-    It shows the input to write for any batch size. With `declares_shape`, the code declares the input's shape, and so
-    fixes its first dim in any case.
+    The warning suggests an input that covers all batch sizes. With `declares_shape`, the code declares the shape of its
+    input, which always fixes the first dim.
 
     >>> from shapecalc.core.requests import make_request
     >>> from shapecalc.core.resolve import resolve

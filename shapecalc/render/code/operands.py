@@ -23,9 +23,7 @@ NUMPY_TEMPLATES = {
 
 
 def _numpy_style_templates(module: str) -> dict[str, str]:
-    """Return the expressions that a module shares with NumPy.
-
-    Only the name of the module differs.
+    """Return the expressions of a module whose functions have the names that NumPy uses."""
     """
     return {op: NUMPY_TEMPLATES[op].replace("np.", f"{module}.") for op in ("matmul", "stack", "einsum")}
 
@@ -68,22 +66,20 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
         "einsum": 'add_einsum([{all}], "{pattern}")',
     },
 }
-"""The expressions of a framework by op.
+"""The expression templates by framework and op.
 
-`{all}` are the operands in order, and `{place}` is the index of the tensor `{x}`. A template with `{other}` is applied
-once for each other operand.
+`{all}` is the list of all operands in order, and `{place}` is the index of the tensor `{x}` in this list. A template
+with `{other}` is applied once for each operand besides `{x}`.
 """
 ONNX_OPERATORS = {"matmul": "MatMul", "linear": "MatMul", "concat": "Concat", "stack": "Concat", "einsum": "Einsum"}
-"""ONNX operators that read all operands."""
+"""The ONNX operators that read all operands in one node, by op."""
 TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
 TORCH_DEFAULTS = {("padding", "0"), ("dilation", "1"), ("groups", "1"), ("output_padding", "0")}
 
 
 def operand_names(traces: tuple[Trace, ...]) -> dict[str, Any]:
-    """Return the variables of all operands except the chain's tensor.
-
-    Each has its shape.
+    """Return the shapes of all operands except the chain's tensor, by variable name.
 
     >>> import shapecalc as sc
     >>> operand_names(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
@@ -95,7 +91,7 @@ def operand_names(traces: tuple[Trace, ...]) -> dict[str, Any]:
 
 
 def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
-    """Return the variable names of a request's operands, numbered from `first_number`."""
+    """Return the variable name of each operand of a request, numbered from `first_number`."""
     operands = trace.request.arguments.get("operands")
     if operands is None:
         count = sum([len(stage.move.operands) - 1 for stage in trace.stages if isinstance(stage.move, Combine)])
@@ -107,7 +103,7 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
 def operand_expression(framework: str, trace: Trace, tensor: str, first_number: int) -> str:
     """Return a framework's expression for an op of several operands.
 
-    Raises `ShapeError` (usage) if the framework has none.
+    Raises `ShapeError` (usage) if the framework has no such expression.
     """
     if (
         trace.stages[0].kind in (StageKind.WINDOW, StageKind.LENGTHEN)
@@ -145,7 +141,7 @@ def stage_windows(stage: Stage) -> list[Window]:
 def torch_window_call(trace: Trace, tensor: str, weight: str) -> str:
     """Return PyTorch's call for a convolution, a pooling, a pad or an upsampling.
 
-    Raises `ShapeError` (usage) if PyTorch has none.
+    Raises `ShapeError` (usage) if PyTorch has no such call.
     """
     stage, arguments = trace.stages[0], trace.request.arguments
     if trace.op == "pad":
@@ -191,7 +187,7 @@ def _format_sizes(sizes: Sequence[object]) -> str:
 
 
 def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
-    """Return keyword arguments; equal sizes become one number, defaults are omitted."""
+    """Format keyword arguments; equal sizes become one number, defaults are omitted."""
     argument_texts = {
         name: value if isinstance(value, (str, int)) else _format_sizes(value) for name, value in arguments.items()
     }

@@ -118,7 +118,7 @@ def _likeliest_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> 
 def _implausibility(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bool, bool, int, int, int]:
     """Return a sort key that orders candidate shapes from plausible to implausible.
 
-    Its parts, most important first: whether the request is refused, whether the input is empty, the number of names that
+    The parts, most important first: whether the request is refused, whether the input is empty, the count of names that
     only the other shapes have, the difference of ranks, and the negative input rank.
     """
     parsed = _parse_op_line(op, [*shapes, *options])

@@ -151,7 +151,7 @@ def _unpack_npz_member(path: str, member: str) -> Any:
 
 
 def _map_tensor(path: str, member: str) -> Any:
-    """Map a tensor of a .safetensors file whose header the safetensors library has checked."""
+    """Map a tensor of a .safetensors file; the library checks its header."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
@@ -173,7 +173,7 @@ def _map_tensor(path: str, member: str) -> Any:
 
 
 def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
-    """Return the little-endian dtype of a name, or a raw-bytes dtype if NumPy lacks the name.
+    """Return the little-endian dtype of a name; raw bytes if NumPy lacks it.
 
     An example of such a name is `bfloat16`.
     """
@@ -181,7 +181,7 @@ def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
 
 
 def _make_store_source(text: str) -> Source:
-    """Return the source for an array in a store; only `engine/stores` reads its elements.
+    """Return an array in a store as a source; only `engine/stores` can read it.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.
     """

@@ -127,7 +127,7 @@ def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
 
 
 def sync_folders(files: Iterable[Path], root: Path) -> None:
-    """Flush all folders that contain the files to the disk, up to and including `root`."""
+    """Flush the folders of files to the disk, up to and including `root`."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     folders = {folder for file in files for folder in file.parents if folder.is_relative_to(root)}
@@ -141,7 +141,7 @@ def sync_folders(files: Iterable[Path], root: Path) -> None:
 
 @contextmanager
 def open_report(target: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write; a regular file is written atomically, a pipe or device directly.
+    """Yield a file to write: a pipe or a device directly, others atomically.
 
     Raises `OSError` if the file cannot be written.
     """

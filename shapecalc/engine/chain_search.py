@@ -74,7 +74,7 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
 
 
 def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
-    """Return the shapes of two arrays and the atoms that rearrange the first into the second.
+    """Return the shapes of two arrays and the atoms of the rearrangement.
 
     Returns None if no split, transpose and merge turns the first array into the second. Raises `ShapeError` (usage) if
     elements of the first array are equal.
@@ -87,7 +87,7 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
 
 
 def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
-    """Return an integer for each element of two arrays; equal elements get equal integers."""
+    """Return an integer for each element of two arrays, equal for equal elements."""
     if before.dtype != after.dtype:
         common = np.result_type(before.dtype, after.dtype)
         before, after = before.astype(common), after.astype(common)
@@ -117,7 +117,7 @@ def _source_positions(before: Any, after: Any) -> Any:
 
 
 def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
-    """Return the sizes and strides, outermost first, that enumerate a vector of flat indices.
+    """Return the sizes and strides that enumerate flat indices, outermost first.
 
     Returns None if no split and transpose of a tensor reads its elements in this order.
 
@@ -141,7 +141,7 @@ def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
 
 
 def answer_way(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
-    """Return the answer to the chain of a rearrangement, with sizes substituted for names.
+    """Return the answer to a rearrangement's chain for given sizes of names.
 
     >>> answer_way(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
@@ -150,7 +150,7 @@ def answer_way(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
 
 
 def is_proved(way: Rearrangement) -> bool:
-    """Return whether the chain of a rearrangement moves elements as its split and permutation do.
+    """Return whether a rearrangement's chain agrees with its split and permutation.
 
     If there are more than `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if the named
     dims have no small example sizes.
@@ -190,6 +190,6 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _expected_position(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
-    """Return the flat input index of the element at a flat output index, by arithmetic."""
+    """Return the flat input index of a flat output index, by arithmetic."""
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

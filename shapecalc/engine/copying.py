@@ -229,7 +229,7 @@ def _grow_tile(sizes: list[int], order: Sequence[int], shape: Sequence[int], goa
 def _fill_by_tile(
     strategy: CopyStrategy, element: Any, target: Array, source: Array, tick: Callable[[int], object] = int
 ) -> None:
-    """Copy `source` into `target` tile by tile, viewed as dtype `element` if it is not None."""
+    """Copy `source` into `target` by tiles, viewed as dtype `element` unless None."""
     source, target = source.reshape(strategy.shape), target.reshape(strategy.shape)
     if element:
         source, target = source.view(element)[..., 0], target.view(element)[..., 0]

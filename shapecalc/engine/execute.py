@@ -252,7 +252,7 @@ def _install_hint() -> str:
 
 
 def list_backends() -> list[dict[str, object]]:
-    """Return each backend and device with its version and memory in bytes, or with its problem."""
+    """Return the version and memory in bytes, or the problem, of each backend."""
     rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _memory_bytes(), None)]
     try:
         module = import_cupy()
@@ -403,7 +403,7 @@ def _make_sample(input_shape: Shape, index: tuple[Any, ...], shape: Shape, data:
 
 
 def _sample_of_elements(shape: Shape, elements: Any) -> Sample:
-    """Return a sample of a tensor of `shape`; the gaps follow from the number of elements."""
+    """Return a sample of a tensor of `shape`, with the resulting gaps."""
     pairs = zip(_sampled_positions(shape), shape, strict=True)
     gaps = tuple([EDGE_ITEMS if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
@@ -423,7 +423,7 @@ def _sampled_positions(shape: Any) -> list[list[int]]:
 
 
 def _sample_index(shape: Any) -> tuple[Any, ...]:
-    """Return index arrays that select the shown elements; the arrays broadcast together."""
+    """Return broadcastable index arrays that select the shown elements."""
     shown = _sampled_positions(shape)
     return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
 
@@ -533,7 +533,7 @@ def _copy_to_scratch(view: Any, pieces: AxisPieces | None, tick: Callable[[int],
 
 
 def _create_npy(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
-    """Write the header of a .npy file, and return the mapped array for the caller to fill."""
+    """Write the header of a .npy file; return the mapped array to fill."""
     write_npy_header(file, shape, dtype)
     start, size = file.tell(), prod(shape) * dtype.itemsize
     file.flush()

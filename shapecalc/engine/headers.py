@@ -126,7 +126,7 @@ class NpyHeader(Record):
 
 
 def iter_arrays(text: str) -> Iterator[ArrayInfo]:
-    """Yield the arrays at a path: of a file, of an archive member, or of a Zarr store.
+    """Yield the arrays at a path: of a file, an archive member or a Zarr store.
 
     No error is raised: an array that cannot be read is yielded with a `problem`, so that the other arrays are listed.
     """
@@ -163,12 +163,12 @@ def error_reason(error: BaseException) -> str:
 
 
 def wrong_size_error(end: int, size: int) -> UnreadableError:
-    """Return the error for a header that requires more or fewer bytes than the file has."""
+    """Return the error for a file whose size differs from its header."""
     return UnreadableError(f"its header asks for {end} bytes, and it holds {size}")
 
 
 def missing_member_error(names: Iterable[str], path: str) -> UnreadableError:
-    """Return the error for a file without the requested array; the message lists `names`."""
+    """Return the error for a missing array; the message lists `names`."""
     return UnreadableError(f"it has {', '.join(map(truncate, [*names][:16]))}; write {path}:NAME")
 
 
@@ -197,7 +197,7 @@ def open_regular_file(path: str) -> IO[bytes]:
 
 
 def file_stamp(path: Path) -> tuple[int, ...]:
-    """Return device, inode, size and modification time of a file, which identify its content.
+    """Return device, inode, size and modification time of a file.
 
     Returns an empty tuple if there is no such file.
     """
@@ -326,7 +326,7 @@ def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
 
 
 def parse_descr(descr: Any) -> np.dtype[Any]:
-    """Return the dtype of the `descr` field; raise `UnreadableError` if it is unusable."""
+    """Return the dtype of a `descr` field; raise `UnreadableError` if unusable."""
     import numpy as np
 
     unknown = UnreadableError(f"its header describes no element type that can be read: {truncate(repr(descr))}")
@@ -351,7 +351,7 @@ def dtype_name(numpy_dtype: np.dtype[Any]) -> str | None:
 
 
 def write_npy_header(file: IO[bytes], shape: IntTuple, numpy_dtype: np.dtype[Any]) -> None:
-    """Write the .npy header of a C-order array, in the oldest format version that can hold it.
+    """Write the .npy header of a C-order array, in the oldest possible version.
 
     Version 1.0 holds up to 64 KiB of Latin-1 text, version 3.0 any text of any length.
     """
@@ -473,7 +473,7 @@ def parse_json_object(data: bytes) -> dict[str, Any]:
 
 
 def _parse_shape(value: object) -> IntTuple:
-    """Convert a list of sizes to a shape; raise `UnreadableError` for any other value."""
+    """Convert a list of sizes to a shape; raise `UnreadableError` otherwise."""
     sizes = value if isinstance(value, list) else [None]
     for size in sizes:
         if type(size) is not int or not 0 <= size <= INT64_MAX:
@@ -505,7 +505,7 @@ def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
 
 
 def _tensor_info(name: str, entry: object, data_bytes: int) -> ArrayInfo:
-    """Return the tensor that a header entry describes; `data_bytes` is the size of all tensors."""
+    """Return the tensor of a header entry; `data_bytes` is the size of all data."""
     try:
         fields = entry if isinstance(entry, dict) else {}
         spelled, offsets = fields.get("dtype"), fields.get("data_offsets")

@@ -129,7 +129,7 @@ class _CopySearch:
         )
 
     def best_views(self, start: int, view: View) -> tuple[BufferView, ...]:
-        """Return the best views for the moves from `start` on; `view` is the current view."""
+        """Return the best views for the moves from `start` on, beginning with `view`."""
         stages = tuple(self._iter_views(start, view))
         if stages[-1][0] == len(self.moves) and stages[-1][1].is_strided:
             return (self._end_view(stages, len(stages)),)
@@ -194,7 +194,7 @@ class _CopySearch:
                 yield (self._end_view(views, count, is_copied=True), *self.best_after_copy(index))
 
     def best_after_copy(self, start: int) -> tuple[BufferView, ...]:
-        """Return the best views for the moves from `start` on, if the data are copied before."""
+        """Return the best views for the moves from `start` on, after a copy."""
         if start not in self.views_after_copies:
             self.views_after_copies[start] = ()
             self.views_after_copies[start] = self.best_views(
@@ -283,7 +283,7 @@ def copy_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
 
 
 def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
-    """Return the copy that executes a roll or a take along an axis with a single stride."""
+    """Return the copy that executes a roll or a take along a single-stride axis."""
     cuts = (0, move.axis, move.axis + 1, len(view.axes))
     (before, outer), (rolled, own), (after, inner) = (merge_axes(view.axes[start:end]) for start, end in pairwise(cuts))
     source = StridedView(before + rolled + after, outer + own + inner, view.first_index)
@@ -291,7 +291,7 @@ def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
 
 
 def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedView:
-    """Return a view as a strided view; a contiguous one if an axis needs several strides."""
+    """Return a strided view; contiguous if an axis needs several strides."""
     strides = [merge_axes((axis,))[1] for axis in view.axes] if view.is_strided else []
     if 0 in shape or not view.is_strided or any(len(axis) > 1 for axis in strides):
         view = View(contiguous_axes(shape, itemsize))
@@ -332,7 +332,7 @@ def byte_strides(shape: Sequence[int], itemsize: int) -> IntTuple:
 
 
 def merge_axes(axes: StridedAxes) -> tuple[IntTuple, IntTuple]:
-    """Merge adjacent axes where one stride steps through both; return sizes and strides.
+    """Merge axes where one stride steps through both; return sizes and strides.
 
     The strides are in bytes, like the strides of the atoms.
 

@@ -134,7 +134,7 @@ def memory_limit(max_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def block_signals() -> Iterator[None]:
-    """Block the termination signals inside a `with` block, where the system supports it."""
+    """Block the termination signals inside a `with` block, where supported."""
     before = (
         signal.pthread_sigmask(signal.SIG_BLOCK, TERMINATION_SIGNALS) if hasattr(signal, "pthread_sigmask") else None
     )

@@ -40,7 +40,7 @@ DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 
 class Scale(Enum):
-    """The size of the figures: rows and columns of cells, and the gap between figures."""
+    """The size of a figure: its rows, its columns and the gap after it."""
 
     LARGE = 5, 8, 2
     """A pixel is two cells wide and one cell high."""
@@ -102,7 +102,7 @@ def draw_large_figures(
     holes: Holes = NO_HOLES,
     selected_dim: HolePosition | None = None,
 ) -> Text | None:
-    """Draw the stage of a step in the largest figures that fit; return None if none fit.
+    """Draw the stage of a step in the largest figures that fit; None if none fit.
 
     `holes` are the placeholders of hidden dims, by column and index. The selected hole is marked by a pointer.
     """
@@ -144,7 +144,7 @@ def _dim_column(
 
 
 def _medium_lines(text: str, width: int) -> list[Text]:
-    """Return a text in medium figures, then a blank line; no lines if it does not fit."""
+    """Return a text in medium figures and a blank line; empty if it does not fit."""
     if not text or figures_width(text, Scale.MEDIUM) > width:
         return []
     return [*(Text(line, BOLD) for line in render_figures(text, Scale.MEDIUM)), Text("")]

@@ -261,7 +261,7 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
 
 
 def fit_pitch(row_count: int, height: int, other_lines: int, max_height: int = 20) -> int:
-    """Return the largest distance between rows, from 1 to 3 lines, that fits a height.
+    """Return the largest distance between rows, 1 to 3 lines, that fits a height.
 
     The rows and `other_lines` further lines must fit into `height` lines.
 

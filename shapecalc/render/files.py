@@ -43,16 +43,16 @@ SVG_TYPE = "image/svg+xml"
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
 """The size of a character cell, and the margin, in pixels."""
 CELL_SPACING = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
-"""The attributes that keep lines joined and columns aligned in any font."""
+"""The SVG attributes that keep lines joined and columns aligned in any font."""
 FONT_STACK = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
 """The CSS font list. PNGs use the first font, which the package contains."""
 MAX_LINES = 400
-"""The maximum number of lines of a picture. A longer one ends with a note."""
+"""The maximum number of lines of a picture; a longer picture is truncated with a note."""
 PAGE_COLOURS: dict[str, tuple[Colour, Colour, Colour]] = {
     "light": ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
     "dark": ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
 }
-"""The colours of page, text and dimmed text, by theme."""
+"""The colours of the page, of text and of dimmed text, by theme."""
 MIN_CONTRAST = 4.5
 """The minimum contrast of text with the page. Source: WCAG 2.1, 1.4.3."""
 FONT_FILE = files("shapecalc.render") / "fonts" / "DejaVuSansMono.ttf"
@@ -62,9 +62,9 @@ ENDINGS = (".svg", ".png", ".html")
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 80, 40, 400
 """The default, minimum and maximum width of a picture in characters."""
 QUESTION_STEP = -1
-"""The step index of the question, before any dim is settled."""
+"""The step index of the question, that is, of the request with all dims hidden."""
 MAX_PICTURE_HEIGHT = 40
-"""The maximum height of the picture below the rail."""
+"""The maximum height, in lines, of the picture below the rail."""
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -78,7 +78,7 @@ PAGE_TEMPLATE = """<!doctype html>
 def render_story(
     answer: Trace | Chain, media_type: str, encoding: str | None = "utf-8", *, everything: bool = False
 ) -> str:
-    """Return the story of an answer as SVG, or as text in the glyphs of an encoding.
+    """Return the story of an answer as SVG, or as text that an encoding supports.
 
     >>> import shapecalc as sc
     >>> print(render_story(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
@@ -91,9 +91,9 @@ def render_story(
 
 
 def render_svg(text: Text, description: str, theme: str | None = None) -> str:
-    """Return a text as an SVG picture, in legible shades for the page of a theme.
+    """Return a text as an SVG picture, in shades that are legible in a theme.
 
-    Without a theme the picture has both, and follows the colour scheme of the viewer's system.
+    If `theme` is None, the picture contains both themes and follows the viewer's colour scheme.
     """
     lines = list(text.split("\n"))
     if len(lines) > MAX_LINES:
@@ -118,7 +118,7 @@ def render_svg(text: Text, description: str, theme: str | None = None) -> str:
 def _line_elements(
     line: Text, row: int, css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str]
 ) -> Iterator[str]:
-    """Yield the elements of a line. Each new style is added to `styles` with a class."""
+    """Yield the SVG elements of a line; add a class for each new style."""
     column, y = 0, MARGIN + row * CELL_HEIGHT + 13
     for segment in line.render(Console(file=StringIO(), color_system="truecolor"), end=""):
         cells = segment.cell_length
@@ -134,7 +134,7 @@ def _line_elements(
 def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
     """Yield the vertical parts of the box-drawing lines in a text as SVG paths.
 
-    They are as high as a row, since the glyphs of fonts leave gaps between rows.
+    The paths are as high as a row, since the box-drawing glyphs of fonts leave gaps between rows.
     """
     for column, char in enumerate(text):
         directions = UNICODE.box_lines.find(char) & (UP | DOWN) if char in UNICODE.box_lines else 0
@@ -155,7 +155,7 @@ def _style_key(style: Style | None) -> tuple[Colour | None, bool, bool]:
 
 
 def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str], theme: str | None) -> str:
-    """Return the style sheet, with legible shades for one page or for both."""
+    """Return the CSS style sheet, with legible shades for one theme or for both."""
     font = f"text.{css_prefix} {{ font: 13px {FONT_STACK}; white-space: pre; }}"
     bold = [f".{kind} {{ font-weight: bold; }}" for (_, is_bold, _), kind in styles.items() if is_bold]
     light, dark = (
@@ -171,7 +171,7 @@ def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool],
 
 
 def legible_shade(colour: Colour, page: Colour, ink: Colour) -> Colour:
-    """Return the nearest legible shade between a colour and the ink of a page."""
+    """Return the nearest shade between a colour and the text colour that is legible."""
     shades = (_mix_colours(colour, ink, part / 20) for part in range(20))
     return next((shade for shade in shades if contrast_ratio(shade, page) >= MIN_CONTRAST), ink)
 
@@ -206,7 +206,7 @@ def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
 
 
 def match_ending(name: str, endings: Iterable[str], kind: str) -> str:
-    """Return the ending of a file name. Raises `ShapeError` (usage) for all others.
+    """Return the extension of a file name; raise `ShapeError` (usage) for any other.
 
     >>> match_ending("a/B.SVG", ENDINGS, "picture")
     '.svg'
@@ -235,9 +235,9 @@ def render_still(
 ) -> bytes:
     """Return the contents of a picture file: of one step, or of the whole answer.
 
-    Steps are counted from 1. Step 0 is the question, with holes for all sizes. Without a theme an SVG or a page
-    follows the colour scheme of the viewer's system, and a PNG is `light`. Raises `ShapeError`: usage for an
-    unknown ending, step or theme, file if the renderer is not installed.
+    Steps are counted from 1. Step 0 is the question, with holes instead of sizes. If `theme` is None, an SVG or HTML
+    picture follows the viewer's colour scheme, and a PNG is `light`. Raises `ShapeError` (usage) for an unknown
+    extension, step or theme, `ShapeError` (file) if the renderer is not installed.
     """
     ending = match_ending(name, ENDINGS, "picture")
     check_step(answer, step)
@@ -253,7 +253,7 @@ def render_still(
 def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Text:
     """Return the picture of a step with holes for later dims, or of the answer.
 
-    The whole answer has its most informative picture. The step `QUESTION_STEP` has only the question.
+    For the whole answer, the most informative picture is returned; for the step `QUESTION_STEP`, only the question.
     """
     picture_step = main_step(answer, width) if step_index is None else max(step_index, 0)
     flow_step = step_index if step_index is not None or answer.problem is None else len(answer.steps)

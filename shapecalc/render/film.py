@@ -1,4 +1,4 @@
-"""Film files: animated SVG, GIF and HTML player; and a moment on a terminal."""
+"""Film files (animated SVG, GIF, HTML player), and frames on a terminal."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ MAX_SVG_BYTES = 500_000
 """The maximum size of an animated SVG in bytes."""
 GLYPH_SPACING = 'lengthAdjust="spacingAndGlyphs"'
 BAR_WIDTHS = {"│": 1, "┃": 3, "║": 5}
-"""The bars of tapes and their widths in pixels.
+"""The width in pixels of each bar character of a tape.
 
-They are drawn as rectangles, since fonts leave gaps between rows.
+Bars are drawn as rectangles, since fonts leave gaps between rows.
 """
 PAGE_TEMPLATE = resources.files("shapecalc.render") / "film.html"
 ZOOM = 2
 """The scale of a GIF relative to its SVG."""
 STILL_HINT = "a still picture: an op's --picture FILE.png"
-"""The hint for a film name with the ending of a still picture."""
+"""The hint for a film path with a still-image extension."""
 SAMPLE_TEXT = "0123456789 │┃║█░ abcdefghijklm"
-"""The text that is drawn in every look to derive the palette of a GIF."""
+"""The text that is drawn in each look to derive the palette of a GIF."""
 
 
 class Look(Record):
-    """The style of words: colour, weight and background, on a page and on a terminal."""
+    """A style of words: colour, weight and background."""
 
     terminal_style: str
     colour: str = ""
-    """The colour. Empty for the text colour of the page."""
+    """The colour; empty for the text colour of the page."""
     is_quiet: bool = False
     is_bold: bool = False
     background: str = ""
-    """The colour of a bar behind the word. Empty for none."""
+    """The background colour of the word; empty for none."""
 
 
 LOOKS: Mapping[str, Look] = {
@@ -69,11 +69,11 @@ LOOKS: Mapping[str, Look] = {
     "bad": Look("bold red", "#C00000", is_bold=True),
     **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(HUES)},
 }
-"""All looks by name. Colour never carries meaning that letters do not."""
+"""All looks by name. Colours repeat information that is also in the text."""
 
 
 def look_colour(look: Look, theme: str) -> str:
-    """Return the colour of a look on a page, in a legible shade, in hexadecimal."""
+    """Return a legible shade of a look's colour for a theme, in hexadecimal."""
     page, ink, quiet = files.PAGE_COLOURS[theme]
     if look.background:
         return look.colour
@@ -89,7 +89,10 @@ def _parse_rgb(text: str) -> Colour:
 
 @cache
 def terminal_styles(page: Colour | None) -> Mapping[str, str]:
-    """Return the terminal style of every look, legible on the page if it is known."""
+    """Return the terminal style of each look.
+
+    The styles are legible on the background `page`, if it is known.
+    """
     styles = {name: look.terminal_style for name, look in LOOKS.items()}
     if page is None:
         return styles
@@ -105,12 +108,12 @@ def terminal_styles(page: Colour | None) -> Mapping[str, str]:
 
 
 def page_background(theme: str) -> str:
-    """Return the colour of a page, in hexadecimal."""
+    """Return the page colour of a theme, in hexadecimal."""
     return files.css_colour(files.PAGE_COLOURS[theme][0])
 
 
 def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
-    """Return the words of a moment as text, each at its nearest cells."""
+    """Return words as terminal text, each at the cells nearest to its position."""
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
         canvas.write(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.look])
@@ -118,10 +121,10 @@ def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = N
 
 
 def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
-    """Return a film as an animated SVG that repeats, without a script.
+    """Return a film as a looping animated SVG without a script.
 
-    Returns None if it would be larger than `MAX_SVG_BYTES`. Without a theme it follows the colour scheme of the
-    viewer's system.
+    Returns None if the SVG would be larger than `MAX_SVG_BYTES`. If `theme` is None, the SVG follows the viewer's
+    colour scheme.
     """
     groups_by_time: dict[tuple[float, float], list[Track]] = {}
     for track in collect_tracks(film):
@@ -133,7 +136,7 @@ def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
 
 
 def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
-    """Return the words of a moment as a still SVG."""
+    """Return the words at one moment of a film as a still SVG."""
     return _svg_document(
         film, "".join(_word_element(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme
     )
@@ -155,21 +158,21 @@ def _svg_document(film: Film, words: str, theme: str | None) -> str:
 
 
 def style_sheet(theme: str | None) -> str:
-    """Return the style sheet of all looks, for the page of a theme or for both."""
+    """Return the CSS style sheet of all looks, for one theme or for both."""
     general = f"text{{font:13px {files.FONT_STACK};white-space:pre}}.bold,.lit,.bad{{font-weight:bold}}"
     light = general + _colour_rules(theme or "light")
     return light if theme else f"{light}@media(prefers-color-scheme:dark){{{_colour_rules('dark')}}}"
 
 
 def _colour_rules(theme: str) -> str:
-    """Return the CSS rules of the colours of all looks on a page."""
+    """Return the CSS rules with the colours of all looks in a theme."""
     inks = "".join(f".{name}{{fill:{look_colour(look, theme)}}}" for name, look in LOOKS.items())
     behind = "".join(f".{name}-behind{{fill:{look.background}}}" for name, look in LOOKS.items() if look.background)
     return f".page{{fill:{page_background(theme)}}}{inks}{behind}"
 
 
 def _word_element(text: str, look: str, x: float, y: float, animation: str = "") -> str:
-    """Return the elements of a word and its background, with an animation inside."""
+    """Return the SVG elements of a word and its background, with an animation."""
     x, text = x + len(text) - len(text.lstrip()), text.lstrip()
     width, left, top = (
         len(text) * files.CELL_WIDTH,
@@ -201,7 +204,7 @@ def _format_number(number: float) -> str:
 
 
 def _group_element(start: float, end: float, words: Iterable[Track], seconds: float) -> str:
-    """Return the element of words that are visible during the same interval."""
+    """Return the SVG group of words that are visible during the same interval."""
     changes = [(0.0, "visible" if start == 0 else "hidden")]
     changes += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
     values, times = ";".join(value for _, value in changes), _key_times([second for second, _ in changes], seconds)
@@ -214,7 +217,7 @@ def _group_element(start: float, end: float, words: Iterable[Track], seconds: fl
 
 
 def _motion_element(track: Track, seconds: float) -> str:
-    """Return the animation that moves a word, or an empty text if it does not move."""
+    """Return the SVG animation of a moving word; empty if the word does not move."""
     if len(track.points) == 1:
         return ""
     points = [(0.0, *track.points[0][1:]), *track.points, (seconds, *track.points[-1][1:])]
@@ -233,9 +236,9 @@ def _key_times(times: Iterable[float], seconds: float) -> str:
 
 
 def render_page(film: Film, theme: str | None) -> bytes:
-    """Return a film as an HTML page with a player, which can also pause at questions.
+    """Return a film as an HTML page with a player; the player can pause at questions.
 
-    Without a theme it starts with the colour scheme of the viewer's system.
+    If `theme` is None, the page starts with the viewer's colour scheme.
     """
     width, height = pixel_size(film)
     template = Template(PAGE_TEMPLATE.read_text("utf-8"))
@@ -253,7 +256,7 @@ def render_page(film: Film, theme: str | None) -> bytes:
 
 
 def _script_data(film: Film) -> dict[str, object]:
-    """Return the data of the player's script: tracks, and frames with their times."""
+    """Return the data for the player's script: tracks, and frames with their times."""
     words = [
         [word.text, word.look, *_round_numbers((word.start, word.end)), [*map(_round_numbers, word.points)]]
         for word in collect_tracks(film)
@@ -281,10 +284,10 @@ def _script_json(value: object) -> str:
 
 
 def render_gif(film: Film, theme: str | None) -> bytes:
-    """Return a film as a GIF that repeats.
+    """Return a film as a looping GIF.
 
-    Each word is drawn once, and each picture has only its changes. Raises `ShapeError`: file without the extra
-    `film`, usage if there are too many pictures.
+    Each word is rasterized once, and each GIF frame contains only the changed area. Raises `ShapeError` (file) if the
+    extra `film` is not installed, `ShapeError` (usage) if there are too many GIF frames.
     """
     try:
         from PIL import Image, ImageChops
@@ -332,17 +335,17 @@ FORMATS: Mapping[str, Callable[[Film, str | None], bytes | None]] = {
     ".gif": render_gif,
     ".html": render_page,
 }
-"""The function that renders a film, by the ending of the file.
+"""The function that renders a film, by file extension.
 
-It returns None if the film is too large.
+The function returns None if the film is too large.
 """
 
 
 def render_film(answer: Trace | Chain, name: str, theme: str | None = None) -> tuple[Film, bytes]:
     """Return the film of an answer, and the contents of a file with the given name.
 
-    A film that is too large is made again with less height. Raises `ShapeError`: usage for an unknown theme or
-    ending, or if the film is too long; file if the renderer is not installed.
+    If the film is too large, it is rendered again with a smaller height. Raises `ShapeError` (usage) if the theme or
+    the extension is unknown or the film is too long, `ShapeError` (file) if the renderer is not installed.
 
     >>> import shapecalc as sc
     >>> render_film(sc.reshape((2, 3), (3, 2)), "x.pdf")

@@ -1,7 +1,8 @@
-"""The flow picture: one column per stage and one wire per axis.
+"""The flow diagram: one column per stage and one wire per axis.
 
-Row i is axis i on both sides of a stage, so an axis that keeps its position is a straight line. The module also draws
-the rail, which lists the stages, and the strip, which lists their shapes.
+Row i is axis i on both sides of a stage, so an axis that keeps its index is a straight line. A hole is the placeholder
+of a hidden dim. The module also draws the rail, a line with the names of the stages, and the strip, a line with the
+shapes after the stages.
 """
 
 from __future__ import annotations
@@ -43,21 +44,18 @@ from shapecalc.render.wires import Wiring, draw_wires, is_knot, route_wires
 
 Holes = Mapping[tuple[int, int], str]
 NO_HOLES: Holes = {}
-"""An empty map of hidden dims: by column and index, to their placeholders."""
+"""The empty mapping from the column and index of hidden dims to their placeholders."""
 SCALAR_TEXT = "[]"
 MAX_DIM_WIDTH = 14
 MAX_SPACED_AXES = 5
 """The maximum number of axes that are drawn two lines apart by default.
 
-Axes are spread only if their parts have named wires.
+They are drawn two lines apart only if their parts have named wires.
 """
 MAX_MIXING_NOTES = 4
-"""The most notes on mixed axes of a stage. More are replaced by a single note."""
+"""The maximum number of notes on mixed axes of a stage; more are replaced by one note."""
 SPACINGS = ((3, 11), (3, 3), (2, 7), (2, 3), (1, 3), (1, 1))
-"""The pitch of axes and the minimum length of a wire, in decreasing order.
-
-Both are in character cells.
-"""
+"""Pairs of an axis pitch, in lines, and a minimum wire length, in cells; most spacious first."""
 
 
 def column_holes(holes: Holes, column: int) -> Mapping[int, str]:
@@ -66,7 +64,7 @@ def column_holes(holes: Holes, column: int) -> Mapping[int, str]:
 
 
 class Column(Record):
-    """A column of dims and their texts."""
+    """A column of the flow: the dims after a stage, and their texts."""
 
     cells: tuple[Cell, ...]
     marks: tuple[str, ...]
@@ -76,18 +74,18 @@ class Column(Record):
 
     @property
     def mark_width(self) -> int:
-        """The width of its widest mark."""
+        """The width of the widest mark in the column."""
         return max(map(len, self.marks), default=0)
 
     @property
     def width(self) -> int:
-        """The width of a row: a mark, a blank and a dim."""
+        """The width of a row of the column: a mark, a blank and a dim."""
         dims = max(map(len, self.dims), default=len(SCALAR_TEXT) * self.is_scalar)
         return max(self.mark_width + bool(self.mark_width) + dims, self.min_width)
 
 
 class Gap(Record):
-    """The space between two columns, with the wires that cross it."""
+    """The space between two columns, with the wires in it."""
 
     wiring: Wiring
     title: str
@@ -96,7 +94,7 @@ class Gap(Record):
     min_wire_width: int
 
     def width(self, column_width: int) -> int:
-        """Return the width that wires, tokens and title need before a column."""
+        """Return the width of the gap: enough for the wires, the tokens and the title."""
         tokens = max(map(len, self.tokens), default=0)
         lines = self.wiring.width + self.min_wire_width + (tokens + 2 if tokens else 0)
         return max(lines, len(self.title) + 1 - column_width, self.min_wire_width + 2)
@@ -108,20 +106,20 @@ class FlowLayout(Record):
     columns: tuple[Column, ...]
     gaps: tuple[Gap, ...]
     window: tuple[int, int]
-    """The first and the last column that are shown."""
+    """The first and the last visible column (inclusive)."""
     pitch: int
     """The distance in lines between two axes."""
 
     @property
     def height(self) -> int:
-        """The height of the shown columns, without the heading."""
+        """The height of the visible columns, without the heading."""
         first, last = self.window
         dims = max([1, *(len(column.cells) for column in self.columns[first : last + 1])])
         return max([1 + self.pitch * (dims - 1), *(gap.wiring.height for gap in self.gaps[first:last])])
 
 
 def write_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position: tuple[int, int]) -> None:
-    """Write the token before a dim, and a pointer if this step settles the dim."""
+    """Draw the token before a dim, and a pointer if this step settles the dim."""
     right, y = position
     if token:
         canvas.write(right - len(token) - 4, y, f" {token} ", "bold")
@@ -132,7 +130,7 @@ def write_token(canvas: Canvas, cell: Cell, token: str, step_index: int, positio
 def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout | None = None) -> Column:
     """Return the column of the dims after a stage, or of the input.
 
-    The sizes in a vector are numbered instead of marked.
+    If the stage outputs a vector of sizes, its entries have numbers instead of marks.
     """
     finished = layout is None or (layout.problem is None and layout.stage.finished)
     sizes = [glyphs.unknown if cell.dim is None else clip(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
@@ -151,7 +149,7 @@ def _make_gap(
     spacing: tuple[int, int],
     glyphs: GlyphSet,
 ) -> Gap:
-    """Return the gap between two columns for a pitch and a least width of wires."""
+    """Return the gap between two columns for a pitch and a minimum wire length."""
     tokens = _wire_tokens(layout, glyphs)
     for out in layout.size_only_dims:
         tokens[out] += f"{glyphs.size_line}{mark_text(layout.cells_before[out].mark, glyphs)}"
@@ -167,7 +165,7 @@ def _make_gap(
 def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
     """Return the tokens on the wires into the dims.
 
-    They are the requested values, unless these equal the dims throughout.
+    The tokens are the requested values; they are omitted if all of them equal the dims.
     """
     tokens, asked = [cell.token for cell in layout.cells], layout.stage.requested
     if layout.is_regrouping and len(asked) == len(tokens) and layout.stage.after not in (None, asked):
@@ -207,11 +205,10 @@ def draw_flow(
 ) -> Text:
     r"""Return the flow of an answer at a step, or after all steps if it is None.
 
-    `width` and `height` are in character cells. Axes that do not fit are left out, but never those around the
-    current step. `selected_dim` is a dim by column and index; it is highlighted together with all dims that it
-    comes from. The style of a dim has its column and index as the metadata `dim`. `holes` are the placeholders of
-    hidden dims, by column and index; no wire leads into them. `hides_refusal` leaves out the refused dim and the
-    problem.
+    `width` and `height` are in character cells. Axes that do not fit are omitted, except those around the current step.
+    `selected_dim` is a dim by column and index; the dim and its ancestors are highlighted. The style of each dim has
+    its column and index as the metadata `dim`. `holes` are the placeholders of hidden dims, by column and index; no
+    wires lead to them. With `hides_refusal`, the refused dim and the problem are omitted.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -256,9 +253,9 @@ def _lay_out_columns(
     height: int | None,
     glyphs: GlyphSet,
 ) -> FlowLayout:
-    """Return the columns of an answer, as spacious as the size allows.
+    """Return the columns of an answer with the largest spacing that fits the size.
 
-    If not all stages fit, those around the stage at `index` are shown.
+    If not all stages fit, the stages around index `index` are shown.
     """
     input_column = replace(make_column(input_cells(answer), glyphs), min_width=len("input") if all_layouts else 0)
     columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
@@ -277,7 +274,7 @@ def _lay_out_columns(
 
 
 def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tuple[int, int] | None) -> int:
-    """Return the selected axis, or the axis that the current step settles."""
+    """Return the row of the selected dim, or of the dim settled by the step."""
     if selected_dim is not None:
         return selected_dim[1]
     step = answer.steps[step_index] if step_index is not None and step_index < len(answer.steps) else None
@@ -289,7 +286,7 @@ def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tu
 def _flow_notes(
     all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout, glyphs: GlyphSet, *, explains: bool
 ) -> list[Text]:
-    """Return the notes below the wires: omitted stages, the refusal and explanations."""
+    """Return the notes below the wires: omitted stages, the refusal, explanations."""
     notes, (first, last) = list[str](), flow_layout.window
     shown_layouts = all_layouts[first:last]
     for layout, gap in zip(shown_layouts, flow_layout.gaps[first:last], strict=True):
@@ -342,7 +339,7 @@ def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
 def _dim_ancestors(
     all_layouts: tuple[StageLayout, ...], selected_dim: tuple[int, int] | None
 ) -> frozenset[tuple[int, int]]:
-    """Return the selected dim and all dims that it comes from, by column and index."""
+    """Return the selected dim and all its ancestors, by column and index."""
     if selected_dim is None:
         return frozenset()
     column, lit = selected_dim[0], {selected_dim[1]}
@@ -355,13 +352,13 @@ def _dim_ancestors(
 
 
 class _FlowDrawing(Record):
-    """A canvas with the state of a flow that is drawn from left to right."""
+    """The state of a flow while it is drawn from left to right."""
 
     canvas: Canvas
     pitch: int
     step_index: int
     highlighted: frozenset[tuple[int, int]]
-    """The selected dim, and the dims that it comes from."""
+    """The selected dim and its ancestors, by column and index."""
     holes: Holes
     selected_dim: tuple[int, int] | None
 
@@ -378,7 +375,7 @@ class _FlowDrawing(Record):
             )
 
     def draw_column(self, column: Column, column_index: int, x: int) -> int:
-        """Draw the dims of a column, and return where the wires after it start."""
+        """Draw the dims of a column; return the x at which the next wires start."""
         widest = column.mark_width
         width = column.width - (widest + 1 if widest else 0)
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
@@ -391,7 +388,7 @@ class _FlowDrawing(Record):
         return x + column.width + 1
 
     def draw_stage(self, layout: StageLayout, gap: Gap, output_column: Column, column_index: int, x: int) -> int:
-        """Draw a stage and its output column, and return where the next wires start."""
+        """Draw a stage and its output column; return the x at which the next wires start."""
         right = x + gap.width(output_column.width)
         self.canvas.write(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
         draw_wires(
@@ -437,10 +434,10 @@ class _FlowDrawing(Record):
 def draw_rail(
     answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Return the names of the stages in a row, with the current step.
+    """Return one line with the names of the stages and the current step.
 
-    The style of a stage has the index of its first step as the metadata `step`, that of the current step its own
-    index.
+    The style of a stage has the index of its first step as the metadata `step`; the style of the current step has its
+    own index.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -465,7 +462,7 @@ def draw_rail(
 def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet) -> Text:
     """Return the number and the name of a step.
 
-    Past the last step it is the rule of the refusal, or `done`.
+    For an index past the last step, the text is the rule of the refusal, or `done`.
     """
     if step_index < len(answer.steps):
         return Text(
@@ -484,9 +481,9 @@ def _step_style(step_index: int, bold: bool | None = None) -> Style:
 def draw_strip(
     answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Return the shape after each stage.
+    """Return one line with the shape after each stage.
 
-    A dim that is not settled before the step is a hole. A vector is in brackets.
+    A dim that is not settled before step `step_index` is a hole. A vector is in brackets.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -501,10 +498,7 @@ def draw_strip(
 
 
 def _shape_text_before(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> str:
-    """Return the dims of a stage that are settled before a step.
-
-    A stage that has not started is unknown.
-    """
+    """Return the output shape of a stage as far as it is settled before a step."""
     if layout.step_range.start > step_index or (not layout.cells and layout.problem):
         return glyphs.unknown
     dims = ",".join(str(cell.dim) if cell.step_index < step_index else glyphs.hole for cell in layout.cells)

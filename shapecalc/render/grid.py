@@ -1,8 +1,8 @@
 """The grid: the elements at every stage, as tables that follow one element.
 
-The last axis of a tensor is horizontal, the others are vertical, and each row and column has its index. A line
-separates blocks of rows. A tensor that is too large is shown in part, around one element, with a note on the omitted
-rows and columns.
+The last axis of a tensor is horizontal, the other axes are vertical, and each row and column is labelled with its
+index. Lines separate blocks of rows. Of a tensor that is too large, only the part around one element is shown, with a
+note on the omitted rows and columns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import escape_unprintable, shape_text
 from shapecalc.reasoning.equiv import (
-    Counterexample,  # the app starts without it
+    Counterexample,  # imported on first use, so that the app starts without it
     check_equivalence,
 )
 from shapecalc.reasoning.examples import example_sizes, index_text
@@ -35,19 +35,19 @@ from shapecalc.render.stage_layout import DimMark, input_cells, mark_text, stage
 MIN_TABLE_WIDTH = 23
 """The minimum width of a table."""
 HEADING_LINES = 3
-"""The number of lines above the elements, without the rule below the indices."""
+"""The number of lines above the elements, excluding the rule below the column indices."""
 TABLE_GAP = 4
 """The number of blanks between two tables."""
 MAX_VALUE_WIDTH = 8
 MAX_COMPARED = 4096
-"""The most elements that are compared in C order.
+"""The maximum number of elements that are compared in C order.
 
-In larger tensors, one more element along each axis is compared.
+In larger tensors, one further element along each axis is compared.
 """
 
 
 class Element(Record):
-    """One element: its text, its index in the input, and whether it is highlighted."""
+    """One element: its text, its input index, and whether it is highlighted."""
 
     text: str
     source: tuple[int, ...]
@@ -59,16 +59,16 @@ class ElementTable(Record):
 
     title: str
     long_title: str
-    """The longer title, if all tables have room for theirs. Empty if there is none."""
+    """The title that is used if the long titles of all tables fit; empty if there is none."""
     position_text: str
-    """The position of the highlighted element. Empty if there is none."""
+    """The text on the index of the highlighted element; empty if there is none."""
     shape: tuple[int, ...]
     marks: tuple[str, ...]
     """The mark of each axis."""
     focus: tuple[int, ...]
-    """The index of the element that is always shown."""
+    """The index of the element around which the table is shown."""
     element_width: int
-    """The width of an element in cells."""
+    """The width of an element in character cells."""
     element_at: Callable[[Index], Element]
 
     @property
@@ -88,12 +88,12 @@ class ElementTable(Record):
 
     @property
     def index_widths(self) -> tuple[int, ...]:
-        """The width of the index on each axis: of its mark or its largest index."""
+        """The width of each axis's index column: fits its mark and its largest index."""
         return tuple(max(len(mark), len(str(size - 1))) for mark, size in zip(self.marks, self.shape, strict=True))
 
     @property
     def label_width(self) -> int:
-        """The width at the left of the elements: row indices, line and last mark."""
+        """The width of the row labels: row indices, a line and the last mark."""
         return (
             sum(self.index_widths[:-1]) + max(0, len(self.shape) - 2) + 2 * (len(self.shape) > 1) + self.last_mark_width
         )
@@ -105,7 +105,7 @@ class ElementTable(Record):
 
     @property
     def cell_width(self) -> int:
-        """The width of an element with brackets, or of the largest column index."""
+        """The width of a column: an element in brackets, or the largest column index."""
         return max(self.element_width, len(str(self.columns - 1))) + 2
 
     @property
@@ -114,7 +114,7 @@ class ElementTable(Record):
         return HEADING_LINES + self.rows + (self.rows - 1) // self.block_rows
 
     def width(self, height: int) -> int:
-        """Return the width of the whole table, with the note that `height` may require."""
+        """Return the width of the whole table; includes the note if rows exceed `height`."""
         note = MIN_TABLE_WIDTH if self.rows + self.rows // self.block_rows + HEADING_LINES > height else 0
         return max(self.label_width + self.columns * self.cell_width, len(self.title), len(self.position_text), note)
 
@@ -124,13 +124,13 @@ class JourneyPoint(Record):
 
     name: str
     title: str
-    """The stage with its arguments. Empty for the input."""
+    """The name of the stage with its arguments; empty for the input."""
     shape: tuple[int, ...]
     marks: tuple[DimMark | None, ...]
 
 
 class Journey(Record):
-    """The tensor at each point in integers, the moves between points, and the sizes."""
+    """The tensor at each point, the moves between points, and the sizes of names."""
 
     points: tuple[JourneyPoint, ...]
     moves: tuple[Move, ...]
@@ -145,8 +145,8 @@ class Journey(Record):
     def indices_of(self, cursor: Index) -> list[Index | None]:
         """Return the index of an input element at each point.
 
-        A repeated element has its first index. The index is None from the point on at which the element is
-        dropped.
+        For a repeated element, its first index is returned. From the point at which the element is dropped, the index
+        is None.
         """
         indices: list[Index | None] = [cursor]
         for number, move in enumerate(self.moves):
@@ -156,7 +156,7 @@ class Journey(Record):
 
 
 def format_values(elements: Any, gaps: Sequence[int | None]) -> str:
-    """Return nested lists as text in columns, with dots at the gap of each axis.
+    """Format nested lists in columns, with dots at the gap of each axis.
 
     >>> print(format_values([[0, 1], [2, 13]], (None, 1)))
     [[ 0 ...  1]
@@ -213,7 +213,7 @@ def arrange_tables(tables: Sequence[ElementTable], width: int, height: int, glyp
 def _table_widths(widths: list[int], width: int) -> list[int]:
     """Return the widths of the tables.
 
-    Each gets the width that it needs. If that exceeds `width`, the wider ones share the remainder equally.
+    Each table gets the width that it needs. If the sum exceeds `width`, the widest tables are narrowed to equal widths.
 
     >>> _table_widths([10, 50, 60], 100), _table_widths([10, 20], 100)
     ([10, 45, 45], [10, 20])
@@ -251,7 +251,7 @@ def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *
 
 
 def _visible_rows(table: ElementTable, focus: int, height: int) -> range:
-    """Return the rows around a row that fit `height`, with the lines between blocks."""
+    """Return the rows around a row that fit `height`, including lines between blocks."""
     rows = rows_around(focus, table.rows, height)
     while len(rows) > 1 and len(rows) + sum(_is_block_start(table, row) for row in rows[1:]) > height:
         rows = rows[1:] if focus - rows[0] > rows[-1] - focus else rows[:-1]
@@ -263,7 +263,7 @@ def _is_block_start(table: ElementTable, row: int) -> bool:
 
 
 def _omission_notes(table: ElementTable, rows: range, columns: range, width: int) -> list[str]:
-    """Return the notes on the shown rows and columns. Empty if all are shown."""
+    """Return the notes on which rows and columns are shown; empty if all are."""
     sides = ("row", rows, table.rows), ("column", columns, table.columns)
     parts = [f"{_range_text(word, shown)} of {count}" for word, shown, count in sides if len(shown) < count]
     line = ", ".join(parts)
@@ -289,7 +289,7 @@ def _column_heading(table: ElementTable, columns: range, label_width: int, glyph
 
 
 def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str, glyphs: GlyphSet) -> str:
-    """Return the text at the left of a row: its indices, a line and the last mark."""
+    """Return the label of a row: its indices, a line and the last mark."""
     if len(table.shape) < 2:
         return clip(mark, label_width, glyphs).rjust(min(table.last_mark_width, label_width))
     room = label_width - table.last_mark_width - 2
@@ -303,7 +303,7 @@ def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str
 
 
 def _table_rows(table: ElementTable, rows: range, columns: range, label_width: int, glyphs: GlyphSet) -> list[Text]:
-    """Return rows with their indices. An index equal to the one above is left blank."""
+    """Return rows with their labels; an index that equals the index above is blank."""
     lines, previous = list[Text](), None
     for row in rows:
         index = unravel(row * table.columns, table.shape)
@@ -327,7 +327,7 @@ def _table_rows(table: ElementTable, rows: range, columns: range, label_width: i
 def _element_text(table: ElementTable, index: Index) -> Text:
     """Return one element, in brackets if it is highlighted.
 
-    Its style has the index in the input as the metadata `cell`.
+    The style of the element has its input index as the metadata `cell`.
     """
     element = table.element_at(index)
     text = element.text.rjust(table.cell_width - 2)
@@ -348,9 +348,10 @@ def journey_of(
 ) -> Journey:
     """Return the journey of an answer's tensor.
 
-    Names take the given sizes, or the smallest sizes that meet the conditions. An incomplete journey ends where its
-    elements cannot be followed. Raises `ShapeError` (usage) if no small sizes meet the conditions. If the journey
-    has to be `complete`, it also raises for a refused request, for op `shape`, and for several operands or windows.
+    Names have the given sizes, or the smallest sizes that meet the conditions. If `complete` is false, the journey ends
+    before the first stage through which elements cannot be followed. Raises `ShapeError` (usage) if no small sizes meet
+    the conditions; with `complete`, also for a refused request, for the op `shape`, and for several operands or
+    windows.
     """
     if complete and answer.output is None:
         raise usage_error("the request is refused, so no element moves")
@@ -386,9 +387,9 @@ def draw_grid(
 ) -> Text:
     """Return the elements at each point, with one input element highlighted.
 
-    `cursor` is the index of that element. `value` returns the input element at an index; by default the elements
-    are 0, 1, 2 ... A large tensor is shown in part, around the cursor. `width` and `height` are in character cells.
-    Raises `ShapeError` (usage) as `journey_of` does, and if there are no elements.
+    `cursor` is the input index of the highlighted element. `value` returns the input element at an index; by default,
+    elements are numbered from 0. Of a large tensor, only the part around the cursor is shown. `width` and `height` are
+    in character cells. Raises `ShapeError` (usage) as `journey_of` does, and if there are no elements.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -427,10 +428,10 @@ def draw_question_grid(
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Return the elements of the input and of the output, without those between.
+    """Return the elements of input and output, without intermediate tensors.
 
-    With `table_count` 1 only the input is shown. With a `cursor`, that element is highlighted in the input, and the
-    output elements are holes. Raises `ShapeError` (usage) as `draw_grid` does.
+    If `table_count` is 1, only the input is shown. If `cursor` is given, the element at this index is highlighted in
+    the input, and the output elements are holes. Raises `ShapeError` (usage) as `draw_grid` does.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -466,7 +467,7 @@ def draw_output_grids(
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Return the outputs of two answers side by side, at the first difference.
+    """Return the outputs of two answers side by side, around the first difference.
 
     Raises `ShapeError` (usage) if there are no elements.
 
@@ -486,7 +487,7 @@ def draw_output_grids(
 def _output_tables(
     journeys: Iterable[Journey], names: tuple[str, str], index: Index | None, glyphs: GlyphSet
 ) -> list[ElementTable]:
-    """Return the last points of journeys as tables, with one element highlighted."""
+    """Return tables of the last points of journeys, with one element highlighted."""
     tables = []
     for name, journey in zip(names, journeys, strict=True):
         last = len(journey.points) - 1
@@ -506,9 +507,10 @@ def _table_at(
     value: Callable[[Index], object] | None,
     glyphs: GlyphSet,
 ) -> ElementTable:
-    """Return the table of one point around the element at `index`, or the first one.
+    """Return the table of one point around the element at `index`.
 
-    `is_lit` returns whether an element is highlighted, from its index and its index in the input.
+    If `index` is None, the table is around the first element. `is_lit` decides from an element's index and its input
+    index whether the element is highlighted.
     """
     point = journey.points[point_index]
     focus = (0,) * len(point.shape) if index is None else index
@@ -536,9 +538,10 @@ def _table_at(
 def draw_mistake_grids(
     answer: Trace | Chain, mistake: Trace | Chain, *, width: int = 78, height: int = 12, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Return the outputs of an answer and of a mistake, at the first difference.
+    """Return the outputs of an answer and of a mistake, around the first difference.
 
-    Raises `ShapeError` (usage) if one is refused, if there are no elements, or if no small sizes show both.
+    Raises `ShapeError` (usage) if either request is refused, if there are no elements, or if no small sizes meet the
+    conditions of both.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -558,7 +561,7 @@ def draw_mistake_grids(
 
 
 def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str, int]:
-    """Return sizes for which both answers hold. Empty if no dim is named."""
+    """Return sizes that meet both answers' conditions; empty without named dims."""
     if answer.is_concrete and mistake.is_concrete:
         return {}
     counterexample = check_equivalence(answer, mistake).counterexample
@@ -580,7 +583,7 @@ def _first_difference(first: Journey, second: Journey) -> Index | None:
 def _compared_indices(shape: list[int]) -> Iterator[Index]:
     """Yield the indices to compare.
 
-    They are the first ones of a shape in C order, then those one step along each axis, the last axis first.
+    First come the leading indices of the shape in C order, then the index one step along each axis, last axis first.
     """
     yield from islice(product(*map(range, shape)), MAX_COMPARED)
     for axis in reversed(range(len(shape))):

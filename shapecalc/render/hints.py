@@ -15,32 +15,32 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 
 GIVEN_HINT = "the request gives a {} there"
-"""The arithmetic hint on a dim that is requested literally."""
+"""The arithmetic hint for a dim whose size the request contains."""
 CARET = "^"
 
 
 class Hint(Record):
-    """The question about a dim, and three hints that do not contain the dim."""
+    """The question about a dim, and three hints that do not reveal its size."""
 
     question: str
-    """The question, as one sentence."""
+    """The question in one sentence."""
     rule: str
     """The first hint: the rule that settles the dim."""
     location: str
-    """The second hint: the shape with its indices and carets, on several lines."""
+    """The second hint: a multi-line table of indices and dims, with carets below."""
     arithmetic: str
     """The third hint: the arithmetic without its result."""
 
     @property
     def levels(self) -> tuple[str, str, str]:
-        """The hints in the order in which they are given."""
+        """The three hints in the order in which they are shown."""
         return self.rule, self.location, self.arithmetic
 
 
 def stage_name(stage: Stage) -> str:
     """Return the common name of a stage.
 
-    Its label may be the name of an argument, or a step of an op.
+    The label of a stage, in contrast, can be the name of an argument or of a part of an op.
 
     >>> import shapecalc as sc
     >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
@@ -52,17 +52,17 @@ def stage_name(stage: Stage) -> str:
 
 
 def display_name(name: str) -> str:
-    """Return a name as it is printed: `?` for an unknown dim."""
+    """Return the printed form of a name: `?` for an unknown dim."""
     return "?" if name.startswith("?") else name
 
 
 def sizes_text(sizes: Mapping[str, int]) -> str:
-    """Return named sizes as text: `N=8, C=3`."""
+    """Format named sizes, as in `N=8, C=3`."""
     return ", ".join(f"{display_name(name)}={size}" for name, size in sizes.items())
 
 
 def conditions_text(answer: Answer, lead: str) -> str:
-    """Return the conditions of an answer after `lead`, or an empty text."""
+    """Return `lead` and the conditions of an answer; empty if there are none."""
     return f"{lead}{' and '.join(condition.phrase for condition in answer.conditions)}" if answer.conditions else ""
 
 
@@ -76,7 +76,7 @@ def verdict_text(answer: Answer) -> str:
 def stage_title(request: Request, stage: Stage) -> str:
     """Return the name of a stage with its arguments.
 
-    An argument is named unless its position identifies it.
+    Positional arguments are shown without their names.
     """
     arguments = request.arguments
     if stage.label != request.op:
@@ -104,7 +104,7 @@ def _argument_text(value: object) -> str:
 def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str = "input") -> Hint:
     """Return the question about an output dim, and its hints.
 
-    The dim is the one that the step settles, unless `out_dim` is given. `name` is the name of the stage's input.
+    If `out_dim` is None, the dim that the step settles is used. `name` is the name of the stage's input.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 2, 3, 2), (-1, 0, 0)).stages
@@ -147,7 +147,7 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
 def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
     """Return whether an output dim of a stage is worth a question.
 
-    It is not if the dim stays, or if the request names its size at that index.
+    A dim that is unchanged is not, nor is a dim whose size the request contains at the same index.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
@@ -161,13 +161,13 @@ def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
 
 
 def is_size_requested(stage: Stage, out_dim: int, dim: Dim) -> bool:
-    """Return whether the request names the size of an output dim of a stage."""
+    """Return whether the request contains the size of an output dim at its index."""
     sized = stage.kind in (StageKind.RESHAPE, StageKind.VIEW, StageKind.EXPAND)
     return sized and out_dim < len(stage.requested) and str(stage.requested[out_dim]) == str(dim)
 
 
 def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:
-    """Return the indices, the dims below them, and carets below the marked indices."""
+    """Return the lines of indices, dims, and carets below the marked indices."""
     count = max(map(len, rows.values()))
     widths = [
         max(len(str(index)), *(len(row[index]) for row in rows.values() if index < len(row))) for index in range(count)
@@ -187,7 +187,7 @@ def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], head: int
 
 
 def arithmetic_with_hole(step: Step, hole: str = "?") -> str:
-    """Return the sentence of a step with a hole instead of its dim.
+    """Return the sentence of a step with a hole instead of the dim that it settles.
 
     If the dim occurs several times in the sentence, the last occurrence is replaced.
 

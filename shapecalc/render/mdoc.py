@@ -1,6 +1,6 @@
 """Manual pages as plain text, for terminals without `man`.
 
-It renders the macros of mdoc(7) that the pages in man/ use.
+The module renders the mdoc(7) macros that the pages in man/ use.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ FONT_MACROS = frozenset({"Ar", "Cm", "Em", "Ev", "Ic", "Li", "Pa", "Sx", "Sy"})
 CLOSING_PUNCTUATION = frozenset(".,:;)]?!")
 ESCAPES = {r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\e": "\\"}
 BODY_INDENT, SUBSECTION_INDENT, DISPLAY_INDENT = 5, 3, 6
-"""The indents of the text, of a subsection heading, and of a display in the text."""
+"""The indents of text, subsection headings, and displays relative to text, in characters."""
 UNBREAKABLE_BLANK = "\0"
 
 
 def format_page(source: str, width: int = 78) -> str:
-    r"""Return an mdoc page as text. Literal lines are not wrapped at `width`.
+    r"""Render an mdoc page as text; literal lines are not wrapped at `width`.
 
     >>> print(format_page(".Sh NAME\n.Nm calc\n.Nd shapes\n.Bl -tag -width Ds\n.It Fl -out Ar file\nWrite.\n.El"))
     NAME
@@ -51,7 +51,7 @@ def remove_escapes(text: str) -> str:
 
 
 def format_macros(words: list[str], page_name: str = "") -> str:
-    """Return the text of a line of macros on the page `page_name`.
+    """Render a line of macros of the page `page_name` as text.
 
     >>> format_macros("Op Fl d | Fl -dialect Ar name".split()), format_macros("Nm Ns Pq 1 ,".split(), "calc")
     ('[-d | --dialect name]', 'calc(1),')
@@ -85,7 +85,7 @@ def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
 
 
 def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of an enclosing macro. Trailing punctuation follows them."""
+    """Yield the pieces of an enclosing macro; trailing punctuation comes last."""
     end = len(words)
     while end and words[end - 1] in CLOSING_PUNCTUATION:
         end -= 1
@@ -97,19 +97,19 @@ def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Itera
 
 
 class _Page:
-    """The lines of a page so far, and the state of the current paragraph."""
+    """The rendered lines of a page, and the state of the current paragraph."""
 
     def __init__(self, width: int) -> None:
         """Start an empty page."""
         self.width = width
         self.lines: list[str] = []
         self.paragraph: list[str] = []
-        """The text of the current paragraph."""
+        """The words of the current paragraph."""
         self.name = self.section = self.tag = ""
         self.indents = [(BODY_INDENT, 0)]
-        """The indent of the tags in each open list, and that of the text after a tag."""
+        """For each open list, the indent of its tags and the indent of the text after a tag."""
         self.display_indent: int | None = None
-        """The indent of the current display. None outside of one."""
+        """The indent of the current display; None outside of a display."""
 
     def read_line(self, line: str) -> None:
         """Process one line of the source."""
@@ -136,7 +136,7 @@ class _Page:
         self.lines.append(f"{' ' * indent}{text}".rstrip())
 
     def end_paragraph(self) -> None:
-        """Wrap the current paragraph, after its tag if it has one."""
+        """Wrap the current paragraph and append its lines; its tag, if any, comes first."""
         indent, hang = self.indents[-1]
         text, tag = " ".join(self.paragraph), self.tag
         self.paragraph, self.tag = [], ""
@@ -194,7 +194,7 @@ class _Page:
         self.add_line(remove_escapes(" ".join(words)), sum(self.indents[-1]) + DISPLAY_INDENT)
 
     def add_description(self, words: list[str]) -> None:
-        """Add the description of the page after its name."""
+        """Add the one-line description of the page after its name."""
         self.paragraph += ["-", remove_escapes(" ".join(words))]
 
 

@@ -1,9 +1,9 @@
 """The pictures of several operands and of windows.
 
-A table has a row for each operand and one for the answer. Each column holds dims that belong together: aligned at the
-right if operands broadcast, summed by a product, or of the same axis if operands are concatenated. For concatenated
-operands, a bar beside each row is as long as its size along the axis. A ruler has the positions of one axis, and below
-them the windows that slide over it.
+A table has one row for each operand and one for the answer. The dims in one column belong together: they are aligned at
+the right if operands broadcast, are summed by a product, or belong to the same axis if operands are concatenated. For
+concatenated operands, a bar beside each row shows the size of the operand along the axis. A ruler shows the indices of
+one axis, and below them the windows that slide along the axis.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from shapecalc.render.hints import arithmetic_with_hole
 from shapecalc.render.stage_layout import HUES, StageLayout, operands_of
 
 RulerRow = tuple[str, Callable[[int], str]]
-"""The label of a row, and a function that returns its text at a position."""
+"""The label of a row, and a function that returns the row's text at an index."""
 AxisLabels = list[str]
-"""The labels of the columns of a shape, in order of its dims."""
+"""The column label of each dim of a shape."""
 SUM_LABEL, JOIN_SUFFIX = "sum", " +"
 """The label of a summed axis, and the suffix of the label of a concatenated axis."""
 WINDOW_DEFAULTS = {"kernel": 1, "stride": 1, "begin": 0, "end": 0, "dilation": 1}
-"""The default numbers of a window."""
+"""The default parameters of a window."""
 COLUMN_RULES = (NOT_BROADCASTABLE, INNER_DIFFERS, DIMS_DIFFER, LABEL_DIFFERS)
-"""The rules of refusals that are about dims in one column."""
+"""The rules whose refusal concerns the dims of one column."""
 MAX_DIM_WIDTH, MIN_BAR_WIDTH, MAX_UNIT_WIDTH, MAX_NAMED_UNIT_WIDTH = 12, 8, 4, 10
 COLUMN_GAP = "   "
 
 
 class OperandColumn(Record):
-    """A column of the table: matching dims by operand, and their output dim, if any."""
+    """A table column: corresponding dims, by operand, and their output dim."""
 
     label: str
     dims_by_operand: Mapping[int, Dim]
     out_dim: int | None
     is_refused: bool
-    """Whether its dims are the reason of the refusal."""
+    """Whether the dims of the column are the reason for the refusal."""
 
 
 def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the labels of each operand and of the answer."""
+    """Return the column labels of each operand and of the answer."""
     arguments, ranks = layout.request.arguments, [len(operand.shape) for operand in operands]
     max_rank, kind = max(ranks), layout.stage.kind
     if kind is StageKind.BROADCAST:
@@ -78,7 +78,7 @@ def _labels_from_right(rank: int, skipped: int = 0) -> AxisLabels:
 def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
     """Return the labels of two operands of a matrix product, and of the product.
 
-    A vector has no row, or no column.
+    A left vector has no row label, a right vector has no column label.
     """
     ends = ["row"] * (left_rank > 1), ["column"] * (right_rank > 1)
     operands = [
@@ -91,7 +91,7 @@ def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], A
 def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
     """Return the labels of a linear layer: input, weight and answer.
 
-    The weight is OUT,IN, or IN,OUT, or IN.
+    The weight has the dims OUT,IN, or IN,OUT, or IN.
     """
     rows, out = _labels_from_right(rank)[:-1], ["out"] * (weight_rank > 1)
     kept = [step.facts["axis"] for step in layout.stage.steps if step.facts.get("operand") == 1]
@@ -133,9 +133,9 @@ def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels
 
 
 def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[OperandColumn]:
-    """Return the columns of a stage.
+    """Return the table columns of a stage.
 
-    The columns of the answer are in order. A summed column follows its left neighbour.
+    The columns are in the order of the output dims. A summed column follows its left neighbour in the operand.
     """
     labels, answer = _operand_labels(layout, operands)
     order = [*answer]
@@ -160,7 +160,7 @@ def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[Op
 def _is_refused_column(
     layout: StageLayout, label: str, dims_by_operand: Mapping[int, Dim], out_dim: int | None
 ) -> bool:
-    """Return whether the dims of a column are the reason of the refusal."""
+    """Return whether the dims of a column are the reason for the refusal."""
     problem, kind = layout.problem, layout.stage.kind
     if problem is not None and kind is StageKind.WINDOW:
         return out_dim is None if problem.argument == "weight" else label == f"dim {problem.index}"
@@ -179,7 +179,7 @@ def _is_refused_column(
 def _answer_text(layout: StageLayout, column: OperandColumn, step_index: int, glyphs: GlyphSet) -> str:
     """Return the text of the answer in a column.
 
-    It is a hole if the dim is not settled or is hidden, and a wall if it is summed.
+    The text is a hole if the dim is hidden or not settled yet, and an end mark if the dim is summed.
     """
     cell = layout.cells[column.out_dim] if column.out_dim is not None and column.out_dim < len(layout.cells) else None
     if column.out_dim is None:
@@ -203,7 +203,7 @@ def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, answer_t
 
 
 def _column_style(layout: StageLayout, column: OperandColumn, step_index: int) -> str:
-    """Return the style of a column. The one of the current step is bold."""
+    """Return the style of a column; the column of the current step is bold."""
     step = layout.stage.steps[step_index - layout.step_range.start] if step_index in layout.step_range else None
     is_current = step is not None and step.out == column.out_dim
     return "bold red" if column.is_refused else "bold" if is_current else ""
@@ -212,7 +212,7 @@ def _column_style(layout: StageLayout, column: OperandColumn, step_index: int) -
 def draw_operand_table(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int = 12, glyphs: GlyphSet
 ) -> Text:
-    """Return the table of a stage at a step, with bars if operands are concatenated.
+    """Draw the table of a stage at a step, with bars if operands are concatenated.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -276,7 +276,7 @@ def _table_notes(
     rows: list[list[str]],
     glyphs: GlyphSet,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the notes on the marks of a table and on its conditions, with styles."""
+    """Yield the notes on the marks and conditions of a table, each with its style."""
     if any(text.startswith(glyphs.pointer) for row in rows for text in row):
         yield f"{glyphs.pointer} a 1 is repeated", "dim"
     summed = [slot.label for slot in slots if slot.out_dim is None]
@@ -305,7 +305,7 @@ def _operand_bars(
 ) -> list[Text]:
     """Return a bar for each concatenated operand, and one for the answer.
 
-    A bar is at the offset of its operand. Returns no bars if there is not enough room.
+    A bar is at the offset of its operand in the answer. Returns an empty list if the bars do not fit.
     """
     slot = next((slot for slot in slots if slot.label.endswith(JOIN_SUFFIX)), None)
     if slot is None or layout.problem or width < MIN_BAR_WIDTH:
@@ -329,14 +329,14 @@ def is_window_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _window_numbers(step: Step) -> dict[str, Any]:
-    """Return the size of an axis, and the numbers of its windows or of its padding."""
+    """Return the size of an axis, and the parameters of its windows or its padding."""
     window = step.facts.get("window")
     numbers = step.facts if window is None else {name: getattr(window, name) for name in WINDOW_DEFAULTS}
     return {**WINDOW_DEFAULTS, **numbers, "size": step.facts["dim"]}
 
 
 def is_first_with_numbers(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the first with its window numbers."""
+    """Return whether no earlier step of the stage has the same window parameters."""
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     return step is next(
         (other for other in window_steps if step and _window_numbers(other) == _window_numbers(step)), None
@@ -346,9 +346,9 @@ def is_first_with_numbers(_answer: Trace | Chain, layout: StageLayout, step: Ste
 def draw_windows(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
-    """Return the ruler of the axis of a step: its padding, windows and remainder.
+    """Draw the ruler of the axis of a step: its padding, windows and remainder.
 
-    If sizes are named, the formula replaces the ruler.
+    If sizes are named, the formula is drawn instead of the ruler.
     """
     step, request = answer.steps[step_index], layout.request.arguments
     cell, numbers = layout.cells[step.out or 0], _window_numbers(step)
@@ -373,7 +373,7 @@ def draw_windows(
 def _draw_window_ruler(
     sizes: tuple[int, int], layout: StageLayout, numbers: Mapping[str, Any], width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Return the positions, and below them the first two windows and the last."""
+    """Draw the indices of an axis, and below them the first two windows and the last."""
     kernel, stride, begin, end, dilation = (numbers[name] for name in WINDOW_DEFAULTS)
     (size, count), is_transposed = sizes, bool(layout.request.arguments.get("transposed"))
     span, padding_mode = dilation * (kernel - 1) + 1, str(layout.request.arguments.get("padding"))
@@ -411,14 +411,14 @@ def _draw_window_ruler(
 
 
 def _text_at_positions(text: str, spans: Sequence[range]) -> Callable[[int], str]:
-    """Return a function that maps these positions to a text, others to an empty one."""
+    """Return a function from an index to `text` if `spans` contain it, else ""."""
     return lambda position: text if any(position in span for span in spans) else ""
 
 
 def _draw_position_rows(
     rows: Sequence[RulerRow], positions: range, cell_width: int, width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Return rows of texts by position. Middle positions are omitted if needed."""
+    """Draw rows with one text per index; middle indices are omitted if needed."""
     label_width = max(len(head) for head, _ in rows) + 2
     position_count, lines = max(3, (width - label_width) // (cell_width + 1)), []
     count = positions.stop - positions.start  # `len(positions)` overflows for a dim that is refused for its size

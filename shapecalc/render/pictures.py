@@ -1,9 +1,10 @@
 """The pictures of steps, and the table that assigns a picture to each step.
 
-A budget has the element count, the product of the known dims, and the quotient for -1: small counts as bars; names,
-zeros and huge counts as factors that cancel. Rulers show a reshape: the old cuts above the new cuts of the same row of
-elements. Lanes are lines from each dim to the dim that it becomes, with the reason at the right; for a 0 that copies
-only a size, that size is beside the line of the elements.
+A budget shows the element count, the product of the known dims, and the quotient that -1 becomes. Small counts are
+drawn as bars; names, zeros and huge counts are written as factors that cancel. Rulers show a reshape: the cuts of the
+input axes above the cuts of the output axes, over the same row of elements. Lanes are lines from each input dim to the
+output dim that it becomes, with the reason at the right. If a 0 copies only a size, the size is beside the line of the
+elements.
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ ShownSteps = dict[int, tuple[StageLayout, Step | None]]
 """Steps by index, each with its layout. The step is None for a refusal."""
 TIMES = " * "
 HOLE_LINE_LENGTH = 3
-"""The length of the line into a hidden dim."""
+"""The length of the line to a hidden dim, in cells."""
 NO_ROOM_NOTE = "no room for lines"
 MAX_PICTURES = 4
-"""The most pictures of an answer."""
+"""The maximum number of pictures of an answer."""
 COUNT_RULES = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
-"""The rules of refusals about element counts."""
+"""The rules whose refusal concerns element counts."""
 
 
 class Budget(Record):
@@ -70,13 +71,13 @@ class Budget(Record):
     input_dims: tuple[Dim, ...]
     known_dims: tuple[Dim, ...]
     inferred_index: int | None
-    """The index of the -1. None if all dims are requested."""
+    """The index of the -1; None if the request has no -1."""
     uncounted: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    """The indices of the dims of each side that are not counted."""
+    """For each side, the indices of the dims that are left out of the element count."""
 
     @property
     def element_counts(self) -> tuple[Dim, Dim]:
-        """The two element counts."""
+        """The input's element count, and the product of the requested dims except -1."""
         have, known = self.uncounted
         return _product_without(self.input_dims, have), _product_without(self.known_dims, known)
 
@@ -86,18 +87,18 @@ def _product_without(dims: tuple[Dim, ...], indices: Collection[int]) -> Dim:
 
 
 class PictureKind(Record):
-    """A kind of picture, the steps that it is for, and when it is worth drawing."""
+    """A kind of picture, with the steps to which it applies."""
 
     draw: Callable[..., Text]
-    """Draws a step from the answer, its layout, the step index, size and glyphs."""
+    """Draws the picture from the answer, a layout, a step index, a size and glyphs."""
     applies_to: Callable[[StageLayout, Step | None], bool]
-    """Returns whether it is for a step of a layout. A step of None is the refusal."""
+    """Returns whether the picture applies to a step of a layout; None is the refusal."""
     adds_to_flow: Callable[[Trace | Chain, StageLayout, Step | None, int], bool]
-    """Returns whether it shows more of a step than the flow, in a width."""
+    """Returns whether the picture, in a given width, adds something to the flow diagram."""
 
 
 def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
-    """Yield the division of each settled -1.
+    """Yield the division that solves each settled -1.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -111,7 +112,9 @@ def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
 
 
 def division_text(layout: StageLayout, step: Step) -> str:
-    """Return the division of a -1: all elements, or those of the axis that is split.
+    """Return the division that solves a -1.
+
+    The dividend is the element count of the tensor, or the size of the axis that is split.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -137,7 +140,7 @@ def _product_text(dims: Sequence[Dim]) -> str:
 
 
 def make_budget(layout: StageLayout) -> Budget | None:
-    """Return the budget of a reshape; None if a dim besides the -1 is not settled."""
+    """Return the budget of a reshape; None if a dim other than the -1 is not settled."""
     negative_outs = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
     hole = next(
         (out for out in negative_outs if layout.cells[out].dim is None or layout.cells[out].token == "-1"), None
@@ -152,7 +155,7 @@ def make_budget(layout: StageLayout) -> Budget | None:
 def _uncounted_indices(
     layout: StageLayout, inferred_index: int | None, empty: Step | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the indices that a dialect does not count if a known dim is 0."""
+    """Return the indices, per side, that a dialect does not count for a dim of 0."""
     if empty is None:
         return (), ()
     others = [out for out in range(len(layout.cells)) if out != inferred_index]
@@ -166,9 +169,9 @@ def _uncounted_indices(
 def draw_budget(
     _answer: Trace | Chain, layout: StageLayout, _step_index: int, *, width: int, height: int = 12, glyphs: GlyphSet
 ) -> Text:
-    """Return the budget of a stage, as bars or as factors that cancel.
+    """Draw the budget of a stage, as bars or as factors that cancel.
 
-    If the height allows, the bars separate single elements.
+    If the height allows, the elements of a bar are separated by blanks.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -211,7 +214,7 @@ def draw_budget(
 
 
 def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs: GlyphSet) -> Text:
-    """Return the budget of a hidden -1: the bars of both counts, and the hole."""
+    """Draw the budget of a hidden -1: the bars of both counts, and a hole."""
     hole = next((cell for cell in layout.cells if cell.token == "-1"), None)
     others = [cell for cell in layout.cells if cell is not hole]
     have, known = layout.stage.before, tuple([cell.dim for cell in others if cell.dim is not None])
@@ -234,9 +237,9 @@ def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs
 
 
 def _regrouping_summary(layout: StageLayout) -> str:
-    """Return the sizes that stay, merge, split or mix, in words.
+    """Return a sentence on the sizes that stay, merge, split or mix.
 
-    Returns an empty text if this is not known of all dims.
+    Returns an empty text if the origin of some dim is unknown.
     """
     shape, new_shape = layout.stage.before, layout.stage.after
     if new_shape is None or {out for link in layout.links for out in link.outputs} != {*range(len(new_shape))}:
@@ -293,9 +296,9 @@ def _bar_lines(budget: Budget, have: int, known: int, size: tuple[int, int], gly
 
 
 def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
-    """Return the elements per block that fit a width; None if no number fits.
+    """Return the smallest number of elements per block for which a bar fits a width.
 
-    `walls` is the number of lines between the pieces.
+    `walls` is the number of lines between the pieces of the bar. Returns None if no number fits.
 
     >>> _smallest_unit(24, 6, 30, 3), _smallest_unit(96, 24, 40, 3), _smallest_unit(97, 24, 40, 4)
     (1, 3, None)
@@ -311,7 +314,7 @@ def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
 def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> list[Text]:
     """Return the bars of two counts.
 
-    If `is_divided`, the first consists of pieces of the size of the second. Otherwise the difference is marked.
+    If `is_divided`, the first bar consists of pieces as long as the second bar. Otherwise the difference is marked.
     """
     pieces, rest = divmod(have, known) if is_divided else (1, abs(have - known))
     wall = glyphs.vertical if is_divided and known > 1 else ""
@@ -323,7 +326,7 @@ def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> 
 
 
 def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
-    """Return a bar with several cells per element, separated by a blank from 3 on."""
+    """Return a bar with several cells per element; of 3 or more, one is blank."""
     result, gap = Text(), " " * (cells_per_element > 2)
     for char in bar.divide(range(1, len(bar))):
         width = 1 if char.plain == glyphs.vertical else cells_per_element - len(gap)
@@ -342,7 +345,7 @@ def _division_result(budget: Budget, have: int, known: int) -> str:
 
 
 def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]:
-    """Return both sides as factors, equal ones below each other, and the remainder."""
+    """Return both sides as products, with equal factors aligned, and the remainder."""
     have, known = budget.element_counts
     below, extra = _match_dims(budget)
     cells = []
@@ -386,9 +389,9 @@ def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]
 
 
 def _inferred_dim_text(budget: Budget, have: Dim, known: Dim) -> str:
-    """Return the dim that -1 becomes, or the reason why it has no value.
+    """Return the text of the dim that -1 becomes, or the reason why it has no value.
 
-    Returns an empty text if all dims are requested.
+    Returns an empty text if the request has no -1.
     """
     if budget.inferred_index is None:
         return ""
@@ -400,9 +403,10 @@ def _inferred_dim_text(budget: Budget, have: Dim, known: Dim) -> str:
 
 
 def _match_dims(budget: Budget) -> tuple[list[int | None], list[int]]:
-    """Return the matching known dim of each input dim, and the other known dims.
+    """Match each input dim with an equal known dim.
 
-    All are indices; None if no known dim is equal. Zeros do not cancel: 0 / 0 is undefined.
+    Returns, for each input dim, the index of the matching known dim or None, and the indices of the remaining known
+    dims. Zeros are not matched, because 0 / 0 is undefined.
     """
     remaining = [index for index in range(len(budget.known_dims)) if index not in budget.uncounted[1]]
     below: list[int | None] = []
@@ -418,9 +422,9 @@ def _match_dims(budget: Budget) -> tuple[list[int | None], list[int]]:
 def draw_lanes(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
-    """Return the lanes of a stage: the dims settled at a step, with their reasons.
+    """Draw the lanes of a stage: the dims settled up to a step, with their reasons.
 
-    `width` and `height` are in character cells. Dims that do not fit are left out, but never those around the step.
+    `width` and `height` are in character cells. Dims that do not fit are omitted, except the dims around the step.
     """
     rows = max(1, len(layout.cells_before), len(layout.cells))
     notes = _lane_notes(layout, step_index, glyphs)
@@ -479,7 +483,7 @@ def _draw_lane_canvas(
 
 
 def _lane_token(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
-    """Return the token on the line into a dim, and the axis of a copied size."""
+    """Return the token on the line to a dim; for a copied size, also its axis."""
     size = (
         f"{glyphs.size_line}{mark_text(layout.cells_before[out_dim].mark, glyphs)}"
         if out_dim in layout.size_only_dims
@@ -503,7 +507,7 @@ def _lane_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[
 def _lane_texts(
     cells: tuple[Cell, ...], glyphs: GlyphSet, step_index: int | None = None, *, sizes_only: bool = False
 ) -> list[str]:
-    """Return dims with their marks in columns. A dim that is not settled is a hole."""
+    """Format dims and marks in columns; a dim that is not settled is a hole."""
     rows = []
     for cell in cells:
         hidden = cell.dim is None or (step_index is not None and cell.step_index > step_index)
@@ -521,7 +525,7 @@ def _lane_style(layout: StageLayout, axes: Collection[int], out_dims: Collection
 
 
 def _lane_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -> Mapping[int, tuple[str, str]]:
-    """Return the reason of each dim and its style, by row, up to a step."""
+    """Return the reason, with a style, for each dim settled up to a step, by row."""
     reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.hole}
     for number in layout.step_range:
         if number > step_index:
@@ -538,7 +542,7 @@ def _lane_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -
 
 
 def _is_count_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether a step infers a -1, or is a refusal about known element counts."""
+    """Return whether a step infers a -1, or is a refusal about element counts."""
     if step is not None:
         return layout.is_regrouping and step.rule in INFER_RULES
     if layout.is_unresolved:
@@ -556,21 +560,21 @@ def _is_cut_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last copied 0 of a stage with size-only dims."""
+    """Return whether a step is a stage's last 0, if some 0 copies only a size."""
     copies = [other for other in layout.stage.steps if other.rule == rules.COPIED_ZERO]
     return bool(layout.size_only_dims) and step is copies[-1]
 
 
 def _is_operand_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether a step is about several operands, not about one axis of windows."""
+    """Return whether a step concerns several operands, but no windows of one axis."""
     several = layout.stage.kind in COMBINING_KINDS and len(operands_of(layout)) > 1
     return several and not is_window_step(layout, step)
 
 
 def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last one about several operands, or a refusal.
+    """Return whether a step is the last about several operands, or a refusal.
 
-    It is not for a pool, which the windows explain completely.
+    Returns False for a pool, because the picture of its windows is sufficient.
     """
     operand_steps = [other for other in layout.stage.steps if not is_window_step(layout, other)]
     return step is None or (
@@ -587,7 +591,8 @@ PICTURE_KINDS = (
 )
 """All kinds of pictures.
 
-A step has the first picture that is for it. `--explain=all` shows every picture that shows more than the flow.
+A step is drawn as the first kind that applies to it. `--explain=all` draws every picture that adds something to the
+flow diagram.
 """
 
 
@@ -604,7 +609,7 @@ def draw_picture(
     glyphs: GlyphSet = UNICODE,
     holes: Holes = NO_HOLES,
 ) -> Text:
-    """Return the picture of a step, or of the refusal past the last step.
+    """Draw the picture of a step; for an index past the last step, of the refusal.
 
     `holes` are the placeholders of hidden dims, by column and index.
 
@@ -625,10 +630,9 @@ def draw_picture(
 
 
 def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, hole: str = UNICODE.hole) -> Text:
-    """Return the request, with a hole for each dim that it does not name.
+    """Draw a request, with a hole for each output dim that it does not specify.
 
-    Several operands are drawn as a table, other requests as a flow without wires. An op that names no dims has a
-    hole for each output dim.
+    A request with several operands is drawn as a table, any other request as a flow diagram without wires.
 
     >>> import shapecalc as sc
     >>> print(draw_request(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), height=4, hole="[  ]"))
@@ -645,7 +649,7 @@ def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, ho
 
 
 def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:
-    """Return the flow of an answer, and the pictures that show more than the flow."""
+    """Draw the flow diagram of an answer, and the pictures that add something to it."""
     parts = [draw_flow(answer, width=width, glyphs=glyphs)]
     for at in [*_informative_steps(answer, width)][:MAX_PICTURES]:
         parts += [Text(""), draw_picture(answer, at, width=width, glyphs=glyphs)]
@@ -653,13 +657,15 @@ def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet
 
 
 def steps_to_draw(answer: Trace | Chain, width: int) -> list[int]:
-    """Return the steps whose pictures show more than the flow, the main one first."""
+    """Return the steps whose pictures add something to the flow diagram, best first."""
     shown = _informative_steps(answer, width)
     return sorted(shown, key=lambda at: _picture_rank(*shown[at]))[:MAX_PICTURES]
 
 
 def main_step(answer: Trace | Chain, width: int) -> int:
-    """Return the step with the most informative picture; past the last for a refusal.
+    """Return the index of the step with the most informative picture.
+
+    For a refusal, this is the index after the last step.
 
     >>> import shapecalc as sc
     >>> main_step(sc.reshape((2, 3, 4), (0, -1)), 78), main_step(sc.transpose((2, 3)), 78)
@@ -672,7 +678,7 @@ def main_step(answer: Trace | Chain, width: int) -> int:
 def _picture_rank(layout: StageLayout, step: Step | None) -> int:
     """Return the rank of a picture in an answer.
 
-    A refusal is first, then mixed axes, then a -1 or windows, then all others.
+    Refusals come first, then mixed axes, then a -1 or windows, then all other steps.
     """
     if step is None:
         return 0
@@ -682,7 +688,7 @@ def _picture_rank(layout: StageLayout, step: Step | None) -> int:
 
 
 def _informative_steps(answer: Trace | Chain, width: int) -> ShownSteps:
-    """Return the steps whose pictures show more than the flow, with their layouts."""
+    """Return the steps, with layouts, whose pictures add to the flow diagram."""
     result: ShownSteps = {}
     for layout in stage_layouts(answer):
         is_drawn = layout.is_regrouping or layout.stage.kind in COMBINING_KINDS

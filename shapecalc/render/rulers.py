@@ -1,4 +1,4 @@
-"""Rulers: the cuts of a reshape before and after, over one line of elements."""
+"""Rulers: the cuts of axes before and after a reshape, over the same elements."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SPACIOUS_HEIGHT = 14
 
 
 class Ruler(Record):
-    """One axis, with cuts at the multiples of its stride in elements."""
+    """One axis, drawn with cuts at the multiples of its stride, in elements."""
 
     label: str
     colour: str
@@ -51,25 +51,25 @@ class Ruler(Record):
 
 
 class Rulers(Record):
-    """The axes of a block before and after a reshape, on the same elements."""
+    """The rulers of a block of elements: its axes before and after a reshape."""
 
     before: tuple[Ruler, ...]
     after: tuple[Ruler, ...]
     volume: int
     mixed_note: str
-    """The dims that mix axes for most sizes of the names.
+    """The note on dims that mix axes for most sizes of the names.
 
-    For the sizes that are drawn, the cuts may be aligned nevertheless.
+    For the sizes that are drawn, the cuts can nevertheless be aligned.
     """
 
     @property
     def height(self) -> int:
-        """The height: axes, numbers, marks of a clash, and the conclusion."""
+        """The number of lines: axes, scale, marks of misaligned cuts, and conclusion."""
         return len(self.before) + len(self.after) + 2 + bool(self.clash)
 
     @property
     def clash(self) -> tuple[int, int] | None:
-        """The strides of the first old and new axis whose cuts are not aligned, if any.
+        """The strides of the first old and new axis with misaligned cuts, or None.
 
         Old strides divide each other, so only the neighbours of a new stride have to be compared.
         """
@@ -93,10 +93,10 @@ class Rulers(Record):
 
 
 def is_worth_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
-    """Return whether rulers show more than shading.
+    """Return whether the rulers of a step can be drawn with distinct cuts.
 
-    The step has to regroup axes, and each element or each cut needs a cell. Names get small sizes, if there are any
-    that meet the conditions.
+    The step must regroup axes, and the width must have a cell for each element or each cut. Names have small sizes that
+    meet the conditions, if there are any.
     """
     groups, room = _find_regrouped_links(layout), width - RULER_LABEL_WIDTH
     if not is_regrouping_step(step) or not groups:
@@ -112,7 +112,7 @@ def is_worth_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | Non
 
 
 def _find_regrouped_links(layout: StageLayout) -> list[AxisChange]:
-    """Return the groups of axes that are regrouped, those whose axes mix first."""
+    """Return the links with regrouped axes; links in which axes mix come first."""
     groups = [link for link in layout.links if len(link.sources) > 1 or len(link.outputs) > 1]
     return sorted(groups, key=lambda link: not link.is_mixed)
 
@@ -124,9 +124,9 @@ def _is_unaligned(old: int, new: int) -> bool:
 def draw_rulers(
     answer: Trace | Chain, layout: StageLayout, _step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
-    """Return the rulers of a stage that regroups elements.
+    """Draw the rulers of a stage that regroups elements.
 
-    A large tensor shows one block that is regrouped. `width` and `height` are in character cells.
+    Of a large tensor, only one regrouped block is drawn. `width` and `height` are in character cells.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -177,7 +177,7 @@ def _nothing_to_cut_text(volume: int) -> Text:
 def _draw_unresolved_rulers(
     layout: StageLayout, sizes: Mapping[str, int], size: tuple[int, int], glyphs: GlyphSet
 ) -> Text:
-    """Return the old cuts, above a line without cuts for each requested dim."""
+    """Draw the rulers of the input axes, and a line without cuts per requested dim."""
     before = _side_rulers(layout.cells_before, sizes, glyphs)
     volume = prod(ruler.size for ruler in before)
     after = tuple(Ruler(f"  {cell.hole or cell.dim}", "dim", 1, volume) for cell in layout.cells)
@@ -199,10 +199,10 @@ def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int]
 
 
 def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
-    """Return rulers with their notes.
+    """Draw rulers with their notes in a given size.
 
-    If they exceed the height, the axes with the finest cuts are omitted. If there is enough height, parts are
-    numbered.
+    If the rulers exceed the height, the axes with the finest cuts are omitted. If there is enough height, the parts of
+    each axis are numbered.
     """
     width, height = size
     removable = _omittable_rulers(rulers)
@@ -227,7 +227,7 @@ def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs:
 
 
 def _omittable_rulers(rulers: Rulers) -> list[Ruler]:
-    """Return the rulers that may be omitted, in that order, the outermost ones last."""
+    """Return the rulers that may be omitted, in order of omission: outermost last."""
     clashing = rulers.clash or tuple(side[0].stride for side in (rulers.before, rulers.after) if side)
     outermost = {id(ruler) for ruler in (*rulers.before[:1], *rulers.after[:1])}
     others = [ruler for ruler in (*rulers.before, *rulers.after) if ruler.stride not in clashing]
@@ -244,16 +244,16 @@ def _without_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
 
 
 def _size_notes(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int]) -> list[str]:
-    """Return the note on the sizes of the names of a block, if it has names."""
+    """Return the notes on the sizes of a block's names; empty without names."""
     before = [layout.stage.before[axis] for axis in block.sources]
     known = dim_names(before + [layout.cells[out].dim or 0 for out in block.outputs])
     return [f"with {sizes_text({name: sizes[name] for name in known})}"] if known else []
 
 
 def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> list[str]:
-    """Return the note on the part of the tensor that is shown, if it is a part.
+    """Return the notes on which part of the tensor is shown; empty if all of it is.
 
-    `group_count` is the number of groups of axes that are regrouped.
+    `group_count` is the number of links with regrouped axes.
     """
     if all(cell.dim == 1 for axis, cell in enumerate(layout.cells_before) if axis not in block.sources):
         return []
@@ -276,7 +276,7 @@ def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int
 
 
 def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
-    """Return the axes of one side, the outermost first. Axes of size 1 have no ruler."""
+    """Return the rulers of one shape, outermost first; axes of size 1 have no ruler."""
     dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
     texts = [clip(str(dim), 9, glyphs) for dim in dims]
     steps = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
@@ -289,7 +289,7 @@ def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphS
 
 
 def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
-    """Return the old rulers, the clashing cuts, the new rulers and the conclusion."""
+    """Draw the old rulers, the misaligned cuts, the new rulers and the conclusion."""
     labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
     labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
     label_width = max(map(len, labels), default=0) + 1
@@ -314,7 +314,7 @@ def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, 
 
 
 def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:
-    """Write the index on its axis into each part of a ruler, if it fits."""
+    """Draw the axis index in each part of a ruler, if the indices fit."""
     left, long, y = area
     parts = volume // ruler.stride
     if long // parts <= len(str(ruler.size - 1)) + 1:
@@ -326,7 +326,7 @@ def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[i
 
 
 def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None:
-    """Write the positions of the outermost old cuts, as many as fit."""
+    """Draw the flat indices of as many cuts of the outermost old axis as fit."""
     step, end = rulers.before[0].stride if rulers.before else rulers.volume, str(rulers.volume)
     canvas.write(left + length + 1 - len(end), 0, end, "dim")
     stride = step * -(-(len(end) + 2) * rulers.volume // (length * step))
@@ -337,7 +337,7 @@ def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None
 
 
 def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
-    """Draw one axis, with a tick at each cut, or shaded if the cuts are too close."""
+    """Draw the ruler of an axis with a tick per cut; shaded if cuts are too close."""
     left, long, y = area
     cuts = volume // ruler.stride
     if cuts > (long if volume <= long else long // 3):
@@ -356,7 +356,7 @@ def _mark_clashes(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: 
 
 
 def _ruler_conclusion(rulers: Rulers, *, is_to_scale: bool) -> str:
-    """Return the conclusion: the dims that mix axes, and why."""
+    """Return the sentence that names the dims that mix axes, with the reason."""
     scale_note = "to scale; " if is_to_scale else ""
     if rulers.clash is not None:
         old, new = rulers.clash

@@ -1,11 +1,11 @@
-"""An answer as a film: its stages, the steps of each, and the elements in memory.
+"""Answers as films: the stages, their steps, and the elements in memory.
 
-A copied 0 moves down from its index, and -1 is filled from the budget. A reshape moves only bars. All other stages read
-elements and write them to a second memory.
+A copied 0 moves down from its index, and a -1 is filled from the budget, a bar of all elements. A reshape moves only
+bars. All other stages read elements and write them to a second memory; such a move is called a gather.
 
-A film is a sequence of frames of positioned words, with memory drawn as a tape of cells. The cells are in one line, or
-in several if there are many. The height of a bar between two cells is the layer of the axis that it cuts. Of a large
-tensor only the first cells are shown, followed by dots.
+A film is a sequence of frames of positioned words. Memory is drawn as a tape, which is one or more lines of cells, one
+cell per element. Bars between cells show where axes are cut. Each axis has a layer, counted from the innermost axis;
+the bars of a higher layer are taller. Of a large tensor, only the first cells are shown, followed by an ellipsis.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ from shapecalc.render.stage_layout import (
 
 TensorShape = tuple[int, ...]
 PICTURE_HUNDREDTHS = 12
-"""The duration of a picture of a moving word, in hundredths of a second."""
+"""The frame duration while words move, in hundredths of a second."""
 HIDDEN_CELLS, HOLE_TEXT = "…", "[ ]"
 BAR_GLYPHS = "│┃║"
 """The characters of bars.
 
-The first is for axes with a row of their own, the others for outer axes that share the top row.
+The first character is used for axes whose bars end in a separate row, the others for outer axes whose bars share the
+top row.
 """
 TITLE_ROW, RAIL_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, DIVISION_ROW, TAPE_HEADING_ROW = (
     0,
@@ -67,21 +68,21 @@ TITLE_ROW, RAIL_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, 
 )
 """The rows of a film, from the top.
 
-They hold the title, the rail, the dims of the stage, the division of a -1, and the heading of the first tape. The last
-three are further down if there is room for blank rows around them: see `FilmBuilder.row_position`.
+The rows contain the title, the rail, the dims of the stage, the division of a -1, and the heading of the first tape. If
+the height allows blank rows, the last three rows are further down; see `FilmBuilder.row_position`.
 """
 SENTENCE_ROWS, LOW_HEIGHT = 3, 20
-"""The rows of the sentence, and the height below which it has one row less."""
+"""The number of rows of the sentence; in films lower than `LOW_HEIGHT` it is one less."""
 LABEL_WIDTH = 8
-"""The width of the words before the dims."""
+"""The width, in cells, of the labels before the dims."""
 FALL_SECONDS = 0.35
-"""The seconds in which a piece of the budget falls."""
+"""The duration, in seconds, of the fall of a piece of the budget."""
 MAX_SINGLE_ROWS = 12
-"""The most rows of a tape that are written one by one. Longer ones use blocks."""
+"""The maximum number of tape rows that are written one by one; of more, blocks are written."""
 MAX_LISTED_CELLS = 8
-"""The most cells that a sentence lists."""
+"""The maximum number of cells that a sentence lists."""
 PICK_SECONDS, REST_SECONDS = 0.55, 0.35
-"""The seconds in which an element moves, and in which it stays highlighted."""
+"""The number of seconds for which an element moves, and then stays highlighted."""
 FILM_WIDTH, FILM_HEIGHT = 80, 24
 """The size of a film in character cells, which fits every terminal."""
 MIN_FILM_HEIGHT = 16
@@ -92,7 +93,7 @@ LAST_FRAME_SECONDS = 3.5
 
 
 class Sprite(Record):
-    """A word at a position, in character cells or fractions of them."""
+    """A word at a position; coordinates are in character cells and can be fractional."""
 
     x: float
     y: float
@@ -102,7 +103,7 @@ class Sprite(Record):
 
 
 class Prompt(Record):
-    """A question that the viewer can answer before a frame, and its answer."""
+    """A question that the viewer can answer before a frame is shown, and its answer."""
 
     question: str
     answer: str
@@ -111,18 +112,18 @@ class Prompt(Record):
 class Frame(Record):
     """The words of a frame and their positions.
 
-    A word glides from its position in the frame before, if that has the same key.
+    A word moves from its position in the previous frame, if that frame has a word with the same key.
     """
 
     sprites: Mapping[str, Sprite]
-    """The words by key. Later ones cover earlier ones."""
+    """The words by key; later words cover earlier ones."""
     sentence: str
     step_index: int | None
-    """The index of the step. None before the first step and after the last."""
+    """The index of the step; None before the first step and after the last."""
     arrival_seconds: float
-    """The seconds in which the words move to their positions."""
+    """The number of seconds for which the words move to their positions."""
     hold_seconds: float
-    """The seconds for which they stay there."""
+    """The number of seconds for which the words then stay at their positions."""
     prompt: Prompt | None = None
 
 
@@ -148,18 +149,18 @@ class Film(Record):
 
 
 class Track(Record):
-    """A word over time, for as long as its text and look do not change."""
+    """The motion of a word while its text and look stay unchanged."""
 
     text: str
     look: str
     start: float
     end: float
     points: tuple[tuple[float, float, float], ...]
-    """Its positions as seconds, x and y. It moves in straight lines between them."""
+    """The (seconds, x, y) points of the motion, which is linear between them."""
 
 
 class Tape(Record):
-    """The positions of the cells and bars of a tensor in C order."""
+    """The layout of the elements of a tensor as cells in C order, with bars."""
 
     shape: TensorShape
     pitch: int
@@ -167,9 +168,9 @@ class Tape(Record):
     cells_per_line: int
     """The number of cells in a line."""
     line_height: int
-    """The height of a line. Bars can use all its rows, numbers are in the lowest."""
+    """The height of a line in rows. Bars can use all rows; numbers are in the lowest row."""
     shown_count: int
-    """The number of cells that are shown."""
+    """The number of visible cells."""
     top_row: int
 
     @property
@@ -179,11 +180,11 @@ class Tape(Record):
 
     @property
     def bottom_row(self) -> int:
-        """The row after the last one."""
+        """The row after the last row of the tape (exclusive)."""
         return self.top_row + self.line_height * max(1, -(-self.shown_count // self.cells_per_line))
 
     def cell_position(self, cell: int) -> tuple[int, int]:
-        """Return the position of a cell's number. A hidden cell has that of the dots."""
+        """Return the position of a cell's number, or of the ellipsis if elided."""
         line, column = divmod(cell, self.cells_per_line)
         if cell >= self.shown_count:
             line, column = (
@@ -193,9 +194,9 @@ class Tape(Record):
         return column * self.pitch + 1, self.top_row + line * self.line_height + self.line_height - 1
 
     def bar_sprite(self, cell: int, layer: int) -> Sprite:
-        """Return the bar before a cell, or after the last one.
+        """Return the bar before a cell; the bar at the end for the cell count.
 
-        `layer` is the layer of the axis that it cuts, counted from the innermost axis.
+        `layer` is the layer of the axis that the bar cuts, counted from the innermost axis.
         """
         line = max(0, cell - (cell == self.shown_count)) // self.cells_per_line
         row = min(layer, self.line_height - 1)
@@ -214,7 +215,7 @@ def frame_at(starts: list[float], second: float) -> int:
 
 
 def sprites_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, ...]:
-    """Return the words at a time, moved partway to the positions in their frame."""
+    """Return the words at a time in seconds, at their interpolated positions."""
     number = frame_at(starts, second)
     frame = film.frames[number]
     part = (
@@ -227,14 +228,14 @@ def sprites_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, 
 
 
 def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
-    """Return a word moved a fraction of its way."""
+    """Return a word at a fraction of the way between two positions."""
     if start is None or (start.x == end.x and start.y == end.y):
         return end
     return Sprite(start.x + (end.x - start.x) * fraction, start.y + (end.y - start.y) * fraction, end.text, end.look)
 
 
 def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
-    """Yield the pictures of a film, each with its duration in hundredths of a second."""
+    """Yield the words of each GIF frame, with its duration in hundredths of a second."""
     starts = film.starts
     for number, frame in enumerate(film.frames):
         duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))
@@ -247,7 +248,7 @@ def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
 
 
 def collect_tracks(film: Film) -> list[Track]:
-    """Return the track of each word of a film, in order of appearance."""
+    """Return the tracks of all words of a film, in order of appearance."""
     starts, result, last = film.starts, list[Track](), dict[str, int]()
     for number, frame in enumerate(film.frames):
         before = film.frames[number - 1].sprites if number else {}
@@ -267,18 +268,18 @@ def collect_tracks(film: Film) -> list[Track]:
 def _motion_points(
     start: Sprite | None, end: Sprite, second: float, arrival_seconds: float
 ) -> tuple[tuple[float, float, float], ...]:
-    """Return the points of a word's motion in a frame. One point if it does not move."""
+    """Return the points of a word's motion in a frame; a single point at rest."""
     if start is None or (start.x, start.y) == (end.x, end.y):
         return ((second, end.x, end.y),)
     return (second, start.x, start.y), (second + arrival_seconds, end.x, end.y)
 
 
 def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, row_count: int, layers: int) -> Tape:
-    """Return the tape of a tensor from row `top_row` on, in at most `row_count` rows.
+    """Return the tape of a tensor, in at most `row_count` rows from `top_row` on.
 
-    `number_width` is the width of the longest number. The pitch is larger if there are few cells. A line consists
-    of complete blocks of an axis, as large as fit. Its height is the number of `layers`, unless a lower line shows
-    more cells.
+    `number_width` is the width of the longest number. The pitch is larger if there are few cells. A line contains
+    complete blocks of the outermost axis whose blocks fit. The height of a line is `layers`, or less if more cells can
+    be shown with lower lines.
 
     >>> tape = make_tape((2, 3, 4), 2, 80, 0, 4, 2)
     >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.shown_count, tape.cell_position(23)
@@ -305,7 +306,7 @@ def strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def bar_distances(shape: TensorShape) -> list[int]:
-    """Return the distances between the bars of each axis, the innermost axis first.
+    """Return the distance in cells between bars of each layer, innermost first.
 
     >>> bar_distances((2, 3, 4)), bar_distances((6,)), bar_distances((2, 1, 3))
     ([4, 12], [], [3])
@@ -315,9 +316,9 @@ def bar_distances(shape: TensorShape) -> list[int]:
 
 
 def bar_positions(shape: TensorShape, layer: int, shown_count: int) -> list[int]:
-    """Return the cells before which the bars of a layer are.
+    """Return the indices of the cells that have a bar of a layer before them.
 
-    Layers beyond the outermost axis have bars at both ends only.
+    Layers beyond the outermost axis have bars only at the start and at the end.
 
     >>> bar_positions((2, 3, 4), 0, 24), bar_positions((2, 3, 4), 1, 24), bar_positions((2, 3, 4), 2, 24)
     ([0, 4, 8, 12, 16, 20, 24], [0, 12, 24], [0, 24])
@@ -328,10 +329,10 @@ def bar_positions(shape: TensorShape, layer: int, shown_count: int) -> list[int]
 
 
 def match_bars(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the moves of bars from old to new positions, as pairs.
+    """Return the (old position, new position) pair of each moving bar.
 
-    Bars at positions of both stay. The others move to the new positions in order. A bar splits if there are too
-    few, and several merge if there are too many.
+    A bar at a position that is in both lists stays. The remaining bars move to the remaining new positions in order. If
+    there are too few bars, bars split; if there are too many, bars merge.
 
     >>> match_bars([0, 4, 8, 12], [0, 6, 12]), match_bars([0, 12], [0, 6, 12])
     ([(0, 0), (12, 12), (4, 6), (8, 6)], [(0, 0), (12, 12), (0, 6)])
@@ -350,25 +351,25 @@ def _nearest(positions: Sequence[int], position: int) -> int:
 
 
 class FilmBuilder:
-    """The words at their current positions, and the frames made so far."""
+    """A builder of a film; it keeps the current words and the frames added so far."""
 
     def __init__(self, width: int, height: int, column_width: int) -> None:
-        """Create an empty film. `column_width` is the width of a dim."""
+        """Create an empty film; `column_width` is the width of a dim in cells."""
         self.width, self.height, self.column_width = width, height, column_width
         self.sentence_rows = SENTENCE_ROWS - (height < LOW_HEIGHT)
         self.tape_rows = max(1, (height - TAPE_HEADING_ROW - 2 - (height >= LOW_HEIGHT) - self.sentence_rows - 1) // 2)
-        """The height of each of two tapes."""
+        """The maximum height of a tape, if two are shown."""
         self.budget_gap = self.tape_gap = 0
-        """The blank rows around the division of a -1, and those between two tapes."""
+        """The number of blank rows around the division of a -1, and between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self.prompt: Prompt | None = None
-        """The question before the next frame."""
+        """The question to ask before the next frame."""
         self._last: dict[str, Sprite] = {}
         self.memory_number = 0
-        """The number of the current memory. Each gather writes a new one."""
+        """The number of the current memory; each gather writes a new memory."""
         self.tape: Tape
-        """The tape of the current memory, if any."""
+        """The tape of the current memory; unset in a film without memory."""
         self.notes: list[str] = []
 
     def reserve_rows(self, tape_rows: int, tape_count: int) -> None:
@@ -380,12 +381,12 @@ class FilmBuilder:
         self.tape_rows, self.height = tape_rows, min(self.height, needed + self.tape_gap + self.budget_gap)
 
     def row_position(self, row: int) -> int:
-        """Return the position of `BUDGET_ROW`, `DIVISION_ROW` or `TAPE_HEADING_ROW`."""
+        """Return the actual row for `BUDGET_ROW`, `DIVISION_ROW` or `TAPE_HEADING_ROW`."""
         return row + (self.budget_gap if row == TAPE_HEADING_ROW else self.budget_gap // 2)
 
     @property
     def column_count(self) -> int:
-        """The number of dims that fit."""
+        """The number of dims that fit the width."""
         return max(1, (self.width - LABEL_WIDTH - 2) // self.column_width)
 
     def column_x(self, dim: int) -> int:
@@ -393,15 +394,15 @@ class FilmBuilder:
         return LABEL_WIDTH + dim * self.column_width
 
     def place_word(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
-        """Place a word, above all others."""
+        """Place a word on top of all other words."""
         self.sprites.pop(key, None)
         if text.strip():
             self.sprites[key] = Sprite(x, y, clip(escape_unprintable(text), max(1, self.width - int(x)), UNICODE), look)
 
     def place_dim(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
-        """Place a word in the column of a dim, if that column fits.
+        """Place a word in the column of a dim.
 
-        Dots are placed for the dims that do not fit.
+        If the column does not fit, an ellipsis is placed instead.
         """
         if dim < self.column_count:
             self.place_word(key, self.column_x(dim), y, clip(text, self.column_width - 1, UNICODE), look)
@@ -410,7 +411,7 @@ class FilmBuilder:
             self.add_note(f"dims from {dim} on have no room")
 
     def glide_from(self, key: str, start: tuple[float, float]) -> None:
-        """Let a word move from a position in the next frame."""
+        """Set the position from which a word moves in the next frame."""
         if key in self.sprites and key not in self._last:
             self._last[key] = Sprite(*start, "")
 
@@ -425,7 +426,7 @@ class FilmBuilder:
                 self.sprites[key] = replace(self.sprites[key], look=look)
 
     def add_note(self, text: str) -> None:
-        """Add a note, which all further frames show at the bottom."""
+        """Add a note that is shown at the bottom of all further frames."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -453,15 +454,15 @@ def dim_with_mark(cell: Cell) -> str:
 
 
 def look_for_hue(hue: str) -> str:
-    """Return the name of the look of a colour, or that of the default ink."""
+    """Return the name of the look with a colour; the text look by default."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
 def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: int, sentence: str) -> None:
-    """Add the frame that opens a stage, with its dims, its request, and holes.
+    """Add the first frame of a stage, with its input dims, its request, and holes.
 
-    The keys of the input dims have the index of the stage, those of the output dims the next one. The output dims
-    move up when the next stage opens.
+    The keys of the words contain the index of the stage for the input dims, and the next index for the output dims, so
+    that the output dims move up in the first frame of the next stage.
     """
     builder.remove_words("index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{stage_index - 1}.")
     ranks = max(len(layout.cells_before), len(layout.cells))
@@ -484,7 +485,7 @@ def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: in
 
 
 def _requested_tokens(layout: StageLayout) -> list[str]:
-    """Return the requested value of each output dim, if the stage has one for each."""
+    """Return the requested value of each output dim; empty if some dim has none."""
     requested = [str(token) for token in layout.stage.requested]
     return requested if len(requested) == len(layout.cells) else []
 
@@ -525,7 +526,7 @@ def add_step_frames(
 def _fill_hole(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, out_dim: int, start: tuple[float, float]
 ) -> None:
-    """Move a dim from a position into its hole."""
+    """Replace a hole by its dim, which moves there from position `start`."""
     cell, key = layout.cells[out_dim], f"dim{stage_index + 1}.{out_dim}"
     builder.sprites.pop(f"hole{out_dim}", None)
     builder.place_dim(key, out_dim, OUTPUT_ROW, dim_with_mark(cell), "lit")
@@ -533,7 +534,7 @@ def _fill_hole(
 
 
 def make_prompt(layout: StageLayout, out_dims: list[int]) -> Prompt | None:
-    """Return the question about dims. None if all of them are requested literally."""
+    """Return the question about dims; None if the request contains all sizes."""
     requested, dims = _requested_tokens(layout), [str(cell.dim) for cell in layout.cells]
     unknown = [out for out in out_dims if not (layout.is_regrouping and requested and requested[out] == dims[out])]
     if not unknown:
@@ -574,7 +575,7 @@ def _add_inference_frames(
 
 
 def _place_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
-    """Place a bar of all elements, and return its start and length if it fits."""
+    """Place a bar of all elements; return its start and length, or None."""
     start = max(len(builder.sprites["sum"].text), len(builder.sprites["part"].text)) + 3
     room = min(48, builder.width - start)
     if not isinstance(have, int) or have < 1 or room < 8:
@@ -585,7 +586,7 @@ def _place_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None
 
 
 def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int, step_index: int) -> None:
-    """Add the frames in which pieces fall, one per multiple of the known dims."""
+    """Add the frames in which pieces of the bar fall, one per multiple."""
     start, long = bar
     shown = multiple if multiple <= 24 and multiple <= long else 1
     per_frame = -(-shown // 8)
@@ -614,7 +615,7 @@ def place_memory(builder: FilmBuilder, journey: Journey) -> None:
 def _tape_of_point(builder: FilmBuilder, journey: Journey, point_index: int, top_row: int) -> Tape:
     """Return the tape of a point of a journey.
 
-    Its lines are as tall as the bars of all points up to the next gather need.
+    The height of its lines suffices for the bars of all points up to the next gather.
     """
     number_width = len(str(max(0, prod(journey.points[0].shape) - 1)))
     moves = journey.moves[point_index:]
@@ -626,7 +627,7 @@ def _tape_of_point(builder: FilmBuilder, journey: Journey, point_index: int, top
 
 
 def _place_tape_heading(builder: FilmBuilder, tape: Tape, name: str, suffix: str) -> None:
-    """Place the heading of a tape: its shape, strides and number of shown cells."""
+    """Place the heading of a tape: its shape, strides and number of visible cells."""
     name = f"{name} {shape_text(tape.shape)}"
     if tape.shown_count < tape.count:
         name += f", first {tape.shown_count} of {tape.count} cells"
@@ -644,7 +645,7 @@ def _cell_text(tape: Tape, value: int) -> str:
 
 
 def _place_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: str = "") -> None:
-    """Place the bars and the heading of a tape, and dots after its last cell."""
+    """Place the bars and the heading of a tape, and an ellipsis if cells are elided."""
     _place_tape_heading(builder, tape, name, suffix)
     if 0 < tape.shown_count < tape.count:
         builder.place_word(f"dots{builder.memory_number}", *tape.cell_position(tape.count), HIDDEN_CELLS, "quiet")
@@ -726,7 +727,7 @@ def _add_pick_frame(
 
 
 def index_span_text(indices: Sequence[Index], shape: Index) -> str:
-    """Return several indices as one, with a colon for an axis that they cover.
+    """Format several indices as one, with a colon for a completely covered axis.
 
     >>> index_span_text([(0, 1)], (2, 3)), index_span_text([(0, 0), (0, 1)], (2, 2))
     ('[0,1]', '[0,:]')
@@ -742,7 +743,7 @@ def index_span_text(indices: Sequence[Index], shape: Index) -> str:
 
 
 def _cells_text(cells: Sequence[int]) -> str:
-    """Return cells in words: one, a range, or the first few."""
+    """Format cell numbers: a single one, a range, or the first few."""
     if len(cells) == 1:
         return f"cell {cells[0]}"
     if all(after == before + 1 for before, after in pairwise(cells)):
@@ -752,7 +753,7 @@ def _cells_text(cells: Sequence[int]) -> str:
 
 
 def _add_swap_frame(builder: FilmBuilder, tapes: tuple[Tape, Tape], sentence: str, step_index: int | None) -> None:
-    """Add the frame in which the written memory replaces the one that was read."""
+    """Add the frame in which the written memory replaces the memory that was read."""
     builder.remove_words("bar", "part", *(f"{kind}{builder.memory_number - 1}" for kind in ("cell", "head", "dots")))
     builder.tape = tape = replace(tapes[1], top_row=tapes[0].top_row)
     for cell in range(tape.shown_count):
@@ -787,7 +788,7 @@ def cell_groups(tape: Tape) -> list[range]:
 
 
 def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM_HEIGHT) -> Film:
-    """Return an answer as a film. A refused request is shown up to its refusal.
+    """Return the film of an answer; a refused request is shown up to its refusal.
 
     >>> import shapecalc as sc
     >>> film = make_film(sc.reshape((2, 3), (0, -1)))
@@ -819,7 +820,7 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
 
 
 def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...], width: int) -> int:
-    """Return the width of a dim's column: that of the longest dim, if it fits."""
+    """Return the width of the dim columns: the width of the longest dim, if it fits."""
     cells = [*input_cells(answer), *(cell for layout in all_layouts for cell in (*layout.cells_before, *layout.cells))]
     longest = max((max(len(dim_with_mark(cell)), len(cell.token)) for cell in cells), default=1)
     ranks = max([len(answer.input), *(max(len(layout.cells_before), len(layout.cells)) for layout in all_layouts)])
@@ -827,9 +828,9 @@ def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...
 
 
 def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | None:
-    """Return the journey of the elements as far as it can be followed.
+    """Return the journey of the elements as far as they can be followed.
 
-    Returns None if there is none, with a note about the reason.
+    If there is no journey, adds a note with the reason and returns None.
     """
     try:
         journey = journey_of(answer, complete=False)
@@ -854,9 +855,9 @@ def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | No
 
 
 def _place_rail(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], current: int) -> None:
-    """Place the stages in a row below the title, with the current one highlighted.
+    """Place the stage names below the title, with the current one highlighted.
 
-    If they do not fit, only the current one is shown.
+    If the names do not fit, only the current stage is placed.
     """
     names = ["input", *(layout.title for layout in all_layouts), "output"]
     if sum(len(name) + 3 for name in names) > builder.width:
@@ -883,7 +884,7 @@ def _add_stage_frames(
     move_count: int,
     answer: Trace | Chain,
 ) -> int:
-    """Add the frames of a stage, and return the number of journey moves it makes."""
+    """Add the frames of a stage; return the number of journey moves that they show."""
     add_stage_opening(builder, layout, stage_index, f"{layout.title}: {layout.stage.kind.value}.")
     steps = layout.stage.steps
     shape_steps = [at for at, step in zip(layout.step_range, steps, strict=False) if isinstance(step.value, tuple)]
@@ -915,7 +916,7 @@ def _add_stage_frames(
 
 
 def _place_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
-    """Place the picture of a step instead of memory, for several operands or windows."""
+    """Place the picture of a step with several operands or windows."""
     builder.remove_words("picture")
     if layout.stage.kind in COMBINING_KINDS:
         top = builder.row_position(BUDGET_ROW)
@@ -924,7 +925,7 @@ def _place_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLay
 
 
 def _place_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey | None) -> None:
-    """Place the request with its holes above the memory, or instead of it."""
+    """Place the request with holes, above the tape if there is one."""
     height = (
         builder.row_position(TAPE_HEADING_ROW) - INDEX_ROW - 1
         if journey
@@ -934,7 +935,7 @@ def _place_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey
 
 
 def _place_text(builder: FilmBuilder, text: Text, top_row: int) -> None:
-    """Place the lines of a picture, each part with the look of its colour."""
+    """Place the lines of a picture; each part gets the look with its colour."""
     for row, line in enumerate(text.split("\n")):
         edges = sorted({0, *(edge for span in line.spans for edge in (span.start, span.end))})
         for start, part in zip(edges, line.divide(edges[1:]), strict=True):
@@ -962,7 +963,7 @@ def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tu
 
 
 def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
-    """Mark the refused dim, and the remainder of element counts that differ."""
+    """Mark the refused dim; if element counts differ, also mark the remainder."""
     if layout is None:
         return
     if layout.refused_dim is not None:

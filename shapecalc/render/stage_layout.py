@@ -1,12 +1,13 @@
 """The layout of each stage of an answer, from which all pictures are drawn.
 
-A refused stage has the dims that were settled before the refusal, and the problem. A stage whose conditions no sizes
-can meet has all its dims, and the problem.
+The layout of a refused stage has the dims that were settled before the refusal, and the problem. The layout of a stage
+whose conditions no sizes can meet has all dims of the stage, and the problem.
 
-Wires and marks are derived from origins. A wire connects an axis to a dim that depends on it. The mark of a dim lists
-the parts of the input that it consists of, the outermost first: an axis by its own name or a letter, the parts of a cut
-axis by numbers. After axes a and c are merged, the mark is `ac`; after c is split, the marks are `c1` and `c2`. A dim
-that mixes axes (4,6 of 6,4) is no longer an axis of the input. Such dims have the marks `~x` and `~y`.
+Wires and marks are derived from origins. A wire connects an input dim to an output dim that depends on it. The mark of
+a dim lists the input axes or parts of axes that the dim consists of, outermost first. An axis is listed by its name or
+by a letter; the parts of a cut axis are numbered. After axes a and c are merged, the mark is `ac`; after c is split,
+the marks are `c1` and `c2`. A dim that mixes axes, as in 6,4 reshaped to 4,6, does not consist of whole parts of input
+axes. Such dims have the marks `~x` and `~y`.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ AXIS_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIXED_LETTERS = "xyzuvwpqrst"
 """The letters of the marks of dims that mix axes."""
 AXIS_HUES = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
-"""The colours of axes: those of Okabe and Ito, the light ones darkened.
+"""The colours of axes: the palette of Okabe and Ito with its light colours darkened.
 
-They are distinguishable for colour-blind readers, on white and on black.
+Colour-blind readers can distinguish these colours on white and on black.
 """
 MERGED_HUE = "#7D6BD0"
 """The colour of dims that merge several axes."""
@@ -55,37 +56,37 @@ TOKEN_FORMATS = {
     "roll-axis": "by {shift}",
     "reverse-axis": "back",
 }
-"""The format of the token on the wire into a dim, by the rule that settles it."""
+"""The format of the token on the wire to a dim, by the rule that settles the dim."""
 Wires = Sequence[tuple[int, ...]]
-"""The input dims on which each output dim depends."""
+"""For each output dim of a stage, the indices of the input dims it depends on."""
 AxisParts = list[tuple[int, tuple[str, ...]]]
-"""The axes of a dim, the outermost first, each with the names of its part."""
+"""The input axes of a dim, outermost first, each with the names of its parts in the dim."""
 
 
 class DimMark(Record):
-    """The label of a dim: the names of its parts, the outermost first.
+    """The label of a dim: the names of its parts, outermost first.
 
-    It has no names if the dim comes from no axis of the input.
+    The mark has no names if the dim does not originate in an input axis.
     """
 
     names: tuple[str, ...]
     hue: str = ""
-    """The colour of its axis, or that of merged dims. Empty if it has none."""
+    """The colour of the axis, or the colour of merged dims; empty for no colour."""
 
 
 class Cell(Record):
     """One dim of a column."""
 
     dim: Dim | None
-    """The size. None if the request was refused before the dim was settled."""
+    """The size; None if the request was refused before the dim was settled."""
     step_index: int
-    """The index of the step that settles it. Past the last step if none does."""
+    """The index of the step that settles the dim; after the last step if none does."""
     mark: DimMark | None = None
-    """Its mark. None if it has no known origin."""
+    """The mark; None if the origin of the dim is unknown."""
     token: str = ""
-    """The requested value at its index, such as 0 or -1. Empty if it is the size."""
+    """The requested value at the index of the dim, such as 0 or -1; empty if it is the size."""
     hole: str = ""
-    """The placeholder of a hidden dim."""
+    """The placeholder of a hidden dim; empty for a visible dim."""
 
 
 class StageLayout(Record):
@@ -93,29 +94,26 @@ class StageLayout(Record):
 
     stage: Stage
     name: str
-    """The common name of the stage: a Shuffle's `to` is a reshape."""
+    """The common name of the stage; for example, `reshape` for the `to` of a Shuffle."""
     title: str
-    """The name with the arguments: `reshape 0,-1`."""
+    """The name and the arguments of the stage, as in `reshape 0,-1`."""
     step_range: range
-    """The indices of its steps within the answer."""
+    """The indices of the stage's steps within the answer."""
     cells_before: tuple[Cell, ...]
     cells: tuple[Cell, ...]
     wires: tuple[tuple[int, ...], ...]
-    """The dims before the stage on which each dim after it depends."""
+    """For each output dim of the stage, the indices of the input dims it depends on."""
     mixing_dims: frozenset[int]
     """The output dims that mix axes."""
     newly_marked: frozenset[int]
-    """The output dims that get a new mark at this stage.
-
-    They mix axes, or parts of one axis.
-    """
+    """The output dims that have a new mark, because they mix axes or parts of one axis."""
     part_marks: Mapping[tuple[int, int], DimMark]
-    """The marks of the parts of an input dim in an output dim, by both indices."""
+    """The mark of the part of an input dim in an output dim, by (input, output) index."""
     links: tuple[origins.AxisChange, ...]
-    """The smallest groups of input and output dims that no wire leaves."""
+    """The links: the smallest groups of input and output dims that no wire leaves."""
     problem: Problem | None
     refused_dim: int | None
-    """The index of the refused dim. None if no single dim was refused."""
+    """The index of the refused dim; None if no single dim was refused."""
     is_regrouping: bool
     """Whether the stage regroups the elements along new cuts."""
     request: Request
@@ -123,19 +121,19 @@ class StageLayout(Record):
 
     @property
     def heading(self) -> str:
-        """The stage with both shapes: `reshape 2,3,4 to 0,-1`. A hidden shape is omitted."""
+        """The name, input shape and request of the stage, as in `reshape 2,3,4 to 0,-1`."""
         stage, hides = self.stage, not self.stage.requested and any(cell.hole for cell in self.cells)
         to = "" if hides else f" to {shape_text(stage.requested or stage.after or ())}"
         return f"{self.name} {shape_text(stage.before)}{to}"
 
     @property
     def is_unresolved(self) -> bool:
-        """Whether the stage was requested but not resolved yet."""
+        """Whether the stage was requested but is not resolved yet."""
         return self.problem is None and not self.stage.finished
 
     @property
     def size_only_dims(self) -> frozenset[int]:
-        """The dims that copy the size of an axis, but do not consist of its elements."""
+        """The output dims that copy the size of an axis without its elements."""
         if not (self.is_regrouping and self.stage.finished):
             return frozenset()
         cells = enumerate(self.cells)
@@ -183,7 +181,7 @@ class AxisNames:
     """The names of the input axes of an answer, and of the parts they are cut into."""
 
     def __init__(self, answer: Trace | Chain, stages: Sequence[Origins]) -> None:
-        """Collect the names in the requests, and the cuts of all stages on each axis."""
+        """Collect the names in the requests, and the cuts of all stages in each axis."""
         self.shape = answer.input
         self.pattern_names, self.output_names = _pattern_names(answer.traces[0]) if answer.traces else ((), ())
         requests = [trace.request for trace in answer.traces]
@@ -202,7 +200,7 @@ class AxisNames:
     def _names_of_axis(self, axis: int, dim: Dim) -> tuple[str, ...]:
         """Return the names of an input axis.
 
-        They are the pattern's names, the name of its size if no other axis has that size, or a letter.
+        These are the names in a pattern, else the name of the axis's size if it is unique, else a letter.
         """
         if axis < len(self.pattern_names) and self.pattern_names[axis]:
             return self.pattern_names[axis]
@@ -213,7 +211,7 @@ class AxisNames:
     def named_parts(self, atoms: Origin) -> list[tuple[str, Dim]]:
         """Return the names of the parts of axes, with their sizes.
 
-        An axis that is whole, or that is not cut into parts, has its own name.
+        A whole axis, and an axis that is not cut into parts, has the name of the axis.
         """
         result = list[tuple[str, Dim]]()
         for atom in atoms:
@@ -277,17 +275,18 @@ def _axis_boundaries(shape: Sequence[Dim | None], stages: Iterable[Origins]) -> 
 
 
 def atom_boundaries(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:
-    """Return the boundaries of atoms of one axis, the outermost first.
+    """Return the boundaries of atoms of one axis, as strides, outermost first.
 
-    The list is empty if some atoms overlap without nesting.
+    The list is empty if two atoms overlap and neither contains the other.
     """
     return _nested_boundaries([_atom_bounds(atom) for atom in atoms])
 
 
 def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
-    """Return the boundaries of all parts of an axis, the outermost first.
+    """Return the boundaries of all parts of an axis, as strides, outermost first.
 
-    `parts` are pairs of strides, the inner one first. The list is empty if some parts overlap without nesting.
+    `parts` are pairs of an inner and an outer stride. The list is empty if two parts overlap and neither contains the
+    other.
 
     >>> _nested_boundaries([(1, 4), (4, 8), (1, 8)]), _nested_boundaries([(1, 3), (3, 12), (1, 4), (4, 12)])
     ([8, 4, 1], [])
@@ -302,7 +301,7 @@ def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
 
 
 def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Return a pattern's names of the axes in each input dim, and of output axes."""
+    """Return a pattern's axis names per input dim, and of the output axes."""
     if trace.op != "rearrange":
         return (), ()
     arguments = trace.request.arguments
@@ -320,7 +319,7 @@ def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str
 def stage_layouts(answer: Trace | Chain) -> tuple[StageLayout, ...]:
     """Return the layouts of an answer's stages, in order.
 
-    The last one is unfinished if the request is refused.
+    If the request is refused, the last layout is unfinished.
 
     >>> import shapecalc as sc
     >>> layouts = stage_layouts(sc.reshape((2, 3, 4), (0, -1)))
@@ -370,7 +369,7 @@ def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
 
 
 def layout_index(all_layouts: Sequence[StageLayout], step_index: int | None) -> int:
-    """Return the index of the layout with a step, or of the last one if it is None."""
+    """Return the index of the layout that contains a step; the last for None."""
     for index, layout in enumerate(all_layouts):
         if step_index is not None and step_index < layout.step_range.stop:
             return index
@@ -388,8 +387,8 @@ def _build_layout(
 ) -> StageLayout:
     """Return the layout of a stage.
 
-    `inputs` are the cells before the stage, the origins of its dims in the stage's input, and those in the answer's
-    input.
+    `inputs` are the cells before the stage, the origins of the output dims in the input of the stage, and the origins
+    of the output dims in the input of the answer.
     """
     cells_before, in_stage, in_input = inputs
     numbered_steps = [(first_step + index, step) for index, step in enumerate(stage.steps)]
@@ -418,10 +417,10 @@ def _build_layout(
 
 
 def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
-    """Return the index of the dim that a problem is about.
+    """Return the index of the output dim that a problem concerns.
 
-    If an input dim is refused, it is the output dim that could not be computed from it. If a requested entry
-    expands to several dims, it is the dim that still has that entry as its token.
+    If an input dim is refused, this is the output dim that could not be computed from the input dim. If a requested
+    entry expands to several dims, this is the dim that has the entry as its token.
     """
     if problem.argument != stage.argument:
         first_unknown = next((out for out, cell in enumerate(cells) if cell.dim is None), None)
@@ -439,8 +438,8 @@ def _unmarked_cells(
 ) -> list[Cell]:
     """Return the cells after a stage, without marks.
 
-    `argument` is the argument of the stage: a 1 in the target of an expand gives way to a larger dim. A refused
-    stage has the dims that were settled, and the requested tokens of the others.
+    `argument` is the argument of the stage; in the target of an expand, a 1 does not settle a dim, because the input
+    dim can be larger. The cells of a refused stage have the settled dims, and the requested tokens of the other dims.
     """
     settled = {
         step.out: Cell(step.dim, number, None, _token_text(step))
@@ -466,7 +465,7 @@ def _unmarked_cells(
 
 
 def _token_text(step: Step) -> str:
-    """Return the token on the wire into a dim."""
+    """Return the token on the wire to the dim that a step settles."""
     if step.rule == rules.STRETCHED and step.facts["dim"] == 1 and step.value != 1:
         return f"x{step.value}"
     return TOKEN_FORMATS.get(step.rule, "").format(**step.facts)
@@ -478,9 +477,9 @@ def find_dropped_axes(stage: Stage) -> list[int]:
 
 
 def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tuple[tuple[int, ...], ...]:
-    """Return the dims before a stage on which each dim after it depends.
+    """Return, for each output dim of a stage, the input dims it depends on.
 
-    A dim without an origin is connected by its step. A refused stage has the wires of the steps that it completed.
+    For a dim without an origin, its step determines the wires. A refused stage has the wires of its completed steps.
     """
     settling = {step.out: step.sources for step in stage.steps if step.out is not None and step.rule not in INFER_RULES}
     if stage.finished and stage.kind in (*CUTTING_KINDS, *COMBINING_KINDS):
@@ -499,7 +498,7 @@ def _assign_marks(
 ) -> tuple[list[DimMark | None], dict[tuple[int, int], DimMark], set[int]]:
     """Return the output marks of a stage, the marks of parts, and newly marked dims.
 
-    `dim_origins` are their origins in the stage's input, and those in the answer's input.
+    `dim_origins` are the origins of the output dims in the input of the stage, and in the input of the answer.
     """
     marks, pieces, fresh = list[DimMark | None](), dict[tuple[int, int], DimMark](), set[int]()
     if stage.kind is StageKind.SHAPE or not stage.finished:
@@ -538,10 +537,10 @@ def _assign_marks(
 def _mark_of_operands(
     cells_before: Sequence[Cell], axes: tuple[int, ...], atoms: Origin | None, input_origin: Origin | None
 ) -> DimMark:
-    """Return the mark of a dim of several operands.
+    """Return the mark of a dim of an op with several operands.
 
-    It is the mark of its input axis, otherwise that of an operand's axis: `1.2` is axis 2 of operand 1. A trailing
-    plus means that dims of other operands are appended along the axis.
+    The mark is the mark of the input axis, if the dim has one, or the axis of an operand: `1.2` is axis 2 of operand 1.
+    A trailing plus means that dims of other operands are appended along the axis.
     """
     if not axes:
         return DimMark(
@@ -555,7 +554,7 @@ def _mark_of_operands(
 def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[Sequence[Dim]]) -> AxisParts | None:
     """Return the parts that a dim consists of.
 
-    Returns None unless they are whole dims before the stage, or parts of such dims that have a single name.
+    Returns None unless each part is a whole input dim of the stage, or a part of an input dim with a single name.
     """
     result: AxisParts = []
     for atom in atoms:
@@ -575,7 +574,7 @@ def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[S
 
 
 def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> AxisParts | None:
-    """Return the parts of a dim, named as parts of the input; None if these differ."""
+    """Return a dim's parts, named as parts of the answer's input, or None."""
     result: AxisParts = []
     remaining = list(named_parts)
     for atom in atoms:
@@ -594,7 +593,7 @@ def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> 
 def _name_remaining_parts(
     cells_before: Sequence[Cell], dim_origins: Origins, pieces: dict[tuple[int, int], DimMark]
 ) -> None:
-    """Name the mixed parts of an axis after the parts that no other dim uses."""
+    """Name the mixed parts of an axis after parts that no other dim uses."""
     mixing_dims = origins.mixed_dims(dim_origins)
     ladders = _axis_boundaries([cell.dim for cell in cells_before], [dim_origins]) if mixing_dims and pieces else []
     for axis, ladder in enumerate(ladders):
@@ -607,7 +606,7 @@ def _name_remaining_parts(
 
 
 def operands_of(layout: StageLayout) -> list[Operand]:
-    """Return the operands of a stage in written order. The input may be the only one."""
+    """Return the operands of a stage in request order, including the input."""
     before, arguments = layout.stage.before, layout.request.arguments
     if "operands" in arguments:
         return order_operands(before, arguments["operands"])
@@ -620,7 +619,7 @@ def operands_of(layout: StageLayout) -> list[Operand]:
 
 
 def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int], glyphs: GlyphSet) -> str:
-    """Return the label of the wires from some axes to some dims."""
+    """Return the label of the wires from the given axes to the given output dims."""
     marks = [layout.part_marks.get((axes[0], out)) for out in out_dims if len(axes) == 1]
     if marks and all(marks):
         names = dict.fromkeys(name for mark in marks for name in (mark.names if mark else ()))
@@ -629,7 +628,7 @@ def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int]
 
 
 def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
-    """Return the note on a dim that copies only a size, or an empty text.
+    """Return the note on a dim that copies only a size; empty for other dims.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -645,8 +644,8 @@ def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
 def hide_dims(layout: StageLayout, holes: Mapping[int, str]) -> StageLayout:
     """Return a layout in which some dims are hidden.
 
-    `holes` are the placeholders by index of the dim. In a stage that regroups elements the origin of one dim
-    depends on all dims, so all marks and wires are removed.
+    `holes` are the placeholders by index of the dim. In a stage that regroups elements, all marks and wires are
+    removed, because the origin of each dim depends on all dims.
 
     >>> import shapecalc as sc
     >>> layout = stage_layouts(sc.reshape((2, 3), (0, -1)))[0]
@@ -667,10 +666,10 @@ def hide_dims(layout: StageLayout, holes: Mapping[int, str]) -> StageLayout:
 
 
 def unresolved_trace(answer: Trace | Chain) -> Trace:
-    """Return the first op of an answer with only the sizes that the request names.
+    """Return a trace of the first op of an answer with only the sizes in the request.
 
-    A refused request gives the same trace as an accepted one. A Shuffle has all its stages. An expand has its
-    target as another operand, since it may have additional dims.
+    The trace does not reveal whether the request is refused. A Shuffle has all its stages. The target of an expand is a
+    second operand of the trace, since it may have additional dims.
 
     >>> import shapecalc as sc
     >>> trace = unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4)))

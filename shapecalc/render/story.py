@@ -1,4 +1,7 @@
-"""Answers in text: all steps, error reports, tables, and the story on one screen."""
+"""Answers as text: all steps, error reports, tables, and the story.
+
+The story is the flow diagram, the main picture and all steps of an answer, on one screen if they fit.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MIN_FLOW_HEIGHT = 6
-"""The minimum height of a flow that is shortened to leave room for the steps.
+"""The minimum height, in lines, to which the flow is shortened to make room for the steps.
 
-With even more steps, the story fits no screen in any case.
+With more steps, the story exceeds a screen anyway.
 """
 MAX_ARGUMENT_WIDTH = 30
-"""The most characters of an argument that are shown around its token."""
+"""The maximum number of characters of an argument that are shown around the token at fault."""
 
 
 def steps_text(answer: Trace | Chain) -> Text:
@@ -68,7 +71,7 @@ def steps_text(answer: Trace | Chain) -> Text:
 
 
 def operator_text(trace: Trace) -> str:
-    """Return the dialect, the operator, its version and the settings in force."""
+    """Return the dialect, the operator, its version and the effective settings."""
     operator_row = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
     name = f"{trace.dialect} {operator_row.name if operator_row else trace.op}"
     version = "" if trace.version is None else f" {trace.version}"
@@ -92,10 +95,10 @@ def _step_columns(label: str, step: Step) -> tuple[str, str, str, str]:
 def draw_story(
     answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE, lines_below: int = 0, more_command: str = ""
 ) -> Text:
-    """Return the flow of an answer, a picture and all steps, for 24 lines.
+    """Draw the flow diagram, one picture and all steps, in 24 lines if possible.
 
     `lines_below` lines are left free. `width` is in character cells. Steps are never omitted. `more_command` is the
-    option that draws all pictures, which is mentioned if some are omitted. Without it, all are drawn.
+    option that draws all pictures; it is mentioned if pictures are omitted. If it is empty, all pictures are drawn.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
@@ -120,15 +123,15 @@ def draw_story(
 
 
 def _terminal_lines(text: Text, width: int) -> int:
-    """Return the number of terminal lines that a text takes."""
+    """Return the number of terminal lines that a text occupies after wrapping."""
     return sum(max(1, -(-line.cell_len // width)) for line in text.split("\n", allow_blank=True))
 
 
 def format_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Group:
-    """Return the report of a problem: message, command line with a caret, and hint.
+    """Format the report of a problem: message, command line with carets, and hint.
 
-    The caret is below the token at fault. `pieces` are the words of the command line, each with the name of its
-    argument.
+    The carets are below the token at fault. `pieces` are the words of the command line, each with the name of its
+    argument, if it has one.
 
     >>> from rich import print
     >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
@@ -153,7 +156,7 @@ def format_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Gr
 
 
 def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
-    """Return the command line, with a caret below the token at fault."""
+    """Return the command line, with carets below the token at fault."""
     line, caret = Text("  ", no_wrap=True, overflow="ignore"), None
     for argument, text in pieces:
         at_fault = argument is not None and argument == problem.argument
@@ -169,7 +172,7 @@ def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) 
 
 
 def _visible_part(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
-    """Return the visible part of an argument, and the span of its token in it."""
+    """Truncate an argument around a token; return the text and the token's span."""
     if span is None:
         shortened = text if len(text) <= MAX_ARGUMENT_WIDTH else f"{text[:MAX_ARGUMENT_WIDTH]}..."
         return escape_unprintable(shortened) or "''", None
@@ -211,9 +214,9 @@ def _setting_of_row(row: ComparisonRow) -> str:
 
 
 def dialects_table() -> Table:
-    """Return a table with a row per dialect and setting.
+    """Return a table of the rules for 0 and -1 in a reshape and of the maximum rank.
 
-    It has the rules for 0 and -1 in a reshape, and the maximum rank.
+    The table has one row per dialect and setting.
     """
     table = _plain_table("dialect", "switch", "0", "infers", "0 and -1", "-1 of none", "dims")
     for row in DIALECTS.values():
@@ -226,7 +229,7 @@ def dialects_table() -> Table:
 
 
 def operators_table() -> Table:
-    """Return a table of the operators, rule sources and note of each dialect."""
+    """Return a table of each dialect's operators, rule sources and note."""
     table = _plain_table("dialect", "operators", "source")
     for row in DIALECTS.values():
         operators = dict.fromkeys(operator.name for operator in operators_of(row).values())

@@ -1,11 +1,11 @@
 """The wires of a stage: their routes between two columns of dims.
 
-Permuted axes cross in pairs, one crossing after another, so that the eye can follow each. Other axes keep their order.
-Axes that all become the same dims meet at one vertical line. If each dim depends on different axes, such a line would
-join unrelated wires. Then each part of an axis has a wire of its own with its name on it, which runs from the axis at
-the left of the name to the dims at the right.
+Permuted axes cross in pairs, one crossing after another, so that the eye can follow each axis. All other axes keep
+their order. Axes merged into the same dims meet at one vertical line, called a trunk. If each dim depends on different
+axes, a trunk would join unrelated wires. Each part of an axis then has its own labelled wire, from its axis on the left
+to its dims on the right.
 
-A plain cross marks lines that only cross, a dot marks lines that meet from four sides.
+Lines that only cross are drawn as a plain cross, lines that meet from four sides as a dot.
 """
 
 from __future__ import annotations
@@ -25,44 +25,44 @@ from shapecalc.render.stage_layout import StageLayout, wire_label
 
 Styles = Sequence[Style | str]
 StyleOf = Callable[[Collection[int], Collection[int]], Style | None]
-"""Returns the style of the wires from some axes to some dims. None hides them."""
+"""Returns the style of the wires from given axes to given dims; None hides the wires."""
 
 
 class Trunk(Record):
     """Wires that meet at one vertical line.
 
-    All its ends at the left lead to all its ends at the right.
+    Each left end of the trunk is connected to each right end.
     """
 
     left_lines: tuple[int, ...]
-    """The lines of its left ends, counted from the first dim."""
+    """The text lines of the left ends, counted from the first dim."""
     right_lines: tuple[int, ...]
-    """The lines of its right ends. Empty if an axis is dropped."""
+    """The text lines of the right ends; empty if an axis is dropped."""
     axes: tuple[int, ...]
-    """The dims at its left ends."""
+    """The input dims at the left ends."""
     dims: tuple[tuple[int, ...], ...]
-    """The dims that each of its right ends leads to."""
+    """The output dims at each right end."""
     track: int = 0
-    """Its position among trunks that are drawn side by side."""
+    """The index of the trunk among trunks that are drawn side by side, from the left."""
 
     @property
     def span(self) -> range:
-        """The lines that it spans."""
+        """The text lines that the trunk spans."""
         ends = (*self.left_lines, *self.right_lines)
         return range(min(ends), max(ends) + 1)
 
     @property
     def is_straight(self) -> bool:
-        """Whether it is a horizontal line, or a dropped axis."""
+        """Whether the trunk is a horizontal line or the wire of a dropped axis."""
         return not self.right_lines or (len(self.span) == 1)
 
 
 class NamedWire(Record):
-    """A named wire of a part of an axis."""
+    """A wire of a part of an axis, labelled with the name of the part."""
 
     line: int
     text: str
-    """Its name. Empty if the wire needs none."""
+    """The label; empty if the wire needs none."""
     axes: tuple[int, ...]
     dims: tuple[int, ...]
 
@@ -74,15 +74,15 @@ class Wiring(Record):
     """The distance in lines between two dims."""
     left_trunks: tuple[Trunk, ...] = ()
     named_wires: tuple[NamedWire, ...] = ()
-    """The named wires after the trunks, if there are any."""
+    """The named wires to the right of the trunks."""
     right_trunks: tuple[Trunk, ...] = ()
-    """The trunks after the named wires."""
+    """The trunks to the right of the named wires."""
     lanes: tuple[int, ...] = ()
-    """The output dim of each axis, if axes cross."""
+    """The output dim of each axis, if axes cross; otherwise empty."""
     layers: tuple[tuple[int, ...], ...] = ()
-    """The upper rows of the pairs that cross in each layer."""
+    """For each layer of crossings, the upper row of each pair of axes that cross."""
     is_unroutable: bool = False
-    """Whether there is not enough room for the wires."""
+    """Whether the wires do not fit the available size."""
 
     @property
     def width(self) -> int:
@@ -97,7 +97,7 @@ class Wiring(Record):
 
     @property
     def names_width(self) -> int:
-        """The width of the names, with a blank at each side."""
+        """The width of the labels of named wires, with a blank at each side."""
         return 2 + max((len(part.text) for part in self.named_wires), default=0)
 
     @property
@@ -111,7 +111,7 @@ def _trunks_width(trunks: Iterable[Trunk]) -> int:
 
 
 def _walls_width(trunks: Iterable[Trunk]) -> int:
-    """Return the number of cells before the trunks that dropped axes need."""
+    """Return the width of the end marks of dropped axes, in cells."""
     return 2 * any(not trunk.right_lines for trunk in trunks)
 
 
@@ -124,7 +124,8 @@ def route_wires(
 ) -> Wiring:
     """Return the routes of the wires of a stage within a size in cells and lines.
 
-    Two crossings directly above each other look like a diamond. They are kept apart if `free_width` cells suffice.
+    Two crossings directly above each other look like a diamond. They are separated horizontally if `free_width` further
+    cells suffice.
     """
     links, (width, lines) = [link for link in layout.links if link.sources], size
     outs = tuple([axes.outputs[0] for axes in links if axes.outputs])
@@ -146,12 +147,12 @@ def _make_trunk(axes: tuple[int, ...], out_dims: tuple[int, ...], pitch: int) ->
 
 
 def is_knot(layout: StageLayout, link: AxisChange) -> bool:
-    """Return whether some dims of a link depend on only a part of its axes."""
+    """Return whether some output dim of a link depends on only some of its axes."""
     return any(layout.wires[out] != link.sources for out in link.outputs)
 
 
 def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wiring | None:
-    """Return the routes with named wires for parts of axes; None if some would touch."""
+    """Return routes with named wires for parts of axes; None if wires would touch."""
     wires = list[NamedWire]()
     for link in layout.links:
         reached = {axis: tuple([out for out in link.outputs if axis in layout.wires[out]]) for axis in link.sources}
@@ -180,10 +181,10 @@ def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wir
 
 
 def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
-    """Return the trunks with tracks that reduce crossings; None if some would touch."""
+    """Return the trunks with tracks that reduce crossings; None if they touch."""
     upright = sorted([trunk for trunk in trunks if not trunk.is_straight], key=lambda trunk: trunk.span.start)
     before: dict[int, list[int]] = {place: [] for place in range(len(upright))}
-    """The trunks that must be at the left of each trunk."""
+    """For each trunk, the trunks that must be to its left."""
     overlapping = list[int]()
     for place, trunk in enumerate(upright):
         overlapping = [other for other in overlapping if upright[other].span.stop > trunk.span.start]
@@ -213,9 +214,10 @@ def _crossing_count(left: Trunk, right: Trunk) -> float:
 
 @lru_cache(maxsize=32)
 def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> tuple[tuple[int, ...], ...] | None:
-    """Return the swaps of neighbours that sort an order, layer by layer.
+    """Return the swaps of adjacent rows that sort a permutation, layer by layer.
 
-    The pairs of a layer are at least `min_distance` rows apart. Returns None if more than `max_layers` are needed.
+    The swaps of one layer are at least `min_distance` rows apart. Returns None if more than `max_layers` layers are
+    needed.
 
     >>> _swap_layers((2, 0, 1), 9, 2)
     ((0,), (1,))
@@ -238,7 +240,7 @@ def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> 
 def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: StyleOf) -> None:
     """Draw the wires between two columns of cells, with line 0 below the heading row.
 
-    Nothing is drawn if there is no room; the marks at both sides still show the mapping.
+    Nothing is drawn if the wires do not fit; the marks of the dims then show the mapping.
     """
     left, right = ends
     if wiring.layers:
@@ -257,7 +259,7 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
 
 
 def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: StyleOf) -> None:
-    """Draw trunks between two columns of cells. A dropped axis ends in a wall."""
+    """Draw trunks between two columns of cells; a dropped axis ends in a bar."""
     first = left + 1 + _walls_width(trunks)
     for trunk in trunks:
         dims = [out for outs in trunk.dims for out in outs]
@@ -314,10 +316,10 @@ def _braid_lines(
     glyphs: tuple[str, str, str, str],
     hidden: frozenset[int],
 ) -> tuple[list[int], list[tuple[str, Callable[[Styles], Styles]]]]:
-    """Return the axis order after all crossings, and text and styles of each line.
+    """Return the axis order after all crossings, and the lines with their styles.
 
-    A style getter selects the styles of the characters from the styles of the axes, with that of a blank last. The
-    result does not depend on sizes, so it stays cached while the user types sizes.
+    The styles are a function that selects a style per character from the styles of the axes, followed by the style of a
+    blank. The result does not depend on sizes, so it stays cached while the user types sizes.
     """
     level, rising, falling, crossing = glyphs
     axes, lines = [*range(axis_count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (axis_count - 1))]

@@ -1,6 +1,6 @@
 """Lessons and exercises on shapes.
 
-This module has only the names for help and completion, so that these import nothing else.
+This module contains only the names for help and completion, so that they need no other module of the package.
 """
 
 ALL = "all"

@@ -1,9 +1,9 @@
 """Random exercises, drills with spaced repetition, and worksheets.
 
-Each kind of exercise has a function that draws a command line to which the kind's rule applies, for every seed. The
-dims of a shape are distinct, so that a wrong order gives a wrong answer. In a drill, a kind that was missed returns
-soon, and one that was answered correctly returns after increasing intervals. A worksheet has its answers on a separate
-page.
+Each kind of exercise has a function that draws a random command line; the rule of the kind applies to it for every
+seed. The dims of a shape are distinct, so that a wrong order gives a wrong answer. In a drill, a kind that was answered
+wrongly returns soon, and a kind that was answered correctly returns after increasing intervals. A worksheet has its
+answers on a separate page.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ from shapecalc.teaching.judging import Judgement, Task, answer_line, derivation_
 DrawnShape = Sequence[int]
 
 REVIEW_INTERVALS = (2, 4, 8, 16, 32)
-"""The number of exercises until a kind returns, by its Leitner box; a right answer moves it up, a miss to box 0."""
+"""The number of exercises until a kind returns, by Leitner box.
+
+A right answer moves the kind to the next box, a wrong answer to box 0.
+"""
 MAX_SAME_FORM = 2
 """The maximum number of exercises of a kind that differ only in their sizes."""
 MAX_REDRAWS = 30
 """The number of alternative draws for an exercise that differs from earlier ones only in its sizes."""
 SEED_BOUND = 10**6
-"""The upper bound of generated seeds, which are short enough to copy by hand."""
+"""The exclusive upper bound of generated seeds; such seeds are short enough to copy by hand."""
 PREDICT_INSTRUCTION = "Write the output shape, or error if the request is refused."
 BUILD_INSTRUCTION = "Where a task stands in words, write the ops that do it: transpose 1,0 | reshape 6."
 USUAL_DIALECT = "onnx"
@@ -82,9 +85,9 @@ class ExerciseKind(Record):
     name: str
     topic: str
     first_level: int
-    """The first level at which it is drawn."""
+    """The first level at which the kind is drawn."""
     rule: Rule | None
-    """The rule that it exercises; None for a puzzle."""
+    """The rule that the kind exercises; None for a puzzle."""
     min_rank: int
     """The minimum number of input dims."""
     draw: DrawFunction
@@ -101,7 +104,7 @@ class Exercise(Record):
 
 
 KINDS: dict[str, ExerciseKind] = {}
-"""All kinds by name; those of a topic are in the order of their first levels."""
+"""All kinds by name; the kinds of a topic are ordered by first level."""
 
 
 class Card(Record):
@@ -124,7 +127,7 @@ class Worksheet(Record):
     rules: str = ""
     """The note on the dialects of the questions."""
     pictured_answers: tuple[Trace | Chain | None, ...] = ()
-    """The answers for pictures to complete; None for a question without a picture."""
+    """The answer of each question with a picture to complete; None for other questions."""
 
 
 def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
@@ -146,7 +149,7 @@ def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
 def question_topic(question: str) -> str:
     """Return the topic of a question.
 
-    It is that of the first kind whose rule occurs in the answer, otherwise `build`.
+    The topic is the topic of the first kind whose rule occurs in the answer, otherwise `build`.
 
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')
@@ -174,7 +177,7 @@ def _make_puzzle(number: int, level: int, line: str) -> ExerciseKind:
 def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
     """Draw an exercise of a kind, determined by the seed.
 
-    Its level is at least the kind's first level.
+    The level of the exercise is at least the kind's first level.
 
     >>> exercise, again = (draw_exercise(KINDS["inferred"], 1, "monday") for _ in range(2))
     >>> exercise.task.question == again.task.question
@@ -208,7 +211,7 @@ def _draw_shape(random: Random, level: Difficulty) -> list[int]:
 def _command_line(op: str, shape: Sequence[object], *words: object) -> str:
     """Format a command line from an op, an input shape and further words.
 
-    Lists are formatted as shapes.
+    Lists among the words are formatted as shapes.
     """
     texts = (",".join(map(str, word)) if isinstance(word, list) else str(word) for word in words)
     return " ".join([op, ",".join(map(str, shape)) or "[]", *texts])
@@ -627,10 +630,10 @@ class Drill:
 
 
 def judge_exercise(exercise: Exercise, typed: str) -> Judgement:
-    """Judge an answer.
+    """Judge the answer to an exercise.
 
-    For a wrong one, return the mistake, the right answer and its derivation. An invalid answer is wrong. So is an empty
-    one, which requests the right answer.
+    The judgement on a wrong answer has the mistake, the right answer and its derivation. Invalid answers are wrong, and
+    so is an empty answer, with which the user requests the right answer.
 
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
     'it is 2,12: -1 = 24 / 2 = 12 [infer]'
@@ -656,7 +659,7 @@ def judge_exercise(exercise: Exercise, typed: str) -> Judgement:
 def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
     """Yield exercises of the topics in turn.
 
-    Each is from a drill in which all answers are right. Raises `ShapeError` (usage) for an unknown topic.
+    Each exercise is from a drill in which all answers are right. Raises `ShapeError` (usage) for an unknown topic.
     """
     drills = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in kinds_of_topics(topics))]
     for _, drill in zip(range(count), cycle(drills), strict=False):
@@ -667,7 +670,8 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
 def next_due_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
     """Return the name of the kind of exercise `number`.
 
-    It is the one that has been due longest; if none is due, the first without a card; otherwise the next due.
+    The order of precedence is: the kind that has been due longest, the first kind without a card, the kind that is due
+    next.
 
     >>> cards = {"copied": Card(1, 4), "inferred": Card(0, 3)}
     >>> [next_due_name(["copied", "inferred", "literal"], cards, number) for number in (2, 3)]
@@ -729,7 +733,7 @@ def dialects_note(questions: Sequence[str]) -> str:
 def _answer_text(exercise: Exercise, answer: Trace | Chain, refusal_word: str = judging.REFUSAL_WORDS[0]) -> str:
     """Return the text of an answer with its explanation and its rule.
 
-    For a puzzle it is the chain.
+    For a puzzle, the text is the chain.
     """
     if exercise.task.puzzle:
         return chain_text(answer)
@@ -801,7 +805,7 @@ def worksheet_html(sheet: Worksheet) -> str:
 def _picture_svg(question: str, answer: Trace | Chain | None) -> str:
     """Return the picture to complete as a black-on-white SVG.
 
-    Returns an empty text without an answer.
+    Returns an empty text if `answer` is None.
     """
     from rich.text import Text
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SIZE_PATTERN = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """A number that is neither 0, 1 nor negative."""
 PERMUTATION_WORDS = ("transpose", "--first", "--second")
-"""The words before a permutation; between an op and its permutation is the input."""
+"""The words that precede a permutation; after an op, the input comes before its permutation."""
 REFUSAL_WORDS = ("error", "refused")
 """The words that predict a refusal."""
 
@@ -48,7 +48,7 @@ Prediction = Shape | None
 COUNT_HINT = "compare each number of the request with the input, then count the elements"
 FOLLOW_HINT = "count the elements that come before it, in reading order, before and after each stage"
 NAME_PATTERN = re.compile(r"[^\W\d]\w*|\?")
-"""A named size or the sign of an unknown one."""
+"""A named size, or the `?` of an unknown size."""
 RULE_OF_KIND = {
     StageKind.PERMUTE: TAKEN_AXIS,
     StageKind.EXPAND: STRETCHED,
@@ -57,7 +57,7 @@ RULE_OF_KIND = {
     StageKind.JOIN: SAME_DIM,
     StageKind.WINDOW: WINDOW_SLIDE,
 }
-"""The rule that determines every dim of a stage, for the kinds of stages that have a single one."""
+"""The rule that determines every dim of a stage, for the kinds of stages with a single rule."""
 COPY_CODE, INFER_CODE = 0, -1
 
 
@@ -70,7 +70,7 @@ class Task(Record):
     question: str
     """A command line without `shapecalc`; in a puzzle, a chain that solves it."""
     stage: str = ""
-    """The stage whose output shape is requested; empty for the last one."""
+    """The stage whose output shape is requested; empty for the last stage."""
     follow: str = ""
     """The index of the input element whose output index is requested; empty for a shape."""
     puzzle: str = ""
@@ -80,7 +80,7 @@ class Task(Record):
     def text(self) -> str:
         """The text of the task.
 
-        It is the question, or the description of the chain with its input and output.
+        The text is the question; for a puzzle, the description of the chain with its input and output shape.
 
         >>> Task("chain '2,3 | transpose'", puzzle="turn the table").text
         'turn the table: 2,3 -> 3,2'
@@ -122,7 +122,7 @@ class Judgement(Record):
 def answer_line(question: str) -> Trace | Chain:
     """Answer a command line without `shapecalc`.
 
-    Raises `ShapeError` (usage) if it is invalid, or if its input is a file or `-`.
+    Raises `ShapeError` (usage) if the line is invalid, or if its input is a file or `-`.
 
     >>> answer_line("chain '2,3 | transpose | reshape -1'").output
     (6,)
@@ -138,7 +138,7 @@ def answer_line(question: str) -> Trace | Chain:
 def _check_input_text(shape: str) -> str:
     """Return the text of an input shape.
 
-    Raises `ShapeError` (usage) if it is a file or `-`.
+    Raises `ShapeError` (usage) if the input is a file or `-`.
     """
     if text.is_file_argument(shape) or shape.strip() == "-":
         raise usage_error("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
@@ -179,7 +179,7 @@ def prediction_text(prediction: Prediction) -> str:
 def invalid_reason(task: Task, typed: str) -> str:
     """Return the reason why a text is not a valid prediction for a task.
 
-    Returns an empty text if it is.
+    Returns an empty text if the prediction is valid.
 
     >>> task = Task("reshape 2,3,4 2,-1,2")
     >>> invalid_reason(task, "2,?,2"), invalid_reason(task, "2,6,2")
@@ -207,7 +207,7 @@ def invalid_reason(task: Task, typed: str) -> str:
 def answer_built_chain(task: Task, typed: str) -> Chain:
     """Answer the chain that the user typed for a puzzle, with or without its input.
 
-    Raises `ShapeError`: usage if the chain is invalid, its problem if it is refused.
+    Raises `ShapeError` (usage) if the chain is invalid; if the chain is refused, the error has the problem's rule.
     """
     solution = answer_line(task.question)
     stages = typed.strip().removeprefix(shape_text(solution.input)).lstrip(" |")
@@ -221,7 +221,7 @@ def answer_built_chain(task: Task, typed: str) -> Chain:
 def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
     """Return the mistake of a typed chain.
 
-    Returns None if it solves the puzzle for all sizes. Raises `ShapeError` as `answer_built_chain` does.
+    Returns None if the chain solves the puzzle for all sizes. Raises `ShapeError` as `answer_built_chain` does.
 
     >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").sentence
     'at [0,1] is element 1 of the input, where element 3 is asked for'
@@ -263,9 +263,7 @@ def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
 
 
 def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
-    """Return the known mistake that explains a wrong prediction.
-
-    Returns None if there is none.
+    """Return the known mistake that explains a wrong prediction, or None.
 
     >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40)).sentence
     'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
@@ -282,8 +280,8 @@ def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> M
 def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
     """Draw the picture of a task, with holes for the dims to predict.
 
-    Without holes it shows the elements of the input. A request of one op is drawn only up to the sizes in the request
-    itself, which hides whether it is refused.
+    If there are no dims to predict, the elements of the input are drawn. For a request of one op, only the sizes in the
+    request are drawn, so that the picture does not reveal a refusal.
     """
     from shapecalc.render.canvas import UNICODE
     from shapecalc.render.flow import draw_flow
@@ -313,7 +311,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
 def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
     """Draw the right answer next to the typed one.
 
-    Returns None unless that is a chain or the answer to another question.
+    Returns None unless the typed answer is a chain or the answer to another question.
     """
     from shapecalc.render.grid import draw_mistake_grids  # judging alone needs no pictures
 
@@ -327,10 +325,10 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
 
 
 def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
-    """Return hints for a task, each more specific than the one before.
+    """Return hints for a task, each more specific than the previous one.
 
-    None reveals the answer. They are about the first wrong dim of the prediction, or without one about the first dim
-    determined by a rule.
+    No hint reveals the answer. The hints concern the first wrong dim of the prediction; if `prediction` is None, the
+    first dim that a rule determines.
 
     >>> graded_hints(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
@@ -355,8 +353,8 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
 def _stage_hints(stage: Stage) -> tuple[str, ...]:
     """Return hints for a whole stage.
 
-    It is refused, or has no step for a single dim. Both cases have the same form, so that the hints do not reveal a
-    refusal.
+    The stage is refused, or has no step for a single dim. The hints have the same form in both cases, so that they do
+    not reveal a refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN][: 1 if stage.finished else None]
     if not rules and stage.kind in RULE_OF_KIND:
@@ -372,7 +370,7 @@ def _stage_hints(stage: Stage) -> tuple[str, ...]:
 def derivation_text(answer: Trace | Chain) -> str:
     """Return the derivation of an answer in one line.
 
-    For a refused request it is the problem's message.
+    For a refused request, returns the problem's message.
 
     >>> derivation_text(answer_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
@@ -385,7 +383,7 @@ def derivation_text(answer: Trace | Chain) -> str:
 
 
 def _stage_derivation(stage: Stage) -> list[str]:
-    """Return the derivation of each dim of a stage that is not given in the request."""
+    """Return the derivations of a stage's dims whose sizes are not requested."""
     if stage.kind is StageKind.PERMUTE:
         axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(axes), stage.before, stage.after or ())
@@ -403,7 +401,7 @@ def _step_derivation(step: Step) -> str:
 
 
 def _count_message(answer: Trace | Chain, shape: Shape) -> str:
-    """Return a message on a wrong element count, or an empty text."""
+    """Return a message on a wrong element count; empty if the count is right."""
     if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_element_count for trace in answer.traces):
         return ""
     count, predicted = text.element_count_text((), product(answer.input)), truncate(shape_text(shape))
@@ -423,7 +421,7 @@ def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
 
 
 def _difference_message(task: Task, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
-    """Return a message on a wrong count, rank or order, and on the first wrong dim."""
+    """Return a message on a wrong count, rank or order, and the first wrong dim."""
     faults = [count] if (count := _count_message(answer, shape)) else []
     if len(shape) != len(right):
         faults.append(f"{pluralize(len(right), 'dim comes', 'dims come')} out, not {len(shape)}")
@@ -446,16 +444,16 @@ def _differing_indices(right: Prediction, shape: Prediction) -> list[int]:
 def _deciding_step(stage: Stage | None, index: int) -> Step | None:
     """Return the step that determines a dim, otherwise the last step of the stage.
 
-    Returns None without steps.
+    Returns None if there are no steps.
     """
     steps = stage.steps if stage else ()
     return next((step for step in steps if step.out == index), steps[-1] if steps else None)
 
 
 def _task_stage(task: Task, answer: Trace | Chain) -> Stage | None:
-    """Return the stage that a task is about, by default the last.
+    """Return the stage that a task names, by default the last stage.
 
-    Returns None without stages.
+    Returns None if the answer has no stages.
     """
     stages = answer.stages
     return next((stage for stage in stages if stage.label == task.stage), stages[-1] if stages else None)

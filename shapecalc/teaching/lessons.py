@@ -26,7 +26,7 @@ PATH_IDS = (
 )
 """The ids of the lessons of the introductory path, in order."""
 PATH_DONE = "path"
-"""The id recorded in the progress once the path is completed or left."""
+"""The id that is recorded in the progress when the user completes or leaves the path."""
 MAX_LESSON_FILE_BYTES = 1 << 16
 """The maximum size of a lesson file, in bytes."""
 REQUIRED = ("id", "title", "text", "question", "point")
@@ -43,9 +43,9 @@ ERROR_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)
 STRING_PATTERN = re.compile(
     r"""\"{3}(?:\\.|.)*?\"{3}|'{3}.*?'{3}|["']([\w-]+)["'](?=[ \t]*=)|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*""", re.S
 )
-"""The strings and comments of TOML; the group is a quoted key."""
+"""A string or comment in TOML; the group matches a quoted key."""
 STRUCTURE_PATTERN = re.compile(r"^[ \t]*\[+[ \t]*(?P<table>[\w.-]+)|^[ \t]*(?P<key>[\w-]+)[\w. \t-]*=|\{", re.M)
-"""The starts of tables, keys and list entries in TOML whose strings were removed."""
+"""The start of a table, key or list entry, in TOML text whose strings were removed."""
 
 Keys = tuple[str, ...]
 KeyPath = tuple[str | int, ...]
@@ -58,7 +58,7 @@ class WrongAnswer(Record):
     typed: str
     said: str
     same_as: str = ""
-    """A question to which this is the right answer; empty if there is none."""
+    """A question to which the wrong answer would be right; empty if there is none."""
 
 
 class Lesson(Record):
@@ -71,11 +71,11 @@ class Lesson(Record):
     point: str
     wrong: tuple[WrongAnswer, ...] = ()
     stage: str = ""
-    """The stage whose output shape is requested; empty for the last one."""
+    """The stage whose output shape is requested; empty for the last stage."""
     follow: str = ""
     """The index of the input element whose output index is requested; empty for a shape."""
     notes: str = ""
-    """The speaker's notes, which the class does not see."""
+    """The speaker's notes, which are hidden from the class."""
 
     @property
     def task(self) -> Task:
@@ -102,7 +102,7 @@ class Course(Record):
 
     @classmethod
     def from_json(cls, lessons: list[dict[str, Any]]) -> Course:
-        """Return the course with the lessons of `as_json`.
+        """Return the course with the lessons that `as_json` returned.
 
         >>> Course.from_json(Course(load_lessons()).as_json()) == Course(load_lessons())
         True
@@ -136,7 +136,7 @@ def load_path_lessons() -> tuple[Lesson, ...]:
 def introductory_course() -> Course | None:
     """Return the introductory path for a new user.
 
-    Returns None after the path, another lesson or an exercise.
+    Returns None if the user has finished the path, another lesson or an exercise.
     """
     progress = Progress()
     return None if progress.tally.asked or not progress.done <= {*PATH_IDS} else Course(load_path_lessons(), path=True)
@@ -152,7 +152,7 @@ def _make_lesson(text: str, wrong: Iterable[dict[str, str]] = (), **fields: str)
 
 
 def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
-    """Judge a prediction; the feedback on a wrong one does not reveal the answer.
+    """Judge a prediction; the feedback does not reveal the answer.
 
     >>> lesson = next(lesson for lesson in load_lessons() if lesson.id == "hole")
     >>> judge_lesson(lesson, "2,6,2").right, judge_lesson(lesson, "2,4,2").said.partition(": ")[2]
@@ -170,7 +170,7 @@ def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
 def read_lesson_file(name: str) -> str:
     """Return the text of a lesson file.
 
-    Raises `ShapeError` (file) if it cannot be read.
+    Raises `ShapeError` (file) if the file cannot be read.
     """
     try:
         content, size = read_first_bytes(name, MAX_LESSON_FILE_BYTES)
@@ -268,7 +268,7 @@ def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterat
 def _text_fault(name: str, text: str) -> str:
     """Return the reason why a text is empty, too long or not printable.
 
-    Returns an empty text if it is valid.
+    Returns an empty text if the text is valid.
     """
     most = 60 if name == "title" else MAX_TEXT_LENGTH
     if name in (*REQUIRED, *REQUIRED_OF_WRONG) and not text.strip():
@@ -366,7 +366,7 @@ def reveals_answer(text: str, right: str) -> bool:
 def locate_lines(text: str) -> dict[KeyPath, int]:
     r"""Return the line numbers of the lessons, wrong answers and keys of a TOML text.
 
-    `tomllib` does not report them.
+    `tomllib` does not report line numbers of values.
 
     >>> lines = locate_lines("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")
     >>> lines[("lesson", 0, "wrong", 0, "said")]

@@ -1,6 +1,6 @@
 """The progress of the user: completed lessons and the exercise score.
 
-It is stored in the user's data folder.
+The progress is stored in the user's data folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def progress_path() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts of answered exercises, and the Leitner box of each kind."""
+    """The counts of answered exercises, and the Leitner box of each kind of exercise."""
 
     asked: int = 0
     right: int = 0
@@ -56,7 +56,7 @@ class Tally:
 class Score:
     """The score since the start of the program.
 
-    Only the first answer to a task counts, and a hint is not an answer.
+    Only the first answer to a task counts; requesting a hint does not count as an answer.
 
     >>> score = Score()
     >>> score.mark(right=True), score.mark(right=False), str(score)
@@ -67,7 +67,7 @@ class Score:
     asked: int = 0
 
     def mark(self, *, right: bool) -> None:
-        """Record one more answer; a revealed one is not right."""
+        """Record an answer; a revealed answer counts as wrong."""
         self.right, self.asked = self.right + right, self.asked + 1
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Score:
 class Progress:
     """The completed lessons and the score.
 
-    If the file is unusable, they last until the program ends.
+    If the progress file is unusable, the progress is kept only until the program ends.
 
     >>> from os import devnull
     >>> progress = Progress(Path(devnull, "lessons.json"))
@@ -92,7 +92,7 @@ class Progress:
     """The score of all exercises so far."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Load the file; the progress is empty if it does not exist or is unusable."""
+        """Load the file; if it does not exist or is unusable, the progress is empty."""
         self.file = progress_path() if file is None else file
         self.session_score = Score()
         """The score since the start of the program."""
@@ -113,7 +113,7 @@ class Progress:
         self._save()
 
     def _merge_file(self) -> None:
-        """Merge the progress that another process has written in the meantime."""
+        """Merge the progress that other processes have saved since the last read."""
         done, tally = self._read()
         self.done |= done
         self.tally = max(self.tally, tally, key=lambda tally: tally.asked)
@@ -125,7 +125,7 @@ class Progress:
             self._complain(f"cannot be written: {error.strerror}")
 
     def pop_complaint(self) -> str:
-        """Return the reason why progress is not saved, once; empty afterwards."""
+        """Return and clear the reason why progress is not saved; empty if there is none."""
         if self._is_reported or not self._complaint:
             return ""
         self._is_reported = True
@@ -158,7 +158,7 @@ class Progress:
 def _parse_progress(read: Any) -> tuple[frozenset[str], Tally]:
     """Parse the JSON of a progress file.
 
-    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if it is malformed.
+    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if the JSON is malformed.
     """
     done, drill = read["done"], dict(read.get("drill", {}))
     boxes = drill.pop("boxes", {})

@@ -60,7 +60,7 @@ CHAIN_HELP = "several ops in a row, each with its own options"
 MODE_NAMES = "work", "learn"
 """The stored names of the modes."""
 MIN_SCORE = 0.01
-"""The score of a command whose name has all words of the query, but not consecutively."""
+"""The score of a command whose name has the words of the query, not in sequence."""
 MAX_FILE_SIZE = 1 << 20
 """The maximum size in bytes of the user file."""
 MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
@@ -364,7 +364,7 @@ class ShapecalcApp(App[QuestionResult]):
             self.push_screen(HelpDialog(*self.screen.help()))
 
     def action_save_screen(self, kind: str) -> None:
-        """Save the screen as a picture or text in the current folder; a browser downloads it."""
+        """Save the screen as a picture or text; a browser downloads the file."""
         save_screen(self.screen, as_text=kind == "text")
 
     def action_command_palette(self) -> None:
@@ -397,8 +397,8 @@ class ShapecalcApp(App[QuestionResult]):
         ):
             self.explore.action_equiv()
         if not self.is_headless:
-            self.call_after_refresh(gc.freeze)  # exclude the loaded modules from garbage collections, which delay keys
-            gc.set_threshold(50_000)  # about one garbage collection per 100 keys; the default threshold of 700 delays every second key
+            self.call_after_refresh(gc.freeze)  # collections of the loaded modules delay keys
+            gc.set_threshold(50_000)  # a collection about every 100 keys; 700, the default, is every second key
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
             # On SIGTERM, exit and restore the terminal. Any handler also makes all signals wake the event loop: without
             # one, a resize just before the loop sleeps is handled only at the next key.

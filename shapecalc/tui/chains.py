@@ -86,7 +86,7 @@ def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
 
 
 def verdict_text(pair: ChainComparison) -> Text:
-    """Return the text of the verdict with its reasons, or of the problem with its hint."""
+    """Return the verdict with its reasons, or the problem with its hint."""
     if pair.is_incomplete:
         return Text("...", "dim")
     if pair.problem is not None:

@@ -1,4 +1,4 @@
-"""The main screen: the fields of the question, its flow diagram and a step's picture."""
+"""The main screen: the fields of a question, a flow diagram, a step's picture."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from shapecalc.tui.themes import next_theme
 IDLE_SECONDS = 0.05
 """The time since the last drawing, in seconds, after which a key is drawn at once."""
 OTHER_LINES = 12
-"""The number of screen lines for everything except the flow diagram and the picture."""
+"""The number of screen lines that are not for the flow diagram or the picture."""
 BORDER_LINES = 2
 """The number of border lines in `OTHER_LINES`; a low screen omits them."""
 
@@ -201,7 +201,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def on_descendant_focus(self) -> None:
-        """Report the problem of a field after the focus has moved."""
+        """Update the answer: a problem is reported once its field loses the focus."""
         focused = self.focused.id if isinstance(self.focused, Input) else None
         self.state.change_question(self.state.question, focused and focused.removeprefix("field-"))
         self.schedule_draw()

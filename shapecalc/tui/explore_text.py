@@ -41,9 +41,9 @@ MAX_LINES = 2
 MIN_NAME_WIDTH = 8
 """The minimum width, in cells, for the operator's name in the title."""
 LINES_ABOVE_HOLE = 3
-"""The number of flow diagram lines above a hole: head, first axis, count of omitted axes."""
+"""The number of lines above a hole: head, first axis, count of omitted axes."""
 TABLE_HINT = 2
-"""The number of the hint that is a table, counted from 1."""
+"""The level, counted from 1, of the hint that is a table."""
 MIN_FLOW_LINES = 4
 """The minimum number of lines of the flow diagram."""
 CARET = "▲"
@@ -54,13 +54,13 @@ STAGE_LESSONS = {
     StageKind.RESHAPE: (TRANSPOSE_LESSON, RESHAPE_LESSON),
     StageKind.MERGE: (RESHAPE_LESSON,),
 }
-"""The lessons on two kinds of stages that are easily confused, by the first kind."""
+"""The sentences that distinguish transposes from reshapes, by the kind of stage."""
 
 
 def title_text(question: Question, result: QuestionResult, width: int, hidden: str = "", score: str = "") -> Text:
-    """Return the operator, the element count, the score and the answer.
+    """Return the title with the operator, the element count, the score and the answer.
 
-    If the width is small, only the answer remains. `hidden` replaces an answer that is hidden.
+    A narrow title has only the answer. `hidden` is the text that replaces a hidden answer.
     """
     answer = result.answer
     if answer is None:
@@ -88,7 +88,7 @@ def _answer_text(answer: Trace | Chain) -> str:
 
 
 def problem_line_text(problem: Problem, left: int, length: int, width: int) -> Text:
-    """Return a problem with carets at `left`, and its message next to or below them."""
+    """Return carets at column `left`, and the problem's message beside or below them."""
     words = escape_unprintable(problem.message)
     left = max(0, min(left, width - 1))
     carets = CARET * min(max(1, length), width - left) if length else ""
@@ -101,13 +101,13 @@ def problem_line_text(problem: Problem, left: int, length: int, width: int) -> T
 
 
 def problem_text(problem: Problem) -> Text:
-    """Return the message of a problem, and its hint below."""
+    """Return the message of a problem, with its hint on the next line."""
     text = Text(escape_unprintable(problem.message), "red")
     return text.append(f"\n{escape_unprintable(problem.hint)}" if problem.hint else "", "default")
 
 
 def status_text(state: ExploreState, width: int) -> Text:
-    """Return the status line: a question, a fix, a step, or the conditions."""
+    """Return the status: a question, a fix, a step, or the conditions of the answer."""
     answer, problem = state.answer, state.result.problem
     if (
         problem is not None
@@ -142,7 +142,7 @@ def status_text(state: ExploreState, width: int) -> Text:
 
 
 def _stage_summary(answer: Trace | Chain, width: int) -> str:
-    """Return one line about the effect of the stages of an answer.
+    """Return one line that summarizes the effects of an answer's stages.
 
     >>> import shapecalc as sc
     >>> _stage_summary(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
@@ -166,7 +166,7 @@ def _help_text(state: ExploreState, problem: Problem, width: int) -> Text:
 
 
 def _condition_sentences(answer: Trace | Chain) -> list[str]:
-    """Return the limits, conditions and assumptions of an answer, and its new names."""
+    """Return sentences on an answer's limits, conditions, assumptions and new names."""
     sentences = [f"{limit}." for limit in answer.caveats[: len({*answer.omitted_switches})]]
     if answer.conditions:
         sentences.append(f"Holds when {' and '.join(condition.phrase for condition in answer.conditions)}.")
@@ -182,7 +182,7 @@ def _wrap_text(words: str, width: int) -> Text:
 
 
 def wrap_lines(words: str, width: int, max_lines: int) -> list[str]:
-    """Wrap words to at most `max_lines` lines; the last ends with dots if more remain."""
+    """Wrap a text to at most `max_lines` lines; an ellipsis marks a truncated text."""
     lines = wrap(words, width)
     return (
         lines
@@ -192,12 +192,12 @@ def wrap_lines(words: str, width: int, max_lines: int) -> list[str]:
 
 
 def flow_height(state: ExploreState, height: int) -> int:
-    """Return the lines of the flow: half of them, or more if the hole needs it."""
+    """Return the number of lines for the flow diagram: half, or more for the hole."""
     return max(MIN_FLOW_LINES, height // 2, state.current_hole[1] + LINES_ABOVE_HOLE if state.current_hole else 0)
 
 
 def flow_text(state: ExploreState, width: int, height: int) -> Text:
-    """Return the flow at the current step, in at most `height` lines."""
+    """Draw the flow diagram at the current step, in at most `height` lines."""
     if state.visible_answer is None:
         return Text()
     step = None if state.is_complete or state.asks_validity else state.current_step
@@ -212,9 +212,9 @@ def flow_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def rail_text(state: ExploreState, width: int) -> Text:
-    """Return the stages with the current step, over the shapes.
+    """Draw the stages and steps, with the current step marked, above the shapes.
 
-    While the request itself is the question, there are no steps and no shapes to show.
+    While the user predicts the validity of the request, draw only the names of the ops and the input shape.
     """
     answer, step = state.visible_answer, None if state.is_complete else state.current_step
     if answer is None:
@@ -229,7 +229,7 @@ def rail_text(state: ExploreState, width: int) -> Text:
 
 
 def _pictured_step(state: ExploreState) -> int:
-    """Return the step whose picture is drawn: the one of the current hole, if any."""
+    """Return the step to draw: the step of the current hole, or the current step."""
     if state.current_hole is not None:
         return state.predictions.cells[state.current_hole].step_index
     if state.asks_validity and state.visible_answer is not None:
@@ -240,9 +240,9 @@ def _pictured_step(state: ExploreState) -> int:
 def picture_text(
     state: ExploreState, read_element: Callable[[tuple[int, ...]], object] | None, width: int, height: int
 ) -> Text:
-    """Return the picture of the current step, or the grid of elements.
+    """Draw the picture of the current step, or the element grid.
 
-    In learning mode, the picture has a hole, and the feedback is below it.
+    In learning mode, the picture has a hole, and the feedback is below the picture.
     """
     if state.answer is None or state.visible_answer is None:
         return Text()
@@ -266,9 +266,9 @@ def picture_text(
 
 
 def _draw_step(state: ExploreState, width: int, height: int) -> Text:
-    """Return the picture of a step, or of a mistake next to the right answer.
+    """Draw the picture of a step, or a mistake beside the right answer.
 
-    Large figures that do not fit are replaced by the flow.
+    If large figures do not fit, the flow diagram is drawn instead.
     """
     if (comparison := comparison_text(state, width, height)) or state.visible_answer is None:
         return comparison
@@ -287,9 +287,9 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
 
 
 def hole_texts(state: ExploreState) -> dict[Hole, str]:
-    """Return the text of each hole: the entry, with a cross if it is wrong.
+    """Return the text of each hole: its entry, with a cross if the entry is wrong.
 
-    A hole that cannot be filled yet is a line.
+    The text of a hole that cannot be filled yet is an underscore.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> question = question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"])
@@ -310,7 +310,7 @@ def hole_texts(state: ExploreState) -> dict[Hole, str]:
 
 
 def mistake_sentence(mistake: Mistake) -> str:
-    """Return the sentence that names a mistake, and the request it would be right for."""
+    """Return a sentence on a mistake and the request for which it would be right."""
     return f"{mistake.sentence[0].upper()}{escape_unprintable(mistake.sentence[1:])}."
 
 
@@ -320,9 +320,9 @@ def hidden_answer_text(state: ExploreState) -> str:
 
 
 def feedback_text(state: ExploreState, width: int, height: int) -> Text:
-    """Return the feedback to the last entry: its error, the mistake, the last hint.
+    """Return the feedback on the last entry: its error, the mistake, and a hint.
 
-    If `height` is small, only the first line of a table is returned.
+    A hint that is a table is reduced to its first line if it exceeds `height`.
     """
     predictions, hole, lines = state.predictions, state.current_hole, list[Text]()
     if state.asks_validity or not state.is_learning:
@@ -345,9 +345,9 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def comparison_text(state: ExploreState, width: int, height: int) -> Text:
-    """Return the answer that a wrong prediction belongs to, next to the right answer.
+    """Draw the answer that a mistake gives, beside the right answer.
 
-    It is empty while the right answer is hidden.
+    The text is empty while the right answer is hidden, and without a known mistake.
     """
     mistake = None if state.hides_answer or None in state.predictions.predicted_output else state.mistake
     if mistake is None or state.answer is None:
@@ -359,7 +359,7 @@ def comparison_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def _hole_question(state: ExploreState) -> str:
-    """Return the question of the current hole, numbered among the steps that have one."""
+    """Return the question of the current hole, with the number of its step."""
     assert state.current_hole is not None
     steps = sorted({cell.step_index for cell in state.predictions.questions.values()})
     number = steps.index(state.predictions.cells[state.current_hole].step_index) + 1
@@ -367,7 +367,7 @@ def _hole_question(state: ExploreState) -> str:
 
 
 def _entry_error(state: ExploreState, hole: Hole) -> str:
-    """Return why an entry is wrong: the axis that has this size, if there is only one."""
+    """Return why an entry is wrong; name the only axis that has this size, if any."""
     predictions, entry = state.predictions, escape_unprintable(state.predictions.texts[hole])
     axis = predictions.confused_axis(hole)
     if predictions.typed_dim(hole) is None:
@@ -376,6 +376,6 @@ def _entry_error(state: ExploreState, hole: Hole) -> str:
 
 
 def _wrap_hint(text: str, width: int) -> list[str]:
-    """Wrap a hint; the lines of a table stay."""
+    """Wrap a hint; do not wrap a table."""
     lines = [escape_unprintable(line) for line in text.split("\n")]
     return lines if len(lines) > 1 else wrap(lines[0], width)

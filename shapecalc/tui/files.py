@@ -30,25 +30,25 @@ from shapecalc.render.film import FORMATS, render_film
 from shapecalc.tui.widgets import COPY_TITLE, ChoiceList, Dialog, KeyHelp, TextField
 
 MAX_ENTRIES = 1000
-"""The maximum number of entries listed in a folder or a file."""
+"""The maximum number of entries that the dialog lists for a folder or a file."""
 ARCHIVE_ENDINGS = (".npz", ".safetensors")
-"""The endings of files that contain several named arrays."""
+"""The extensions of files that contain several named arrays."""
 FILM_KIND = "film"
 
 
 class Entry(Record):
-    """A folder, a file, or an array in a file, by the name used for an input."""
+    """A folder, a file, or an array in a file."""
 
     name: str
     path: str
     is_container: bool
-    """Whether it contains entries itself."""
+    """Whether the entry is a folder, or a file with several arrays."""
 
 
 def list_entries(path: str) -> list[Entry]:
-    """Return the entries of a folder, folders first, or of a file of several arrays.
+    """Return the entries of a folder, subfolders first, or the arrays in a file.
 
-    Raises `OSError` if it cannot be read.
+    Raises `OSError` if the path cannot be read.
     """
     if path.endswith(ARCHIVE_ENDINGS):
         return [
@@ -68,7 +68,7 @@ def _is_folder(path: str | Path) -> bool:
 
 
 def describe_entry(entry: Entry) -> str:
-    """Return the description of an entry: an array's shape and type, or a count.
+    """Return the shape and type of an array, or the number of entries of a container.
 
     >>> describe_entry(Entry("gone.npy", "gone.npy", False))
     'no such file or directory'
@@ -87,13 +87,13 @@ class FilesDialog(Dialog[str | None]):
     BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "open_parent", "up")]
 
     def __init__(self, path: str) -> None:
-        """Open a folder."""
+        """Create the dialog for a folder."""
         super().__init__()
         self.path = path
         self.entries: list[Entry] = []
 
     def compose_contents(self) -> ComposeResult:
-        """Place the list below the folder, and the description below the list."""
+        """Compose the folder name, the list and the description, from top to bottom."""
         yield Static("", id="folder", markup=False)
         yield ChoiceList(id="entries")
         yield Static("", id="about", markup=False)
@@ -105,7 +105,7 @@ class FilesDialog(Dialog[str | None]):
         self.query_one(ChoiceList).focus()
 
     def list_path(self, path: str) -> None:
-        """List a folder or a file. If it cannot be read, show the error instead."""
+        """List the entries of a folder or a file, or show the error if it is unreadable."""
         try:
             entries = list_entries(path)
         except OSError as error:
@@ -125,7 +125,7 @@ class FilesDialog(Dialog[str | None]):
 
     @on(OptionList.OptionSelected)
     def open_entry(self, event: OptionList.OptionSelected) -> None:
-        """Open an entry that contains others, or close with the shortest array path."""
+        """Open a container, or close the dialog with the shortest path of an array."""
         entry = self.entries[event.option_index]
         if entry.is_container:
             self.list_path(entry.path)
@@ -140,7 +140,7 @@ class FilesDialog(Dialog[str | None]):
 def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | None) -> None:
     """Ask for a file name, and write a film or the picture of a step to it.
 
-    Steps are counted from 1. A step of None is the whole answer. In a browser, an SVG is downloaded instead.
+    Steps are counted from 1; None saves the picture of the whole answer. In a browser, an SVG is downloaded instead.
     """
 
     def make_contents(name: str) -> bytes:
@@ -159,13 +159,13 @@ class SaveDialog(Dialog[None]):
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, kind: str, make_contents: Callable[[str], bytes]) -> None:
-        """Ask for the name of a file whose contents `make_contents` returns."""
+        """Create the dialog for a file with the contents that `make_contents` returns."""
         super().__init__()
         self.kind, self.make_contents = kind, make_contents
         self._is_writing = False
 
     def compose_contents(self) -> ComposeResult:
-        """Place the list of endings above the field."""
+        """Compose the field below the list of file extensions."""
         endings = FORMATS if self.kind == FILM_KIND else ENDINGS
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
         yield TextField(f"shapecalc-{self.kind}.svg", id="name")
@@ -177,7 +177,7 @@ class SaveDialog(Dialog[None]):
 
     @on(Input.Submitted)
     async def write_file(self, event: Input.Submitted) -> None:
-        """Write the file and close, or show the error."""
+        """Write the file and close the dialog, or show the error."""
         if self._is_writing:
             return
         name, status = event.value.strip(), self.query_one("#words", Static)
@@ -196,19 +196,19 @@ class SaveDialog(Dialog[None]):
 
 
 def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
-    """Save the screen as a picture or as text, without notifications.
+    """Save the screen as a picture or as text, without the notifications on it.
 
-    In a browser it is downloaded. The app removes its notifications in a later callback, so the screen is written
-    after that.
+    A browser downloads the file. The app removes its notifications in a later callback, so the screen is written after
+    that callback.
     """
     screen.app.clear_notifications()
     screen.app.call_later(screen.call_after_refresh, partial(_write_screen, screen, as_text=as_text))
 
 
 def _write_screen(screen: Screen[Any], *, as_text: bool) -> None:
-    """Write the screen to a file named after the time, and report name or error.
+    """Write the screen to a file named after the time; report the name or an error.
 
-    A text is copied to the clipboard, too.
+    A text is also copied to the clipboard.
     """
     if as_text:
         content = "".join(f"{strip.text.rstrip()}\n" for strip in screen._compositor.render_strips())

@@ -1,4 +1,4 @@
-"""The film screen (^R), which plays a request and pauses at questions."""
+"""The film screen (^R), which animates an answer and pauses at questions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from shapecalc.tui import widgets
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
 FRAME_EPSILON = 1e-6
-"""The seconds before a frame at which the frame before it is complete."""
+"""The time in seconds from the completion of a frame to the start of the next one."""
 TICK_RATE = 36
-"""The timer ticks per second of a playing film.
+"""The number of timer ticks per second while a film plays.
 
-Some ticks are late: 36 give at least 30 pictures.
+Some ticks are late; 36 ticks give at least 30 pictures per second.
 """
 KEYS: tuple[widgets.Key, ...] = (
     widgets.Key("space", "space", "play, stop", "play", "play, or stop", 0),
@@ -41,11 +41,11 @@ KEYS: tuple[widgets.Key, ...] = (
 )
 """The keys of the film screen."""
 QUESTION_KEYS = (widgets.Key("enter", "enter", "answer; if nothing is typed, show it", "step(1)", "", 0), KEYS[-1])
-"""The keys that are shown while a question is open."""
+"""The keys that the film screen shows while a question is open."""
 
 
 class Player:
-    """The state of a playing film: position, speed and questions. It draws nothing.
+    """The playback state of a film: position, speed and questions, without drawing.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.scenes import make_film
@@ -60,21 +60,21 @@ class Player:
     """
 
     def __init__(self, film: Film, hidden_steps: Collection[int] = ()) -> None:
-        """Start at the beginning.
+        """Start at the beginning of a film.
 
         If there are `hidden_steps`, only these have questions.
         """
         self.film, self.starts = film, film.starts
         self.time, self.speed, self.is_playing = 0.0, 1.0, False
         self.is_asking = bool(hidden_steps)
-        """Whether it pauses at the question before a dim is filled."""
+        """Whether the film pauses at questions, before each dim is filled."""
         known_frames = [
             frame
             for frame in film.frames
             if hidden_steps and frame.step_index is not None and frame.step_index not in hidden_steps
         ]
         self._known_prompts = {(frame.step_index, frame.prompt) for frame in known_frames}
-        """The questions that are skipped, each with its step: answered or not hidden."""
+        """The step and prompt of each question that is answered or not to be asked."""
 
     @property
     def frame(self) -> int:
@@ -83,7 +83,7 @@ class Player:
 
     @property
     def sprites(self) -> tuple[Sprite, ...]:
-        """The words at the current time."""
+        """The positioned words at the current time."""
         return sprites_at(self.film, self.starts, self.time)
 
     @property
@@ -93,13 +93,13 @@ class Player:
 
     @property
     def question(self) -> Prompt | None:
-        """The open question. None if there is none."""
+        """The open question; None if no question is open."""
         next_frame = self.frame + 1
         is_reached = next_frame < len(self.film.frames) and self.time >= self.starts[next_frame] - 2 * FRAME_EPSILON
         return self._question_before(next_frame) if is_reached else None
 
     def _question_before(self, frame: int) -> Prompt | None:
-        """Return the question before a frame; None if it has none, or a known one."""
+        """Return the question before a frame; None if there is none, or if it is known."""
         film_frame = self.film.frames[frame]
         return (
             film_frame.prompt
@@ -108,14 +108,14 @@ class Player:
         )
 
     def _time_before_question(self, second: float) -> float:
-        """Return a time, or that of the first question before it."""
+        """Return the time of the next question, if it is before `second`, else `second`."""
         for frame in range(self.frame + 1, len(self.film.frames)):
             if self.starts[frame] <= second and self._question_before(frame):
                 return self.starts[frame] - FRAME_EPSILON
         return second
 
     def advance(self, seconds: float) -> None:
-        """Advance by a time, up to the next question or the end."""
+        """Advance by a number of seconds, but not past a question or the end."""
         if not self.is_playing:
             return
         self.time = self._time_before_question(min(self.time + seconds * self.speed, self.film.seconds))
@@ -127,28 +127,28 @@ class Player:
         self.is_playing = not self.is_playing and self.question is None
 
     def seek(self, second: float) -> None:
-        """Go to a time, up to the next question."""
+        """Go to a time in seconds, but not past a question."""
         self.time = self._time_before_question(max(0.0, min(second, self.film.seconds)))
 
     def show_frame(self, frame: int) -> None:
-        """Go to the end of a frame, where it is complete, up to the next question."""
+        """Go to the end of a frame, where it is complete, but not past a question."""
         frame = max(0, min(frame, len(self.film.frames) - 1))
         self.is_playing = False
         self.seek(self.starts[frame + 1] - FRAME_EPSILON)
 
     def step_frames(self, count: int) -> None:
-        """Go some frames forward or back. Going forward from a question reveals it."""
+        """Step `count` frames forward or back; passing a question reveals its answer."""
         if count > 0 and self.question is not None:
             self.skip_question()
         self.show_frame(self.frame + count * (count < 0 or not self.is_arriving))
 
     @property
     def is_arriving(self) -> bool:
-        """Whether the words of the current frame still move or are held."""
+        """Whether the current frame is still moving or held, before its end."""
         return self.time < self.starts[self.frame + 1] - 2 * FRAME_EPSILON
 
     def copy_state(self, other: Player) -> None:
-        """Copy the state of another player of the same answer, at the same frame."""
+        """Copy the state and the position of another player for the same answer."""
         self.speed, self.is_playing, self.is_asking, self._known_prompts = (
             other.speed,
             other.is_playing,
@@ -161,18 +161,18 @@ class Player:
         )
 
     def show_step(self, step_index: int) -> None:
-        """Go to the start of a step, if it has a frame."""
+        """Go to the first frame of a step, or to the beginning if the step has no frame."""
         frames = [number for number, frame in enumerate(self.film.frames) if frame.step_index == step_index]
         self.time = 0.0
         self.seek(self.starts[frames[0]] if frames else 0.0)
 
     def change_speed(self, levels: int) -> None:
-        """Change the speed by some levels."""
+        """Change the speed by a number of levels."""
         level = SPEEDS.index(self.speed) + levels
         self.speed = SPEEDS[max(0, min(level, len(SPEEDS) - 1))]
 
     def is_right(self, text: str) -> bool:
-        """Return whether a text answers the question. If so, the film goes on."""
+        """Return whether a text answers the question; continue the film if it does."""
         question = self.question
         if question is None:
             return False
@@ -185,7 +185,7 @@ class Player:
         return is_equal
 
     def skip_question(self) -> None:
-        """Mark the question as known, and go on."""
+        """Mark the open question as known, and continue the film."""
         next_frame = self.film.frames[self.frame + 1]
         self._known_prompts.add((next_frame.step_index, next_frame.prompt))
         self.time = min(self.starts[self.frame + 1], self.film.seconds)
@@ -193,7 +193,7 @@ class Player:
 
 
 class Scrubber(widgets.ClickableText):
-    """A line as long as the film with a mark at the current position. A click seeks."""
+    """The progress bar of a film; a click goes to a position."""
 
     track_width = 0
 
@@ -209,20 +209,20 @@ class Scrubber(widgets.ClickableText):
         )
 
     def on_click(self, event: events.Click) -> None:
-        """Post the fraction of the film that was clicked."""
+        """Post the clicked position as a fraction of the film."""
         self.post_message(widgets.MarkClicked("part", max(0.0, min(1.0, (event.x - 3) / self.track_width))))
 
 
 class FilmPane(widgets.FocusableText):
     """The pane of the film.
 
-    Only changed lines are drawn, since most pictures of a film change few.
+    Only changed lines are drawn, since most frames change few lines.
     """
 
     player: Player | None = None
 
     def draw(self) -> None:
-        """Show the current words."""
+        """Draw the words of the current frame."""
         if self.player is not None:
             self.set_text(render_screen(self.player.film, self.player.sprites, self.background_colors[1].rgb))
 
@@ -242,7 +242,7 @@ class FilmScreen(widgets.Dialog[None]):
     def __init__(
         self, answer: Trace | Chain, step_index: int | None, hidden_steps: Collection[int], score: Score
     ) -> None:
-        """Play an answer, from one of its steps or from the beginning.
+        """Create the film of an answer, which starts at a step or at the beginning.
 
         If there are `hidden_steps`, only these have questions.
         """
@@ -255,7 +255,7 @@ class FilmScreen(widgets.Dialog[None]):
         self._last_tick = 0.0
 
     def compose(self) -> ComposeResult:
-        """Place scrubber and keys below the film. A question replaces the scrubber."""
+        """Compose the film, the scrubber, a field for answers, and the keys."""
         yield widgets.SizeNotice(id="enlarge")
         with Vertical(id="all"):
             yield FilmPane("film")
@@ -266,18 +266,18 @@ class FilmScreen(widgets.Dialog[None]):
             yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Create the clock, which is paused until the film plays."""
+        """Create the timer, which is paused until the film plays."""
         self._clock = self.set_interval(1 / TICK_RATE, self.tick, pause=True)
         self.query_one(FilmPane).focus()
         self.query_one("#question").display = False
 
     def on_resize(self, event: events.Resize) -> None:
-        """Make the film for the new size, at the same frame."""
+        """Rebuild the film for the new size, at the same frame."""
         self.set_class(widgets.SizeNotice.is_needed(event.size), "-small")
         self.call_after_refresh(self.make_film)
 
     def make_film(self) -> None:
-        """Make the film for the size of the pane."""
+        """Build the film for the size of the pane."""
         pane, old = self.query_one(FilmPane), self.player
         if not pane.size.width:
             return
@@ -291,7 +291,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.show_all()
 
     def _change_player(self, change: Callable[[Player], object]) -> None:
-        """Change the player, if there is one, and show it."""
+        """Apply a change to the player, if there is a player, and redraw."""
         if self.player is not None:
             change(self.player)
             self.show_all()
@@ -301,13 +301,13 @@ class FilmScreen(widgets.Dialog[None]):
         self._change_player(Player.toggle)
 
     def action_step(self, count: int) -> None:
-        """Go a frame forward or back. Forward from a question, its answer is revealed."""
+        """Step frames forward or back; stepping past a question reveals its answer."""
         if count > 0 and self.player is not None:
             self._score_answer(self.player.question, is_right=False)
         self._change_player(lambda player: player.step_frames(count))
 
     def action_show(self, frame: int) -> None:
-        """Go to the end of a frame, or of the last one."""
+        """Go to the end of a frame; an index past the last frame means the last one."""
         self._change_player(lambda player: player.show_frame(frame))
 
     def action_hurry(self, levels: int) -> None:
@@ -320,7 +320,7 @@ class FilmScreen(widgets.Dialog[None]):
 
     @on(Input.Submitted)
     def check_prediction(self, event: Input.Submitted) -> None:
-        """Go on if the prediction is right. If it is empty, reveal the answer."""
+        """Continue if the prediction is right; reveal the answer if it is empty."""
         if self.player is None or (question := self.player.question) is None:
             return
         right = bool(event.value.strip()) and self.player.is_right(event.value)
@@ -333,19 +333,19 @@ class FilmScreen(widgets.Dialog[None]):
         self.show_all()
 
     def _score_answer(self, question: Prompt | None, *, is_right: bool) -> None:
-        """Score the first answer to a question."""
+        """Score the answer to a question, if it is the first one."""
         if question is not None and question is not self._scored:
             self.score.mark(right=is_right)
             self._scored = question
 
     @on(widgets.MarkClicked)
     def seek_to_click(self, event: widgets.MarkClicked) -> None:
-        """Seek to the clicked part of the film."""
+        """Go to the clicked position of the film."""
         if event.kind == "part":
             self._change_player(lambda player: player.seek(float(str(event.value)) * player.film.seconds))
 
     def tick(self) -> None:
-        """Show the next moment."""
+        """Advance the film by the time since the last tick, and draw it."""
         now, player = monotonic(), self.player
         if player is None:
             return
@@ -358,7 +358,7 @@ class FilmScreen(widgets.Dialog[None]):
             self.show_all()
 
     def show_all(self) -> None:
-        """Show everything, and run the clock while the film plays."""
+        """Redraw the screen, and run the timer while the film plays."""
         player = self.player
         if player is None or self._clock is None or not self.is_attached:
             return
@@ -383,7 +383,7 @@ class FilmScreen(widgets.Dialog[None]):
 
 
 def _key_line(player: Player, width: int) -> Text:
-    """Return as many keys as fit."""
+    """Return the line of keys, with as many keys as fit."""
     shown = KEYS if player.question is None else QUESTION_KEYS
     if player.is_asking:
         shown = tuple([replace(key, label=f"{key.label}: on") if key.action == "ask" else key for key in shown])

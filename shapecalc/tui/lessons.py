@@ -1,4 +1,4 @@
-"""The screens of lessons and exercises, which ask for predictions."""
+"""The screens of lessons and exercises, in which the user predicts answers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ MIN_PICTURE_WIDTH = 20
 GRID_HEIGHT = 12
 """The height of the element grid above the other pictures, in lines."""
 MIN_TEXT_HEIGHT = 30
-"""The terminal height below which the text is hidden in favor of the pictures, in lines."""
+"""The terminal height, in lines, below which the text of a lesson is hidden."""
 MIN_BORDER_HEIGHT = 16
-"""The terminal height below which the border is hidden, in lines."""
+"""The terminal height, in lines, below which the border is hidden."""
 KEYS = (
     Key("enter", "enter", "predict", "submit", "judge the prediction; give a hint, if nothing new is typed", 0),
     Key("enter", "enter", "go on", "submit()", "go on, once it is answered", 0),
@@ -51,20 +51,20 @@ ABOUT = (
     "answer counts as a miss; a hint does not count."
 )
 MIN_LIST_WIDTH = 76
-"""The terminal width below which the list is not beside the lesson, in cells."""
+"""The terminal width, in cells, below which list and lesson are not side by side."""
 HELLO = "Ten minutes from nothing: type what you think, and enter judges it. "
 END = (
     "Missed at first: {missed}.\nNext: exercises about {topic}.\n\n^S keeps this screen in a file. "
     "esc goes on to the main screen, where ^R plays any question as a film, and F5 has all lessons.\n"
 )
-"""The text at the end of a path of lessons."""
+"""The template of the text at the end of a learning path."""
 TOPICS_PROMPT = "Enter begins. For several topics at once, type them:"
 DRILL_PREFIX = "exercises: "
 """The prefix of exercise topics in the list."""
 
 
 class TaskPane(Vertical):
-    """A text, a task, the field for the prediction, and the pictures of the answer.
+    """A text, a task, a field for the prediction, and the pictures of the answer.
 
     The task stays visible when the text scrolls.
     """
@@ -75,14 +75,14 @@ class TaskPane(Vertical):
         self.current_task: Task | None = None
         self.is_revealed = False
         self.is_scored = False
-        """Whether the first answer was scored."""
+        """Whether the first answer to the task has been scored."""
         self.last_judged = ""
-        """The text that was judged last."""
+        """The last judged text."""
         self._hint_count = 0
         self._last_prediction: Prediction = None
 
     def compose(self) -> ComposeResult:
-        """Compose the field below the task, and the feedback below the field."""
+        """Compose the task, the field and the feedback, from top to bottom."""
         with VerticalScroll(id="lesson", can_focus=False):
             yield Static("", id="text", markup=False)
             yield Static("", id="notes", markup=False)
@@ -98,7 +98,7 @@ class TaskPane(Vertical):
         return self.query_one(AnswerField)
 
     def show_task(self, text: Text, task: Task | None, notes: str = "") -> None:
-        """Show a text and an unanswered task; without a task, ask for topics."""
+        """Show a text and an unanswered task; without a task, ask for exercise topics."""
         self.current_task, self.is_revealed, self.is_scored, self._hint_count, self._last_prediction = (
             task,
             False,
@@ -121,20 +121,20 @@ class TaskPane(Vertical):
         )  # after the layout, because the height of the picture depends on the texts
 
     def show_notes(self, notes: str) -> None:
-        """Show the notes for the speaker; hide them if they are empty."""
+        """Show the speaker notes; hide the pane of the notes if they are empty."""
         widget = self.query_one("#notes", Static)
         widget.update(Text(f"Notes: {' '.join(notes.split())}\n", "italic"))
         widget.display = bool(notes)
 
     def show_feedback(self, text: str, *, is_right: bool | None = None) -> None:
-        """Show feedback on the prediction, with a mark if it is right or wrong."""
+        """Show feedback on the prediction; `is_right` adds a mark for right or wrong."""
         mark, style = {True: ("✓ ", "bold green"), False: ("✗ ", "bold red"), None: ("", "")}[is_right]
         self.query_one("#judgement", Static).update(Text.assemble((mark, style), text))
         if is_right is False:
-            self.field.action_select_all()  # the next key replaces it
+            self.field.action_select_all()  # so that the next key replaces the text
 
     def show_hint(self) -> None:
-        """Show the next hint for the first dim that is wrong in the field."""
+        """Show the next hint for the first wrong dim of the prediction."""
         if self.current_task is None:
             return
         typed = self.field.value
@@ -152,9 +152,9 @@ class TaskPane(Vertical):
         self._hint_count += 1
 
     def accept_answer(self, typed: str) -> bool:
-        """Return whether a text must be judged; if not, show a hint.
+        """Return whether a prediction must be judged; otherwise show a hint.
 
-        An empty text and the text judged last are not judged.
+        A prediction is not judged if it is empty or equals the last judged text.
         """
         if typed.strip() in ("", self.last_judged):
             self.show_hint()
@@ -170,9 +170,9 @@ class TaskPane(Vertical):
             self.draw_pictures()
 
     def draw_pictures(self) -> None:
-        """Draw the task with a hole, or the answer if it is revealed.
+        """Draw the task with its unknown, or the answer if it is revealed.
 
-        An answer is shown below the element grid and beside a wrong prediction.
+        The answer is below the element grid, and beside a wrong prediction.
         """
         if self.current_task is None:
             return
@@ -194,24 +194,24 @@ class TaskPane(Vertical):
         self.query_one("#pictures").scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        """Redraw the pictures for the new size, and hide the text if it is small."""
+        """Redraw the pictures for the new size; hide the text if the terminal is low."""
         self.set_class(self.app.size.height < MIN_TEXT_HEIGHT, "-short")
         self.draw_pictures()
 
 
 class TaskScreen(Dialog[Question | None]):
-    """A screen with a task. It covers the main screen, whose keys are inactive here."""
+    """A screen with a task, which covers the main screen and disables its keys."""
 
     KEYS: tuple[Key, ...] = KEYS
 
     def __init__(self, progress: Progress | None) -> None:
-        """Record results in a progress; None is the user's own."""
+        """Create a screen that records results in `progress`, by default the user's own."""
         super().__init__()
         self.progress = progress or Progress()
         self.is_answered = False
-        """Whether it was answered right, or the answer was shown."""
+        """Whether the task was answered correctly or its answer was shown."""
         self.missed_tasks: list[Task | None] = []
-        """The tasks whose first answer was not right."""
+        """The tasks whose first answer was wrong."""
 
     @property
     def pane(self) -> TaskPane:
@@ -219,19 +219,19 @@ class TaskScreen(Dialog[Question | None]):
         return self.query_one(TaskPane)
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions that the line of keys shows; both scroll keys count as one."""
-        idle = {"submit" if self.is_answered else "submit()"}  # Textual treats both as one action
+        """Return the actions that the line of keys shows; the scroll keys share one."""
+        idle = {"submit" if self.is_answered else "submit()"}  # Textual treats both scroll keys as one action
         return frozenset(key.action for key in self.KEYS) - {"scroll(1)"} - idle
 
     def score_answer(self, *, is_right: bool) -> None:
-        """Score the first answer to a task."""
+        """Score an answer to the task, if it is the first one."""
         if not self.pane.is_scored:
             self.pane.is_scored = True
             self.progress.session_score.mark(right=is_right)
             self.missed_tasks += [] if is_right else [self.pane.current_task]
 
     def show_keys(self) -> None:
-        """Show the active keys below, and the score above everything."""
+        """Show the active keys at the bottom, and the score at the top."""
         self.query_one(".dialog").border_title = str(self.progress.session_score)
         line = format_key_line(self.active_actions(), max(MIN_PICTURE_WIDTH, self.size.width - 4), self.KEYS)
         self.query_one("#keys", ClickableText).set_text(line)
@@ -251,7 +251,7 @@ class TaskScreen(Dialog[Question | None]):
         await self.pane.field.action_submit()
 
     def action_play(self) -> None:
-        """Close, and open the question on the main screen."""
+        """Close the screen, and open its question on the main screen."""
         self.dismiss(
             question_from_words(split_unbracketed(self.pane.current_task.question)) if self.pane.current_task else None
         )
@@ -269,7 +269,7 @@ class DrillScreen(TaskScreen):
     BINDINGS = make_bindings(KEYS)
 
     def __init__(self, topic: str = ALL, progress: Progress | None = None) -> None:
-        """Start with the first exercise of a topic."""
+        """Create the screen with the first exercise on a topic."""
         super().__init__(progress)
         self.topic = topic
         self.drill = Drill(topic, new_seed(), self.progress.tally.boxes)
@@ -297,21 +297,21 @@ class DrillScreen(TaskScreen):
 
     @on(Input.Submitted)
     def submit_prediction(self, event: Input.Submitted) -> None:
-        """Judge the prediction and show the answer; if it is answered already, go on."""
+        """Judge the prediction and show the answer; if already answered, go on."""
         if self.is_answered:
             self.action_next()
         elif self.pane.accept_answer(event.value):
             self._judge(event.value)
 
     def action_answer(self) -> None:
-        """Show the answer, which counts as a miss."""
+        """Show the answer; a shown answer counts as wrong."""
         if not self.is_answered:
             self._judge("")
 
     def _judge(self, typed: str) -> None:
         """Judge and score a prediction.
 
-        An unreadable one is only reported; an empty one is a miss.
+        A prediction that cannot be parsed is only reported; an empty prediction counts as wrong.
         """
         if typed and (problem := judging.invalid_reason(self.exercise.task, typed)):
             self.pane.show_feedback(problem, is_right=False)
@@ -327,12 +327,12 @@ class DrillScreen(TaskScreen):
         self.warn_about_progress()
 
     def action_next(self) -> None:
-        """Go to the next exercise, if this one is answered."""
+        """Go to the next exercise, if the current one is answered."""
         if self.is_answered:
             self._show_exercise()
 
     def action_back(self) -> None:
-        """Leave the exercises."""
+        """Close the exercises."""
         self.dismiss(None)
 
 
@@ -358,7 +358,7 @@ class Lessons(TaskScreen):
     def __init__(
         self, progress: Progress | None = None, course: Course | None = None, opening_lesson: str = ""
     ) -> None:
-        """Open the list at the lesson with an id, or at the first unfinished one."""
+        """Open the list at the lesson with an id, or at the first unfinished lesson."""
         super().__init__(progress)
         self.course = Course(load_lessons()) if course is None else course
         self.are_notes_shown = self.course.notes
@@ -378,11 +378,11 @@ class Lessons(TaskScreen):
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Select the lesson to open; open it directly if the list has no space beside it."""
+        """Select the initial lesson; hide the list if the terminal is too narrow for both."""
         done = self.progress.done
         indexed = [*enumerate(self.course.lessons)]
         opened = [index for index, lesson in indexed if lesson.id == self.opening_lesson]
-        if self.course.path and not opened and PATH_DONE not in done:  # a path continues after the last lesson done
+        if self.course.path and not opened and PATH_DONE not in done:  # continue after the last lesson done
             opened = [max((index + 1 for index, lesson in indexed if lesson.id in done), default=0)]
         self.index = next(iter(opened or [index for index, lesson in indexed if lesson.id not in done]), 0)
         self.query_one("#list").can_focus = False
@@ -402,10 +402,7 @@ class Lessons(TaskScreen):
 
     @property
     def _entry_count(self) -> int:
-        """The number of entries.
-
-        These are the lessons, and the exercises in the list or the end of the path.
-        """
+        """The number of lessons, and of exercise topics or the end of the path."""
         return len(self.course.lessons) + (self.course.path or len(TOPICS) * self._is_list_visible)
 
     @property
@@ -455,7 +452,7 @@ class Lessons(TaskScreen):
 
     @on(Input.Changed)
     def hide_list(self, event: Input.Changed) -> None:
-        """Hide the list once the user types an answer."""
+        """Hide the list as soon as the user types an answer."""
         if event.value and self.lesson and self._is_list_visible:
             self._set_list_visible(False)
 
@@ -480,15 +477,15 @@ class Lessons(TaskScreen):
             self.app.push_screen(screen, self._close_with_question)
 
     def _close_with_question(self, question: Question | None) -> None:
-        """Close with a question that the exercises were left with."""
+        """Close the lessons with the question of an exercise, if the user opened one."""
         if question is not None:
             self.dismiss(question)
 
     @on(Input.Submitted)
     def submit_prediction(self, event: Input.Submitted) -> None:
-        """Judge the prediction, and show the answer if it is right.
+        """Judge the prediction, and show the answer if the prediction is right.
 
-        If it was right already, go on.
+        If the lesson is already answered, go to the next entry.
         """
         if self.lesson is None or self._is_list_visible:
             self._open_entry()
@@ -511,7 +508,7 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def action_answer(self) -> None:
-        """Show the answer, its pictures and the point of the lesson; counts as a miss."""
+        """Show the answer, its pictures and the lesson's explanation; it counts as wrong."""
         if self.lesson is not None:
             self.score_answer(is_right=False)
             self.is_answered = True
@@ -532,25 +529,25 @@ class Lessons(TaskScreen):
         self.action_go(-self.index if direction < 0 else self._entry_count - 1 - self.index)
 
     def action_scroll(self, direction: int) -> None:
-        """Move through the list if it is visible, otherwise scroll."""
+        """Move the selection if the list is visible, otherwise scroll."""
         if self._is_list_visible:
             self.action_go(direction)
         else:
             super().action_scroll(direction)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the home and end keys to the field if the list is hidden."""
+        """Return whether an action applies; a hidden list ignores home and end."""
         return action != "edge" or self._is_list_visible
 
     def action_notes(self) -> None:
-        """Toggle the notes for the speaker."""
+        """Show or hide the speaker notes."""
         self.are_notes_shown = not self.are_notes_shown
         self.pane.show_notes(self.lesson.notes if self.lesson and self.are_notes_shown else "")
 
     def action_back(self) -> None:
         """Go back to the list, and from there to the main screen.
 
-        A path has no list, and is not offered again.
+        A learning path has no list: it closes, and is not proposed again at start.
         """
         if self.course.path:
             self.progress.mark_done(PATH_DONE)
@@ -560,7 +557,7 @@ class Lessons(TaskScreen):
         self._set_list_visible(True)
 
     def _fill_list(self) -> None:
-        """Fill the list with the lessons, ticked if done, and the topics of exercises."""
+        """Fill the list with the lessons, marked if completed, and the exercise topics."""
         widget = self.query_one("#list", ChoiceList)
         titles = [f"{'✓' if lesson.id in self.progress.done else ' '} {lesson.title}" for lesson in self.course.lessons]
         titles += [f"  {DRILL_PREFIX}{topic}" for topic in TOPICS]

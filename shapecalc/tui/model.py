@@ -1,4 +1,4 @@
-"""The screen of a model: its nodes on the left, the selected one on the right."""
+"""The screen of a model: its nodes on the left, the selected node on the right."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ FixWriter = Callable[[str], list[str]]
 Raises `ShapeError` if the file cannot be written.
 """
 MAX_REASON_LINES = 3
-"""The largest number of lines for the reason of a verdict."""
+"""The maximum number of lines for the reason of a verdict."""
 FAILING_SIGN, SELECTED_SIGN = "! ", "▸"
 KEYS = "j k move  / filter  n next offender  o offenders  f fix  w write  ^q quit"
 MAX_NOTICE_LINES = 8
-"""The largest number of report lines in a notification."""
+"""The maximum number of report lines in a notification."""
 FILTER_PROMPT, WRITE_PROMPT = "names that hold ", "write the mended model to "
 
 
 class ModelList:
-    """The state of the list: its filter, the selected node and the fix shown."""
+    """The state of the node list: the filter, the selected node and the displayed fix."""
 
     def __init__(self, report: report.Report, index: int = 0) -> None:
         """Select the listed node at an index."""
         self.report = report
         self.index = index
-        """The index of the selected node among the visible ones."""
+        """The index of the selected node among the visible nodes."""
         self.filter_text = ""
-        """The text that the names of visible nodes contain."""
+        """The text that a node's name must contain to be visible."""
         self.failing_only = False
         """Whether only failing nodes are visible."""
         self.fix_number = 0
-        """The number of the fix that is shown, from 1; 0 for the node without a fix."""
+        """The number of the displayed fix, from 1; 0 shows the node without a fix."""
         self.visible_nodes = report.nodes
 
     @property
@@ -61,20 +61,20 @@ class ModelList:
 
     @property
     def shown_fix(self) -> NodeFix | None:
-        """The fix that is shown; None for the node without a fix."""
+        """The displayed fix; None if the node is shown without a fix."""
         return self.selected.fixes[self.fix_number - 1] if self.selected and self.fix_number else None
 
     def move(self, offset: int) -> None:
-        """Move the selection, within the list."""
+        """Move the selection by `offset` within the list."""
         self._select(max(0, min(self.index + offset, len(self.visible_nodes) - 1)))
 
     def select_next_failing(self) -> None:
-        """Select the next failing node; after the last one the first."""
+        """Select the next failing node; wrap around after the last one."""
         failing = [index for index, judged in enumerate(self.visible_nodes) if report.is_failing(judged)]
         self._select(next((index for index in failing if index > self.index), failing[0] if failing else self.index))
 
     def show_next_fix(self) -> None:
-        """Show the next fix of the selected node; after the last one, none."""
+        """Show the next fix of the selected node; after the last fix, show no fix."""
         self.fix_number = (self.fix_number + 1) % (len(self.selected.fixes) + 1) if self.selected else 0
 
     def toggle_failing_only(self) -> None:
@@ -82,7 +82,7 @@ class ModelList:
         self.filter_nodes(self.filter_text, failing_only=not self.failing_only)
 
     def filter_nodes(self, filter_text: str, *, failing_only: bool) -> None:
-        """Filter the nodes by a text in their names, or to failing ones.
+        """Show only the nodes whose names contain a text, or only failing nodes.
 
         The selected node stays selected if it is visible.
         """
@@ -96,9 +96,9 @@ class ModelList:
         self._select(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
 
     def trace(self) -> Trace | None:
-        """Return core's answer for the selected node, with the fix that is shown.
+        """Return the core's answer for the selected node with the displayed fix applied.
 
-        None if core cannot resolve it.
+        Return None if the core cannot resolve the node.
         """
         if self.selected is None or (self.shown_fix is not None and self.shown_fix.target is None):
             return None
@@ -139,14 +139,14 @@ class ModelScreen(HelpScreen[None]):
     ]
 
     def __init__(self, report: report.Report, index: int, write_fixed: FixWriter) -> None:
-        """Open with the node at an index selected; `write_fixed` writes the model."""
+        """Select the node at an index; `write_fixed` writes the fixed model."""
         super().__init__()
         self.nodes = ModelList(report, index)
         self.write_fixed = write_fixed
         self.field_purpose = ""
 
     def compose(self) -> ComposeResult:
-        """Compose the list beside the node, above a text field and the keys."""
+        """Compose the list and the node side by side, above a text field and the keys."""
         yield SizeNotice(id="enlarge")
         with Vertical(id="all"):
             with Horizontal(id="model"):
@@ -168,7 +168,7 @@ class ModelScreen(HelpScreen[None]):
         self.action_close_field()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Request a larger terminal, or redraw for the new size."""
+        """Redraw for the new size, or show that the terminal is too small."""
         self.set_class(SizeNotice.is_needed(event.size), "-small")
 
     def show(self) -> None:
@@ -177,7 +177,7 @@ class ModelScreen(HelpScreen[None]):
         self.query_one("#node", Pane).set_renderer(partial(node_text, self.nodes))
 
     def action_change(self, method: str, *arguments: int) -> None:
-        """Call a method of the list by name, and redraw."""
+        """Call a method of `ModelList` by name, and redraw."""
         getattr(self.nodes, method)(*arguments)
         self.show()
 
@@ -186,9 +186,9 @@ class ModelScreen(HelpScreen[None]):
         self.action_change("move", pages * max(1, self.query_one("#nodes", Pane).size.height - 2))
 
     def action_type(self, purpose: str) -> None:
-        """Open the text field for a filter or a file name.
+        """Open the text field to enter a filter or a file name.
 
-        Its focus is set before the next key is handled.
+        The field gets the focus before the next key is handled.
         """
         self.field_purpose = purpose
         field = self.query_one(TextField)
@@ -198,11 +198,11 @@ class ModelScreen(HelpScreen[None]):
         self.set_focus(field)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the keys that open the field while it is open."""
+        """Disable the keys that open the text field while the field is open."""
         return action != "type" or not self.field_purpose
 
     def action_close_field(self) -> None:
-        """Close the field; a filter stays."""
+        """Close the field and keep the filter."""
         self.field_purpose = ""
         self.query_one("#typed").display = False
         self.query_one("#nodes", Pane).focus()
@@ -210,7 +210,7 @@ class ModelScreen(HelpScreen[None]):
 
     @on(Input.Changed)
     def apply_filter(self, event: Input.Changed) -> None:
-        """Apply the filter while it is typed."""
+        """Apply the filter while the user types."""
         if self.field_purpose == "filter":
             self.nodes.filter_nodes(event.value, failing_only=self.nodes.failing_only)
             self.show()
@@ -234,7 +234,7 @@ class ModelScreen(HelpScreen[None]):
 
 
 def list_text(nodes: ModelList, width: int, height: int) -> Text:
-    """Render the rows around the selected node, below a title."""
+    """Render a title and the rows around the selected node."""
     failing_count = sum(map(report.is_failing, nodes.report.nodes))
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
     lines = [Text(_fit_width(f"{name}  {failing_count} of {len(nodes.report.nodes)} offend", width), "bold")]
@@ -258,9 +258,9 @@ def _fit_width(text: str, width: int) -> str:
 
 
 def node_text(nodes: ModelList, width: int, height: int) -> Text:
-    """Render the selected node: its verdict, its flow and its fixes.
+    """Render the selected node: its verdict, its flow diagram and its fixes.
 
-    The flow is that of the node with the fix that is shown.
+    The flow diagram has the displayed fix applied.
     """
     judged = nodes.selected
     if judged is None:
@@ -281,7 +281,7 @@ def node_text(nodes: ModelList, width: int, height: int) -> Text:
 
 
 def _picture(nodes: ModelList, width: int, height: int) -> Text:
-    """Render the flow of core's answer, or the reason why there is none."""
+    """Render the flow diagram of a node's answer, or why the node has no answer."""
     trace = nodes.trace()
     if trace is None:
         why = "the model computes the target then" if nodes.shown_fix else "a shape is not known"
@@ -290,7 +290,7 @@ def _picture(nodes: ModelList, width: int, height: int) -> Text:
 
 
 def _fix_lines(nodes: ModelList, judged: report.JudgedNode, width: int) -> list[Text]:
-    """Render a line for each fix; the one that is shown is bold and marked."""
+    """Render a line for each fix; the displayed fix is bold and marked."""
     lines, signs = [], {1: "f", nodes.fix_number: SELECTED_SIGN}
     for number, fix in enumerate(judged.fixes, 1):
         line = "  ".join(filter(None, (signs.get(number, " "), report.format_fix(fix), fix.effect)))
@@ -299,11 +299,11 @@ def _fix_lines(nodes: ModelList, judged: report.JudgedNode, width: int) -> list[
 
 
 def _shorten_start(text: str, width: int) -> str:
-    """Shorten a text to its end, because names of nodes have common prefixes."""
+    """Omit the start of a long text, since names of nodes have common prefixes."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
 def _limit_lines(lines: list[str]) -> list[str]:
-    """Return the first lines and the last one, with a count of those left out."""
+    """Return the first lines and the last line, with the number of omitted lines."""
     excess = len(lines) - MAX_NOTICE_LINES
     return lines if excess <= 0 else [*lines[: MAX_NOTICE_LINES - 2], f"and {excess + 1} more", lines[-1]]

@@ -1,4 +1,4 @@
-"""The question on the screen and its answer, without widgets."""
+"""The question on the main screen and its answer, independent of widgets."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
 
 CHAIN = "chain"
-"""The pseudo-op of a chain."""
+"""The name that a question about a chain has instead of an op's name."""
 EQUIV = "equiv"
-"""The command that compares a chain with another."""
+"""The name of the command that compares two chains."""
 QUESTION_OPS = (*OPS, CHAIN)
-"""The ops and pseudo-ops of questions."""
+"""The ops that a question can have, with the pseudo-op `chain`."""
 EQUIVALENT_FIELDS = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
-"""Fields of different ops with the same meaning."""
+"""For a field of one op, the field of another op with the same meaning."""
 COMPLETIONS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
 """Possible completions of a partial text.
 
-If one of them makes it valid, it is not an error yet.
+If a completion makes the text valid, no error is reported yet.
 """
 MAX_STAGE_VALUES = 2
-"""The maximum number of required values of a stage."""
+"""The maximum number of required values that an op of a stage has."""
 FILES_CLOSED_MESSAGE = "a served app opens no files and writes none"
 SETTING_DESCRIPTIONS = {
     "opset": "the version of ONNX's operators to follow",
     "dtype": "the type of the elements, in the spelling of the framework",
     "where": "sizes for names: N=8,C=3",
 }
-"""Descriptions of the settings that are typed."""
+"""Descriptions of the settings that the user types."""
 SWITCH_DESCRIPTIONS = {None: "as the dialect has it", True: "on", False: "off"}
-"""Descriptions of the settings of a switch."""
+"""Descriptions of the values of a dialect's switch."""
 _files_are_open = True
 """Whether this process may open input files."""
 
@@ -60,9 +60,9 @@ class Question(Record):
     op: str
     texts: Mapping[str, str]
     settings: Mapping[str, object] = EMPTY_DICT
-    """The options that every op has, set outside the fields."""
+    """The options without a field, such as the dialect, by name."""
     second_chain: str = ""
-    """The text of the chain to compare with; empty if there is none."""
+    """The text of the second chain of a comparison; empty without a comparison."""
 
     @property
     def is_chain(self) -> bool:
@@ -71,27 +71,27 @@ class Question(Record):
 
     @property
     def dialect_rules(self) -> Dialect:
-        """The dialect that applies.
+        """The `Dialect` that applies to the question.
 
-        Raises `ShapeError` (usage) if the settings name an unknown one.
+        Raises `ShapeError` (usage) if the settings name an unknown dialect.
         """
         return requests.lookup_dialect(str(self.settings.get("dialect") or requests.default_dialect(self.op)))
 
     @property
     def dialect(self) -> str:
-        """The name of the dialect that applies."""
+        """The name of the dialect that applies to the question."""
         return self.dialect_rules.name
 
     @property
     def switch(self) -> str | None:
-        """The name of the op's switch in this dialect; None if it has none."""
+        """The name of the op's switch in the dialect; None if there is no switch."""
         return None if self.is_chain else requests.switch_name(OPS[self.op], self.dialect_rules)
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The names of the fields.
 
-        They are the input and the parameters that the op and its operator have in this dialect.
+        The fields are the input and the parameters that the op and its operator have in the dialect.
 
         >>> Question("flatten", {}, {"dialect": "torch"}).fields, Question("chain", {}).fields
         (('input', 'start_dim', 'end_dim'), ('input', 'stages'))
@@ -115,14 +115,14 @@ class Question(Record):
         return {name: text for name in self.fields if (text := self.texts.get(name, "")).strip()}
 
     def with_text(self, name: str, text: str) -> Question:
-        """Return the question with another text in one field."""
+        """Return the question with the text of one field replaced."""
         return replace(self, texts={**self.texts, name: text})
 
     def with_op(self, op: str) -> Question:
         """Return the question for another op.
 
-        Texts are kept, also those without a field in the new op. A field of the same meaning takes over a shape or a
-        perm. The dialect is kept if it has the op.
+        All texts are kept, even for fields that the new op lacks. A shape or a perm is moved to the field with the
+        same meaning. The dialect is kept if it has the op.
 
         >>> question_from_words(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
         '6'
@@ -139,9 +139,9 @@ class Question(Record):
         return changed.with_setting("dialect", dialect if has_op else None)
 
     def with_setting(self, name: str, value: object) -> Question:
-        """Return the question with one setting changed; None removes it.
+        """Return the question with one setting changed; the value None removes it.
 
-        Another dialect removes the settings that it does not support. The op's default dialect is not stored.
+        A new dialect removes the settings that it does not support. The op's default dialect is not stored.
         """
         if name == "dialect" and value == requests.default_dialect(self.op):
             value = None
@@ -159,17 +159,17 @@ class QuestionResult(Record):
     answer: Trace | Chain | None
     problem: Problem | None
     is_incomplete: bool = False
-    """Whether typing more text in the focused field can make the question valid."""
+    """Whether appending text to the focused field can make the question valid."""
     source: Source | None = None
-    """The file of the input; None if there is none."""
+    """The file of the input; None if the input is not a file."""
 
     @cached_property
     def first_fix(self) -> tuple[int, Fix | None]:
-        """The first fix, with the index of its stage; None if there is no small change."""
+        """The first fix, with the index of its stage; None if no fix is found."""
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
-        is_single_op = self.answer is not None and self.answer.op != "chain"  # the input of a stage cannot be changed
+        is_single_op = self.answer is not None and self.answer.op != "chain"  # later stages have computed inputs
         candidates = (
             (index, fix) for index, trace in traces for fix in find_fixes(trace) if is_single_op or fix.name != "input"
         )
@@ -177,13 +177,13 @@ class QuestionResult(Record):
 
 
 FIRST_QUESTION = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
-"""The initial question: a transpose, a copied 0 and a -1."""
+"""The initial question, with a transpose, a 0 that copies, and a -1."""
 
 
 def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = EMPTY_DICT) -> Question:
-    """Return the question of a command line.
+    """Parse a command line into a question.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) if the command line is invalid.
 
     `defaults` apply to options that the line does not set.
 
@@ -218,14 +218,14 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
 
 
 def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
-    """Return the question of a chain: `'INPUT | OP ... | OP ...' [--where SIZES]`."""
+    """Parse the words `'INPUT | OP ... | OP ...' [--where SIZES]` into a question."""
     text, settings = commands.read_chain_words(words) if words else ("", {})
     shape, _, stages = _write_defaults(text, defaults).partition("|")
     return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
 
 
 def _write_defaults(text: str, defaults: Mapping[str, object]) -> str:
-    """Write the defaults of a chain's stages into its text.
+    """Add the default options to the text of a chain's stages.
 
     An invalid text is returned unchanged.
     """
@@ -244,7 +244,7 @@ def _write_defaults(text: str, defaults: Mapping[str, object]) -> str:
 def question_command(question: Question, answer: Trace | Chain | None) -> str:
     """Return the command line of a question.
 
-    It is as typed if there is no answer, or for a file or named sizes.
+    The arguments are copied as typed if there is no answer, and for a file or named sizes.
 
     >>> question_command(FIRST_QUESTION, None)
     'shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1'
@@ -267,13 +267,13 @@ def may_open_files() -> bool:
 
 
 def disable_files() -> None:
-    """Prevent this process from opening files, wherever their names come from."""
+    """Prevent this process from opening any file."""
     global _files_are_open
     _files_are_open = False
 
 
 def open_source(text: str) -> Source | None:
-    """Return the array file of an input.
+    """Open the array file that an input names.
 
     Returns None if the input is not a file. Raises `ShapeError` (file).
     """
@@ -291,7 +291,7 @@ def open_source(text: str) -> Source | None:
 
 
 def answer_question(question: Question, focused_field: str | None = None) -> QuestionResult:
-    """Return the result of a question; `focused_field` is the field that is being edited.
+    """Return the result of a question; `focused_field` is the field being edited.
 
     >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").is_incomplete
     True
@@ -316,9 +316,9 @@ def answer_question(question: Question, focused_field: str | None = None) -> Que
 
 
 def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
-    """Return the requests of a question, one for each op.
+    """Return the requests of a question, one per op.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) if the question is invalid.
     """
     texts = question.filled_texts
     if "input" not in texts:
@@ -335,9 +335,9 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
 
 
 def _dtype_option(source: Source | None, question: Question) -> dict[str, object]:
-    """Return the dtype option of a file's element type.
+    """Return the `dtype` option for a file's element type.
 
-    It is empty if the dialect does not know the type.
+    The mapping is empty if the dialect lacks the type.
     """
     dtype = (
         parse_element_type(source.dtype, question.dialect_rules)
@@ -348,9 +348,9 @@ def _dtype_option(source: Source | None, question: Question) -> dict[str, object
 
 
 def replace_file(question: Question) -> Question:
-    """Replace a file's name by its shape and element type.
+    """Replace the file name in a question by the file's shape and element type.
 
-    The file is then read once. Raises `ShapeError` (file) if the file cannot be used.
+    The file is then opened only once. Raises `ShapeError` (file) if the file cannot be used.
     """
     source = open_source(question.texts.get("input", ""))
     if source is None:
@@ -360,9 +360,9 @@ def replace_file(question: Question) -> Question:
 
 
 def _can_be_completed(question: Question, focused_field: str, source: Source | None) -> bool:
-    """Return whether more text in a field can make the question valid.
+    """Return whether appending text to a field can make the question valid.
 
-    A text that may become a file name also counts.
+    A text that is the beginning of a file name can also become valid.
     """
     text = question.texts.get(focused_field, "")
     if focused_field == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
@@ -380,7 +380,7 @@ def _can_be_completed(question: Question, focused_field: str, source: Source | N
 
 
 def _matching_completions(question: Question, focused_field: str, text: str) -> list[str]:
-    """Return the completions of a field's text by ops or choice words."""
+    """Return the op names or choice words that complete the text of a field."""
     if question.is_chain:
         word = text.rpartition("|")[2].lstrip()
         ops = [op for op in OPS if focused_field == "stages" and op.startswith(word)]
@@ -390,9 +390,9 @@ def _matching_completions(question: Question, focused_field: str, text: str) -> 
 
 
 def problem_span(question: Question, result: QuestionResult) -> tuple[str, int, int] | None:
-    """Return the field and the span that a problem points at.
+    """Return the field of a problem, and the problem's span in the field's text.
 
-    Returns None if it is not about a field.
+    Returns None if the problem is not about a field.
     """
     if (problem := result.problem) is None:
         return None
@@ -407,9 +407,9 @@ def problem_span(question: Question, result: QuestionResult) -> tuple[str, int, 
 
 
 def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
-    """Return the span in the stages that a problem points at.
+    """Return the span of a problem in the text of the stages.
 
-    Returns None if it is not about a stage.
+    Returns None if the problem is not about a stage.
     """
     try:
         number = commands.find_unreadable_stage(stages) if answer is None else len(answer.traces) - 1
@@ -417,14 +417,14 @@ def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) ->
         if number is None or of_input:
             return None
         return "stages", *commands.token_span(stages, number, problem)
-    except ShapeError:  # a quote is not closed
+    except ShapeError:  # a stage has an unclosed quote
         return None
 
 
 def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
-    """Return a function that reads a file's element at an index.
+    """Return a function that reads the element of a file at an index.
 
-    It returns `?` for an unreadable element. Returns None without a file.
+    The function returns `?` for an unreadable element. Returns None if there is no file.
     """
     if source is None:
         return None
@@ -440,9 +440,9 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
 
 
 def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:
-    """Return the chain of pasted code, with notes on its interpretation.
+    """Convert pasted code to a chain; return it with notes on the interpretation.
 
-    Its input is that of the question. Raises `ShapeError`: usage if the input or the code is invalid, file if the input
+    The chain has the question's input. Raises `ShapeError`: usage if input or code are invalid, file if the input
     cannot be used.
 
     >>> chain, notes = chain_from_code("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))

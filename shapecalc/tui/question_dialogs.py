@@ -1,4 +1,4 @@
-"""The dialogs that change the question: choices (F2) and comparison (F4)."""
+"""The dialogs that change the question: settings (F2) and comparison (F4)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from shapecalc.tui.question import (
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, SearchableList
 
 COLUMN_HEADINGS = ("dialect", "setting", "answer")
-"""The headings of the columns after the mark column."""
+"""The headings of the columns to the right of the mark column."""
 MIN_SETTING_WIDTH, MIN_ANSWER_WIDTH = 8, 14
-"""The minimum widths of the setting and answer columns."""
+"""The minimum widths, in cells, of the setting and answer columns."""
 
 
 class ChooseDialog(Dialog[Question | None]):
@@ -42,9 +42,9 @@ class ChooseDialog(Dialog[Question | None]):
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
 
     def __init__(self, question: Question, setting: str = "", hidden_text: str = "") -> None:
-        """Start from a question, in the field of a setting if one is named.
+        """Create the dialog for a question; `setting` names the field to focus.
 
-        `hidden_text` is shown instead of the answer, if it is not empty.
+        A non-empty `hidden_text` is shown instead of the answer.
         """
         super().__init__()
         self.question = question
@@ -52,7 +52,7 @@ class ChooseDialog(Dialog[Question | None]):
         self.hidden_text = hidden_text
 
     def compose_contents(self) -> ComposeResult:
-        """Place the lists side by side, the settings and the answer below them."""
+        """Compose the lists side by side, with the settings and the answer below."""
         with Horizontal(id="lists"):
             yield ChoiceList(*(Option(name, id=name) for name in QUESTION_OPS), id="op")
             yield ChoiceList(id="dialect")
@@ -63,7 +63,7 @@ class ChooseDialog(Dialog[Question | None]):
         yield KeyHelp("tab goes on, enter takes it, escape changes nothing")
 
     def on_mount(self) -> None:
-        """Select the entries of the current question."""
+        """Select the list entries that match the current question."""
         ops = self.query_one("#op", ChoiceList)
         with self.prevent(OptionList.OptionHighlighted):
             ops.highlighted = QUESTION_OPS.index(self.question.op)
@@ -76,7 +76,7 @@ class ChooseDialog(Dialog[Question | None]):
         """Change the operator, dialect or switch to the highlighted entry."""
         choices, chosen, switch = event.option_list, str(event.option_id), self.question.switch
         if choices.highlighted != event.option_index:
-            return  # a held key has moved the highlight on since this message was posted
+            return  # the highlight has moved again since this message was posted, as a held key does
         if choices.id == "op" and chosen != self.question.op:
             self.question = self.question.with_op(chosen)
             self._list_dialects()
@@ -89,7 +89,7 @@ class ChooseDialog(Dialog[Question | None]):
 
     @on(Input.Changed)
     def apply_setting(self, event: Input.Changed) -> None:
-        """Change a typed setting."""
+        """Apply a setting that the user types."""
         name = str(event.input.id).removeprefix("field-")
         self.question = self.question.with_setting(name, event.value.strip() or None)
         self._show_preview()
@@ -97,7 +97,7 @@ class ChooseDialog(Dialog[Question | None]):
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)
     def action_take(self) -> None:
-        """Close with the current question."""
+        """Close the dialog and return the current question."""
         self.dismiss(self.question)
 
     def _list_dialects(self) -> None:
@@ -138,26 +138,26 @@ class DialectRow(Record):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The settings in force. Empty if the question could not be read."""
+        """The options that apply to the answer; empty if the question is invalid."""
         return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """The texts of its columns."""
+        """The texts of the row's columns."""
         return self.question.dialect, self.setting, escape_unprintable(self.answer_text)
 
     @property
     def answer_text(self) -> str:
-        """The output shape with its conditions, or the refusing rule."""
+        """The output shape with its conditions, or the rule that refuses the request."""
         if self.result.answer is not None:
             return verdict_text(self.result.answer)
         return f"refused: {self.result.problem.rule}" if self.result.problem else "refused"
 
 
 def dialect_rows(question: Question) -> list[DialectRow]:
-    """Return a row for each dialect with the op, and for each setting of its switch.
+    """Return one row for each dialect with the op and each setting of the switch.
 
-    A default setting is omitted from the question.
+    The question of a row omits a default setting.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> for row in dialect_rows(question_from_words(["reshape", "0,3", "0,-1"]))[:2]:
@@ -183,14 +183,14 @@ def dialect_rows(question: Question) -> list[DialectRow]:
 def nearest_row_index(rows: list[DialectRow], current: DialectRow) -> int:
     """Return the index of the row that matches `current`.
 
-    It has the same dialect and, if possible, the same settings.
+    The row has the same dialect and, if possible, the same settings.
     """
     candidates = [index for index, row in enumerate(rows) if row.question.dialect == current.question.dialect]
     return next((index for index in candidates if rows[index].options == current.options), candidates[0])
 
 
 class AnswerTable(DataTable[Text], SearchableList):
-    """A table that can be searched with a slash."""
+    """A table with a search that starts with the slash key."""
 
     def entries(self) -> list[str]:
         """Return the texts of the rows."""
@@ -213,7 +213,7 @@ class CompareDialog(Dialog[Question | None]):
         self.rows = dialect_rows(question)
 
     def compose_contents(self) -> ComposeResult:
-        """Place the table below a line of key hints."""
+        """Compose the table below a line of key hints."""
         yield KeyHelp("enter opens a row, at the step where the two differ; escape closes")
         yield AnswerTable(cursor_type="row", zebra_stripes=True)
         yield Static("", id="row", markup=False)
@@ -232,7 +232,7 @@ class CompareDialog(Dialog[Question | None]):
         table.focus()
 
     def on_resize(self) -> None:
-        """Fit the table once its new size is known."""
+        """Fit the columns after the layout of the new size."""
         for table in self.query(DataTable):
             self.call_after_refresh(self._fit_columns, table)
 
@@ -260,5 +260,5 @@ class CompareDialog(Dialog[Question | None]):
 
     @on(DataTable.RowSelected)
     def take_row(self, event: DataTable.RowSelected) -> None:
-        """Close with the question of the row."""
+        """Close the dialog and return the question of the selected row."""
         self.dismiss(self.rows[event.cursor_row].question)

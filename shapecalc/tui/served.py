@@ -1,7 +1,6 @@
 """Run the app for one visitor of `serve`, in a sandboxed process of its own.
 
-The process opens and writes no files, and its memory and CPU are limited. Textual is imported only there, not in the
-server.
+The process cannot open or write files, and its memory and CPU time are limited. The server does not import Textual.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from shapecalc.tui.question import Question, disable_files, replace_file
 from shapecalc.tui.served_app import ServedApp, opening_question
 
 MAX_MEMORY_BYTES = 1 << 29
-"""The memory limit of an app in bytes."""
+"""The memory limit of a visitor's process in bytes."""
 CPU_SECONDS, CPU_PERIOD_SECONDS = 30, 60
-"""The CPU seconds that an app may use per period, and the period in seconds."""
+"""The CPU time limit per period, and the length of the period, in seconds."""
 MAX_COURSE_BYTES = 100_000
-"""The largest course in bytes; systems limit the size of a process argument."""
+"""The maximum size of a course in bytes, since systems limit process arguments."""
 
 
 def app_command(question: Question, course: Course | None = None) -> list[str]:
-    """Return the command that opens an app at a question.
+    """Return the command line of a process that opens the app at a question.
 
-    The question has the shape in its file instead of the file name. With a course, the app opens with its lessons,
-    without the speaker's notes.
+    A file name in the question is replaced by the shape of the file. With a course, the app opens at its lessons,
+    without the speaker notes.
 
     Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for an argument.
     """
@@ -43,11 +42,11 @@ def app_command(question: Question, course: Course | None = None) -> list[str]:
 
 
 def limit_process() -> None:
-    """Limit the memory and CPU of this process, and forbid writing files.
+    """Limit the memory and CPU time of this process, and forbid writing files.
 
-    Systems without `resource` have no limits.
+    On systems without the module `resource`, nothing is limited.
 
-    Numeric libraries reserve memory for every core that they may use, so they are limited to one thread.
+    Numeric libraries reserve memory for each thread, so they are limited to one thread.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
@@ -61,9 +60,9 @@ def limit_process() -> None:
 
 
 def _renew_cpu_limit() -> None:
-    """Renew the CPU limit of this process every minute.
+    """Renew the CPU time limit of this process at every period.
 
-    The system kills the process at the limit.
+    The system kills the process when it reaches the limit.
     """
     from resource import RLIMIT_CPU, getrlimit, setrlimit
 
@@ -74,7 +73,7 @@ def _renew_cpu_limit() -> None:
 
 
 def main() -> None:
-    """Run the app for one visitor until it exits or the server dies."""
+    """Run the app for one visitor until the app exits or the server dies."""
     limit_process()
     disable_files()
     question, course = sys.argv[1:]

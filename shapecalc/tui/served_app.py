@@ -1,4 +1,4 @@
-"""The app as `serve` runs it: links to its questions, and a pipe driver."""
+"""The app that `serve` runs, with links to questions and a driver for pipes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from shapecalc.tui.question import Question, answer_question, question_from_word
 
 PROGRAM = "shapecalc"
 MAX_LINKED_QUESTION = 2000
-"""The longest question in a link, in characters; servers accept addresses of about 8000 bytes."""
+"""The maximum length of a question in a link, in characters.
+
+Servers accept addresses of about 8000 bytes.
+"""
 
 
 def parse_link(ask: str, step: str) -> tuple[Question, int | None]:
-    """Return the question in a link, and its step from 0, or None.
+    """Return the question in a link and its step, which is counted from 0 or None.
 
     Raises `ShapeError`: usage if the question cannot be parsed, file if it names a file.
 
@@ -44,7 +47,7 @@ def parse_link(ask: str, step: str) -> tuple[Question, int | None]:
 
 
 def build_link(line: str, step: int) -> dict[str, str]:
-    """Return the link to a question and its step; empty if the question is too long.
+    """Return the link fields for a question and a step; empty if they are too long.
 
     >>> build_link("shapecalc reshape 2,3,4 0,-1", 1)
     {'ask': 'reshape 2,3,4 0,-1', 'step': '2'}
@@ -53,7 +56,7 @@ def build_link(line: str, step: int) -> dict[str, str]:
 
 
 def opening_question(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
-    """Return the question and step to open with, and the error of an invalid link.
+    """Return the initial question and step, and the error of an invalid link.
 
     >>> question, step, complaint = opening_question(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
     >>> question.texts["input"], step, complaint
@@ -66,17 +69,17 @@ def opening_question(fields: list[Any], link: list[str] | None = None) -> tuple[
 
 
 class ServedApp(ShapecalcApp):
-    """The app of a visitor; its address is a link to the shown question.
+    """The app of a visitor, whose browser address is a link to the current question.
 
-    Progress is lost at the end.
+    The visitor's progress is lost when the app exits.
     """
 
     def __init__(
         self, question: Question, step: int | None = 0, link_error: str = "", course: Course | None = None
     ) -> None:
-        """Open with a question at a step, and show the error of an invalid link.
+        """Open a question at a step, and show the error of an invalid link.
 
-        With a `course`, its lessons are open.
+        With a `course`, open its lessons.
         """
         super().__init__(
             question, step, lesson=course is not None, progress=VisitorProgress(), user_file=UserFile(NO_FILE)
@@ -87,15 +90,15 @@ class ServedApp(ShapecalcApp):
         self._link: dict[str, str] = {}
 
     def on_ready(self) -> None:
-        """Show the error of the link."""
+        """Show the error of an invalid link."""
         if self.link_error:
             self.notify(self.link_error, title="the link is not followed", severity="error", markup=False)
 
     @on(Explore.QuestionShown)
     def send_link(self, shown: Explore.QuestionShown) -> None:
-        """Send the link to the shown question to the page, if it changed.
+        """Send the page a link to the current question, if the link changed.
 
-        A link names no file.
+        The link never contains a file name.
         """
         link = build_link(shown.line, shown.step)
         if link and not shown.is_final and link != self._link and isinstance(self._driver, PipeDriver):
@@ -106,13 +109,13 @@ class ServedApp(ShapecalcApp):
 class PipeDriver(WebDriver):
     """Textual's driver for browsers, which exits when the server dies.
 
-    It ignores page sizes that a visitor sends.
+    The driver ignores sizes in the visitor's input.
     """
 
     def start_application_mode(self) -> None:
-        """Show the cursor from the start.
+        """Start the driver, with the cursor visible.
 
-        Textual opens as if another window had the focus.
+        Textual hides the cursor at first, as if another window had the focus.
         """
         super().start_application_mode()
         self._app.call_later(self._app.post_message, events.AppFocus())
@@ -120,7 +123,7 @@ class PipeDriver(WebDriver):
     def run_input_thread(self) -> None:
         """Read keys, and exit the process when the input pipe is closed.
 
-        The server's end is closed however the server dies. The process exits directly, because the app may hang or be
+        The system closes the pipe however the server dies. The process exits at once, because the app may hang or be
         busy.
         """
         super().run_input_thread()
@@ -128,15 +131,15 @@ class PipeDriver(WebDriver):
             os._exit(0)
 
     def process_message(self, message: Message) -> None:
-        """Handle a message from the input, except for sizes.
+        """Handle a message from the input pipe, but ignore sizes.
 
-        Only the server knows the size of the page.
+        The size of the page comes from the server.
         """
         if not isinstance(message, events.Resize):
             super().process_message(message)
 
     def deliver_binary(self, binary: BinaryIO | TextIO, **options: Any) -> None:
-        """Send a screenshot to the server, which passes it to the browser."""
+        """Send a file to the server, which passes it to the browser as a download."""
         picture = binary.read()
         data = picture.encode() if isinstance(picture, str) else picture
         self._write(b"P%s%s" % (len(data).to_bytes(4, "big"), data))

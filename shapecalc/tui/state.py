@@ -1,6 +1,6 @@
-"""The state of the main screen, without widgets.
+"""The state of the main screen, independent of widgets.
 
-It holds the question, the current step and the predictions.
+The state comprises the question, the current step and the predictions.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, answer_question
 
 Hole = tuple[int, int]
-"""A dim of the flow that is hidden, by column and index."""
+"""A hidden dim of the flow diagram, as its column and its index in the column."""
 
 VALIDITY_QUESTION = (0, 0)
 """The pseudo-hole of the validity question.
 
-Dims of the input are never holes.
+It is distinguishable from holes, since dims of the input are never hidden.
 """
 YES_NO_KEYS = {"y": True, "n": False}
-"""The answers to the question whether a request is valid, by key."""
+"""The prediction of a request's validity that each key enters."""
 MAX_HOLE_LENGTH = 40
-"""The maximum number of characters in a hole."""
+"""The maximum number of characters that can be typed into a hole."""
 ARROW_MOVES: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
-"""The axis, counted from the back, and direction of each arrow key."""
+"""For each arrow key, the axis as a negative index, and the step along the axis."""
 _cached_mistake, _same_shape_mistake = (
     lru_cache(maxsize=1)(explain_prediction),
     lru_cache(maxsize=1)(find_same_shape_mistake),
@@ -43,10 +43,10 @@ _cached_mistake, _same_shape_mistake = (
 
 
 class Predictions:
-    """The predictions on one answer.
+    """The user's predictions of one answer.
 
-    The user predicts whether the request is valid, then the dims that are not printed yet. A hole is a dim of the flow,
-    by column and index.
+    The user predicts whether the request is valid, then the hidden dims of the flow diagram. A hole is a hidden dim,
+    given by its column and its index in the column.
 
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
@@ -58,7 +58,7 @@ class Predictions:
     def __init__(self, answer: Trace | Chain | None, score: Score) -> None:
         """Start without predictions; first attempts count in `score`."""
         self.is_valid: bool | None = None
-        """The prediction whether the request is valid; None before it is made."""
+        """The user's prediction of the request's validity; None before the prediction."""
         self.texts: dict[Hole, str] = {}
         self.requested_hints: dict[Hole, int] = {}
         """The number of hints requested for each hole."""
@@ -66,7 +66,7 @@ class Predictions:
         self.scored: set[Hole] = set()
         """The holes whose first attempt has been scored."""
         self._submitted: dict[Hole, str] = {}
-        """The texts that were submitted, by hole."""
+        """The last submitted text of each hole."""
         self._layouts = () if answer is None else stage_layouts(answer)
         self.steps = () if answer is None else answer.steps
         self.cells: Mapping[Hole, Cell] = {
@@ -75,7 +75,7 @@ class Predictions:
             for row, cell in enumerate(layout.cells)
             if cell.step_index < len(self.steps) and cell.dim is not None
         }
-        """All dims that a step determines."""
+        """The dims that a step determines, by column and index."""
 
     @cached_property
     def questions(self) -> Mapping[Hole, Cell]:
@@ -99,8 +99,8 @@ class Predictions:
     def holes(self, step_count: int) -> tuple[Hole, ...]:
         """Return the holes after a number of steps.
 
-        They are dims that are neither determined nor predicted correctly. A dim that is not a question is hidden as
-        long as the dim that it copies.
+        The holes are dims that no step has determined yet, and that are not predicted correctly. A copy that is not a
+        question is hidden as long as the copied dim.
         """
         hidden = dict[Hole, None]()
         for hole, cell in self.cells.items():
@@ -111,7 +111,7 @@ class Predictions:
         return tuple(hidden)
 
     def _copies_hidden_dim(self, hole: Hole, hidden: Collection[Hole]) -> bool:
-        """Return whether a dim that is not a question copies one of the hidden dims."""
+        """Return whether a dim without a question copies one of the hidden dims."""
         (column, out), dim = hole, self.cells[hole].dim or 0
         return (column - 1, out) in hidden and not is_size_requested(self._layouts[column - 1].stage, out, dim)
 
@@ -120,7 +120,7 @@ class Predictions:
         return tuple(hole for hole, cell in self.questions.items() if cell.step_index == step)
 
     def type_char(self, hole: Hole, char: str) -> None:
-        """Append a character to a hole's text; a backspace deletes the last one."""
+        """Append a character to a hole's text; a backspace deletes the last character."""
         text = self.texts.get(hole, "")
         self.texts[hole] = text[:-1] if char == "\b" else (text + char)[:MAX_HOLE_LENGTH]
         self._submitted.pop(hole, None)
@@ -128,7 +128,7 @@ class Predictions:
             self.score_attempt(hole, is_right=self.is_right(hole))
 
     def score_attempt(self, hole: Hole, *, is_right: bool) -> None:
-        """Score the first attempt at a hole."""
+        """Score an attempt at a hole, if it is the first one."""
         if hole not in self.scored:
             self.scored.add(hole)
             self._score.mark(right=is_right)
@@ -143,7 +143,7 @@ class Predictions:
     def hint_count(self, hole: Hole) -> int:
         """Return the number of visible hints.
 
-        A wrong text shows one hint without a request.
+        A wrong text shows one hint even if the user has not requested any.
         """
         return max(self.is_wrong(hole), self.requested_hints.get(hole, 0))
 
@@ -156,13 +156,13 @@ class Predictions:
         return dim
 
     def is_right(self, hole: Hole) -> bool:
-        """Return whether the text of a hole is its dim."""
+        """Return whether the text of a hole is the right dim."""
         return bool(self.texts.get(hole)) and str(self.typed_dim(hole)) == str(self.cells[hole].dim)
 
     def is_wrong(self, hole: Hole) -> bool:
-        """Return whether no further character can make a text right.
+        """Return whether the text of a hole is wrong, even if the user types more.
 
-        A named size can be written in many ways, so its text is wrong only once it is submitted.
+        A size with a name has many notations, so its text is wrong only after it is submitted.
         """
         text, right = self.texts.get(hole, "").strip(), self.cells[hole].dim
         if not text or self.is_right(hole):
@@ -171,7 +171,7 @@ class Predictions:
         return is_submitted or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
 
     def confused_axis(self, hole: Hole) -> int | None:
-        """Return the axis before the stage whose size was typed instead.
+        """Return the input axis of the stage whose size the user typed by mistake.
 
         Returns None unless exactly one axis has this size.
         """
@@ -179,13 +179,13 @@ class Predictions:
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
     def hint(self, hole: Hole) -> Hint:
-        """Return the question of a hole with its hints."""
+        """Return the question about a hole, with its hints."""
         name = "input" if hole[0] == 1 else self._layouts[hole[0] - 2].stage.label
         return make_hint(self._layouts[hole[0] - 1].stage, self.steps[self.cells[hole].step_index], hole[1], name=name)
 
     @property
     def predicted_output(self) -> list[Dim | None]:
-        """The output with the texts of its holes, right or wrong; None for an empty one."""
+        """The output dims as predicted, right or wrong; None without a prediction."""
         return [self.typed_dim(hole) if hole in self.questions else self.cells[hole].dim for hole in self.output_holes]
 
 
@@ -202,7 +202,7 @@ class History:
         self._change: tuple[str, bool] | None = None
 
     def record(self, before: Question, after: Question, field: str | None) -> None:
-        """Record a change of the question by a key in `field`; None for any other change."""
+        """Record a change of the question; `field` is the edited field, or None."""
         if before == after:
             self._change = None
             return
@@ -214,7 +214,7 @@ class History:
         self._change = change
 
     def undo_or_redo(self, current: Question, *, back: bool) -> Question:
-        """Return the previous question, or the one that was undone last."""
+        """Return the previous question if `back`, otherwise the question undone last."""
         self._change = None
         source, target = (self.past, self.future) if back else (self.future, self.past)
         target.append(current)
@@ -223,7 +223,7 @@ class History:
 
 @lru_cache(maxsize=1)
 def has_elements(answer: Trace | Chain | None) -> bool:
-    """Return whether an answer has elements to show at every stage."""
+    """Return whether the element grid can show every stage of an answer."""
     try:
         return answer is not None and prod(journey_of(answer).points[0].shape) > 0
     except ShapeError:
@@ -231,7 +231,7 @@ def has_elements(answer: Trace | Chain | None) -> bool:
 
 
 class ExploreState:
-    """The state of a question that is being explored.
+    """The state of the main screen: a question, its answer and the predictions.
 
     >>> from shapecalc.tui.question import FIRST_QUESTION
     >>> state = ExploreState(FIRST_QUESTION)
@@ -243,50 +243,50 @@ class ExploreState:
     def __init__(
         self, question: Question, step: int | None = None, *, is_learning: bool = False, score: Score | None = None
     ) -> None:
-        """Answer the question and go to one of its steps; past the last by default.
+        """Answer the question and go to a step; by default after the last step.
 
-        In learning mode the user predicts before anything is shown, and correct predictions count in the `score`.
+        In learning mode, the user predicts dims before they are shown, and `score` counts the first attempts.
         """
         self.question = question
         self.result = answer_question(question)
         self.answer: Trace | Chain | None = self.result.answer
-        """The last answer; it stays while the typed text has none."""
+        """The last answer; an invalid question does not replace it."""
         self.requested_step = step
-        """The requested step, limited by the number of steps; None for past the last."""
+        """The index of the requested step; None is after the last step."""
         self._is_before_refusal = False
-        """Whether a step before a refusal is shown instead of the refusal."""
+        """Whether the user has gone from a refusal to an earlier step."""
         self.is_learning = is_learning
-        """Whether undetermined dims are holes to predict."""
+        """Whether learning mode is on, in which undetermined dims are hidden."""
         self.is_revealed = False
         """Whether the current step is shown without a prediction."""
         self.score = score or Score()
         self.predictions = Predictions(self.answer, self.score)
         self.history = History()
         self.highlighted: Hole | None = None
-        """The highlighted dim of the flow, by column and index."""
+        """The highlighted dim of the flow diagram, by column and index."""
         self._last_typed: Hole | None = None
-        """The hole that was typed into last.
+        """The hole into which the user typed last.
 
-        It stays current, right or wrong, until the user leaves it.
+        This hole stays the current one until the user leaves it, even if its text is right.
         """
         self.shows_grid = False
         self.shows_mistake = False
-        """Whether the elements are drawn next to those of a mistake with the same sizes."""
+        """Whether the elements are drawn beside those of a mistake with the same shape."""
         self.shows_big_step = False
         """Whether the current step is drawn in large figures."""
         self.cursor: tuple[int, ...] | None = None
-        """The element under the cursor of the grid, by its input index."""
+        """The input index of the element under the cursor of the element grid."""
 
     @property
     def last_step(self) -> int:
-        """The step past the last one: the output, or the refusal."""
+        """The index after the last step, which shows the output or the refusal."""
         return len(self.predictions.steps)
 
     @property
     def current_step(self) -> int:
-        """The current step.
+        """The index of the current step.
 
-        A refusal overrides the requested step until there is an answer.
+        A refusal overrides the requested step until the user goes to another step.
         """
         if self.asks_validity:
             return 0
@@ -306,7 +306,7 @@ class ExploreState:
     def change_question(self, question: Question, focused_field: str | None = None) -> None:
         """Replace the question.
 
-        The step stays if it exists; a problem is shown.
+        The current step is kept if the new answer has this step; a refusal is shown.
         """
         self.history.record(self.question, question, focused_field)
         self._replace_question(question, focused_field)
@@ -328,7 +328,7 @@ class ExploreState:
         self._replace_question(self.history.undo_or_redo(self.question, back=back))
 
     def go_to_step(self, step: int) -> None:
-        """Go to a step; a step before the current one is shown without a prediction."""
+        """Go to a step; an earlier step is shown without a prediction."""
         self.is_revealed, self._is_before_refusal = step < self.current_step, step < self.last_step
         if step < self.last_step:
             self.requested_step = max(0, step)
@@ -337,7 +337,7 @@ class ExploreState:
         self.shows_grid, self.shows_mistake, self.highlighted, self._last_typed = False, False, None, None
 
     def advance(self, direction: int) -> None:
-        """Go back a step, reveal the current one, or go on to the next question."""
+        """Go back a step, reveal the current step, or go to the next question."""
         if direction > 0 and self.asks_validity:
             self.predict_validity(None)
         elif direction > 0 and self._current_questions:
@@ -350,7 +350,7 @@ class ExploreState:
     def _next_question_step(self, first: int) -> int:
         """Return the next step with an open question.
 
-        Returns `first` if there is none.
+        Returns `first` if no later step has an open question.
         """
         question_steps = (
             self.predictions.cells[hole].step_index for hole in self.holes if hole in self.predictions.questions
@@ -358,7 +358,7 @@ class ExploreState:
         return min((step for step in question_steps if step >= first), default=first)
 
     def toggle_learning(self) -> None:
-        """Toggle learning mode; it starts at the first step."""
+        """Toggle learning mode, which begins at the first step."""
         self.is_learning = not self.is_learning
         if self.is_learning:
             self._reset_predictions(self.predictions.scored)
@@ -372,13 +372,13 @@ class ExploreState:
 
     @property
     def asks_validity(self) -> bool:
-        """Whether the current question is if the request is valid."""
+        """Whether the user must now predict the validity of the request."""
         return self.is_learning and bool(self.answer and self.answer.traces) and self.predictions.is_valid is None
 
     def predict_validity(self, is_valid: bool | None) -> None:
-        """Predict whether the request is valid, None to reveal it.
+        """Predict the request's validity, or reveal it if `is_valid` is None.
 
-        Go to the next question.
+        Then go to the next question.
         """
         resolves = self.answer is not None and self.answer.problem is None
         self.predictions.score_attempt(VALIDITY_QUESTION, is_right=is_valid is resolves)
@@ -388,12 +388,12 @@ class ExploreState:
 
     @property
     def visible_answer(self) -> Trace | Chain | None:
-        """The answer to draw: only its request while the validity question is open."""
+        """The answer to draw, reduced to its request while its validity is predicted."""
         return unresolved_trace(self.answer) if self.asks_validity and self.answer is not None else self.answer
 
     @property
     def shown_steps(self) -> int:
-        """The number of steps that are shown."""
+        """The number of steps that the flow diagram shows."""
         return self.current_step + self.is_revealed
 
     @property
@@ -405,12 +405,12 @@ class ExploreState:
 
     @property
     def hides_answer(self) -> bool:
-        """Whether the output, or the fact that there is none, is hidden."""
+        """Whether the output, or the absence of an output, is still hidden."""
         return self.asks_validity or any(map(self.predictions.is_output, self.holes))
 
     @property
     def open_holes(self) -> tuple[Hole, ...]:
-        """The dims that can be typed: those of the first stage with holes."""
+        """The holes of the first stage with holes, which the user can fill."""
         questions = [hole for hole in self.holes if hole in self.predictions.questions]
         return tuple(hole for hole in questions if hole[0] == questions[0][0])
 
@@ -418,7 +418,7 @@ class ExploreState:
     def current_hole(self) -> Hole | None:
         """The hole that receives typed text.
 
-        It is the last one typed into, the highlighted one, or the current question.
+        It is the hole into which the user typed last, the highlighted hole, or the first hole of the current step.
         """
         if not self.is_learning or self.is_complete or self.asks_validity:
             return None
@@ -439,7 +439,7 @@ class ExploreState:
 
     @property
     def mistake(self) -> Mistake | None:
-        """The mistake that explains the predicted output dims; None if there is none."""
+        """The known mistake that gives the predicted output dims, or None."""
         mine = self.predictions
         if (
             not self.is_learning
@@ -451,16 +451,16 @@ class ExploreState:
 
     @property
     def same_shape_mistake(self) -> Mistake | None:
-        """The mistake that gives the same sizes as the answer; None if there is none."""
+        """The known mistake that gives the same shape as the answer, or None."""
         return None if self.answer is None else _same_shape_mistake(self.answer)
 
     @property
     def is_awaiting_input(self) -> bool:
-        """Whether the current hole is still hidden."""
+        """Whether the current hole is not filled correctly yet."""
         return self.current_hole is not None and not self.predictions.is_right(self.current_hole)
 
     def accepts_char(self, char: str) -> bool:
-        """Return whether a character is input for an open question."""
+        """Return whether a character can be typed as a prediction now."""
         if self.asks_validity:
             return char.lower() in YES_NO_KEYS
         has_names = self.answer is not None and not is_concrete(self.answer.input)
@@ -469,7 +469,7 @@ class ExploreState:
     def type_char(self, char: str) -> None:
         """Type a character into the current hole.
 
-        The validity question takes yes or no instead.
+        While the validity is predicted, `y` and `n` are the predictions.
         """
         if self.asks_validity:
             if char.lower() in YES_NO_KEYS:
@@ -480,7 +480,7 @@ class ExploreState:
             self.predictions.type_char(self.current_hole, char)
 
     def submit(self) -> None:
-        """Go on after a correct prediction; otherwise show one more hint."""
+        """Go on if the prediction is right; otherwise show one more hint."""
         if self.current_hole is not None and self.is_awaiting_input:
             self.predictions.submit(self.current_hole)
         elif self._current_questions:
@@ -489,11 +489,11 @@ class ExploreState:
             self.advance(1)
 
     def toggle_highlight(self, dim: Hole | None) -> None:
-        """Toggle the highlight of a dim of the flow."""
+        """Toggle the highlight of a dim of the flow diagram."""
         self.highlighted, self._last_typed = None if dim == self.highlighted else dim, None
 
     def highlight_neighbor(self, key: str) -> None:
-        """Highlight the dim in the direction of an arrow key."""
+        """Move the highlight to the next dim in the direction of an arrow key."""
         if self.answer is None:
             return
         counts = [len(self.answer.input), *(len(layout.cells) for layout in stage_layouts(self.answer))]
@@ -505,9 +505,9 @@ class ExploreState:
             self.highlighted = column, max(0, min(row + rows, counts[column] - 1))
 
     def move_cursor(self, key: str) -> None:
-        """Move the cursor of the grid.
+        """Move the cursor of the element grid in the direction of an arrow key.
 
-        It carries into the next row at the end of an axis.
+        At the end of an axis, the cursor continues in the next row.
         """
         shape = journey_of(self.answer).points[0].shape if self.answer else ()
         axis_offset, direction = ARROW_MOVES[key]
@@ -523,11 +523,11 @@ class ExploreState:
 
     @property
     def fix(self) -> Fix | None:
-        """The fix that makes the request valid, or valid for every batch, or None."""
+        """The fix that makes the request valid, or valid for every batch size, or None."""
         return self.result.first_fix[1]
 
     def apply_fix(self) -> Question:
-        """Return the question with the fix applied."""
+        """Return the question with the suggested fix applied."""
         (index, fix), answer = self.result.first_fix, self.result.answer
         if fix is None or answer is None:
             return self.question
@@ -561,7 +561,7 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "grid": lambda state: has_elements(state.answer),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
-"""The conditions of actions; other actions are always available."""
+"""The conditions under which actions are available; other actions always are."""
 REVEALING_ACTIONS = ("grid", "compare", "equiv", "simplify", "code", "save", "mistake")
 """The actions that reveal the answer."""
 

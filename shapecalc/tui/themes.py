@@ -18,17 +18,17 @@ from shapecalc.render.canvas import contrast_ratio
 
 WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
-"""The minimum contrast of text and of lines. Source: WCAG 2.1, 1.4.3 and 1.4.11."""
+"""The minimum contrast ratios of text and of lines; WCAG 2.1, 1.4.3 and 1.4.11."""
 MIN_HUE_RANGE = 40
-"""The minimum range of the channels of a coloured text. Less counts as grey."""
+"""The minimum difference of RGB channels; a colour with less counts as grey."""
 SHADE_COUNT = 20
-"""The number of shades between a colour and white or black."""
+"""The number of shades to try between a colour and white or black."""
 LINE_CHARACTERS = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
-"""The characters of lines and blocks."""
+"""The characters that draw lines and blocks."""
 EDGE_CHARACTERS = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2590), 0x2594, 0x2595, *b" ")))
 """The characters that extend an area, such as a scroll bar, by part of a cell.
 
-They keep the colour of the area.
+These characters keep the colour of the area.
 """
 
 THEME_NAMES = ("shapecalc", "dark", "light", "without colour")
@@ -45,7 +45,7 @@ ROLE_COLOURS = {
     "surface": ("#18202B", "#121212", "#F4F5F7", "#1A1A1A"),
     "panel": ("#2A3646", "#2B2B2B", "#DDE1E6", "#303030"),
 }
-"""The colour of each role, by theme."""
+"""The colours of each role, one per theme."""
 
 
 def _make_theme(index: int) -> Theme:
@@ -60,7 +60,7 @@ DEFAULT_THEME, *_, COLOURLESS_THEME = THEME_NAMES
 
 
 def initial_theme(stored_name: str, *, has_colour: bool) -> str:
-    """Return the theme to start with: the stored one, unless colours are disabled.
+    """Return the name of the initial theme: the stored theme if colours are enabled.
 
     >>> initial_theme("light", has_colour=True), initial_theme("light", has_colour=False)
     ('light', 'without colour')
@@ -81,12 +81,12 @@ def next_theme(name: str) -> str:
 
 
 def line_filters(name: str, *, has_colour: bool) -> Sequence[LineFilter]:
-    """Return the line filters of a theme. The last one makes all text legible."""
+    """Return the line filters of a theme, which make all text legible."""
     return (LEGIBILITY_FILTER,) if has_colour and name != COLOURLESS_THEME else (COLOURLESS_FILTER, LEGIBILITY_FILTER)
 
 
 class _StyleFilter(LineFilter):
-    """A line filter that maps the style of each segment with a function."""
+    """A line filter that applies a function to the style of each segment."""
 
     def __init__(self, style_of: Callable[[str, Style], Style]) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class _StyleFilter(LineFilter):
 def _colourless_style(style: Style) -> Style:
     """Return a style in greys.
 
-    Coloured text becomes white on a dark background and black on a light one. Dimmed text keeps its grey.
+    Coloured text becomes white on a dark background and black on a light background. Dimmed text keeps its grey.
     """
     grey = monochrome_style(style)
     parts = (0,) if style.color is None or style.color.is_default else style.color.get_truecolor()
@@ -117,7 +117,7 @@ def _contrasting_ink(page: ColorTriplet) -> ColorTriplet:
 
 @lru_cache(4096)
 def _min_contrast(text: str) -> float:
-    """Return the contrast that a text needs. Areas keep their own colour."""
+    """Return the minimum contrast ratio of a text; 0 for the edges of areas."""
     return (
         0 if EDGE_CHARACTERS.issuperset(text) else LINE_CONTRAST if LINE_CHARACTERS.issuperset(text) else TEXT_CONTRAST
     )
@@ -125,7 +125,7 @@ def _min_contrast(text: str) -> float:
 
 @lru_cache(4096)
 def _legible_style(style: Style, min_contrast: float) -> Style:
-    """Return a style with the nearest shade that is legible on its background."""
+    """Return a style with the nearest text colour that is legible on its background."""
     if style.color is None or style.bgcolor is None or style.color.is_default or style.bgcolor.is_default:
         return style
     colour, page = style.color.get_truecolor(), style.bgcolor.get_truecolor()

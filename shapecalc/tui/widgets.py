@@ -1,4 +1,4 @@
-"""Widgets and base classes of the screens: keys, texts, lists and fields."""
+"""Widgets and base classes for the screens: keys, texts, lists and fields."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from shapecalc.reading.code import is_code
 from shapecalc.render.canvas import UNICODE
 
 TextRenderer = Callable[[int, int], Text]
-"""A function that draws a text for a width and a height."""
+"""A function that draws a text for a width and a height in cells."""
 
 
 class Key(Record):
-    """A key of the main screen."""
+    """A key of a screen, with its name, its label and its action."""
 
     name: str
-    """Its name in Textual."""
+    """The name of the key in Textual."""
     display: str
     label: str
     action: str
     help: str
     priority: int
-    """The order in the line of keys; the highest are omitted first."""
+    """The order in the line of keys; keys with the highest numbers are omitted first."""
 
 
 KEYS = (
@@ -76,7 +76,7 @@ KEYS = (
     Key("ctrl+s", "^S", "text", "app.save_screen('text')", "copy the screen as text, and save it", 23),
     Key("ctrl+r", "^R", "film", "film", "play the request as a film, with questions for hidden dims", 24),
 )
-"""Every key of the main screen, in the order of the help."""
+"""The keys of the main screen, in the order of the help."""
 YES_NO_KEY = Key("", "y n", "answer", "", "answer whether the request works", -1)
 HINT_KEYS = (
     Key("", "enter", "hint", "", "give a hint, or go on once it is right", -2),
@@ -90,47 +90,47 @@ LEARNING_KEYS = (
     *(replace(key, label=LEARNING_LABELS[key.action]) for key in KEYS if key.action in LEARNING_LABELS),
     *HINT_KEYS,
 )
-"""The keys of the learning mode."""
+"""The keys of the main screen in learning mode."""
 FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "follow another element", -1)
-"""The key that is listed while the grid has the focus."""
+"""The key that is shown while the element grid has the focus."""
 MISTAKE_KEY_NAME = "m"
 MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "", "draw a mistake with the same sizes beside it", -1)
-"""The key that is listed while the grid shows a step with a common mistake."""
+"""The key that is shown while the element grid can draw a common mistake."""
 MIN_LIST_WIDTH = 4
-"""The least width, in cells, for which the height of a list is computed."""
+"""The minimum width, in cells, for which the height of a list is computed."""
 KEY_NAME = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
-"""The names of keys in sentences."""
+"""The pattern of key names in sentences."""
 EDIT_ACTIONS = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
-"""The actions of the keys that edit an input."""
+"""The actions of the keys that edit an input field, by key."""
 FIELD_GAP = 2
-"""The blanks between two fields."""
+"""The number of blanks between two fields."""
 COMMON_KEYS = (
     ("F1 ?", "explain this"),
     ("/", "find an entry of a list"),
     ("q", "leave, as escape does; in a field ?, / and q are text, and enter moves on"),
 )
-"""The keys that every screen has."""
+"""The keys that every screen has, with their effects."""
 COPY_TITLE = "sent to the terminal's clipboard"
-"""The title of the message about a copy.
+"""The title of the notification about a copied text.
 
-Whether the terminal accepts it depends on its settings.
+Whether the terminal accepts the text depends on its settings.
 """
 
 
 @dataclass
 class MarkClicked(Message):
-    """A message: text with metadata was clicked, such as a dim, a step or a key."""
+    """A message that the user clicked text with metadata, such as a dim or a key."""
 
     kind: str
-    """The name of the metadata."""
+    """The key of the metadata."""
     value: object
 
 
 class ClickableText(Widget):
     """A text whose metadata can be clicked, as high as its number of lines.
 
-    Its lines are rendered as they are. Textual's own text widgets wrap them and style each run of characters for the
-    selection, which takes as long as everything else after a key.
+    The lines are rendered unchanged. Textual's own text widgets wrap lines and style each run of characters for the
+    selection, which takes as long as all other work after a key.
     """
 
     KINDS = ("dim", "step", "key", "cell")
@@ -144,7 +144,7 @@ class ClickableText(Widget):
         self._lines: list[list[Segment]] = []
 
     def set_text(self, text: Text) -> None:
-        """Show a text; lay out the screen only if its number of lines changed."""
+        """Show a text; repeat the layout only if the number of lines changed."""
         if text == self.text and text.style == self.text.style:
             return
         before, self.text = len(self._lines), text
@@ -156,7 +156,7 @@ class ClickableText(Widget):
         return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
-        """Return one line, cropped with dots."""
+        """Render one line; an ellipsis marks a truncated line."""
         width, base = self.size.width, self.visual_style.rich_style
         line = Strip(Segment.apply_style(self._lines[y] if y < len(self._lines) else (), base))
         if line.cell_length > width:
@@ -178,32 +178,32 @@ class FocusableText(ClickableText, can_focus=True):
 
 
 class Pane(FocusableText):
-    """A picture that is redrawn for each size."""
+    """A picture that a renderer draws for the current size."""
 
     renderer: TextRenderer | None = None
 
     def set_renderer(self, renderer: TextRenderer) -> None:
-        """Set the renderer, and draw."""
+        """Set the renderer, and redraw."""
         self.renderer = renderer
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw for the current size."""
+        """Redraw for the current size."""
         if self.renderer and self.size.width and self.size.height:
             self.set_text(self.renderer(self.size.width, self.size.height))
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
+        """Redraw for the new size."""
         self.redraw()
 
 
 class SizeNotice(Widget):
-    """The notice that the terminal is too small."""
+    """A notice that the terminal is too small."""
 
     MIN_SIZE = Size(60, 18)
 
     def render(self) -> str:
-        """Return the current and the required size."""
+        """Render the current and the required size."""
         width, height = self.app.size
         return f"enlarge the terminal to {self.MIN_SIZE.width}x{self.MIN_SIZE.height}; it is {width}x{height}"
 
@@ -214,10 +214,10 @@ class SizeNotice(Widget):
 
 
 class HelpScreen(Screen[ScreenResultType]):
-    """A screen with help, opened by F1 or outside of fields by a question mark."""
+    """A screen with help, which F1 opens, or a question mark outside of fields."""
 
     KEYS: tuple[Key, ...] = ()
-    """The keys in its help."""
+    """The keys that the help lists."""
     BINDINGS = [Binding("question_mark", "app.help", show=False)]
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
@@ -228,13 +228,13 @@ class HelpScreen(Screen[ScreenResultType]):
 
 
 class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
-    """A box over the main screen. The styles are in the folder of its class."""
+    """A box over the main screen, with its styles in the folder of its class."""
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("q", "leave", show=False)]
 
     def action_leave(self) -> None:
-        """Close the dialog as escape does."""
+        """Close the dialog without a result."""
         self.app.simulate_key("escape")
 
     def compose(self) -> ComposeResult:
@@ -243,7 +243,7 @@ class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
             yield from self.compose_contents()
 
     def compose_contents(self) -> ComposeResult:
-        """Return the contents of the box; subclasses override this."""
+        """Yield the widgets in the box; subclasses override this method."""
         yield from ()
 
     @on(MarkClicked)
@@ -254,10 +254,10 @@ class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
 
 
 class SearchableList(Widget):
-    """A list with a search: a slash, then a part of an entry."""
+    """A list that the user searches with a slash and a part of an entry."""
 
     search_text: str | None = None
-    """The search text; None if there is no search."""
+    """The search text; None if no search is open."""
 
     def entries(self) -> list[str]:
         """Return the texts of the entries."""
@@ -268,7 +268,7 @@ class SearchableList(Widget):
         raise TypeError(f"{type(self).__name__} has no entries")
 
     def on_key(self, event: events.Key) -> None:
-        """Edit the search text until enter, escape or any other key, and select the match."""
+        """Edit the search text, and select the match; any other key ends the search."""
         before, self.search_text = self.search_text, None
         if before is None:
             self.search_text = "" if event.key == "slash" else None
@@ -284,13 +284,13 @@ class SearchableList(Widget):
 
 
 class ChoiceList(OptionList, SearchableList):
-    """A list of options without the errors of Textual's list before its first layout.
+    """A list of options that accepts keys before its first layout.
 
-    Textual's list raises if it is paged before it is laid out, or has no width.
+    Textual's list raises an error for a page key before the first layout, or if it has no width.
     """
 
     def __init__(self, *options: Option, id: str) -> None:
-        """Create a list of options, whose texts are not parsed as markup."""
+        """Create a list of options; their texts are not parsed as markup."""
         super().__init__(*options, id=id, markup=False)
 
     def entries(self) -> list[str]:
@@ -302,7 +302,7 @@ class ChoiceList(OptionList, SearchableList):
         self.highlighted = index
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of lines of the options."""
+        """Return the number of lines that the options need."""
         return super().get_content_height(container, viewport, max(MIN_LIST_WIDTH, width))
 
     def _move_page(self, direction: Literal[-1, 1]) -> None:
@@ -314,46 +314,46 @@ class KeyHelp(Static):
     """A sentence about the keys of a dialog."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
-        """Show a sentence whose key names can be clicked.
+        """Create a sentence in which the user can click the names of keys.
 
-        Without an id, it has a margin.
+        A sentence without an id has a margin.
         """
         super().__init__(mark_keys(sentence), id=id, classes=None if id else "words", markup=False)
         self.sentence = sentence
 
     def on_click(self, event: events.Click) -> None:
-        """Press the clicked key."""
+        """Simulate the clicked key."""
         if key := event.style.meta.get("press"):
             event.stop()
             self.app.simulate_key(key)
 
 
 class TextField(Input):
-    """A line of input in which control characters are escaped."""
+    """An input field that escapes control characters."""
 
     virtual_size = Reactive(Size(0, 0))
-    """The size of the text, which does not cause a layout as Textual's own does."""
+    """The size of the text; unlike in Textual's input, a change causes no layout."""
 
     def __init__(self, value: str = "", **options: Any) -> None:
-        """Create a field that does not select its text on focus.
+        """Create a field that does not select its text when it gets the focus.
 
-        Otherwise the first key would replace it.
+        Otherwise the first key would replace the text.
         """
         super().__init__(value, compact=True, select_on_focus=False, **options)
         self.cursor_blink = False
 
     def validate(self, value: str) -> None:
-        """Skip Textual's validation: the question validates its fields."""
+        """Skip Textual's validation, since answering the question validates the text."""
 
     @dataclass
     class ErrorPasted(Message):
-        """A message: a runtime's error message was pasted."""
+        """A message that the user pasted a runtime's error message."""
 
         diagnosis: Diagnosis
 
     @dataclass
     class CodePasted(Message):
-        """A message: a line of code was pasted."""
+        """A message that the user pasted a line of code."""
 
         text: str
 
@@ -376,16 +376,16 @@ class TextField(Input):
     def on_focus(self) -> None:
         """Scroll to the cursor.
 
-        A value that is set before the first layout is not scrolled.
+        Textual does not scroll to the cursor of a value that is set before the first layout.
         """
         position, self.cursor_position = self.cursor_position, 0
         self.cursor_position = position
 
 
 class AnswerField(TextField):
-    """A field that handles all its keys in order.
+    """A field that handles all its keys in the order in which they are pressed.
 
-    Textual runs the actions of edit and submit keys through the app, where later letters overtake them.
+    Textual runs the actions of edit and submit keys through the app, where later characters overtake them.
     """
 
     async def on_key(self, event: events.Key) -> None:
@@ -399,7 +399,7 @@ class Field(TextField):
     """A field of the question."""
 
     def __init__(self, name: str, value: str = "") -> None:
-        """Create a field of a name."""
+        """Create the field with a name."""
         super().__init__(value, id=f"field-{name}", classes=f"-{name}")
         self.field_name = name
 
@@ -421,9 +421,9 @@ class FieldRow(Horizontal):
 def format_key_line(
     working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()
 ) -> Text:
-    """Return the keys of the focused widget and those of `working` actions, in a line.
+    """Return a line with the keys of the focused widget and of the `working` actions.
 
-    Keys that do not fit are omitted. A key with an action has it as the metadata `key`.
+    Keys that do not fit are omitted. The metadata `key` of a key is its action.
 
     >>> format_key_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     'PgDn next  PgUp back'
@@ -447,9 +447,9 @@ def _key_width(key: Key) -> int:
 
 
 def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
-    """Return Textual's bindings of keys.
+    """Return Textual's bindings for keys.
 
-    Enter has none, since fields handle it. The page keys have priority, since lists handle them too.
+    Enter has no binding, since fields handle it. The page keys have priority, since lists also handle them.
     """
     return [
         Binding(key.name, key.action, key.label, show=False, tooltip=key.help, priority=key.name.startswith("page"))
@@ -459,7 +459,7 @@ def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
 
 
 def mark_keys(sentence: str) -> Text:
-    """Return a sentence in which the names of keys have the key as metadata.
+    """Return a sentence in which each name of a key has the key as metadata.
 
     >>> [span.style.meta for span in mark_keys("F7 copies, escape closes").spans]
     [{'press': 'f7'}, {'press': 'escape'}]
@@ -471,7 +471,7 @@ def mark_keys(sentence: str) -> Text:
 
 
 def _make_labelled_fields(fields: Sequence[Field]) -> list[Widget]:
-    """Return a label and a field for each field, with blanks between them."""
+    """Return each field after its label, with blanks between the fields."""
     names = [" " * FIELD_GAP * bool(number) + field.field_name for number, field in enumerate(fields)]
     labels = [Label(f"{name.replace('_', '-')} ", markup=False) for name in names]
     return [widget for pair in zip(labels, fields, strict=True) for widget in pair]

@@ -1,4 +1,4 @@
-"""The dialects: a table of one row a framework, each in its own file."""
+"""The table of dialects, one per framework; each dialect has a module here."""
 
 from __future__ import annotations
 

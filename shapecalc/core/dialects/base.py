@@ -1,6 +1,6 @@
-"""The dialect model: parameters of ops, rules of frameworks, and element types.
+"""The model of dialects: parameters, operators, framework rules and element types.
 
-A difference between frameworks is a field of `Dialect`; shared behaviour is a function here or in the package `ops`.
+Differences between frameworks are fields of `Dialect`; shared behaviour is a function here or in the package `ops`.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ class ParamKind(Choice):
 
 
 class Param(Record):
-    """One parameter of an op, with the name that every front end uses."""
+    """A parameter of an op, with the name that all front ends use."""
 
     name: str
     kind: ParamKind
     help: str
     positional: bool = False
     positional_or_named: bool = False
-    """Whether it may also be given by position, after the positional parameters."""
+    """Whether the parameter may be given by position, after positional-only ones."""
     required: bool = False
     choices: tuple[str, ...] = ()
-    """The allowed words of a parameter that takes a word."""
+    """The words that the parameter accepts, if its value is a word."""
     supported_by: Callable[[Any], bool] | None = None
-    """The predicate for dialects that have the parameter; None if all have it."""
+    """The predicate for the dialects that have the parameter; None if all have it."""
     counterpart: str = ""
-    """The parameter that replaces it in dialects whose operators lack it."""
+    """The name of the parameter to use in dialects that lack this one."""
 
     def is_supported_by(self, dialect: Any) -> bool:
         """Return whether the operator of a dialect has the parameter."""
@@ -63,11 +63,11 @@ class Param(Record):
 
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
 RefusalCheck: TypeAlias = "Callable[..., ShapeError | None]"
-"""A check with the signature of `Op.resolve`; returns an error or None."""
+"""A check with the signature of `Op.resolve` that returns an error or None."""
 DimResolver: TypeAlias = "Callable[..., Step]"
-"""A resolver of a 0, given its index, or of a -1, as `infer_dim` is."""
+"""A resolver of a 0, called with its index, or of a -1, called as `infer_dim` is."""
 EndCounts: TypeAlias = "tuple[int, int]"
-"""How many dims at the start and at the end of a shape."""
+"""The numbers of dims at the start and at the end of a shape."""
 
 
 class ZeroMeaning(Choice):
@@ -96,16 +96,16 @@ class ZeroVolumeInfer(Choice):
 
     REFUSED = "refused"
     WITHOUT_ZEROS = "no zeros"
-    """Both products leave out dims of size zero."""
+    """-1 is the quotient of the products without the dims of size zero."""
     WITHOUT_COPIES = "no copies"
-    """Both products leave out the dims that a 0 copies, and 0/0 is 1."""
+    """-1 is the quotient of the products without the copied dims, where 0/0 is 1."""
 
 
 class ReshapeSemantics(Record):
-    """The meaning of a requested shape in a framework, at one setting of its switch.
+    """The meaning of a requested shape in a framework, at one setting of the switch.
 
-    A switch selects all fields at once, because it never changes one alone: ONNX's `allowzero=1` also forbids 0 beside
-    -1.
+    A switch selects all fields together, because frameworks change them together: ONNX's `allowzero=1` makes 0 literal,
+    and also forbids 0 together with -1.
     """
 
     zero: ZeroMeaning
@@ -129,26 +129,26 @@ class DefaultPerm(Choice):
 
 
 class NonUnitAxis(Choice):
-    """The result of squeeze for a named axis whose size is not 1."""
+    """The result of squeeze for a given axis whose size is not 1."""
 
     REFUSED = "refused"
     LEFT_ALONE = "left alone"
 
 
 class RepeatedAxes(Choice):
-    """The meaning of an axis that is named twice."""
+    """The meaning of an axis that a request lists twice."""
 
     REFUSED = "refused"
     DROPPED = "counted once"
     EACH = "counted each time"
-    """Each occurrence names its own dim.
+    """Each occurrence is a separate dim.
 
-    The ops do not support this: an operator that does has a resolver of its own.
+    The ops do not support this value; an operator that repeats axes has its own resolver.
     """
 
 
 class FlattenMode(Choice):
-    """The parameters of flatten, and the dims that it merges."""
+    """The parameters of flatten, with the dims that flatten merges."""
 
     AXIS = "one axis; always two dims"
     RANGE = "a first and a last dim to merge"
@@ -157,7 +157,7 @@ class FlattenMode(Choice):
 
 
 class ExpandMode(Choice):
-    """The sides that may grow in expand."""
+    """The sides that expand may enlarge: the input only, or input and target."""
 
     BOTH_WAYS = "input and target"
     ONE_WAY = "the input only"
@@ -174,7 +174,7 @@ class TileRepeatCount(Choice):
 
 
 class SliceBounds(Choice):
-    """The meaning of a slice's start or stop outside of the dim."""
+    """How an out-of-range start or stop of a slice is handled."""
 
     CLAMPED = "moved to its ends, as in Python"
     CLAMPED_INSIDE = "moved to its ends; a start with a step below 0 to its first position"
@@ -182,7 +182,7 @@ class SliceBounds(Choice):
 
 
 class UnevenSplit(Choice):
-    """The result of split if the size is not a multiple of the number of parts."""
+    """The result of split if the axis size is not a multiple of the number of parts."""
 
     REFUSED = "refused"
     LAST = "the last part is smaller"
@@ -198,7 +198,7 @@ class RollPairing(Choice):
 
 
 class Switch(Record):
-    """A framework's own switch for the meaning of 0."""
+    """A framework's attribute that switches the meaning of 0."""
 
     name: str
     default: bool | None
@@ -211,70 +211,70 @@ class WindowRules(Record):
     """A framework's rules for the windows of convolutions and pools."""
 
     paddings: str = "numbers same same-lower valid"
-    """The accepted paddings, separated by spaces.
+    """The accepted kinds of padding, separated by spaces.
 
-    After a colon are the operators that accept one: `conv`, `transposed`, `max`, `average`.
+    After a colon, a kind lists the operators that accept it: `conv`, `transposed`, `max`, `average`.
     """
     spatial_ranks: tuple[int, int] = (1, 62)
     """The smallest and the largest number of spatial dims."""
     default_layout: str = "nchw"
-    """The default layout: channels after the batch, or last."""
+    """The default layout, with the channel axis after the batch axis or last."""
     has_layouts: bool = False
     """Whether the layout is a parameter."""
     filters_last: bool = False
-    """Whether a weight is k...,IN,OUT, or k...,OUT,IN if transposed."""
+    """Whether a weight has the kernel dims first: k...,IN,OUT; transposed k...,OUT,IN."""
     allows_unbatched: bool = False
     """Whether an input without a batch axis is accepted."""
     has_symmetric_padding: bool = False
-    """Whether both ends are padded equally.
+    """Whether both ends must have equal padding.
 
-    Then a pool is padded by at most half of its kernel, and `same` needs a stride of 1.
+    If so, the padding of a pool is at most half of its kernel, and `same` requires a stride of 1.
     """
     strides_by_kernel: bool = False
-    """Whether the default stride of a pool is its kernel size; otherwise it is 1."""
+    """Whether the default stride of a pool is its kernel size and not 1."""
     counts_padding_windows: bool = False
-    """Whether windows that begin in the end padding count if sizes are rounded up."""
+    """Whether windows that start in the end padding count in ceil mode."""
     allows_dilated_strides: bool = True
     """Whether stride and dilation may both exceed 1."""
     allows_negative_padding: bool = True
-    """Whether negative padding is accepted, which removes positions."""
+    """Whether negative padding is accepted, which removes elements."""
     allows_empty_dims: bool = True
-    """Whether a dim may be scaled to 0."""
+    """Whether upsample may scale a dim to 0."""
 
 
 class Operator(Record):
-    """A dialect's operator for an op, with the parameters that it accepts."""
+    """A dialect's operator for an op, with its versions and parameters."""
 
     name: str
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
     """The element types by version; empty if operators are not versioned."""
     params_since: Mapping[str, int | None] = EMPTY_DICT
-    """The first version with a parameter that some versions lack; None if all do.
+    """The first version that has a parameter, by parameter; None if no version has it.
 
     A request with a missing parameter is a problem, not a usage error.
     """
     required_since: Mapping[str, int] = EMPTY_DICT
-    """The first version that requires a parameter, although the op does not."""
+    """The first version that requires a parameter that is optional in the op."""
     params: tuple[Param, ...] = ()
-    """The parameters that it has in addition to those of the op."""
+    """The operator's parameters in addition to the parameters of the op."""
     resolve: Callable[..., OpEvents | None] | None = None
-    """Its own resolver, as `Op.resolve` is; None if the op resolves every request.
+    """The operator's own resolver, called as `Op.resolve` is, or None.
 
-    It returns None, before its first step, for a request that the op resolves.
+    The resolver returns None, before its first step, for a request that the op's resolver handles.
     """
     refusal_check: RefusalCheck | None = None
-    """The check of requests that the op accepts.
+    """An additional check of the requests that the op accepts.
 
-    Its error is raised after the first stage has begun.
+    The error of the check is raised after the beginning of the first stage.
     """
     scalar_axis: bool = True
-    """Whether a scalar counts as having an axis here, if it does in the dialect."""
+    """Whether `Dialect.scalar_axis` applies to this operator."""
     variant_of: Callable[[Mapping[str, Any]], Operator] | None = None
-    """The function from arguments, by name, to the operator for them."""
+    """A function that selects the operator for a request's arguments, given by name."""
 
 
 def operators_by_op(same_names: str = "", **others: str) -> dict[str, Operator]:
-    """Return operators by op: those with the op's own name, and those with another.
+    """Return operators by op; `others` are operators with names unlike the op's.
 
     >>> [operator.name for operator in operators_by_op("reshape", unsqueeze="expand_dims").values()]
     ['reshape', 'expand_dims']
@@ -284,16 +284,16 @@ def operators_by_op(same_names: str = "", **others: str) -> dict[str, Operator]:
 
 
 class Dialect(Record):
-    """One framework: its operators, its rules, its limits, and their sources."""
+    """A framework: its operators, rules and limits, with their sources."""
 
     name: str
     source: str
     reshape_semantics: Mapping[bool | None, ReshapeSemantics]
-    """The meaning of a requested shape by switch setting; None is its absence."""
+    """The meaning of a requested shape by switch setting; None is the unset switch."""
     operators: Mapping[str, Operator] = EMPTY_DICT
-    """Its operators by op. An op that was added later lists its operators itself."""
+    """The operators by op, without those that newer ops list (`Op.operators`)."""
     follows: Dialect | None = None
-    """The dialect whose operators it has where it lists none of its own."""
+    """The dialect whose operators apply to ops for which this one lists none."""
     switch: Switch | None = None
     newest_opset: int | None = None
     """The newest supported opset; None if operators are not versioned."""
@@ -306,30 +306,30 @@ class Dialect(Record):
     squeeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
     unsqueeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
     inserts_one: bool = False
-    """Whether unsqueeze takes exactly one axis."""
+    """Whether unsqueeze requires exactly one axis."""
     no_axes_is_all: bool = False
     """Whether squeeze with an empty list of axes drops every dim of 1."""
     negative_axes_since: int = 1
     """The first version in which flatten, squeeze and unsqueeze accept negative axes."""
     scalar_axis: bool = False
-    """Whether a scalar counts as having one axis if axes are named."""
+    """Whether ops with axes treat a scalar as a tensor with one axis."""
     flattens: FlattenMode = FlattenMode.ALL
     flattens_from: int = 0
-    """The default first dim that flatten merges, if flatten takes a range."""
+    """The default start of the range of dims that flatten merges."""
     broadcast: ExpandMode = ExpandMode.ONE_WAY
     equal_ranks: bool = False
     """Whether operators of several operands require equal ranks.
 
-    They add no dims of 1 in front, and accept no vectors.
+    Such operators do not prepend dims of 1, and do not accept vectors in matrix products.
     """
     tile_repeats: TileRepeatCount = TileRepeatCount.ANY
     windows: WindowRules = WindowRules()
     slices_shape: bool = True
-    """Whether shape accepts a start and an end."""
+    """Whether the op shape accepts a start and an end."""
     index_outside: StepRule | None = None
-    """The rule that moves an index outside of its dim to the nearest position.
+    """The rule that clamps an out-of-range index to its dim.
 
-    None if such an index is refused.
+    None if an out-of-range index is refused.
     """
     outside: SliceBounds = SliceBounds.CLAMPED
     slices_backwards: bool = True
@@ -339,27 +339,27 @@ class Dialect(Record):
     rolls: RollPairing = RollPairing.PAIRED
     left_over: UnevenSplit = UnevenSplit.REFUSED
     splits_by_size: bool = False
-    """Whether split accepts the size of a part instead of the number of parts."""
+    """Whether split accepts a part size instead of the number of parts."""
     splits_unevenly: bool = False
-    """Whether split can make the first parts longer by one."""
+    """Whether split can make the first parts larger by one."""
     infers_part: bool = False
     """Whether one of the sizes of split may be -1."""
     types: frozenset[str] = frozenset()
-    """The element types that its operators accept, if they are not versioned."""
+    """The element types that unversioned operators accept."""
     missing_types: Mapping[str, frozenset[str]] = EMPTY_DICT
     """The element types that an operator does not accept, by op.
 
-    They are exceptions to those that `types` or the version lists.
+    These types are removed from the types that `types` or the operator version lists.
     """
     spellings: Mapping[str, str] = EMPTY_DICT
-    """NumPy's names of element types, by the dialect's own spelling."""
+    """The NumPy names of element types, by the dialect's spelling."""
     prefix: str = ""
-    """The optional prefix of element types, such as `torch.`."""
+    """The optional prefix in the spelling of element types, such as `torch.`."""
     aliases: tuple[str, ...] = ()
     """Other names of the dialect."""
     note: str = ""
     rules: tuple[Rule, ...] = ()
-    """The rules of this dialect alone: those of its steps and of its refusals."""
+    """The rules that only the steps and refusals of this dialect cite."""
 
     def switch_settings(self) -> tuple[bool | None, ...]:
         """Return the switch settings, the default first; `(None,)` without a switch."""
@@ -370,13 +370,13 @@ class Dialect(Record):
     def default_settings(self) -> tuple[bool | None, ...]:
         """The default settings of the switch.
 
-        They are all settings if the switch is required, as the framework has no default then.
+        If the switch is required, the framework has no default, and these are all settings.
         """
         required = self.switch is not None and self.switch.default is None
         return self.switch_settings() if required else self.switch_settings()[:1]
 
     def reshape_semantics_as_json(self, setting: bool | None) -> dict[str, object]:
-        """Return its `ReshapeSemantics` at one setting, as JSON for `shapecalc dialects`."""
+        """Return `ReshapeSemantics` at one setting as the JSON of `shapecalc dialects`."""
         return {"setting": setting} | {
             name: answer.value for name, answer in fields(self.reshape_semantics[setting]).items()
         }
@@ -388,16 +388,16 @@ class Setting(Record):
     dialect: Dialect
     operator: Operator
     resolve: Callable[..., OpEvents]
-    """The resolver of the request: the operator's own, or that of the op."""
+    """The resolver of the request: the operator's own resolver, or the op's."""
     version: int | None
     """The operator's version; None if operators are not versioned."""
     reshape_semantics: ReshapeSemantics
     """The meaning of 0 and -1 in a requested shape."""
     options: FrozenDict
-    """The setting of the switch, by the framework's own name."""
+    """The setting of the switch, by the framework's name of the switch."""
 
 
-# Element types have the names of NumPy and ml_dtypes. `SINCE_n` are those that ONNX operators list from version n on.
+# Element types have the names of NumPy and ml_dtypes. `SINCE_n` are the types that ONNX operators list since version n.
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = frozenset({"float16", "float32", "float64"})
 COMPLEX = frozenset({"complex64", "complex128"})
@@ -416,18 +416,18 @@ SINCE_23 = SINCE_21 | {"float4_e2m1fn"}
 SINCE_24 = SINCE_23 | {"float8_e8m0fnu"}
 SINCE_25 = SINCE_24 | {"int2", "uint2"}
 NEWEST_VERSIONS = {21: SINCE_21, 23: SINCE_23, 24: SINCE_24, 25: SINCE_25}
-"""The element types of the newest versions of most ONNX operators, by version."""
+"""The element types of most ONNX operators in their newest versions, by version."""
 
 ALL_TYPES = SINCE_25 | {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"}
 ALL_TYPES |= {"int1", "uint1", "longdouble", "clongdouble", "bytes", "object", "datetime64", "timedelta64", "void"}
-"""Every element type that NumPy and ml_dtypes name."""
+"""All element types of NumPy and ml_dtypes."""
 
 WHY_ANY_SIZE = "the other dims multiply to 0"
-"""The default reason why -1 could be any size, as the message has it."""
+"""The default reason, in the message, why -1 could be any size."""
 
 
 def parse_element_type(text: str, dialect: Dialect) -> str | None:
-    """Return the element type that `text` names in a dialect; None if it names none.
+    """Parse a dialect's name of an element type; return None if it is unknown.
 
     >>> from shapecalc.core.dialects.numpy import NUMPY
     >>> from shapecalc.core.dialects.onnx import ONNX
@@ -485,7 +485,7 @@ def check_rank(dims: Shape, dialect: Dialect, argument: str) -> None:
 def check_sizes(dims: Shape, argument: str) -> None:
     """Raise `ShapeError` (overflow) if a dim exceeds int64.
 
-    A dim with names exceeds it if it does for every value of the names.
+    A dim with names is refused only if it exceeds int64 for every value of the names.
     """
     for index, dim in enumerate(dims):
         if exceeds(dim, INT64_MAX):
@@ -504,12 +504,12 @@ def rank_limit_error(
 
 
 def rank_limit_check(limit: int) -> RefusalCheck:
-    """Return the check that refuses tensors of more dims (rank-limit)."""
+    """Return a check that refuses tensors whose rank exceeds a limit (rank-limit)."""
     return lambda shape, rules, **_: rank_limit_error(limit, len(shape), rules.dialect)
 
 
 def check_volume(dims: Shape, argument: str) -> Dim:
-    """Return the element count of `dims`.
+    """Return the element count of `dims`, after checking its size.
 
     Raises `ShapeError` (overflow) if a dim or the count exceeds int64 for every value of the names.
     """
@@ -526,9 +526,9 @@ def check_volume(dims: Shape, argument: str) -> Dim:
 def equal_count_conditions(
     shape: Shape, target: Shape, input_count: Dim, target_count: Dim, argument: str
 ) -> Conditions:
-    """Return the conditions for equal element counts of input and requested shape.
+    """Return the conditions under which two shapes have equal element counts.
 
-    Raises `ShapeError` (volume-mismatch) if the counts never are equal. Source: ONNX Reshape ("required to have the
+    Raises `ShapeError` (volume-mismatch) if the counts are never equal. Source: ONNX Reshape ("required to have the
     same number of elements").
     """
     if input_count == target_count:
@@ -545,7 +545,7 @@ def equal_count_conditions(
 
 
 def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: str = "target") -> None:
-    """Check a negative dim of a requested shape.
+    """Check a negative value in a requested shape.
 
     Raises `ShapeError`: two-infers, below-minus-one.
     """
@@ -558,24 +558,24 @@ def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: 
 
 
 def regroup_elements(shape: Shape, output: Shape, conditions: Conditions = ()) -> OpEvents:
-    """Yield the step and the move that regroup the elements, which end a stage."""
+    """Yield the step and the move that regroup the elements, the end of a stage."""
     yield Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
     yield Reshape(output)
     return output
 
 
 def expand_to(shape: Shape, output: Shape) -> OpEvents:
-    """Yield the step and the move that broadcast to a shape, which end a stage."""
+    """Yield the step and the move that broadcast to a shape, the end of a stage."""
     yield Step(rules.BROADCASTED, None, tuple(range(len(shape))), output)
     yield Expand(output)
     return output
 
 
 def insert_unit_dims(shape: Shape, sources: Sequence[int | None], dialect: Dialect | None = None) -> OpEvents:
-    """Yield the steps and the move that insert dims of 1, which end a stage.
+    """Yield the steps and the move that insert dims of 1, the end of a stage.
 
-    `sources` has the input axis of each output dim, or None for a new one. Raises `ShapeError` (rank-limit) if a
-    dialect is given.
+    `sources` has the input axis of each output dim, or None for a new dim. Raises `ShapeError` (rank-limit) if the rank
+    exceeds the limit of `dialect`, if given.
     """
     for out, axis in enumerate(sources):
         yield Step(rules.INSERTED_ONE, out, (), 1) if axis is None else Step(rules.KEPT_DIM, out, (axis,), shape[axis])
@@ -588,10 +588,10 @@ def insert_unit_dims(shape: Shape, sources: Sequence[int | None], dialect: Diale
 def infer_dim(
     shape: Shape, known: Dim, infer_index: int, used_axes: set[int], target_index: int, why_any: str = WHY_ANY_SIZE
 ) -> Step:
-    """Return the step that infers -1: the element count over the known product.
+    """Return the step that infers -1, as the element count divided by `known`.
 
-    `used_axes` are the input axes that other dims come from. `why_any` is the reason in the message if the known dims
-    multiply to 0. Raises `ShapeError` (zero-volume-infer, indivisible) at `target_index`.
+    `known` is the product of the other dims, and `used_axes` are the input axes that these dims copy. `why_any` is the
+    reason in the message if `known` is 0. Raises `ShapeError` (zero-volume-infer, indivisible) at `target_index`.
     """
     have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in used_axes])
     if known == 0:
@@ -613,11 +613,11 @@ def resolve_target(
     resolve_infer: DimResolver = infer_dim,
     argument: str = "target",
 ) -> OpEvents:
-    """Yield the steps and the move for a requested shape, which end a stage.
+    """Yield the steps and the move for a requested shape, the end of a stage.
 
-    `resolve_zero` resolves each 0, and `resolve_infer` the -1. `kept_ends` are the numbers of dims at both ends that
-    are copied from the input. Raises `ShapeError`: two-infers, below-minus-one, volume-mismatch, overflow, and the
-    errors of `resolve_zero` and `resolve_infer`.
+    `resolve_zero` resolves each 0, and `resolve_infer` the -1. `kept_ends` are the numbers of dims at the start and at
+    the end that are copied from the input. Raises `ShapeError`: two-infers, below-minus-one, volume-mismatch, overflow,
+    and the errors of `resolve_zero` and `resolve_infer`.
     """
     dims, infer_index, used_axes, (before, behind) = list(target), None, set[int](), kept_ends
     written, moved = range(before, len(target) - behind), len(shape) - len(target)

@@ -1,4 +1,4 @@
-"""Caffe: the Reshape layer replaces `num_axes` dims of the shape from `axis` on."""
+"""Caffe: the Reshape layer replaces `num_axes` dims, starting at `axis`."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ BAD_NUM_AXES = Rule(
 def reshape(
     shape: Shape, rules: base.Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
 ) -> OpEvents | None:
-    """Resolve a reshape of a part of the shape; return None for any other."""
+    """Resolve a reshape with `axis` or `num_axes`; return None for other requests."""
     if axis is None and num_axes is None:
         return None
     return _reshape_part(shape, rules, target, axis or 0, -1 if num_axes is None else num_axes)
 
 
 def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> OpEvents:
-    """Replace `num_axes` dims from `axis` on by `target`.
+    """Replace `num_axes` dims, starting at `axis`, by `target`.
 
-    A 0 copies the dim at its own index of the output. Source: caffe.proto, ReshapeParameter ("control the portion of
-    the bottom blob's shape that are replaced"), and ReshapeLayer. Raises `ShapeError`: axis-out-of-range, bad-num-axes,
-    zero-out-of-range, rank-limit, and the errors of `resolve_target`.
+    A 0 copies the input dim at the output index of the 0. Source: caffe.proto, ReshapeParameter ("control the portion
+    of the bottom blob's shape that are replaced"), and ReshapeLayer. Raises `ShapeError`: axis-out-of-range,
+    bad-num-axes, zero-out-of-range, rank-limit, and the errors of `resolve_target`.
     """
     rank = len(shape)
     yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)

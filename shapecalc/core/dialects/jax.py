@@ -1,4 +1,4 @@
-"""JAX: the functions of jax.numpy. An index outside of its dim is clamped."""
+"""JAX: the functions of jax.numpy; out-of-range indices are clamped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""MXNet: reshape has the codes 0, -1, -2, -3 and -4.
+"""MXNet: reshape accepts the special codes 0, -1, -2, -3 and -4.
 
-A cursor moves over the input's dims while the codes are read. The rules are those of `NDArray.reshape`, and those of
-the library where it differs from its documents. Operators accept no scalars and no empty arrays.
+A cursor moves over the input dims while the codes are read. The rules follow `NDArray.reshape`, and the library where
+it differs from the documentation. Operators do not accept scalars or empty arrays.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from shapecalc.core.text import shape_text, truncate
 
 SOURCE = "MXNet NDArray.reshape, and MXNet 1.9.1"
 COPY_REST, MERGE_TWO, SPLIT_ONE_DIM = -2, -3, -4
-"""The codes of a requested shape besides 0 and -1."""
+"""The codes of a requested shape in addition to 0 and -1."""
 MAX_TRANSPOSE_RANK = 6
-"""The maximum rank for transpose."""
+"""The maximum rank of the input of transpose."""
 
 
 COPIED_NEXT = StepRule(
@@ -139,25 +139,25 @@ UNKNOWN_SHAPE = Rule(
 class TargetCodes(Record):
     """A requested shape and the input's shape, in reading order.
 
-    A position counts from the end that is read first; an index counts from the left.
+    A position is counted in reading order, an index from the left.
     """
 
     shape: Shape
     target: Shape
     reverse: bool
-    """Whether both are read from the right."""
+    """Whether both shapes are read from right to left."""
 
     def build_error(self, rule: Rule, message: str, position: int | None = None) -> ShapeError:
-        """Return the error for the code at a position, or for the whole requested shape."""
+        """Return the error for the code at a position; None is the whole target."""
         index = None if position is None else self.index_of(position, len(self.target))
         return rule_error(rule, message, argument="target", index=index)
 
     def index_of(self, position: int, count: int) -> int:
-        """Return the index, among `count`, of the item at a position."""
+        """Return the index of the item at a position among `count` items."""
         return count - 1 - position if self.reverse else position
 
     def reorder(self, items: Shape) -> Shape:
-        """Return items from reading order to left-to-right order, or back."""
+        """Convert items between reading order and left-to-right order."""
         return items[::-1] if self.reverse else items
 
 
@@ -191,7 +191,8 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
     have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])
     conditions: Conditions = ()
     if infer_index is not None:
-        position = codes.index_of(infer_index, len(steps))  # the same among the codes: SHIFTED_INFER refuses others
+        # The index of -1 in the target has the same position, since SHIFTED_INFER refuses any other request.
+        position = codes.index_of(infer_index, len(steps))
         index = codes.index_of(position, len(target))
         step = base.infer_dim(
             shape, known, infer_index, used_axes, index, "the known dims multiply to 0: MXNet divides by 0"
@@ -207,7 +208,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
 def _read_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
     """Return the steps in reading order, and the error that ends the reading, if any.
 
-    Axes are counted in reading order, too. The dim of a -1, which is inferred last, is -1.
+    The axes in the steps are counted in reading order. The dim of a -1 stays -1, since it is inferred last.
     """
     steps, position, cursor, infer_position = list[Step](), 0, 0, None
     while position < len(codes.target):
@@ -226,7 +227,7 @@ def _read_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
 
 
 def _check_infer_position(codes: TargetCodes, position: int, dim_position: int, infer_position: int | None) -> None:
-    """Raise `ShapeError` for a second -1, or a -1 that MXNet writes to another index."""
+    """Raise `ShapeError` for a second -1, or for a -1 at a shifted output index."""
     base.check_negative_dim(codes.index_of(position, len(codes.target)), -1, infer_position)
     if position != dim_position:
         order = ", read from the right" if codes.reverse else ""
@@ -236,7 +237,7 @@ def _check_infer_position(codes: TargetCodes, position: int, dim_position: int, 
 
 
 def _code_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
-    """Return the steps of one code; `cursor` is the next input dim."""
+    """Return the steps of one code; `cursor` is the position of the next input dim."""
     code, shape = codes.target[position], codes.shape
     left = max(0, len(shape) - cursor)
     if code == COPY_REST:
@@ -264,7 +265,7 @@ def _code_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
 
 
 def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
-    """Return the steps of the two output dims of a -4 and the two sizes after it."""
+    """Return the steps of the two output dims of a -4, which two sizes follow."""
     parts = list(codes.target[position + 1 : position + 3])
     if len(parts) < 2:
         raise codes.build_error(
@@ -293,7 +294,7 @@ def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
 
 
 def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
-    """Return the size that -1 stands for in a split, and its conditions."""
+    """Return the size that a -1 stands for in a split, and its conditions."""
     if known == 0:
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
         raise codes.build_error(rules.ZERO_VOLUME_INFER, message, position)
@@ -302,9 +303,9 @@ def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tupl
 
 
 def _number_from_left(codes: TargetCodes, step: Step, position: int, count: int) -> Step:
-    """Return a step with its output dim and axes counted from the left.
+    """Return a step with its output index and input axes counted from the left.
 
-    A 0 that copies the dim at its own index becomes the general rule.
+    A 0 that copies the dim at its own index gets the rule of all dialects.
     """
     rank, out = len(codes.shape), codes.index_of(position, count)
     axes = tuple(sorted(codes.index_of(axis, rank) for axis in step.sources))
@@ -315,7 +316,7 @@ def _number_from_left(codes: TargetCodes, step: Step, position: int, count: int)
 
 
 def transpose_error(shape: Shape, rules: base.Setting, **_: object) -> ShapeError | None:
-    """Return the error for an input that transpose does not accept, or None."""
+    """Return the error for an input that transpose refuses, or None."""
     return unknown_shape_error(shape, rules) or base.rank_limit_error(MAX_TRANSPOSE_RANK, len(shape), rules.dialect)
 
 
@@ -336,7 +337,7 @@ def unknown_shape_error(shape: Shape, _rules: base.Setting, **_: object) -> Shap
 
 
 def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> OpEvents | None:
-    """Resolve a squeeze that would drop every dim; return None for any other."""
+    """Resolve a squeeze that would drop every dim; return None for other requests."""
     if axes is not None:
         rank = len(shape)
         names_all = len(axes) == rank and {axis % rank for axis in axes if -rank <= axis < rank} == {*range(rank)}
@@ -350,7 +351,7 @@ def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> OpE
 def _squeeze_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> OpEvents:
     """Drop every dim except `kept_axis`.
 
-    If axes are named, all of them must be 1, the kept one included. Raises `ShapeError`: axis-not-one.
+    If axes are given, the dims of all these axes must be 1, including the kept one. Raises `ShapeError`: axis-not-one.
     """
     yield Stage(StageKind.SQUEEZE, "squeeze", "axes", shape, axes)
     named = [axis % len(shape) for axis in axes]

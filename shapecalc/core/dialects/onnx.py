@@ -1,4 +1,7 @@
-"""ONNX: the operator documents. Each op's file has the versions of its operator."""
+"""ONNX: the rules of the operator specification.
+
+The module of each op lists the versions of its ONNX operator.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """ONNX Runtime, as measured.
 
-It differs from the ONNX specification if shapes are unknown when the model is loaded.
+ONNX Runtime differs from the ONNX specification if shapes are unknown when a model is loaded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.record import replace
 
 UNSUPPORTED_TYPES = COMPLEX | INT4 | SUB_BYTE | FLOAT8
-"""Element types without kernels for flatten, squeeze and unsqueeze."""
+"""Element types for which flatten, squeeze and unsqueeze have no kernels."""
 
 ONNXRUNTIME = replace(
     ONNX,

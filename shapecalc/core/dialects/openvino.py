@@ -1,4 +1,4 @@
-"""OpenVINO: its operator documents, or a measurement where they say nothing."""
+"""OpenVINO: the operator specification, and measured rules where it is silent."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""PaddlePaddle: 0 copies a dim, except for an empty tensor, where it is a size.
+"""PaddlePaddle: a 0 copies a dim; if the input is empty, a 0 is a size.
 
-unsqueeze inserts one axis after another.
+unsqueeze inserts its axes one after another.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import FrozenDict
 
 MAX_INSERT_RANK = 8
-"""The maximum rank for unsqueeze and expand; that of the other operators is 9."""
+"""The maximum rank for unsqueeze and expand; other operators accept rank 9."""
 
 
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents | None:
-    """Resolve a reshape of an empty tensor; return None for any other."""
+    """Resolve a reshape of an empty tensor; return None for other requests."""
     return _reshape_empty(shape, rules.dialect, target) if 0 in shape else None
 
 
 def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> OpEvents:
     """Resolve `target` for an empty tensor, where 0 is a size at every index.
 
-    Source: paddle.reshape, run; its document says only that 0 copies. Raises `ShapeError`: two-infers, below-minus-one,
-    zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
+    Source: paddle.reshape, measured; its documentation says only that 0 copies. Raises `ShapeError`: two-infers,
+    below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
     yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)
     base.check_rank(target, dialect, "target")
@@ -39,8 +39,8 @@ def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> OpEven
 def _infer_dim_of_empty(target: Shape, shape: Shape, known: Dim, infer_index: int, *_: object) -> Step:
     """Return the step that infers -1 for an empty tensor.
 
-    Without a 0 in the target, -1 is 0. With as many zeros as in the input, both products leave them out. With any other
-    number of zeros Paddle refuses the request.
+    Without a 0 in the target, -1 is 0. With as many zeros as in the input, -1 is the quotient of the products without
+    zeros. Paddle refuses any other number of zeros.
     """
     if known != 0:
         return base.infer_dim(shape, known, infer_index, set(), infer_index)
@@ -60,13 +60,13 @@ def _infer_dim_of_empty(target: Shape, shape: Shape, known: Dim, infer_index: in
 
 
 def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None = None) -> OpEvents | None:
-    """Resolve an unsqueeze whose order of axes matters; return None for any other."""
+    """Resolve an unsqueeze whose order of axes matters; return None for others."""
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
     return None if axes is None or ascending else _insert_one_by_one(shape, axes)
 
 
 def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
-    """Return the error for an unsqueeze to too many dims, or None."""
+    """Return the error for an unsqueeze to too high a rank, or None."""
     return (
         None
         if axes is None
@@ -75,9 +75,9 @@ def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...
 
 
 def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> OpEvents:
-    """Insert dims of 1 one by one, each axis relative to the shape so far.
+    """Insert dims of 1 one by one, each at an axis of the shape so far.
 
-    Source: paddle.unsqueeze, run; its document says that the axes are those of the output. Raises `ShapeError`:
+    Source: paddle.unsqueeze, measured; its documentation says that the axes index the output. Raises `ShapeError`:
     axis-out-of-range, rank-limit.
     """
     yield Stage(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes)
@@ -92,19 +92,19 @@ def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> OpEvents:
 
 
 def expand(shape: Shape, _rules: base.Setting, target: Shape) -> OpEvents | None:
-    """Resolve an expand to an empty target; return None for any other."""
+    """Resolve an expand to an empty target; return None for other requests."""
     return None if target else _expand_to_empty_target(shape)
 
 
 def expand_rank_error(_shape: Shape, rules: base.Setting, target: Shape) -> ShapeError | None:
-    """Return the error for an expand to too many dims, or None."""
+    """Return the error for an expand to too high a rank, or None."""
     return base.rank_limit_error(MAX_INSERT_RANK, len(target), rules.dialect, "gives", "target")
 
 
 def _expand_to_empty_target(shape: Shape) -> OpEvents:
     """Keep the shape, as Paddle does for an empty target.
 
-    Source: paddle.expand, run; its document does not mention it.
+    Source: paddle.expand, measured; its documentation does not mention an empty target.
     """
     yield Stage(StageKind.EXPAND, "expand", "target", shape)
     for axis, dim in enumerate(shape):
@@ -115,7 +115,7 @@ def _expand_to_empty_target(shape: Shape) -> OpEvents:
 FLOAT8_TYPES = frozenset({"float8_e4m3fn", "float8_e5m2"})
 UNSIGNED = frozenset({"uint16", "uint32", "uint64"})
 TRANSPOSE_ONLY_TYPES = frozenset({"int8", "int16", "uint8", "float16", "bfloat16"})
-"""Element types whose only kernels are those of transpose."""
+"""Element types for which only transpose has kernels."""
 
 PADDLE = base.Dialect(
     name="paddle",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.dialects import base
 
 MAX_INDEXING_RANK = 8
-"""The maximum rank of a tensor for indexing and reverse.
+"""The maximum input rank of indexing and reverse.
 
 TensorFlow runs some slices of higher rank, such as the whole tensor.
 """
@@ -17,7 +17,7 @@ SHAPE_ONLY_TYPES = base.INT4 | {
     "float8_e4m3fnuz",
     "float8_e5m2fnuz",
 }
-"""Element types whose only kernels are those that change the shape."""
+"""Element types for which only operators that change the shape have kernels."""
 
 
 TENSORFLOW = base.Dialect(

@@ -1,4 +1,4 @@
-"""TensorFlow Lite (LiteRT): the builtin operators. Reshape is that of TensorFlow."""
+"""TensorFlow Lite (LiteRT): the builtin operators; reshape follows TensorFlow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shapecalc.core.rules import MISSING_ARGUMENT
 from shapecalc.core.text import shape_text
 
 MAX_RANK = 8
-"""The maximum rank of a tensor for TRANSPOSE, SQUEEZE and REVERSE_V2."""
+"""The maximum input rank of TRANSPOSE, SQUEEZE and REVERSE_V2."""
 
 AXES_NOT_ADJACENT = Rule(
     "axes-apart",
@@ -21,9 +21,9 @@ AXES_NOT_ADJACENT = Rule(
 
 
 def reverse_error(shape: Shape, rules: base.Setting, axes: Axes) -> ShapeError | None:
-    """Return the error for a flip that REVERSE_V2 does not run, or None.
+    """Return the error for a flip that REVERSE_V2 refuses, or None.
 
-    It needs at least one axis, adjacent axes, and at most `MAX_RANK` dims. Source: REVERSE_V2, run.
+    REVERSE_V2 requires at least one axis, adjacent axes, and at most `MAX_RANK` dims. Source: REVERSE_V2, measured.
     """
     rank = len(shape)
     if not axes:

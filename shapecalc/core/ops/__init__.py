@@ -1,4 +1,4 @@
-"""The ops: a table of one file each, in the order of display."""
+"""The table of all ops, in the order of display; each op has a module here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPS: LazyRegistry[Op] = LazyRegistry(__name__, *(name for names in FAMILIES.valu
 
 
 def params_of(op: Op) -> tuple[Param, ...]:
-    """Return the parameters of an op in all dialects."""
+    """Return all parameters that an op has in some dialect."""
     operators = [operator_of(op, dialect) for dialect in DIALECTS.values()]
     by_name = {param.name: param for operator in operators if operator for param in operator.params}
     return (*op.params, *by_name.values())
@@ -44,12 +44,12 @@ def dialects_with(op: Op) -> list[Dialect]:
 
 
 def step_rules() -> dict[str, Rule]:
-    """Return every rule of a step by its id."""
+    """Return every rule that a step can cite, by its id."""
     return rules.STEP_RULES | {rule: rule for rule in _op_and_dialect_rules() if isinstance(rule, StepRule)}
 
 
 def refusal_rules() -> dict[str, Rule]:
-    """Return every rule of a refusal by its id."""
+    """Return every rule that a refusal can cite, by its id."""
     return rules.REFUSALS | {rule: rule for rule in _op_and_dialect_rules() if not isinstance(rule, StepRule)}
 
 

@@ -1,4 +1,4 @@
-"""Shared parts of ops with axes: axes counted from 0, and merges of neighbours."""
+"""Helpers for ops with axes: normalized axes, and merges of adjacent axes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shapecalc.core.text import truncate
 
 
 def merge_axis_groups(shape: Shape, groups: list[Axes]) -> OpEvents:
-    """Yield the steps and the move that merge groups of axes, which end a stage.
+    """Yield the steps and the move that merge groups of axes, the end of a stage.
 
-    Each group names neighbouring axes. Raises `ShapeError`: overflow.
+    The axes of each group are adjacent. Raises `ShapeError`: overflow.
     """
     output = tuple([product([shape[axis] for axis in part]) for part in groups])
     for out, part in enumerate(groups):
@@ -26,7 +26,7 @@ def merge_axis_groups(shape: Shape, groups: list[Axes]) -> OpEvents:
 
 
 def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> OpEvents:
-    """Merge runs of neighbouring axes in a stage of its own.
+    """Merge runs of adjacent axes, as a separate stage.
 
     The length of each run is the number of axes to merge. Raises `ShapeError`: overflow.
     """
@@ -38,9 +38,9 @@ def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> OpEvents
 def normalize_axis_index(
     axis: int, rank: int, rules: Setting, argument: str, index: int | None = None, *, allow_end: bool = False
 ) -> int:
-    """Return an axis counted from 0.
+    """Return an axis as an index counted from 0.
 
-    With `allow_end` it may also be `rank`. Raises `ShapeError`: negative-axis, axis-out-of-range.
+    With `allow_end`, `rank` is accepted too. Raises `ShapeError`: negative-axis, axis-out-of-range.
     """
     dialect, since = rules.dialect, rules.dialect.negative_axes_since
     if axis < 0 and rules.version is not None and rules.version < since:
@@ -77,7 +77,7 @@ def scalar_axis_error(axis: int, argument: str, index: int | None = None) -> Sha
 
 
 def normalize_tensor_axis(axis: int, shape: Shape, rules: Setting) -> int:
-    """Return an axis of a tensor counted from 0; a scalar has none.
+    """Return an axis as an index counted from 0; refuse any axis of a scalar.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis.
     """

@@ -24,7 +24,7 @@ BROADCASTS_SINCE = 7
 
 
 def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> OpEvents:
-    """Align operands at the right; aligned dims must be equal, or 1.
+    """Broadcast operands: align them at the right; aligned dims must be equal, or 1.
 
     Source: NumPy broadcasting, ONNX broadcasting (multidirectional), TensorRT ElementWise (ranks are equal). Raises
     `ShapeError`: not-broadcastable, ranks-differ, overflow.
@@ -44,9 +44,9 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
 
 
 def _unequal_shapes_error(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:
-    """Return the error for different shapes in Add 1 and 6, or None.
+    """Return the error for unequal shapes in versions 1 and 6 of ONNX's Add, or None.
 
-    They broadcast only if the attribute `broadcast` is set.
+    These versions broadcast only if the attribute `broadcast` is set.
     """
     if (
         rules.version is None

@@ -1,4 +1,4 @@
-"""Concat: operands are joined end to end along an axis."""
+"""Concat: join operands end to end along an axis."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ SAME_DIM = StepRule(
 def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> OpEvents:
     """Join operands end to end along an axis, by default 0.
 
-    All other dims must be equal. Source: ONNX Concat ("all input tensors must have the same shape, except for the
-    dimension size of the axis to concatenate on"), numpy.concatenate, torch.cat (which skips empty vectors). Raises
-    `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, overflow.
+    The operands must be equal in all other dims. Source: ONNX Concat ("all input tensors must have the same shape,
+    except for the dimension size of the axis to concatenate on"), numpy.concatenate, torch.cat (which skips empty
+    vectors). Raises `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument,
+    overflow.
     """
     ordered = joint.order_operands(shape, operands)
     return _join_operands(shape, rules, ordered, ordered, axis)
@@ -63,7 +64,7 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
 def _join_operands(
     shape: Shape, rules: Setting, operands: Sequence[Operand], joined: Sequence[Operand], axis: int | None
 ) -> OpEvents:
-    """Join some of the operands, `joined`, end to end."""
+    """Join the operands in `joined` end to end."""
     yield Stage(StageKind.JOIN, "concat", "operands", shape)
     joint.check_ranks(joined, f"{rules.dialect.name} {rules.operator.name}")
     rank = len(joined[0].shape)
@@ -90,9 +91,9 @@ def _sum_step(axis: int, joined: Sequence[Operand]) -> Generator[NameRequest, No
 def equal_dim_step(
     output_axis: int, axis: int, operands: Sequence[Operand], requirement: str = "only the axis may differ"
 ) -> Step:
-    """Return the step of a dim that is equal in all operands.
+    """Return the step of a dim that must be equal in all operands.
 
-    `requirement` ends the message. Raises `ShapeError` (dims-differ) if the dims never are equal.
+    `requirement` is the end of the message. Raises `ShapeError` (dims-differ) if the dims are never equal.
     """
     dims = tuple([operand.shape[axis] for operand in operands])
     conditions: Conditions = ()
@@ -109,7 +110,7 @@ def _torch_cat(
 ) -> OpEvents | None:
     """Resolve a concat with empty vectors, which torch.cat skips, or return None.
 
-    Source: PyTorch (legacy_cat_wrap_dim), run.
+    Source: measured in PyTorch (legacy_cat_wrap_dim).
     """
     ordered = joint.order_operands(shape, operands)
     joined = [operand for operand in ordered if operand.shape != (0,)]
@@ -117,7 +118,7 @@ def _torch_cat(
 
 
 AXIS_REQUIRED = FrozenDict(axis=1)
-"""The parameters that operators require although the op does not, by first version."""
+"""The `required_since` of operators that require `axis` in every version."""
 AXIS_PARAM = Param("axis", ParamKind.INT, "the axis to concatenate along; by default 0, required in ONNX")
 CONCAT = Op(
     name="concat",
@@ -129,7 +130,7 @@ CONCAT = Op(
             "Concat",
             {1: FLOATS, 4: UP_TO_12, 11: UP_TO_12, 13: SINCE_13},
             required_since=FrozenDict(axis=4),
-            resolve=partial(concat, axis=1),  # Concat 1: "Default value is 1"; the others come with an axis
+            resolve=partial(concat, axis=1),  # Concat 1: "Default value is 1"; all other requests have an axis
         ),
         "torch": Operator("cat", resolve=_torch_cat),
         "tensorflow": Operator("concat", required_since=AXIS_REQUIRED),

@@ -1,4 +1,4 @@
-"""Conv: filters of a weight slide along the spatial dims, transposed or not."""
+"""Conv: convolution and transposed convolution along the spatial dims."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class WeightDims(Record):
 def _weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> WeightDims:
     """Return the dims of a weight in the dialect's layout.
 
-    Raises `ShapeError` (window-rank) if it has no kernel.
+    Raises `ShapeError` (window-rank) if the weight has no kernel dims.
     """
     rank = len(weight)
     if rank < 3:
@@ -73,11 +73,11 @@ def conv(
     output_padding: Shape | None = None,
     **window_options: object,
 ) -> OpEvents:
-    """Slide the filters of a weight along the spatial dims.
+    """Slide the filters of a weight along the spatial dims of the input.
 
-    Transposed, each element is spread over a window. Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d,
-    tf.nn.conv2d, keras.layers.Conv2DTranspose. Raises `ShapeError`: window-rank, window-values, window-too-large,
-    bad-padding, channels-differ, indivisible.
+    A transposed convolution spreads each element over a window. Source: ONNX Conv and ConvTranspose,
+    torch.nn.functional.conv2d, tf.nn.conv2d, keras.layers.Conv2DTranspose. Raises `ShapeError`: window-rank,
+    window-values, window-too-large, bad-padding, channels-differ, indivisible.
     """
     yield Stage(StageKind.WINDOW, "conv", "weight", shape)
     if output_padding is not None and not transposed:

@@ -1,4 +1,4 @@
-"""Depth to space: channels become blocks of rows and columns."""
+"""Depth to space: move channels into blocks of rows and columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shapecalc.core.text import rank_text, remainder_text, truncate
 DCR, CRD = "DCR", "CRD"
 """The two orders of the channels.
 
-In DCR the rows and columns of a block are outermost, in CRD the remaining channels.
+In DCR, the row and column of a block are the outer factors of the channel axis; in CRD, the remaining channels are.
 """
 SOURCE = "ONNX DepthToSpace and SpaceToDepth, torch.pixel_shuffle and pixel_unshuffle"
 
@@ -59,15 +59,15 @@ SPLIT_BLOCKS = StepRule(
 
 
 LetteredAxes = tuple[str, ...]
-"""The last axes, each as the letters of its parts."""
+"""The last three axes, each given by the letters of its parts."""
 BLOCK_PARTS = {"r": "rows of a block", "c": "columns of a block"}
-"""The parts that are positions in a block, by letter."""
+"""The descriptions of the parts that index a position within a block, by letter."""
 PART_NAMES = BLOCK_PARTS | {"k": "channels that are left", "h": "rows of blocks", "w": "columns of blocks"}
-"""All parts of axes, by letter."""
+"""The descriptions of all parts, by letter."""
 DEPTH_AXES: dict[str, LetteredAxes] = {DCR: ("rck", "h", "w"), CRD: ("krc", "h", "w")}
-"""The axes with the parts of a block in the channels, by mode."""
+"""The axes before depth to space, with the block in the channels, by mode."""
 SPACE_AXES: LetteredAxes = ("k", "hr", "wc")
-"""The axes with the parts of a block in height and width."""
+"""The axes after depth to space, with the block in height and width."""
 
 
 def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DCR, leading: int | None = 1) -> OpEvents:
@@ -102,7 +102,7 @@ def move_blocks(
 ) -> OpEvents:
     """Split the last axes into parts, transpose the parts and merge them.
 
-    `axes` has the axes before and after. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    `axes` are the axes before and after the move. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
     _check_blocks(shape, rules, block, leading)
     before, after = axes
@@ -123,7 +123,7 @@ def move_blocks(
 
 
 def _is_quotient(part: str, axis_parts: str) -> bool:
-    """Return whether a part is the quotient of an axis by the block."""
+    """Return whether a part is what remains of an axis after division by the block."""
     return len(axis_parts) > 1 and part not in BLOCK_PARTS
 
 
@@ -142,7 +142,7 @@ def _part_step(output_axis: int, axis: int, part: str, axis_parts: str, dim: Dim
 
 
 def block_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the blocks nearest to the refused one, then 1, which changes nothing."""
+    """Yield the block sizes nearest to the refused one, then 1, which changes nothing."""
     block = arguments["block"]
     yield from (("block", size) for size in (*nearest_integers(block, 2), 1) if size != block)
 

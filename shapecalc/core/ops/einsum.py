@@ -1,4 +1,4 @@
-"""Einsum: labels name axes; labels that the output lacks are summed."""
+"""Einsum: labels name axes; axes whose label the output lacks are summed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from shapecalc.core.text import pluralize, rank_text, truncate
 from shapecalc.core.values import ELLIPSIS, Subscripts, parse_subscripts
 
 Label = str | int
-"""A letter, or an ellipsis dim's distance from the right."""
+"""The letter of an axis, or for an ellipsis dim its distance from the right."""
 LabelAxes = list[tuple[OperandAxis, Dim]]
-"""The axes with one label, as pairs of operand and axis, each with its dim."""
+"""The axes with one label, each as an operand, an axis and its dim."""
 
 SOURCE = "numpy.einsum, ONNX Einsum, torch.einsum, tf.einsum"
 
@@ -71,7 +71,7 @@ def einsum(
     sums_ellipsis: bool = False,
     needs_equal_ellipses: bool = False,
 ) -> OpEvents:
-    """Multiply operands along axes with equal labels, and sum along the others.
+    """Multiply operands along equal labels, and sum over labels that the output lacks.
 
     Source: numpy.einsum, ONNX Einsum. PyTorch, JAX and OpenVINO sum ellipsis dims that the output lacks
     (`sums_ellipsis`), and TensorFlow does not broadcast a 1 (run). Raises `ShapeError`: label-differs,
@@ -109,7 +109,7 @@ def einsum(
 def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:
     """Return the label of each axis of an operand.
 
-    Raises `ShapeError` (ranks-differ) if their numbers differ.
+    Raises `ShapeError` (ranks-differ) if the number of labels is not the operand's rank.
     """
     rest = len(operand.shape) - len(term) + 1
     if ELLIPSIS in term and rest >= 0:
@@ -125,9 +125,9 @@ def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:
 def _check_ellipses(
     operands: Sequence[Operand], subscripts: Subscripts, *, sums_ellipsis: bool, needs_equal_ellipses: bool
 ) -> None:
-    """Check the dims of ellipses.
+    """Check the dims that ellipses match.
 
-    Raises `ShapeError` (rest-differs) for dims that the output lacks, or for different numbers of them.
+    Raises `ShapeError` (rest-differs) if the output lacks these dims, or if ellipses match different numbers of dims.
     """
     pairs = zip(operands, subscripts.terms, strict=True)
     counts = [len(operand.shape) - len(term) + 1 for operand, term in pairs if ELLIPSIS in term]
@@ -140,9 +140,9 @@ def _check_ellipses(
 
 
 def _align_label(label: Label, label_axes: LabelAxes, *, broadcasts_ones: bool) -> joint.AlignedDim:
-    """Return the aligned dim of a label.
+    """Return the dim of a label, aligned over all axes with this label.
 
-    Raises `ShapeError` (label-differs, not-broadcastable) if its axes differ.
+    Raises `ShapeError` (label-differs, not-broadcastable) if these axes differ.
     """
     if isinstance(label, int):
         return joint.align_dims(label_axes, f"dims {-label} of ...:")

@@ -14,7 +14,7 @@ from shapecalc.core.rules import KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCAST
 from shapecalc.core.text import rank_text
 
 KEEP_VALUES = {base.ExpandMode.ONE_WAY_KEEPS: -1, base.ExpandMode.RANK_STAYS: 0}
-"""The target value that keeps a dim, in frameworks that have one."""
+"""The target value that keeps a dim, for each mode that has such a value."""
 
 
 def expand(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents:
@@ -44,7 +44,7 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents:
 
 
 def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:
-    """Return the error for a target whose rank differs from the input's."""
+    """Return the error for a target whose rank differs from the input rank."""
     message = f"the input has {rank_text(len(shape))}, the target {len(target)}: the operator never {action}"
     return rule_error(NOT_BROADCASTABLE, message, argument="target")
 
@@ -71,7 +71,7 @@ def _expand_step(output_axis: int, dim: Dim | None, requested: Dim, axis: int, i
 def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of an output dim, with their conditions.
 
-    For two different names the first is the generic case, in which neither is 1.
+    For two different names, the first value is the generic case, in which neither name is 1.
     """
     if dim in (requested, 1):
         return [((), requested)]

@@ -1,4 +1,4 @@
-"""Flatten: neighbouring dims are merged."""
+"""Flatten: merge adjacent dims."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shapecalc.core.rules import START_AFTER_END
 def flatten(
     shape: Shape, rules: base.Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
 ) -> OpEvents:
-    """Merge dims: into two at `axis`, from `start_dim` to `end_dim`, or all.
+    """Merge the dims before and after `axis`, from `start_dim` to `end_dim`, or all.
 
-    ONNX has `axis`, PyTorch the range, NumPy neither; some dialects merge all dims after the first. Source: ONNX
-    Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten. Raises `ShapeError`: axis-out-of-range,
-    negative-axis, start-after-end, overflow.
+    ONNX has `axis`, PyTorch has the range with an inclusive end, and NumPy has neither; some dialects merge all dims
+    after the first. Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten. Raises
+    `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
     """
     argument = "axis" if rules.dialect.flattens is base.FlattenMode.AXIS else "start_dim"
     yield Stage(StageKind.MERGE, "flatten", argument, shape)
@@ -26,7 +26,7 @@ def flatten(
 
 
 def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | None, end: int | None) -> list[Axes]:
-    """Return the input axes of each output dim.
+    """Return the input axes that each output dim merges.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end.
     """

@@ -1,4 +1,4 @@
-"""Flip: the order of the elements along axes is reversed."""
+"""Flip: reverse the order of the elements along axes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FLIPPED = StepRule(
 
 
 def flip(shape: Shape, rules: Setting, axes: Axes) -> OpEvents:
-    """Reverse the named axes; the shape stays the same.
+    """Reverse the given axes; the shape is unchanged.
 
     Source: numpy.flip ("reverse the order of elements in an array along the given axis"), torch.flip, paddle.flip.
     Raises `ShapeError`: axis-out-of-range, repeated-axis.

@@ -1,4 +1,4 @@
-"""Linear: the last axis is multiplied by a weight, as in a dense layer."""
+"""Linear: multiply the last axis by a weight, as in a dense layer."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def linear(
     in_first: bool = False,
     allows_vector: bool = False,
 ) -> OpEvents:
-    """Multiply the last axis by a weight OUT,IN.
+    """Multiply the last axis by a weight of shape OUT,IN.
 
-    With `in_first` the weight is IN,OUT; with `allows_vector` it may be IN alone. Source: ONNX MatMul and Gemm (with
+    With `in_first` the weight is IN,OUT; with `allows_vector` it may be a vector IN. Source: ONNX MatMul and Gemm (with
     the weight transposed), torch.nn.functional.linear, paddle.nn.functional.linear and keras.layers.Dense (IN,OUT).
     Raises `ShapeError`: inner-differs, ranks-differ, overflow.
     """
@@ -68,7 +68,7 @@ def linear(
 
 
 def _weight_shape(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
-    """Return the shape of the weight: the argument, or that of `out_features`.
+    """Return the shape of the weight: `weight`, or as `out_features` implies.
 
     Raises `ShapeError` (usage) unless exactly one of the two is given.
     """

@@ -1,4 +1,4 @@
-"""Matmul: matrix products of two operands; leading dims broadcast."""
+"""Matmul: multiply the matrices of two operands; batch dims broadcast."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ FROM_OPERAND = StepRule(
 
 
 def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> OpEvents:
-    """Multiply matrices; leading dims broadcast.
+    """Multiply the matrices of two operands; batch dims broadcast.
 
-    The last axis of the first operand and the last but one of the second are summed. A vector as first operand is a
-    row, as second a column, and its 1 is dropped again. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves
-    like numpy.matmul"), torch.matmul, TensorRT MatrixMultiply (no vectors). Raises `ShapeError`: inner-differs,
-    not-broadcastable, ranks-differ, overflow.
+    The product sums over the last axis of the first operand and the second to last axis of the second operand. A vector
+    is a row as the first operand and a column as the second one; the output drops its dim of 1. Source:
+    numpy.matmul, ONNX MatMul ("matrix product that behaves like numpy.matmul"), torch.matmul, TensorRT MatrixMultiply
+    (no vectors). Raises `ShapeError`: inner-differs, not-broadcastable, ranks-differ, overflow.
     """
     yield Stage(StageKind.PRODUCT, "matmul", "operands", shape)
     ordered = joint.order_operands(shape, operands)

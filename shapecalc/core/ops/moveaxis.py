@@ -1,4 +1,4 @@
-"""Moveaxis: axes move to new positions; the others keep their order."""
+"""Moveaxis: move axes to new indices; the other axes keep their order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNPAIRED_AXES = Rule(
 
 
 def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes) -> OpEvents:
-    """Move each axis to its destination in the output.
+    """Move each axis to its destination index in the output.
 
     The other axes keep their order. Source: numpy.moveaxis ("other axes remain in their original order"),
     torch.movedim, paddle.moveaxis. Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.

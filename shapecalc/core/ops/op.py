@@ -1,4 +1,4 @@
-"""`Op`, one operation as a value, and the operators that dialects have for it."""
+"""The class `Op`, and the lookup of an op's operator and resolver in a dialect."""
 
 from __future__ import annotations
 
@@ -18,57 +18,57 @@ if TYPE_CHECKING:
 
 Arguments: TypeAlias = "Mapping[str, Any]"
 FixCandidates: TypeAlias = "Iterator[tuple[str, object]]"
-"""Pairs of an argument's name and a new value; None removes the argument."""
+"""Pairs of an argument name and a new value; the value None removes the argument."""
 
 
 class Op(Record):
-    """One operation: its parameters, resolver, operators and documentation."""
+    """An operation: its parameters, resolver, operators and documentation."""
 
     name: str
     summary: str
     params: tuple[Param, ...]
     resolve: Callable[..., OpEvents]
-    """The resolver: a generator of reasons that returns the output shape.
+    """The resolver: a generator of steps and moves that returns the output shape.
 
-    It is called with the input shape, the `Setting`, and the arguments by name.
+    Its arguments are the input shape, the `Setting`, and the op's arguments by name.
     """
     operators: Mapping[str, Operator]
-    """Its operators by dialect.
+    """The op's operators by dialect.
 
-    They are ONNX's, with the versions, and those of dialects that are older than the op.
+    They are ONNX's operator with its versions, and the operators of dialects that were added before the op.
     """
     examples: tuple[str, ...]
-    """The command lines of its help."""
+    """The example command lines in the op's help."""
     vectors: tuple[tuple[str, Mapping[str, str]], ...]
-    """The inputs and arguments that `shapecalc vectors` runs in every dialect."""
+    """The test cases of `shapecalc vectors`: input shapes with arguments by name."""
     composed_of: tuple[Op, ...] = ()
-    """The ops that it can be composed of.
+    """The ops of which this op can be composed.
 
-    A dialect with operators for all of them has the op, in the versions of the first.
+    A dialect with operators for all these ops supports the op, in the versions of the first operator.
     """
     uses_switch: bool = False
-    """Whether the dialect's switch affects it."""
+    """Whether the dialect's switch affects the op."""
     default_dialect: str = "onnx"
     keeps_element_count: bool = True
     """Whether the output has as many elements as the input."""
     ends_chain: bool = False
-    """Whether no op can follow it in a chain."""
+    """Whether the op must be the last of a chain."""
     rules: tuple[Rule, ...] = ()
-    """The rules of this op alone: those of its steps and of its refusals."""
+    """The rules that only this op's steps and refusals cite."""
     extras: Callable[[Trace], Mapping[str, object]] | None = None
-    """The function from a trace to further results, by their JSON keys.
+    """A function that returns additional results of a trace, by JSON key.
 
-    Examples are the shapes of all parts, and inferred lengths.
+    Examples are the shapes of all parts of a split, and the inferred lengths of a rearrange.
     """
     fix_candidates: Mapping[str, Callable[[Shape, Arguments], FixCandidates]] = EMPTY_DICT
-    """The functions that propose new arguments for a refused request, by rule.
+    """The functions that propose new arguments for a refused request, by rule id.
 
-    They replace the general candidates for that rule. Each candidate is resolved before it is offered.
+    These candidates replace the general ones for the rule. Each candidate is resolved before it is offered.
     """
 
     @property
     def positional_names(self) -> tuple[str, ...]:
-        """The names of the parameters that are given by position only, in order."""
+        """The names of the positional-only parameters, in order."""
         return tuple(param.name for param in self.params if param.positional)
 
     @property
@@ -78,9 +78,9 @@ class Op(Record):
 
 
 def make_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
-    """Return the vectors of an op, from rows of a shape and texts of arguments.
+    """Return the test cases of an op, from rows of a shape and argument texts.
 
-    `_` omits an argument.
+    Each row separates its arguments by blanks; `_` omits an argument.
 
     >>> make_vectors("axis index", ("2,3", "0 1", "_ 1"))
     (('2,3', {'axis': '0', 'index': '1'}), ('2,3', {'index': '1'}))
@@ -92,9 +92,9 @@ def make_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, M
 
 
 def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
-    """Return operators by dialect, from the dialects of each operator name.
+    """Return operators by dialect; the arguments are dialects by operator name.
 
-    Such operators have no versions and no rules of their own.
+    These operators have neither versions nor rules of their own.
 
     >>> [(row, operator.name) for row, operator in operators_by_dialect(tile="numpy paddle", Tile="openvino").items()]
     [('numpy', 'tile'), ('paddle', 'tile'), ('openvino', 'Tile')]
@@ -103,16 +103,16 @@ def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
 
 
 def nearest_integers(number: int, least: int = 1, reach: int = 11) -> list[int]:
-    """Return integers of at least `least`, the nearest to `number` first."""
+    """Return integers that are at least `least`, nearest to `number` first."""
     start = max(least, number)
     return sorted(range(max(least, start - reach), start + reach), key=lambda other: abs(other - number))
 
 
 def operator_of(op: Op, dialect: Dialect) -> Operator | None:
-    """Return the operator of a dialect for an op; None if it has none.
+    """Return a dialect's operator for an op; None if the dialect lacks the op.
 
-    The newer of the two files lists it: a new dialect lists its operators, a new op its dialects. A dialect also has an
-    op if it has all ops that it is composed of.
+    A dialect that is newer than the op lists the operator; otherwise the op lists it. A dialect also supports an op if
+    it supports all ops of which the op is composed.
     """
     operator = dialect.operators.get(op.name) or op.operators.get(dialect.name)
     if operator is None and dialect.follows is not None:
@@ -125,7 +125,7 @@ def operator_of(op: Op, dialect: Dialect) -> Operator | None:
 
 
 def resolver_of(op: Op, operator: Operator) -> Callable[..., OpEvents]:
-    """Return the resolver of an operator, which falls back to that of its op."""
+    """Return the resolver of an operator, which falls back to the op's resolver."""
     own_resolver, check = operator.resolve, operator.refusal_check
     if own_resolver is None and check is None:
         return op.resolve
@@ -140,13 +140,13 @@ def resolver_of(op: Op, operator: Operator) -> Callable[..., OpEvents]:
 
 
 def _refuse_first_stage(reasons: OpEvents, error: ShapeError) -> OpEvents:
-    """Yield the first stage, then raise the error."""
+    """Yield the beginning of the first stage, then raise the error."""
     yield next(reasons)
     raise error
 
 
 def operator_types(op: Op, dialect: Dialect, version: int | None, variant: Operator | None = None) -> frozenset[str]:
-    """Return the element types of a dialect's operator, or variant, in one version."""
+    """Return the element types that an operator, or its variant, accepts in a version."""
     operator = variant or operator_of(op, dialect)
     listed = dialect.types if operator is None or version is None else operator.versions[version]
     return listed - dialect.missing_types.get(op.name, frozenset())

@@ -1,4 +1,4 @@
-"""Shared parts of ops with several operands: their order and aligned dims."""
+"""Helpers for ops with several operands: their order and aligned dims."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ LABEL_DIFFERS = Rule(
 
 
 class Operand(Record):
-    """One operand with its number; that of the input is 0."""
+    """An operand with its number; the input has number 0."""
 
     number: int
     shape: Shape
 
     def from_right(self, distance: int) -> tuple[OperandAxis, Dim] | None:
-        """Return the axis at a distance from the right with its dim, or None."""
+        """Return the axis at a distance from the last axis, and its dim; None if missing."""
         axis = len(self.shape) - distance
         return ((self.number, axis), self.shape[axis]) if axis >= 0 else None
 
 
 def order_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
-    """Return all operands in order; the input is first, or at the position of `_`.
+    """Return all operands in order; the input is first, or at the index of `_`.
 
     >>> [operand.number for operand in order_operands((2,), ((1,), "_", (3,)))]
     [1, 0, 2]
@@ -86,7 +86,7 @@ def operand_shapes(operands: Iterable[Operand]) -> tuple[Shape, ...]:
 def floor_dim(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Generator[NameRequest, None, Dim]:
     """Return `floor(sum / divisor) + offset` as a dim.
 
-    If it is not a monomial, the generator first yields the request for a name.
+    If the result is not a monomial, the generator first yields a request for a name.
     """
     result = size_or_name_request(terms, divisor, offset)
     if isinstance(result, NameRequest):
@@ -96,21 +96,21 @@ def floor_dim(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Genera
 
 
 class AlignedDim(Record):
-    """The output dim of several aligned dims, and its origin."""
+    """The output dim of several aligned dims, with the operand dims it comes from."""
 
     dim: Dim
     operand_axes: tuple[OperandAxis, ...]
-    """The operands and axes that its positions are read from."""
+    """The operand axes from which the elements along the output dim are read."""
     conditions: Conditions = ()
     alternatives: Conditions = ()
     operand_dims: tuple[tuple[int, Dim], ...] = ()
-    """The number of each operand with its dim."""
+    """The operand numbers, each with the operand's dim."""
 
 
 def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of a dim, with their conditions.
 
-    Each candidate has two dims, which must be equal, and the value if they are.
+    Each candidate consists of two dims, and the value of the dim if these two are equal.
     """
     result = list[tuple[Conditions, Dim]]()
     for left, right, value in candidates:
@@ -124,10 +124,10 @@ def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Cond
 def align_dims(
     aligned_dims: Iterable[tuple[OperandAxis, Dim] | None], label: str, rule: Rule = NOT_BROADCASTABLE
 ) -> AlignedDim:
-    """Return the dim that aligned dims broadcast to: all are equal, or 1.
+    """Return the dim to which aligned dims broadcast; all must be equal, or 1.
 
-    For two different names it is the generic case, in which neither is 1; conditions of the other cases are its
-    alternatives. `label` names the dims in the message. Raises `ShapeError` (not-broadcastable, or another `rule`).
+    For two different names, this is the generic case, in which neither name is 1; the conditions of the other cases are
+    its alternatives. `label` names the dims in the message. Raises `ShapeError` (`rule`, by default not-broadcastable).
     """
     dims = [pair for pair in aligned_dims if pair is not None]
     dim, conditions, alternatives = dims[0][1], list[Condition](), list[Condition]()
@@ -168,7 +168,7 @@ ALIGNED = StepRule(
 
 
 def alignment_step(output_axis: int, aligned: AlignedDim) -> Step:
-    """Return the step of an output dim that operands broadcast to."""
+    """Return the step of an output dim to which operands broadcast."""
     facts = FrozenDict(given=aligned.operand_dims)
     return Step(
         ALIGNED,
@@ -182,14 +182,14 @@ def alignment_step(output_axis: int, aligned: AlignedDim) -> Step:
 
 
 def input_axes(operand_axes: Iterable[OperandAxis]) -> tuple[int, ...]:
-    """Return the axes of the input among pairs of operand and axis."""
+    """Return the axes of the input among operand axes."""
     return tuple([axis for number, axis in operand_axes if number == 0])
 
 
 def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[AlignedDim]:
-    """Yield the aligned dims of all operands, the first dim first.
+    """Yield the aligned dims of all operands, from left to right.
 
-    The last `skip_last` dims of each are left out. Raises `ShapeError`: not-broadcastable.
+    The last `skip_last` dims of each operand are omitted. Raises `ShapeError`: not-broadcastable.
     """
     for distance in range(max([len(operand.shape) for operand in operands]), skip_last, -1):
         yield align_dims([operand.from_right(distance) for operand in operands], f"dims {-distance}:")
@@ -206,7 +206,7 @@ def check_ranks(operands: Sequence[Operand], operator_name: str) -> None:
 
 
 def prefer_known_dim(dims: Iterable[Dim]) -> Dim:
-    """Return the first known dim of several equal ones, or else the first.
+    """Return the first of several equal dims that is a number, or else the first dim.
 
     >>> from shapecalc.core.text import parse_dims
     >>> prefer_known_dim(parse_dims("N,3")), prefer_known_dim(parse_dims("N,M"))

@@ -1,4 +1,4 @@
-"""Pad: positions are added at the ends of axes, or removed."""
+"""Pad: add positions at both ends of axes, or remove them."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ LENGTHENED = StepRule(
 def pad(shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None = None) -> OpEvents:
     """Add positions at both ends of axes, by default of all.
 
-    `padding` has the begins, then the ends. Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove
-    (if negative)"), numpy.pad. Raises `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis,
-    overflow.
+    `padding` has the numbers of positions to add at the starts, then those at the ends. Source: ONNX Pad ("x1_begin,
+    x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises `ShapeError`: window-values,
+    nothing-left, axis-out-of-range, repeated-axis, overflow.
     """
     yield Stage(StageKind.LENGTHEN, "pad", "padding", shape)
     if axes and not shape:

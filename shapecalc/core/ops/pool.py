@@ -1,4 +1,4 @@
-"""Pool: a window slides along the spatial dims, and yields its maximum or mean."""
+"""Pool: slide a window along the spatial dims, and take its maximum or mean."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def pool(
     layout: str | None = None,
     **window_options: object,
 ) -> OpEvents:
-    """Slide a window along the spatial dims; `global` is a window over all of them.
+    """Slide a window along the spatial dims; `global` is a window that covers them.
 
-    Source: ONNX MaxPool, AveragePool and their global ones, torch.nn.MaxPool2d, keras.layers.MaxPooling2D, OpenVINO.
-    Raises `ShapeError`: window-rank, window-values, window-too-large, bad-padding.
+    Source: ONNX MaxPool, AveragePool and their global variants, torch.nn.MaxPool2d, keras.layers.MaxPooling2D,
+    OpenVINO. Raises `ShapeError`: window-rank, window-values, window-too-large, bad-padding.
     """
     yield Stage(StageKind.WINDOW, "pool", "kernel", shape)
     count = len(kernel) if isinstance(kernel, tuple) and len(kernel) > 1 else max(len(shape) - 2, 1)
@@ -63,9 +63,9 @@ def _variants(
 
 
 def _unversioned_variants(max_name: str, average_name: str, *missing: str) -> Operator:
-    """Return the variants of a framework without versions.
+    """Return the max pool operator of an unversioned framework, with its variants.
 
-    `missing` are the parameters that both lack; average pools also lack a dilation.
+    `missing` are the parameters that all variants lack; average pools also lack a dilation.
     """
     lacks = dict.fromkeys(missing)
     return _variants(

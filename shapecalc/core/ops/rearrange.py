@@ -1,4 +1,4 @@
-"""Rearrange: a pattern splits, moves, repeats and merges named axes."""
+"""Rearrange: split, move, repeat and merge named axes as a pattern specifies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shapecalc.core.text import rank_text, remainder_text, truncate
 from shapecalc.core.values import ELLIPSIS, AxisGroup, parse_axis_pattern, parse_lengths
 
 SideAxes = tuple[tuple[str, ...], ...]
-"""The names of the axes of each dim on one side of a pattern."""
+"""The axis names of each dim on one side of a pattern."""
 
 SOURCE = "einops.rearrange, einops.repeat"
 
@@ -54,28 +54,28 @@ PATTERN_AXIS = StepRule(
 
 
 class RearrangePlan(Record):
-    """A pattern for one rank: the named axes of every dim before and after."""
+    """A pattern at one input rank: the named axes of every input and output dim."""
 
     left: SideAxes
     right: SideAxes
     groups: tuple[AxisGroup, ...]
-    """The group of each dim of the left side, as written."""
+    """The axis group of each input dim, as written in the pattern."""
     lengths: dict[str, int]
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes of the input after the split, in order."""
+        """The axis names of the input after the split, in order."""
         return tuple([axis for names in self.left for axis in names])
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The order of these axes on the right side, as a permutation."""
+        """The permutation from the axes of the left side to those of the right side."""
         positions = {axis: index for index, axis in enumerate(self.axes)}
         return tuple([positions[axis] for names in self.right for axis in names if axis in positions])
 
     @property
     def new_axes(self) -> dict[int, int]:
-        """The lengths of the axes that only the right side has, by their index there."""
+        """The lengths of the axes that only the right side has, by their output index."""
         input_axes, output_axes = {*self.axes}, [axis for names in self.right for axis in names]
         return {index: self.lengths[axis] for index, axis in enumerate(output_axes) if axis not in input_axes}
 
@@ -112,9 +112,9 @@ def plan_rearrange(rank: int, pattern: str, lengths: str | None) -> RearrangePla
 
 
 def _expand_side(side: tuple[AxisGroup, ...], ellipsis_rank: int) -> Iterator[tuple[str, ...]]:
-    """Yield the names of the axes of every dim of a side.
+    """Yield the axis names of every dim on one side of a pattern.
 
-    `...` stands for `ellipsis_rank` dims, and 1 for no axis.
+    `...` stands for `ellipsis_rank` dims; 1 stands for a dim without axes.
     """
     ellipsis_axes = tuple(f"{ELLIPSIS}{index}" for index in range(ellipsis_rank))
     for part in side:
@@ -137,9 +137,9 @@ def _pattern_error(
 
 
 def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = None) -> OpEvents:
-    """Split, move, repeat and merge axes, one stage each.
+    """Split, move, repeat and merge axes, each in a separate stage.
 
-    Stages without effect are left out. Source: einops.rearrange and einops.repeat. Raises `ShapeError`: bad-pattern,
+    Stages without effect are omitted. Source: einops.rearrange and einops.repeat. Raises `ShapeError`: bad-pattern,
     indivisible, rank-limit, overflow.
     """
     plan = plan_rearrange(len(shape), pattern, lengths)
@@ -155,7 +155,7 @@ def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = 
 
 
 def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> OpEvents:
-    """Split every dim into the axes of the left side, as one stage."""
+    """Split every dim into the axes of the left side, in one stage."""
     yield Stage(StageKind.RESHAPE, "split", "pattern", shape)
     dims = list[Dim]()
     for axis in range(len(shape)):
@@ -170,7 +170,7 @@ def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> OpEve
 
 
 def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> list[Step]:
-    """Return the steps of the axes of one dim, the first for axis `output_axis`."""
+    """Return the steps of the axes of one dim; the first axis is at `output_axis`."""
     names, part = plan.left[axis], plan.groups[axis]
     lengths = [plan.lengths.get(name) for name in names]
     if lengths == [None]:
@@ -196,9 +196,9 @@ def _group_span(group: AxisGroup) -> tuple[int, int]:
 
 
 def _solve_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete: bool) -> tuple[Dim, Conditions]:
-    """Return the length that is not given, with its conditions.
+    """Return the inferred length of an axis in a group, with its conditions.
 
-    With `complete` all lengths are given: the result is 1, and their product must be the dim.
+    With `complete`, all lengths are given: the result is 1, and the product of the lengths must be the dim.
     """
     shown = f"dim {axis}, {truncate(str(dim))},"
     if complete:
@@ -225,7 +225,7 @@ def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> 
 
 
 def _length_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the lengths with one changed to a number nearby, then with one left out."""
+    """Yield the lengths with one replaced by a nearby number, then with one omitted."""
     lengths = parse_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
     for name, length in lengths.items():
         for other in nearest_integers(length)[1:]:
@@ -239,7 +239,7 @@ def _format_lengths(lengths: dict[str, int]) -> str:
 
 
 def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
-    """Return the length of every axis of a plan for a tensor of `shape`."""
+    """Return the length of every axis of a plan, by name, for a tensor of `shape`."""
     lengths: dict[str, Dim] = {**plan.lengths}
     for dim, axes in zip(shape, plan.left, strict=True):
         known = product([lengths[axis] for axis in axes if axis in lengths])
@@ -248,7 +248,7 @@ def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
 
 
 def _extra_lengths(trace: Trace) -> dict[str, object]:
-    """Return the lengths of the named axes that are not given."""
+    """Return the inferred lengths of named axes, for the JSON result."""
     pattern, text = trace.request.arguments["pattern"], trace.request.arguments.get("lengths")
     plan = plan_rearrange(len(trace.input), pattern, text)
     lengths = {axis: length for axis, length in axis_lengths(trace.input, plan).items() if axis.isidentifier()}

@@ -1,4 +1,4 @@
-"""Roll: elements move along axes, and wrap around at the end."""
+"""Roll: shift elements along axes, and wrap around at the ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNPAIRED_SHIFTS = Rule(
 
 
 def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) -> OpEvents:
-    """Move elements along axes, from the end back to the start.
+    """Shift elements along axes; elements that pass the end continue at the start.
 
     Without axes the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
     before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll.
@@ -61,7 +61,7 @@ def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) ->
 
 
 def _roll_axis(shape: Shape, shift: int, axis: int) -> OpEvents:
-    """Roll one axis in a stage of its own."""
+    """Roll one axis in a separate stage."""
     yield Stage(StageKind.ROLL, "roll", "shift", shape)
     for out, dim in enumerate(shape):
         facts = FrozenDict(shift=shift)
@@ -71,7 +71,7 @@ def _roll_axis(shape: Shape, shift: int, axis: int) -> OpEvents:
 
 
 def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, Axes | None]:
-    """Return as many shifts as axes; the axes are None for the flattened tensor.
+    """Return shifts and axes of equal length; no axes for the flattened tensor.
 
     Raises `ShapeError`: unpaired-shifts.
     """
@@ -88,7 +88,7 @@ def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, 
 
 
 def _pairing_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield as many axes as shifts, then as many shifts as axes."""
+    """Yield axes extended or truncated to the number of shifts, then the converse."""
     shift, axis = arguments["shift"], arguments.get("axis") or ()
     yield "axis", (*axis, *[other for other in range(len(shape)) if other not in axis])[: len(shift)]
     yield "shift", (*shift, *shift[-1:] * len(axis))[: len(axis)]

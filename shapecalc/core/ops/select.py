@@ -1,4 +1,4 @@
-"""Select: one position of an axis is taken, and the axis is dropped."""
+"""Select: take one index of an axis, and drop the axis."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ TAKEN_INDEX = StepRule(
 
 
 def select(shape: Shape, rules: Setting, axis: int, index: int) -> OpEvents:
-    """Take one position of an axis, and drop the axis.
+    """Take the elements at one index of an axis, and drop the axis.
 
-    On a dim with a name only the first and the last position exist for every size. Source: ONNX Gather with a single
+    In a dim with a name, only the first and the last index exist for every size. Source: ONNX Gather with a single
     index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     yield Stage(StageKind.SELECT, "select", "index", shape)
     dropped = normalize_tensor_axis(
         axis, shape, replace(rules, version=None)
-    )  # Gather takes negative axes since version 1
+    )  # Gather accepts negative axes since version 1
     rule, index_from_zero = resolve_index(index, shape[dropped], dropped, rules)
     yield Step(rule, None, (dropped,), shape[dropped], (), FrozenDict(index=index, place=index_from_zero))
     sources = [source for source in range(len(shape)) if source != dropped]
@@ -66,10 +66,10 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> OpEvents:
 def resolve_index(
     index: int, dim: Dim, axis: int, rules: Setting, argument: str = "index", argument_index: int | None = None
 ) -> tuple[StepRule, int]:
-    """Return the rule and the position of an index.
+    """Return the rule for an index, and the index counted from 0.
 
-    The position counts from 0 if the dim is known. `argument_index` is the index of the argument in its list, for the
-    error. Raises `ShapeError`: index-out-of-range, needs-size.
+    A negative index of a dim with a name stays negative. `argument_index` is the index of the argument in its list, for
+    the error. Raises `ShapeError`: index-out-of-range, needs-size.
     """
     if index < 0 and rules.version is not None and rules.version < rules.dialect.negative_axes_since:
         since = f"{rules.operator.name} {rules.dialect.negative_axes_since}"
@@ -91,7 +91,7 @@ def resolve_index(
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the index counted from 0, and those of both ends."""
+    """Yield the index counted from 0, then the first and the last index."""
     dim, index = shape[arguments["axis"]], arguments["index"]
     if isinstance(dim, int):
         ends = (dim - 1, 0) if index > 0 else (0, dim - 1)

@@ -1,4 +1,4 @@
-"""Shuffle: TensorRT's layer of a transpose, a reshape and a transpose."""
+"""Shuffle: TensorRT's layer that transposes, reshapes and transposes again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shuffle(
             shape = yield from reshape(shape, rules, to, "to", "to")
         if second is not None:
             shape = yield from transpose(shape, rules, second, "second", "second")
-    except ShapeError as error:  # three lists of numbers: name the one at fault
+    except ShapeError as error:  # of the three lists, the message names the invalid one
         part = f"--{error.problem.argument}: " if error.problem.argument in ("first", "to", "second") else ""
         raise ShapeError(replace(error.problem, message=part + error.problem.message)) from None
     return shape

@@ -1,4 +1,4 @@
-"""Slice: positions of each axis from a start to a stop by a step."""
+"""Slice: keep a range of each axis, from start to stop by step."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from shapecalc.core.text import pluralize, rank_text, truncate
 from shapecalc.core.values import SliceParts, parse_slices
 
 AxisSlice = tuple[int, int, Dim, Conditions]
-"""The slice of an axis: its start, step, size, and conditions."""
+"""The slice of an axis: its start, step, output size and conditions."""
 
 SOURCE = "ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice"
 STEPS_SINCE = 10
-"""The first version of ONNX's Slice with steps."""
+"""The first version of ONNX's Slice that has steps."""
 
 BAD_STEP = Rule(
     "bad-step",
@@ -68,7 +68,7 @@ SLICED = StepRule(
 
 
 def slice_(shape: Shape, rules: Setting, slices: str) -> OpEvents:
-    """Keep positions of each axis by start, stop and step; further axes stay whole.
+    """Slice each axis by start, stop and step; keep the remaining axes whole.
 
     Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
     slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, no-such-attribute,
@@ -117,7 +117,7 @@ def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> Genera
 
 
 def _check_bounds(dim: int, ends: SliceParts, axis: int, rules: Setting) -> None:
-    """Raise `ShapeError` (slice-out-of-bounds) for an end outside of the dim."""
+    """Raise `ShapeError` (slice-out-of-bounds) if start or stop is out of range."""
     for end in ends[:2]:
         if end is not None and not 0 <= end <= dim:
             shown, outside = truncate(str(dim)), truncate(str(end))
@@ -130,7 +130,7 @@ def _slice_named_axis(
 ) -> Generator[NameRequest, None, AxisSlice]:
     """Return the slice of an axis whose size has a name.
 
-    It must be the same for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
+    The slice must hold for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
     start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
     if rules.dialect.outside is SliceBounds.REFUSED and min(start or 0, stop or 0) < 0:
@@ -152,7 +152,8 @@ def _slice_named_axis(
 def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield simpler slices.
 
-    The slices of missing axes are dropped; then one slice at a time becomes whole, or loses its step, start or stop.
+    First, the slices of missing axes are dropped. Then one slice at a time is replaced by the whole axis, or its step,
+    start or stop is omitted.
     """
     texts = arguments["slices"].split(",")
     if len(texts) > len(shape):

@@ -1,4 +1,4 @@
-"""Space to depth: blocks of rows and columns become channels."""
+"""Space to depth: move blocks of rows and columns into channels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def space_to_depth(
     `leading` is the number of dims before the channels; None allows any. Source: ONNX SpaceToDepth ("values from the
     height and width dimensions are moved to the depth dimension"), torch.pixel_unshuffle ("rearranging elements in a
     tensor of shape (*, C, H x r, W x r) to a tensor of shape (*, C x r^2, H, W)"). PyTorch 2.13.0 on a CPU keeps the
-    shape of an empty tensor; its meta device follows the document. Raises `ShapeError`: wrong-rank, bad-block,
+    shape of an empty tensor; its meta device follows the documentation. Raises `ShapeError`: wrong-rank, bad-block,
     indivisible, overflow.
     """
     return blocks.move_blocks(shape, rules, block, (blocks.SPACE_AXES, blocks.DEPTH_AXES[mode]), leading)

@@ -1,4 +1,4 @@
-"""Split: an axis is cut into parts, and one of them is kept."""
+"""Split: split an axis into parts, and keep one part."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from shapecalc.core.rules import KEPT_DIM, MISSING_ARGUMENT, NEEDS_SIZE
 from shapecalc.core.text import remainder_text, shape_text, truncate
 
 PartRuns = tuple[tuple[int, Dim], ...]
-"""The parts of an axis in order: numbers of equal parts, each with their size."""
+"""The parts of an axis in order, as pairs of a count and the size of equal parts."""
 
 SMALLER_SINCE = 18
 """The first version of ONNX's Split whose last part may be smaller."""
 MAX_LISTED_PARTS = 8
-"""The maximum number of parts whose sizes a sentence lists one by one."""
+"""The maximum number of parts for which a sentence lists each size."""
 SOURCE = (
     "ONNX Split, numpy.split and array_split, torch.chunk, split and tensor_split, tf.split, OpenVINO Split and "
     "VariadicSplit, paddle.split"
@@ -93,7 +93,7 @@ def split(
     uneven: bool = False,
     **_: bool,
 ) -> OpEvents:
-    """Cut an axis into parts and keep one of them, counted from 0.
+    """Split an axis into parts and keep the part with index `part`, counted from 0.
 
     Source: ONNX Split ("the last chunk will be smaller"), numpy.split and array_split, torch.chunk ("may return fewer
     than the specified number of chunks"), torch.split, OpenVINO Split and VariadicSplit. Raises `ShapeError`:
@@ -125,7 +125,7 @@ def split(
 
 
 def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: bool) -> tuple[PartRuns, Conditions]:
-    """Return as many parts as `parts`, with the conditions for equal ones.
+    """Return `parts` parts, with the conditions under which their sizes are equal.
 
     Raises `ShapeError`: bad-parts, unequal-parts, needs-size.
     """
@@ -151,7 +151,7 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
 
 
 def _parts_by_size(dim: Dim, axis: int, size: int) -> PartRuns:
-    """Return parts of one size, of which the last may be smaller.
+    """Return the parts of a given size; the last part may be smaller.
 
     Raises `ShapeError`: bad-parts, needs-size.
     """
@@ -209,9 +209,9 @@ def part_count(runs: PartRuns) -> int:
 
 
 def only_term(terms: Shape, name: str) -> Dim:
-    """Return the only term of a sum, or 0 if it has none.
+    """Return the only term of a sum, or 0 if the sum is empty.
 
-    `name` is the sum's name in the message. Raises `ShapeError` (needs-size) for several terms.
+    `name` describes the sum in the message. Raises `ShapeError` (needs-size) for several terms.
     """
     if len(terms) > 1:
         message = f"{name} would be {truncate(' + '.join(map(str, terms[::-1])))}, and a dim is a number or a product"
@@ -235,7 +235,7 @@ def _extra_outputs(trace: Trace) -> dict[str, object]:
 
 
 def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield uneven parts, the nearest counts, and last 1, which is the whole axis."""
+    """Yield uneven parts, then the nearest part counts, then 1 for the whole axis."""
     parts = arguments.get("parts", 1)
     nearest = sorted(nearest_integers(parts), key=lambda count: (abs(count - parts), -count))
     if parts > 0:
@@ -244,20 +244,20 @@ def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 def _sizes_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the sizes with a last one that makes them add up to the axis."""
+    """Yield the sizes with the last one changed, so that their sum is the axis size."""
     sizes, dim = arguments["sizes"], shape[arguments["axis"]]
     rest = sum_terms([dim, *[product((-1, size)) for size in sizes[:-1]]])
     yield from (("sizes", (*sizes[:-1], *rest)) for _ in rest[:1])
 
 
 def _part_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the parts before the refused one; the first if it is negative."""
+    """Yield the part indices below the refused one, or 0 for a negative index."""
     part = arguments["part"]
     yield from [("part", candidate) for candidate in (range(part - 1, max(-1, part - 20), -1) if part > 0 else (0,))]
 
 
 HAS_SIZE, HAS_UNEVEN = attrgetter("splits_by_size"), attrgetter("splits_unevenly")
-"""The predicates for dialects whose split has `size`, or `uneven`."""
+"""The predicates for dialects whose split has the parameter `size` or `uneven`."""
 SPLIT = Op(
     name="split",
     summary="Split an axis into parts, and keep one.",

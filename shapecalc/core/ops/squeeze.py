@@ -1,4 +1,4 @@
-"""Squeeze: dims of 1 are dropped."""
+"""Squeeze: drop dims of 1."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
 
 def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> OpEvents:
-    """Drop dims of 1: the named axes, or all of them without axes.
+    """Drop the given axes, whose dims must be 1, or all dims of 1 if `axes` is None.
 
     Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised"). torch.squeeze
     and OpenVINO keep such an axis. Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
@@ -52,7 +52,7 @@ def _optional_drop_step(axis: int, dim: Dim) -> Step:
 
 
 def _drop_step(axis: int, dim: Dim, index: int) -> Step:
-    """Return the step of a dim that must be 1, and is dropped."""
+    """Return the step that drops a dim, which must be 1."""
     message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
     conditions = conditions_or_raise(
         require_equal, dim, 1, rule_error(AXIS_NOT_ONE, message, argument="axes", index=index)

@@ -1,4 +1,4 @@
-"""Swapaxes: two axes are swapped."""
+"""Swapaxes: swap two axes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shapecalc.core.ops.transpose import transpose
 
 
 def swapaxes(shape: Shape, rules: Setting, axis1: int, axis2: int) -> OpEvents:
-    """Swap two axes; the same axis twice changes nothing.
+    """Swap two axes; equal axes leave the tensor unchanged.
 
     Source: numpy.swapaxes ("interchange two axes of an array"), torch.swapaxes, paddle.swapaxes. Raises `ShapeError`:
     axis-out-of-range.

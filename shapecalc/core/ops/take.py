@@ -1,4 +1,4 @@
-"""Take: positions of one axis are taken, in any order and any number of times."""
+"""Take: take indices of one axis, in any order and with repetitions."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ TAKEN_POSITIONS = StepRule(
 
 
 def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> OpEvents:
-    """Take the named positions of an axis, in their order.
+    """Take the elements at the given indices of an axis, in their order.
 
-    A position may be named several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
+    An index may occur several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
     indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     yield Stage(StageKind.TAKE, "take", "indices", shape)
     taken_axis = normalize_tensor_axis(
         axis, shape, replace(rules, version=None)
-    )  # Gather takes negative axes since version 1
+    )  # Gather accepts negative axes since version 1
     negative = next((entry for entry, index in enumerate(indices) if index < 0), None)
     if negative is not None and not rules.dialect.takes_from_the_end:
         message = f"{rules.operator.name} counts positions from 0, and this is {truncate(str(indices[negative]))}"
@@ -60,7 +60,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> OpEvents:
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the indices moved to the nearest position, then counted from 0."""
+    """Yield the indices clamped to the dim, then counted from 0."""
     dim = shape[arguments["axis"]]
     if isinstance(dim, int) and dim > 0:
         clamped = tuple([min(max(index, -dim), dim - 1) for index in arguments["indices"]])

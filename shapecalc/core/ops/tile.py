@@ -1,4 +1,4 @@
-"""Tile: the whole tensor is repeated along its axes."""
+"""Tile: repeat the whole tensor along its axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shapecalc.core.rules import KEPT_DIM, OVERFLOW, STRETCHED
 from shapecalc.core.text import pluralize, rank_text, truncate
 
 PADDLE_MAX_RANK = 7
-"""The maximum rank of input and output of Paddle's tile."""
+"""The maximum rank of the input and the output of Paddle's tile."""
 
 BAD_REPEATS = Rule(
     "bad-repeats",
@@ -27,20 +27,20 @@ BAD_REPEATS = Rule(
 
 
 class TileFactor(Record):
-    """One factor of an output dim: an input dim or a new 1, and its repeats."""
+    """A factor of an output dim: an input dim or a new dim of 1, with its repeats."""
 
     axis: int | None
     count: Dim
 
     def dims(self, shape: Shape) -> Shape:
-        """Return the dims whose product is the factor's size."""
+        """Return the dims whose product is the size of the factor."""
         return (self.count,) if self.axis is None else (shape[self.axis], self.count)
 
 
 def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> OpEvents:
     """Repeat the whole tensor along each axis; extra repeats add axes in front.
 
-    A view can repeat dims of 1 only. So a 1 is inserted before each other dim, repeated, and merged with the dim.
+    A view can repeat only dims of 1. So a dim of 1 is inserted before each other dim, repeated, and merged with it.
     Source: ONNX Tile ("constructs a tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile,
     paddle.tile. Raises `ShapeError`: bad-repeats, rank-limit, overflow.
     """
@@ -65,7 +65,7 @@ def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> OpEvents:
 def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
     """Return the factors of each output dim.
 
-    A dim has one factor, or two: a new 1 that is repeated, and the input dim after it.
+    A dim has one factor, or two factors: a new dim of 1 that is repeated, then the input dim.
     """
     counts = (*(1,) * (len(shape) - len(repeats)), *repeats)
     added = len(counts) - len(shape)
@@ -77,7 +77,7 @@ def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
 
 
 def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> OpEvents:
-    """Repeat the dims of 1 whose factor has a number of repeats."""
+    """Repeat the dims of 1 by the repeats of their factors."""
     yield Stage(StageKind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in factors]))
     output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, factors, strict=True)])
     for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
@@ -89,7 +89,7 @@ def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> OpEvents:
 
 
 def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
-    """Check the number of repeats and their values.
+    """Check the length of `repeats` and its values.
 
     Raises `ShapeError`: bad-repeats.
     """
@@ -117,13 +117,13 @@ def _is_accepted_count(rank: int, rules: base.Setting, count: int) -> bool:
 
 
 def _paddle_rank_error(shape: Shape, rules: base.Setting, repeats: Shape) -> ShapeError | None:
-    """Return the error for more dims than Paddle's tile accepts, or None."""
+    """Return the error if a rank exceeds the limit of Paddle's tile, or None."""
     argument = "repeats" if len(repeats) > PADDLE_MAX_RANK else "input"
     return base.rank_limit_error(PADDLE_MAX_RANK, max(len(shape), len(repeats)), rules.dialect, argument=argument)
 
 
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield repeats without negative ones, then as many as dims, then one at a time."""
+    """Yield repeats without negatives, then one per input dim, then each one alone."""
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
     rank = len(shape)
     padded = (*(1,) * (rank - len(repeats)), *repeats[max(0, len(repeats) - rank) :])

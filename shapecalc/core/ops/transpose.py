@@ -23,7 +23,7 @@ from shapecalc.core.text import pluralize
 
 
 class PermSource(Choice):
-    """The origin of a permutation."""
+    """The origin of a permutation: given or by default."""
 
     GIVEN = "the axes move, and the elements with them"
     REVERSED = "no permutation is given: the axes reverse"
@@ -75,7 +75,7 @@ def transpose(
 def resolve_permutation(
     perm: Axes | None, rank: int, rules: Setting, argument: str = "perm"
 ) -> tuple[Axes, PermSource]:
-    """Return the permutation with axes counted from 0, and its origin.
+    """Return the given or the default permutation, with axes counted from 0.
 
     Raises `ShapeError`: missing-argument, and the errors of `normalize_permutation`.
     """

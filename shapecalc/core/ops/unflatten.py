@@ -1,4 +1,4 @@
-"""Unflatten: one axis is cut into several."""
+"""Unflatten: split one axis into several."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SEARCH_RADIUS = 6
 
 
 class SizesResolver(TargetResolver):
-    """The state of the sizes of an axis while they are resolved."""
+    """A `TargetResolver` for the sizes into which an axis is split."""
 
     __slots__ = ("axis",)
 
     def __init__(self, shape: Shape, rules: Setting, axis: int, sizes: Shape) -> None:
-        """Set the state as for a tensor with that axis alone."""
+        """Start with the axis as the only dim of the input."""
         super().__init__(shape[axis : axis + 1], rules, sizes, "sizes")
         self.axis = axis
 
@@ -46,10 +46,10 @@ class SizesResolver(TargetResolver):
 
 
 def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> OpEvents:
-    """Cut an axis into `sizes`, of which one may be -1.
+    """Split an axis into `sizes`, of which one may be -1.
 
-    The other axes stay, and may be of size 0. Source: torch.unflatten ("expands a dimension of the input tensor over
-    multiple dimensions"). Raises `ShapeError`: axis-out-of-range, missing-argument, two-infers, below-minus-one,
+    The other axes are kept, and may be of size 0. Source: torch.unflatten ("expands a dimension of the input tensor
+    over multiple dimensions"). Raises `ShapeError`: axis-out-of-range, missing-argument, two-infers, below-minus-one,
     zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
     yield Stage(StageKind.RESHAPE, "unflatten", "sizes", shape)
@@ -74,7 +74,7 @@ def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> OpEvents
 
 
 def _dim_steps(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Iterator[Step]:
-    """Yield the step of each dim; that of the inferred size is last."""
+    """Yield the step of each output dim; the step of the inferred size is last."""
     resolver, infer_index = SizesResolver(shape, rules, axis, sizes), None
     for out, dim in enumerate((*shape[:axis], *sizes, *shape[axis + 1 :])):
         index, source = out - axis, out if out < axis else out - len(sizes) + 1
@@ -92,7 +92,7 @@ def _dim_steps(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Iterato
 
 
 def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:
-    """Return the conditions under which sizes multiply to the dim of an axis.
+    """Return the conditions under which the product of the sizes is the axis size.
 
     Raises `ShapeError`: volume-mismatch.
     """
@@ -101,9 +101,9 @@ def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:
 
 
 def _size_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the sizes with one replaced, from the right.
+    """Yield the sizes with one size replaced, from right to left.
 
-    It becomes -1, or, if the sizes have a -1, a number nearby.
+    The size is replaced by -1, or by a nearby number if the sizes already have a -1.
     """
     sizes = arguments["sizes"]
     for index in range(len(sizes))[::-1]:

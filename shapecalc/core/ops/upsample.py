@@ -1,4 +1,4 @@
-"""Upsample: the spatial dims are scaled or resized."""
+"""Upsample: scale or resize the spatial dims."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
 
 
 def _scale_axis(axis: int, dim: Dim, text: str, rules: Setting, *, is_size: bool) -> windows.StepResolver:
-    """Return the step of a dim that is resized or scaled.
+    """Return the step that resizes or scales a dim.
 
-    Raises `ShapeError` (nothing-left) if it becomes 0 and the framework refuses that.
+    Raises `ShapeError` (nothing-left) if the output dim is 0 and the framework refuses empty dims.
     """
     [(numerator, denominator)] = scale_ratios(text)
     scaled = numerator if is_size else product((numerator, dim))

@@ -1,4 +1,4 @@
-"""View: PyTorch's reshape without a copy, and the strides of PyTorch's views.
+"""View: PyTorch's reshape without a copy, and the strides of PyTorch tensors.
 
 A view exists if some strides read the requested shape from the same memory.
 """
@@ -42,9 +42,9 @@ BAD_STRIDES = Rule(
 
 
 COPY_FIRST_HINT = "write reshape in place of view, or contiguous() before it: they copy if no view exists"
-"""The hint for a view that strides forbid."""
+"""The hint for a view that the input's strides make impossible."""
 COPYING_OPS = ("tile", "take", "flip", "roll", "depth_to_space", "space_to_depth")
-"""The ops whose output PyTorch copies. All others are views if strides allow it."""
+"""The ops that copy in PyTorch; the other ops return views if strides allow it."""
 
 
 def _explain_view_strides(step: Step, strides: Shape | None) -> str:
@@ -66,26 +66,26 @@ VIEW_STRIDES = StepRule(
 
 
 class StrideConflict(Record):
-    """Two input dims that a dim of the view would span, but that are not contiguous."""
+    """Two input dims that are not contiguous, but that a dim of the view must merge."""
 
     outer: int
     inner: int
     needed_stride: int
-    """The stride of the outer dim that would make them contiguous."""
+    """The stride, in elements, that the outer dim needs for the dims to be contiguous."""
 
 
 def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> OpEvents:
-    """Resolve a requested shape as reshape does, if a view of the tensor can have it.
+    """Resolve a requested shape as reshape does; refuse it if no view can have it.
 
-    `strides` are the input's in elements. Without them the input is contiguous, and every target of its volume has a
-    view; in a chain the earlier stages determine them. Source: Tensor.view. Raises `ShapeError`: bad-strides,
-    needs-size, stride-incompatible, and the errors of `reshape`.
+    `strides` are the strides of the input in elements. Without strides, the input is contiguous, and every target with
+    its element count has a view; in a chain, the earlier stages determine the strides. Source: Tensor.view. Raises
+    `ShapeError`: bad-strides, needs-size, stride-incompatible, and the errors of `reshape`.
     """
     yield Stage(StageKind.VIEW, "view", "target", shape, target)
     if strides is not None:
         _check_strides(shape, strides)
     output: Shape = ()
-    for event in reshape(shape, rules, target):  # its steps belong to the stage of the view
+    for event in reshape(shape, rules, target):  # the steps of reshape belong to the stage of the view
         if isinstance(event, Step):
             yield event
         elif isinstance(event, Reshape):
@@ -118,7 +118,7 @@ def _target_strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape
 
 
 def _check_strides(shape: Shape, strides: Shape) -> None:
-    """Check that each dim has a stride, and that none is negative.
+    """Check that each dim has a stride, and that no stride is negative.
 
     Raises `ShapeError`: bad-strides.
     """
@@ -132,7 +132,7 @@ def _check_strides(shape: Shape, strides: Shape) -> None:
 
 
 def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | StrideConflict:
-    """Return the strides of a view with shape `target`, or the dims that forbid it.
+    """Return the strides of a view with shape `target`, or the dims that prevent it.
 
     Both shapes have the same element count, which is not 0. Source: at::detail::computeStride.
 
@@ -157,7 +157,7 @@ def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int,
 
 
 def _contiguous_runs(shape: Axes, strides: Axes) -> list[list[int]]:
-    """Return the axes in runs that are contiguous in memory.
+    """Group the axes into runs that are contiguous in memory.
 
     A dim of 1 belongs to the run of the next dim, whatever its stride.
     """
@@ -183,7 +183,7 @@ def _format_conflict(conflict: StrideConflict, shape: Shape, strides: Shape) -> 
 
 
 def strides_after_move(shape: Shape, strides: Shape, move: Move, known: Assumptions) -> Shape | None:
-    """Return the strides after a move; None if some sizes have no view.
+    """Return the strides after a move; None if the view does not exist for all sizes.
 
     >>> from shapecalc.core.moves import Permute
     >>> strides_after_move((3, 4), (1, 3), Permute((1, 0)), Assumptions())
@@ -201,18 +201,18 @@ def strides_after_move(shape: Shape, strides: Shape, move: Move, known: Assumpti
 
 
 def with_strides(request: Request, traces: Sequence[Trace]) -> Request:
-    """Return a request for a view with the strides of its input after `traces`.
+    """Return a view request with the strides that its input has after `traces`.
 
-    A request with strides of its own is returned as it is.
+    A request that already has strides keeps them.
     """
     strides = request.arguments.get("strides") or strides_after_traces(traces)
     return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
 
 
 def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
-    """Return the strides of a tensor after the stages of traces; None if contiguous.
+    """Return the strides of the output of consecutive traces; None if contiguous.
 
-    The first input is contiguous, or has the strides that its request names. Source: PyTorch's notes on tensor views.
+    The first input is contiguous, or has the strides in its request. Source: PyTorch's notes on tensor views.
     """
     strides: Shape | None = None
     for trace in traces:
@@ -234,7 +234,7 @@ def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
 
 
 def _is_contiguous(shape: Shape, strides: Shape) -> bool:
-    """Return whether strides are contiguous, apart from those of dims of 1."""
+    """Return whether strides are contiguous, ignoring dims of 1."""
     triples = zip(shape, strides, contiguous_strides(shape), strict=True)
     return all(dim == 1 or stride == expected for dim, stride, expected in triples)
 

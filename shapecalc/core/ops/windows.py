@@ -1,4 +1,4 @@
-"""Shared parts of ops with windows: spatial axes, strides and paddings."""
+"""Helpers for ops with windows: spatial axes, strides and paddings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from shapecalc.core.text import pluralize, rank_text, truncate
 T = TypeVar("T")
 
 WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
-"""The operands and axes of output dims that a weight determines, by output axis."""
+"""The operand axes of the output dims that a weight determines, by output axis."""
 StepResolver = Generator[NameRequest, None, Step]
-"""Resolves the step of one axis; may yield a request for a name of its dim."""
+"""A generator that returns the step of an axis, and may request a dim's name."""
 
 SOURCE = (
     "ONNX Conv, ConvTranspose, MaxPool and AveragePool, torch.nn.Conv2d and MaxPool2d, tf.nn.conv2d, Keras' layers, "
@@ -72,7 +72,7 @@ BAD_PADDING = Rule(
 
 
 class Window(Record):
-    """A window along one axis."""
+    """The window along one axis."""
 
     axis: int
     kernel: Dim
@@ -81,9 +81,9 @@ class Window(Record):
     begin: int = 0
     end: int = 0
     auto_padding: str = ""
-    """The automatic padding, `same` or `same-lower`, or an empty string."""
+    """The automatic padding, `same` or `same-lower`; empty for explicit padding."""
     ceil: bool = False
-    """Whether a last window that exceeds the end counts."""
+    """Whether a last window that extends past the end counts (ceil mode)."""
 
     @property
     def is_identity(self) -> bool:
@@ -92,9 +92,9 @@ class Window(Record):
 
     @property
     def extent_terms(self) -> tuple[Dim, int]:
-        """The window's extent d*(k - 1) + 1, as two terms of a sum.
+        """The two terms of the window's extent, d*(k - 1) + 1.
 
-        The first is 0 if the kernel is known.
+        The first term is 0 if the kernel is a number.
         """
         if isinstance(self.kernel, int):
             return 0, self.dilation * (self.kernel - 1) + 1
@@ -157,7 +157,7 @@ LAYOUT_PARAM = Param("layout", ParamKind.CHOICE, LAYOUT_HELP, choices=("nchw", "
 
 
 def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = None) -> tuple[int, tuple[int, ...]]:
-    """Return the axis of the channels, and the axes that windows slide along.
+    """Return the channel axis and the spatial axes.
 
     `count` is the number of dims of a window. Raises `ShapeError` (window-rank) if the input has another rank.
     """
@@ -174,9 +174,10 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
 
 
 def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tuple[T, ...]:
-    """Return a value for each axis; a single value is repeated.
+    """Return one value per axis; a single value is repeated.
 
-    The last of `counts` is the number of values of the result. Raises `ShapeError` (window-values) for other numbers.
+    `counts` are the accepted numbers of values; the result has the last of these numbers. Raises `ShapeError`:
+    window-values.
 
     >>> values_per_axis((3,), [2, 4], "padding"), values_per_axis((1, 2), [2, 4], "padding")
     ((3, 3, 3, 3), (1, 2, 1, 2))
@@ -191,9 +192,9 @@ def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tu
 
 
 def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
-    """Return an integer of at least `least` for each axis; None stands for `least`.
+    """Return one integer per axis, at least `least`; None stands for `least`.
 
-    The last of `counts` is the number of integers of the result. Raises `ShapeError`: window-values.
+    `counts` are the accepted numbers of values; the result has the last of them. Raises `ShapeError`: window-values.
     """
     numbers: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
     for index, number in enumerate(numbers):
@@ -207,7 +208,7 @@ def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, lea
 def build_windows(
     axes: tuple[int, ...], rules: Setting, operator_kind: str, kernel: Shape, options: Mapping[str, Any]
 ) -> list[Window]:
-    """Return the windows along axes.
+    """Return the window along each spatial axis.
 
     `operator_kind` is conv, transposed, max or average. `options` may have the stride, the padding, the dilation and
     ceil. Raises `ShapeError`: window-values, bad-padding.
@@ -239,7 +240,7 @@ def build_windows(
 
 
 def _padding_fault(window: Window, rules: Setting, operator_kind: str) -> str:
-    """Return why a framework refuses a padding; empty if it accepts it."""
+    """Return why a framework refuses a padding; empty for an accepted padding."""
     window_rules, kernel = rules.dialect.windows, window.kernel
     if window_rules.has_symmetric_padding and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"
@@ -258,7 +259,7 @@ def _padding_fault(window: Window, rules: Setting, operator_kind: str) -> str:
 def at_least_conditions(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
     """Return the conditions under which a dim is at least `least`, and at least 1.
 
-    Raises `error` if it never is.
+    Raises `error` if the dim is never that large.
     """
     return conditions_or_raise(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
 
@@ -288,7 +289,7 @@ def slide_step(dim: Dim, window: Window, rules: Setting) -> StepResolver:
 def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> StepResolver:
     """Return the step of a spatial dim of a transposed convolution.
 
-    `extra` positions are added at its end. Source: ONNX ConvTranspose ("stride[i] * (input_size[i] - 1) +
+    `extra` positions are added at the end of the dim. Source: ONNX ConvTranspose ("stride[i] * (input_size[i] - 1) +
     output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] - pads[end_i]"),
     keras.layers.Conv2DTranspose. Raises `ShapeError`: bad-padding, nothing-left.
     """
@@ -306,7 +307,7 @@ def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> 
     message = f"nothing is left of {truncate(str(dim))}: the padding is more than the windows"
     error = rule_error(NOTHING_LEFT, message, argument="input", index=window.axis)
     conditions = at_least_conditions(apart, 1 - rest - (window.dilation if spanned else 0), error)
-    if keras and extra is None and spanned:  # for shorter kernels the formula's maximum is its other term
+    if keras and extra is None and spanned:  # for shorter kernels, the formula's other term is its maximum
         conditions += at_least_conditions(window.kernel, -(-(stride - length) // window.dilation), error)
     size = yield from floor_dim((apart, spanned, rest))
     facts = FrozenDict(dim=dim, window=window, more=extra or 0)
@@ -320,10 +321,10 @@ def apply_steps(
     *weight: Shape,
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
 ) -> OpEvents:
-    """Yield the steps and the move that resolve some axes and keep the others.
+    """Yield the steps and the move that resolve some axes and keep the other axes.
 
-    They end a stage. `mixing_axes` are those whose positions read several input positions, and `weight_axes` the
-    operand axes of dims from a weight. Raises `ShapeError`: overflow.
+    These events end a stage. An element of the output reads several indices along `mixing_axes`. `weight_axes` are the
+    operand axes of the dims that a weight determines. Raises `ShapeError`: overflow.
     """
     output = list[Dim]()
     for axis, dim in enumerate(shape):

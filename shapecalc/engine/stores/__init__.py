@@ -1,1 +1,1 @@
-"""Chains on arrays larger than memory, executed region by region, locally or on a cluster."""
+"""Chains on arrays larger than memory, executed locally or on a cluster."""

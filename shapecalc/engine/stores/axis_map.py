@@ -152,7 +152,7 @@ def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple
 
 
 class _MapBuilder:
-    """A builder of axis maps; it converts the atoms of a view to parts of source axes."""
+    """A builder of axis maps, which converts atoms of a view to parts of axes."""
 
     def __init__(self, source_shape: IntTuple, padded_shape: IntTuple, view: View) -> None:
         if view.fixed:
@@ -205,7 +205,7 @@ class _MapBuilder:
         return AxisPart(axis, atom.size, stride)
 
     def _resolve_level(self, level: Any) -> tuple[int | None, int]:
-        """Return the rolled axis of a level, and the number of axis indices per level index.
+        """Return the rolled axis of a level, and its axis indices per level index.
 
         The axis is None if the level is not rolled; such a level steps through the flat source.
         """
@@ -228,7 +228,7 @@ class _MapBuilder:
         return self.levels[level]
 
     def _level_extent(self, level: Any) -> int:
-        """Return the difference between the last and the first index of a level that its atoms read."""
+        """Return the last minus the first index of a level that its atoms read."""
         pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
         while pending:
             atom = pending.pop()
@@ -239,7 +239,7 @@ class _MapBuilder:
         return extent
 
     def _axis_starts(self) -> IntTuple:
-        """Return the index at which reading starts on each axis; requires that all atoms were read."""
+        """Return the index at which reading starts on each axis, for all atoms read."""
         starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
         for axis, first in self.offsets.items():
             starts[axis] += first  # type: ignore[index]  # None, the key of the whole source, does not occur here

@@ -1,4 +1,4 @@
-"""Jobs on stores: plan a chain, write its incomplete output, then rename and verify the output.
+"""Jobs on stores: plan a chain, write its output, rename and verify it.
 
 An incomplete output is called a part. It is the folder `OUT.part` with the array, a manifest, and a log with a line per
 finished task. Only the owner of the folder can resume a part. Only one process can write a part at a time, because the
@@ -79,7 +79,7 @@ class StoreJob(Record):
 
 
 class ElementDifference(Record):
-    """An output element with a wrong value: its index, its value and the expected value."""
+    """A wrong output element: its index, its value and the expected value."""
 
     index: tuple[int, ...]
     actual: str
@@ -228,7 +228,7 @@ def _check_owner(folder: Path) -> None:
 
 
 def _read_log(path: Path) -> dict[tuple[int, int], store_io.WriteSummary]:
-    """Return the finished tasks in a log; remove the last line from the file if it is incomplete."""
+    """Return the finished tasks in a log; remove an incomplete last line."""
     lines = path.read_text("ascii", "replace").splitlines(keepends=True)
     rows = [line.split() for line in lines if line.endswith("\n")]
     if lines and not lines[-1].endswith("\n"):
@@ -335,7 +335,7 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
 def run_job(
     job: StoreJob, output_path: Path, run_tasks: TaskRunner, tick: Callable[[int], object], *, force: bool, resume: bool
 ) -> None:
-    """Execute a job; call `tick` with the number of output bytes of each finished task.
+    """Execute a job; call `tick` with the output bytes of each finished task.
 
     Raises `FileError` if the output cannot be written, if the output exists and `force` is false, if a part exists and
     `resume` is false, or if the part belongs to another job. After `KeyboardInterrupt` the part remains.
@@ -445,7 +445,7 @@ def _view_as_bytes(elements: Any) -> Any:
 
 
 def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
-    """Yield index arrays that cover all elements, at most one chunk at a time, and their length."""
+    """Yield index arrays of all elements, by chunk or less, and their length."""
     shape = store.array.shape
     steps = c_order_tile([*map(min, shape, store.chunks)], COMPARE_BATCH)
     for region in iter_grid(shape, steps) if prod(shape) else ():

@@ -62,7 +62,7 @@ class PlanError(ValueError):
 
 
 class Pass(Record):
-    """One pass over the data, which reads the chunks of one array and writes those of another."""
+    """One pass over the data, from source chunks to output chunks."""
 
     axis_map: AxisMap
     itemsize: int
@@ -74,7 +74,7 @@ class Pass(Record):
     bytes_read: int = 0
     """The total size, in bytes, of the source chunks that the tasks decode."""
     is_exact: bool = True
-    """Whether `bytes_read` is the sum over all tasks; otherwise it is estimated from a sample."""
+    """Whether `bytes_read` is the sum over all tasks, not an estimate."""
 
     @property
     def task_count(self) -> int:
@@ -88,7 +88,7 @@ class Pass(Record):
 
     @property
     def task_memory(self) -> int:
-        """The maximum memory of one task in bytes: output region, input blocks and an encoded chunk."""
+        """The maximum memory of a task in bytes: output, input blocks, encoded chunk."""
         output = prod(self.task_shape) * self.itemsize * (2 if self.axis_map.is_mixed else 1)
         return (
             output
@@ -137,7 +137,7 @@ class StorePlan(Record):
 
     @property
     def is_exact(self) -> bool:
-        """Whether `bytes_read` is the sum over all tasks; otherwise it is estimated from a sample."""
+        """Whether `bytes_read` is the sum over all tasks, not an estimate."""
         return all(store_pass.is_exact for store_pass in self.passes)
 
 
@@ -152,7 +152,7 @@ class _TaskSearch:
         self.costs: dict[IntTuple, float] = {}
 
     def iter_initial_tasks(self) -> Iterator[IntTuple]:
-        """Yield the initial task shapes: the region of a source chunk, and whole output rows."""
+        """Yield the initial task shapes: a source chunk's region, and output rows."""
         for steps in (self.close_source_chunk(), tuple([ladder[-1] for ladder in self.extents])):
             yield self.shrink(steps, self.memory, whole_task=1)
 
@@ -225,7 +225,7 @@ class _TaskSearch:
                 yield (*task_shape[:axis], smaller, *task_shape[axis + 1 :])
 
     def grow(self, chunks: IntTuple) -> IntTuple:
-        """Return the task shape, in whole chunks, that reads the least and fits the memory.
+        """Return the task shape, in whole chunks, with the fewest reads that fits.
 
         A task of fewer than `MIN_TASK_BYTES` is enlarged even if that saves no reads.
         """
@@ -257,7 +257,7 @@ class _TaskSearch:
 def plan_store(
     maps: Sequence[AxisMap], itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None = None
 ) -> StorePlan:
-    """Return the plan that executes maps in sequence, with at most `memory` bytes per task.
+    """Return the plan for a sequence of maps, with up to `memory` bytes per task.
 
     `chunks` is the chunk shape of the final output; None selects one. Raises `PlanError` if the smallest task needs
     more memory.
@@ -272,7 +272,7 @@ def plan_store(
 def _plan_axis_map(
     axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None
 ) -> tuple[Pass, ...]:
-    """Return one pass, or two passes with an intermediate store if they move fewer bytes."""
+    """Return one pass, or two with an intermediate store if they move fewer bytes."""
     alone = StorePlan((plan_pass(axis_map, itemsize, source_chunks, memory, chunks),))
     if alone.bytes_read <= 2 * alone.bytes_written:
         return alone.passes
@@ -334,14 +334,14 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
 
 
 def _source_rows(axis_map: AxisMap) -> list[list[AxisPart]]:
-    """Return lists of source parts: those adjacent on an output axis, and those of a mixed group."""
+    """Return the source parts per output axis, and per mixed group."""
     clean = {run.outputs[0]: run.sources[0] for run in axis_map.groups if not run.is_mixed}
     rows = [[clean[atom] for atom in atoms if atom in clean] for atoms in axis_map.output_parts]
     return rows + [[*run.sources] for run in axis_map.groups if run.is_mixed]
 
 
 def _closed_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
-    """Return the size of a row of parts in which all parts inside a wide part are whole.
+    """Return the size of a row of parts in which parts inside a wide one are whole.
 
     A part is wide if more than one of its indices is used.
     """
@@ -366,7 +366,7 @@ def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, uppe
 def _propagate_counts(
     counts: Mapping[AxisPart, int], groups: Iterable[tuple[Sequence[AxisPart], Sequence[AxisPart]]]
 ) -> dict[AxisPart, int]:
-    """Convert the counts of the parts on one side of groups to counts of the parts on the other."""
+    """Convert counts per part on one side of groups to counts on the other side."""
     result: dict[AxisPart, int] = {}
     for before, after in groups:
         count = prod(counts[atom] for atom in before)
@@ -383,7 +383,7 @@ def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[AxisPart
 
 
 def choose_row_chunks(shape: IntTuple, itemsize: int) -> IntTuple:
-    """Return the chunk shape of an unchunked array: whole rows of up to `ROW_CHUNK_BYTES`.
+    """Return the chunk shape of an unchunked array: rows of `ROW_CHUNK_BYTES`.
 
     >>> choose_row_chunks((100, 1024, 1024), 4)
     (2, 1024, 1024)
@@ -429,7 +429,7 @@ def plan_pass(
 
 
 def _candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, int]) -> list[int]:
-    """Return the extents to try along an axis, which divide it into few regions of parts.
+    """Return extents of an axis that consist of few regions of parts.
 
     The extents are divisors of the part sizes and powers of two. For the outermost part, they are its size, powers of
     two, and powers of two times the number of indices in a source chunk.

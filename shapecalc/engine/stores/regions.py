@@ -34,7 +34,7 @@ A copy of this size uses a single thread, because a worker has one core.
 
 
 class FillTarget(Record):
-    """A subregion of an output region that is filled at once; each group has one range in it."""
+    """A subregion of an output region, with one range per group, filled at once."""
 
     ranges: Region
     """The ranges of the target on the output axes, relative to the output region."""
@@ -324,7 +324,7 @@ def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, bloc
 
 
 def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[Region]) -> list[AxisRead]:
-    """Return the ranges of a source axis to read, each inside one cell of a grid of `step`."""
+    """Return the ranges of a source axis to read, each in one cell of a grid."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     extents = [spanned_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
@@ -356,7 +356,7 @@ def _iter_steps(size: int, roll: int, step: int, first: int, last: int) -> Itera
 def iter_blocks(
     axis_map: AxisMap, source_regions: Sequence[SourceRegion], block: Sequence[int]
 ) -> Iterator[tuple[Region, dict[int, list[list[Region]]]]]:
-    """Yield each block of the source to read, with the regions of parts that it contains.
+    """Yield each source block to read, with the regions of parts in it.
 
     The regions of parts are given by index of the source region, then by axis.
     """
@@ -381,7 +381,7 @@ def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
 
 
 def _target_view(axis_map: AxisMap, target: FillTarget, output: Any) -> Any:
-    """Return a view of the target with one axis per part, repeated parts first, then groups."""
+    """Return a view of the target with one axis per part, repeated parts first."""
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
     view = output[(*[slice(*span) for span in target.ranges], ...)]
@@ -430,7 +430,7 @@ def _copy_block(
 
 
 def _copy_elements(target: Any, source: Any) -> None:
-    """Copy `source` into `target` in the memory order of the target, in blocks of `MAX_COPY_BYTES`.
+    """Copy in the memory order of the target, in blocks of `MAX_COPY_BYTES`.
 
     If the target has more axes than the source, the source is repeated. A non-contiguous target for which tiles are the
     fastest method is filled from a contiguous buffer, block by block.

@@ -1,4 +1,4 @@
-"""Arrays in stores: Zarr arrays as inputs and outputs, HDF5 and .npy arrays as inputs only.
+"""Arrays in stores: Zarr arrays; HDF5 and .npy arrays only as inputs.
 
 Metadata of a Zarr array that a chain does not change are copied: element type, codecs, fill value, attributes, order,
 separators. Writing through the arrays of the Zarr library costs copies, comparisons and an event loop, which take
@@ -296,7 +296,7 @@ def output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: IntTuple) 
 
 
 def _supports_rank(codec: Mapping[str, Any], rank: int) -> bool:
-    """Return whether a codec supports a rank; a transpose codec supports only one rank."""
+    """Return whether a codec supports a rank; a transpose supports only one."""
     return bool(codec["name"] != "transpose" or len(codec["configuration"]["order"]) == rank)
 
 
@@ -328,7 +328,7 @@ def divide_shape(shape: IntTuple, count: int) -> IntTuple:
 
 
 def _output_axis_names(names: Sequence[str | None], axis_map: AxisMap) -> list[str | None]:
-    """Return the name of each output axis that is a whole source axis; None for other axes."""
+    """Return the name of each output axis; None unless it is a whole source axis."""
     names_out: list[str | None] = [None] * len(axis_map.output_shape)
     for run in axis_map.groups:
         (source, *more), output = run.sources, run.outputs[0]

@@ -157,7 +157,7 @@ def _check_source(source: str, expected_state: str, _: str) -> None:
 
 
 def _iter_grid_in_region(region: Region, steps: IntTuple) -> Iterator[Region]:
-    """Yield the cells of a grid inside a region; the grid starts at the region's first index."""
+    """Yield the cells of a grid that starts at the first index of a region."""
     for part in iter_grid([stop - start for start, stop in region], steps):
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])
 
@@ -168,7 +168,7 @@ def _run_bounded(
     numbers: Iterable[int],
     on_finished: Callable[[int], object] = int,
 ) -> Iterator[tuple[int, WriteSummary]]:
-    """Run tasks with at most `max_pending` submitted; yield their numbers and summaries.
+    """Run tasks, at most `max_pending` at a time; yield numbers and summaries.
 
     `on_finished` is called about once a second with the number of tasks that finished since the last call.
     """
@@ -184,7 +184,7 @@ def _run_bounded(
 
 
 def make_thread_runner(count: int) -> TaskRunner:
-    """Return a task runner with `count` threads; closing its iterator waits for running tasks."""
+    """Return a runner with `count` threads; closing it waits for running tasks."""
 
     def run(pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         with ThreadPoolExecutor(count, thread_name_prefix="shapecalc-task") as threads:
@@ -217,7 +217,7 @@ def _try_read(read: Callable[[], str]) -> str:
 
 @contextmanager
 def open_cluster(address: str, memory: int) -> Iterator[Cluster]:
-    """Connect to the cluster at `tcp://HOST:PORT`, or start a local one for `local:N`.
+    """Connect to the cluster at `tcp://HOST:PORT`, or start one for `local:N`.
 
     Only the workers of a local cluster are limited to `memory` bytes. Raises `FileError` if Dask is not installed or
     the scheduler does not respond; `ValueError` for any other address.

@@ -44,16 +44,16 @@ class ArrayFramework(Record):
     expand: str
     tile: str
     take: str
-    """Takes the positions `{indices}` of `{axis}`.
+    """Takes the elements at `{indices}` along `{axis}`.
 
     `{whole}` is a slice of each axis before it.
     """
     split: str
     roll: str
     shape: str
-    """The vector of the dims from `{start}` to `{end}`."""
+    """Returns the vector of the dims from `{start}` to `{end}` (exclusive)."""
     flip: str = ""
-    """Reverses axes; empty if slices take negative steps."""
+    """Reverses axes; empty if slices support negative steps."""
     view: str = ""
     """Reshapes `x` itself without a copy, if that differs from a reshape."""
     flatten: str = ""
@@ -67,11 +67,11 @@ class ArrayFramework(Record):
     max_tiled_rank: int | None = None
     """The maximum rank of a tensor that can be tiled."""
     tiles_new_axes: bool = True
-    """Whether its tile takes more repeats than the tensor has dims."""
+    """Whether the framework's tile accepts more repeats than the tensor has dims."""
     rolls_by_int32: bool = False
     """Whether shifts of a roll are 32-bit integers."""
     reshape_rules: ReshapeRules | None = None
-    """The rules for a 0 that copies a dim of a requested shape, if it does."""
+    """The rules for 0 in a requested shape; None if 0 does not copy a dim."""
 
 
 NUMPY = ArrayFramework(

@@ -88,7 +88,7 @@ All other kinds use `combine`.
 
 
 class RequestedDim(Record):
-    """A dim of a requested shape, and whether it can be read from the tensor or inferred."""
+    """A dim of a requested shape, which may be read from the tensor or inferred."""
 
     value: Dim
     axes: tuple[int, ...] | None = None
@@ -157,7 +157,7 @@ class EmittedCall(Record):
 
     @property
     def kind(self) -> StageKind:
-        """The kind of call to emit: a slice for a split into unequal parts, else the stage's kind.
+        """The kind of call: a slice for a split into unequal parts, else the stage's.
 
         Raises `ShapeError` (usage) if unequal parts have named sizes.
         """
@@ -183,8 +183,7 @@ class EmittedCall(Record):
 
 
 class KeptRange(Record):
-    """The indices that are kept on one axis: a single index, or a slice with optional ends."""
-    """
+    """The kept indices of one axis: an index, or a slice with optional ends."""
 
     axis: int
     start: int | None
@@ -199,7 +198,7 @@ class KeptRange(Record):
 
     @property
     def end_index(self) -> int:
-        """The exclusive end as an integer; a 64-bit limit for a slice to the end of the axis."""
+        """The exclusive end as an integer; a 64-bit limit for the end of the axis."""
         return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
     def __str__(self) -> str:
@@ -422,8 +421,7 @@ def kept_range(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> 
 
 
 def reverse_range(positions: KeptRange, dim: Dim) -> KeptRange:
-    """Return the range that selects the same elements, in the same order, from a reversed axis."""
-    """
+    """Return the range that selects the same sequence from a reversed axis."""
     last = dim - 1 if isinstance(dim, int) else -1
     start, stop = (None if end is None else last - end for end in (positions.start, positions.stop))
     return KeptRange(positions.axis, start, stop, -positions.step)
@@ -583,7 +581,7 @@ def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
 
 
 def variable_name(name: str) -> str:
-    """Return the variable name for a named size; raise `ShapeError` (usage) for a `?`.
+    """Return the variable of a named size; raise `ShapeError` (usage) for a `?`.
 
     >>> variable_name("C"), variable_name("x"), variable_name("lambda")
     ('C', 'x_', 'lambda_')
@@ -596,12 +594,12 @@ def variable_name(name: str) -> str:
 
 
 def is_computed(dims: Iterable[Dim]) -> bool:
-    """Return whether some dim depends on sizes of `x`, which are known only at run time."""
+    """Return whether some dim depends on sizes of `x`, known only at run time."""
     return any(name.startswith("[") for name in dim_names(dims))
 
 
 class CodeWriter:
-    """A writer of a program; it keeps the lines and the variable of the current tensor.
+    """A writer of a program: its lines, and the variable of the current tensor.
 
     Subclasses define the methods of `WRITER_METHODS` for the kinds of call that they support.
     """
@@ -634,7 +632,7 @@ class CodeWriter:
         write(call)
 
     def assign(self, expression: str) -> None:
-        """Emit an assignment of an expression to `y`, unless the expression is the current tensor."""
+        """Assign an expression to `y`, unless it is the current tensor itself."""
         if expression != self.tensor:
             self.lines.append(f"y = {expression}")
             self.tensor = "y"

@@ -90,7 +90,7 @@ def _name_pieces(axes: Sequence[Sequence[Piece]]) -> dict[int, str]:
 
 
 def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
-    """Format an axis in pattern syntax; no piece is 1, several pieces are parenthesized."""
+    """Format an axis as a pattern: no piece is 1, several are parenthesized."""
     if len(pieces) < 2:
         return names[id(pieces[0])] if pieces else "1"
     return f"({' '.join(names[id(piece)] for piece in pieces)})"
@@ -103,7 +103,7 @@ def _required_lengths(axis: Sequence[Piece], readings: ReadableSizes) -> list[Pi
     """
 
     def cost(piece: Piece) -> tuple[int, bool]:
-        """Return the number of sizes that the user must define, and whether a size has names."""
+        """Return the number of unknown sizes, and whether there are any names."""
         return readings.count_unknown(piece.size), not isinstance(piece.size, int)
 
     inferred = None if any(piece.size == 0 for piece in axis) else max(reversed(axis), key=cost, default=None)

@@ -84,7 +84,7 @@ class GraphWriter(code.CodeWriter):
         return tuple(dims)
 
     def compute_dims(self, dims: Iterable[Dim]) -> str:
-        """Emit the nodes that compute dims; return the name of the tensor that holds them."""
+        """Emit the nodes that compute dims; return the name of their tensor."""
         parts = list[str]()
         for needs_nodes, run in groupby(dims, lambda dim: code.is_computed([dim])):
             row = tuple(run)
@@ -387,7 +387,7 @@ def write_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
 
 
 def _model_opsets(answer: Trace | Chain) -> list[int]:
-    """Return the opsets of the requests, largest first; the default opset if there are none."""
+    """Return the opsets of the requests, largest first; else the default opset."""
     requests = [trace.request for trace in answer.traces if DIALECTS[trace.dialect].newest_opset]
     return sorted({request.opset or DEFAULT_OPSET for request in requests}, reverse=True) or [DEFAULT_OPSET]
 
@@ -403,7 +403,7 @@ def _element_type_code(dtype: str | None) -> str:
 
 
 def _declare_dims(shape: Sequence[Dim]) -> str:
-    """Return code for the dims of an input or output; a product of names becomes None."""
+    """Return code for dims of an input or output; a product of names is None."""
     texts = []
     for dim in shape:
         is_name = isinstance(dim, Monomial) and str(dim).isidentifier()
@@ -540,14 +540,13 @@ class TensorRTWriter(GraphWriter):
     reshape_rules = code.ReshapeRules("tensorrt", "zero_is_placeholder", on_if_zero_is_size=False)
 
     def add_layer(self, method: str, arguments: str = "", *settings: str) -> None:
-        """Emit a layer that reads the current tensor, with its assignments and method calls."""
+        """Emit a layer on the current tensor, with its assignments and method calls."""
         call = f"layer = network.{method}({self.tensor}{arguments})"
         self.lines += [call, *(f"layer.{setting}" for setting in settings)]
         self.assign("layer.get_output(0)")
 
     def dims_setting(self, name: str, index: int, dims: Shape) -> str:
-        """Return the property assignment for known dims, or a `set_input` call for computed dims.
-        """
+        """Return a property assignment, or a `set_input` call for computed dims."""
         if not code.is_computed(dims):
             return f"{name} = {_format_tuple(dims)}"
         return f"set_input({index}, {self.compute_dims(dims)})"
@@ -631,7 +630,7 @@ class TensorRTWriter(GraphWriter):
 
 
 def write_tensorrt(answer: Trace | Chain) -> Code:
-    """Return code that appends layers with the fewest Shuffles to the tensor `x` of `network`.
+    """Return code that appends layers, with the fewest Shuffles, to tensor `x`.
 
     The stages of the answer are kept if TensorRT supports them and no equivalent chain has fewer Shuffles. Raises
     `ShapeError` for a rank above TensorRT's maximum, or for an unknown size without a name.

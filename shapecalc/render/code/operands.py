@@ -23,8 +23,7 @@ NUMPY_TEMPLATES = {
 
 
 def _numpy_style_templates(module: str) -> dict[str, str]:
-    """Return the expressions of a module whose functions have the names that NumPy uses."""
-    """
+    """Return the expressions of a module with NumPy's function names."""
     return {op: NUMPY_TEMPLATES[op].replace("np.", f"{module}.") for op in ("matmul", "stack", "einsum")}
 
 
@@ -91,7 +90,7 @@ def operand_names(traces: tuple[Trace, ...]) -> dict[str, Any]:
 
 
 def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
-    """Return the variable name of each operand of a request, numbered from `first_number`."""
+    """Return the variables of a request's operands, numbered from `first_number`."""
     operands = trace.request.arguments.get("operands")
     if operands is None:
         count = sum([len(stage.move.operands) - 1 for stage in trace.stages if isinstance(stage.move, Combine)])

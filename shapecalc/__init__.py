@@ -567,9 +567,9 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
     """
-    from shapecalc.reasoning.equiv import answer_both, check_equivalence
+    from shapecalc.reasoning.equiv import answer_chains, check_equivalence
 
-    return check_equivalence(*answer_both(first, second, parse_sizes(where or {})))
+    return check_equivalence(*answer_chains(first, second, parse_sizes(where or {})))
 
 
 def simplify(

@@ -49,7 +49,7 @@ def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
     return answer_request(request) if with_fixes else resolve(request)
 
 
-def is_met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
+def meets_expectation(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
     """Return whether an answer meets an expectation.
 
     With `strict`, the expectation must name every condition of the answer.

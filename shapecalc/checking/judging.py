@@ -15,7 +15,7 @@ from html import escape
 from io import BufferedIOBase, UnsupportedOperation
 from threading import Thread
 
-from shapecalc.checking.answering import answer_case, describe_mismatch, expectation_text, is_met
+from shapecalc.checking.answering import answer_case, describe_mismatch, expectation_text, meets_expectation
 from shapecalc.checking.rewriting import rewrite_expectation
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import to_json
@@ -318,7 +318,7 @@ class _BlockChecker:
         expected, style = case.expected, self.options
         try:
             answer = answer_case(case, with_fixes=style.json)
-            passed = None if expected is None else is_met(expected, answer, strict=style.strict)
+            passed = None if expected is None else meets_expectation(expected, answer, strict=style.strict)
             if answer.problem and not passed and not style.json:
                 answer = answer_case(case)
         except ShapeError as error:

@@ -19,7 +19,7 @@ from shapecalc.core.text import split_unbracketed
 from shapecalc.reading.commands import read_stage
 
 
-class VectorSetup(Record):
+class GoldenSetup(Record):
     """The dialect, op, opset and switch of a group of golden cases."""
 
     dialect: Dialect
@@ -48,7 +48,7 @@ def golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
     chosen = list(dialects) or list(DIALECTS)
     for name in chosen:
         for setup in _vector_setups(DIALECTS[name]):
-            requests = [*_vector_requests(setup), *_dtype_requests(setup)]
+            requests = [*_golden_requests(setup), *_dtype_requests(setup)]
             for number, request in enumerate(requests, 1):
                 yield golden_case(f"{setup}/{number}", request)
     for rule, request in _rule_examples():
@@ -56,19 +56,19 @@ def golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
             yield golden_case(f"rule/{rule}", request)
 
 
-def _vector_setups(dialect: Dialect) -> Iterator[VectorSetup]:
+def _vector_setups(dialect: Dialect) -> Iterator[GoldenSetup]:
     for name, operator in operators_of(dialect).items():
         op = OPS[name]
         for opset in operator.versions or [None]:
-            yield VectorSetup(dialect, op, opset, None)
+            yield GoldenSetup(dialect, op, opset, None)
             has_switch = (
                 op.uses_switch and dialect.switch is not None and (opset is None or opset >= dialect.switch.since)
             )
             for switch in (False, True) if has_switch else ():
-                yield VectorSetup(dialect, op, opset, switch)
+                yield GoldenSetup(dialect, op, opset, switch)
 
 
-def _vector_requests(setup: VectorSetup) -> Iterator[Request]:
+def _golden_requests(setup: GoldenSetup) -> Iterator[Request]:
     """Yield the op's sample requests that are valid for the operator.
 
     Requests with a parameter that the dialect lacks are omitted.
@@ -82,7 +82,7 @@ def _vector_requests(setup: VectorSetup) -> Iterator[Request]:
             yield replace(request, opset=setup.opset, switch=setup.switch)
 
 
-def _dtype_requests(setup: VectorSetup) -> Iterator[Request]:
+def _dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
     """Yield one request for each ONNX element type, accepted or refused.
 
     Only setups without a switch setting yield requests. If the dialect's switch has no default, only setups with a
@@ -93,7 +93,7 @@ def _dtype_requests(setup: VectorSetup) -> Iterator[Request]:
     if (setup.switch is None) is required:
         return
     accepted = operator_types(op, row, setup.opset)
-    first = next(_vector_requests(setup))
+    first = next(_golden_requests(setup))
     for dtype in sorted(SINCE_25 | accepted):
         yield replace(first, dtype=dtype)
 

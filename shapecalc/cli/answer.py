@@ -217,13 +217,13 @@ def _expectation_mismatch(
     Return None if the request is refused although a shape is expected; the caller then reports the refusal.
     Raises `ShapeError` (usage) if the text is not an expectation.
     """
-    from shapecalc.checking.answering import describe_mismatch, is_met
+    from shapecalc.checking.answering import describe_mismatch, meets_expectation
     from shapecalc.reading.cases import read_expectation_for
 
     expected = read_expectation_for(text, request_options)
     if answer.output is None and expected.output is not None:
         return None
-    return "" if is_met(expected, answer) else describe_mismatch(expected, answer)
+    return "" if meets_expectation(expected, answer) else describe_mismatch(expected, answer)
 
 
 def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, source: Source | None) -> None:

@@ -28,7 +28,7 @@ from shapecalc.core.record import replace
 from shapecalc.reading import commands
 from shapecalc.reading.options import (
     HELP,
-    ExtraWordError,
+    ExtraValueError,
     Option,
     OptionKind,
     OptionLookup,
@@ -277,10 +277,10 @@ def _unknown_command_error(words: Sequence[str]) -> ShapeError:
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.core.text import escape_unprintable, suggestion, truncate
-    from shapecalc.reading.readings import is_shape, suggest_line
+    from shapecalc.reading.readings import is_shape, suggest_command
 
     word = words[0] if words else ""
-    hint = suggest_line(words) or topic_hint(word) or suggestion(word, [*OPS, *COMMAND_MODULES])
+    hint = suggest_command(words) or topic_hint(word) or suggestion(word, [*OPS, *COMMAND_MODULES])
     if not hint and word.isidentifier() and is_shape(" ".join(words[1:2])):
         hint = f"if it is a function: shapecalc '{word}(x)' {words[1]}"
     return commands.unsupported_op_error(word) or usage_error(
@@ -297,14 +297,14 @@ def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.cli.usage_hints import extra_words_error, split_shape_error
 
-    extra = extra_words_error(words) if isinstance(error, ExtraWordError) else None
+    extra = extra_words_error(words) if isinstance(error, ExtraValueError) else None
     problem = (split_shape_error(words) or extra or error).problem
     first = words[0] if words else ""
     if not problem.hint:
         command = f"{first} " if first in OPS or first in COMMAND_MODULES else ""
         is_missing = first in OPS and problem.message.startswith("missing")
         example = f"as in shapecalc {OPS[first].examples[0]}; " if is_missing else ""
-        if first == "code" and isinstance(error, ExtraWordError):
+        if first == "code" and isinstance(error, ExtraValueError):
             example = "tensors and sizes are given in one word: --input 'x=N,C n=8'; "
         problem = replace(problem, hint=f"{example}see shapecalc {command}-h") if problem.rule != FILE else problem
     if "--json" not in words:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shapecalc.checking.answering import is_met
+from shapecalc.checking.answering import meets_expectation
 from shapecalc.cli import output
 from shapecalc.cli.answer import (
     add_as_option_hint,
@@ -164,7 +164,7 @@ def run_compare(words: list[str], dialect: list[str] | None, output_options: Out
     except ShapeError as error:
         return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, output_options)
     traces = [row.trace for row in comparison.rows if row.default]
-    as_expected = expected is None or all(is_met(expected, trace) for trace in traces)
+    as_expected = expected is None or all(meets_expectation(expected, trace) for trace in traces)
     agree = (
         comparison.agree and as_expected and not (output_options.strict and any(trace.conditions for trace in traces))
     )

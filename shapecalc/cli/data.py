@@ -14,7 +14,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.moves import Combine, ShapeVector, Take
 from shapecalc.core.problem import DIFFERS, FILE, Problem, ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, parse_axes, shape_text, truncate
-from shapecalc.reasoning.examples import follow, follow_back, index_text
+from shapecalc.reasoning.examples import index_text, trace_element, trace_element_back
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
@@ -35,8 +35,8 @@ CUPY_REFUSAL = (
 )
 """Message that refuses CuPy for files; `engine.run` accepts arrays on a device."""
 PATH_OPTIONS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
-    "follow": ("goes", follow),
-    "follow_out": ("came", follow_back),
+    "follow": ("goes", trace_element),
+    "follow_out": ("came", trace_element_back),
 }
 """Options that request the path of an element, with their labels and tracers.
 

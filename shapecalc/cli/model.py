@@ -14,7 +14,7 @@ from shapecalc.core.text import escape_unprintable, lookup, truncate
 from shapecalc.reading.options import Option, OptionKind
 
 if TYPE_CHECKING:
-    from shapecalc.models.free_dims import SizeOptions
+    from shapecalc.models.free_dims import BatchOptions
     from shapecalc.models.report import JudgedNode, NodeSummary, Report
 
 
@@ -99,7 +99,7 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
         raise usage_error(f"--dialect takes {', '.join(LAYER_DIALECTS)}, not '{shown}'", argument="dialect")
 
 
-def _print_report(file: str, sizes: SizeOptions, output_options: OutputOptions, arguments: Mapping[str, Any]) -> int:
+def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions, arguments: Mapping[str, Any]) -> int:
     """Print the requested parts of a model's report; return the exit code."""
     if arguments["dialect"]:
         return _print_layers(file, sizes, output_options, arguments["dialect"])
@@ -125,15 +125,15 @@ def _print_report(file: str, sizes: SizeOptions, output_options: OutputOptions, 
     return ExitCode.FAILED if failures else ExitCode.OK
 
 
-def _print_layers(file: str, sizes: SizeOptions, output_options: OutputOptions, dialect: str) -> int:
+def _print_layers(file: str, sizes: BatchOptions, output_options: OutputOptions, dialect: str) -> int:
     """Print each sequence of transposes and reshapes as layers of a dialect."""
     from shapecalc.cli.model_report import build_layers
     from shapecalc.models.file import read_model
-    from shapecalc.models.judge import consecutive_runs, judge_model
+    from shapecalc.models.judge import judge_model, movement_chains
 
     model = judge_model(read_model(file), sizes)
     report = model.build_report(file)
-    runs = [build_layers(run, report, dialect) for run in consecutive_runs(model.walk.model, report.nodes)]
+    runs = [build_layers(run, report, dialect) for run in movement_chains(model.walk.model, report.nodes)]
     header = {"model": report.model, "dialect": dialect}
     if print_json_if_requested(output_options, lambda: header | {"runs": [run.as_json() for run in runs]}):
         _print_lines([line for run in runs for line in run.lines()])
@@ -164,7 +164,12 @@ def _select_nodes(
 
 
 def _run_fix(
-    file: str, sizes: SizeOptions, output_options: OutputOptions, targets: Mapping[str, tuple[int, ...]], *, prove: bool
+    file: str,
+    sizes: BatchOptions,
+    output_options: OutputOptions,
+    targets: Mapping[str, tuple[int, ...]],
+    *,
+    prove: bool,
 ) -> int:
     """Write the fixed model, print the changes and return the exit code."""
     from shapecalc.cli.model_report import fix_report_lines, report_json, write_fixed_model

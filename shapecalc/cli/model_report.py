@@ -25,7 +25,7 @@ from shapecalc.core.text import (
 from shapecalc.core.values import parse_sizes
 from shapecalc.models import report as reports
 from shapecalc.models.file import Node, read_model
-from shapecalc.models.free_dims import NO_BATCH, DimSum, SizeOptions, SymbolicShape
+from shapecalc.models.free_dims import NO_BATCH, BatchOptions, DimSum, SymbolicShape
 from shapecalc.models.judge import judge_model, report_model
 from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.propagate import UnlistedFailure
@@ -71,13 +71,13 @@ MAX_DIGITS = 9
 """Maximum number of digits of a size."""
 
 
-def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str]) -> SizeOptions:
+def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str]) -> BatchOptions:
     """Parse `--batch`, `--set` and `--where`; raise `ShapeError` (usage).
 
     >>> parse_size_options("N,1,4", ["x=N,3,8"], ["H=640"]).shapes
     {'x': ('N', 3, 8)}
     """
-    name, sizes = _parse_batch(batch) if batch is not None else (None, SizeOptions().sizes)
+    name, sizes = _parse_batch(batch) if batch is not None else (None, BatchOptions().sizes)
     input_shapes = _parse_assignments(
         shapes, _parse_input_shape, "set", ("INPUT=SHAPE", "images=N,3,H,W"), "two shapes"
     )
@@ -87,7 +87,7 @@ def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence
             shown, largest = escape_unprintable(truncate(symbol)), 10**MAX_DIGITS - 1
             message = f"{shown} is {truncate(str(size))}, and a size is from 1 to {largest}"
             raise usage_error(message, argument="where")
-    return SizeOptions(name, sizes, FrozenDict(input_shapes), where_sizes)
+    return BatchOptions(name, sizes, FrozenDict(input_shapes), where_sizes)
 
 
 def _parse_batch(text: str) -> tuple[str | None, tuple[int, ...]]:
@@ -99,7 +99,7 @@ def _parse_batch(text: str) -> tuple[str | None, tuple[int, ...]]:
     if name == NO_BATCH and sizes:
         raise usage_error("without a batch there are no sizes of it", f"write {NO_BATCH}", argument="batch")
     sizes += [1] * (len({*sizes}) == 1)
-    return name, tuple(sorted({*sizes})) or SizeOptions().sizes
+    return name, tuple(sorted({*sizes})) or BatchOptions().sizes
 
 
 def _parse_batch_size(word: str) -> int:
@@ -167,7 +167,13 @@ def _parse_target(text: str) -> tuple[int, ...]:
 
 
 def write_fixed_model(
-    file: str, sizes: SizeOptions, output_path: str, targets: Mapping[str, tuple[int, ...]], *, force: bool, prove: bool
+    file: str,
+    sizes: BatchOptions,
+    output_path: str,
+    targets: Mapping[str, tuple[int, ...]],
+    *,
+    force: bool,
+    prove: bool,
 ) -> reports.Report:
     """Write the fixed model and return its report.
 
@@ -334,7 +340,7 @@ def _conclusion_lines(report: reports.Report) -> Iterator[str]:
     note = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
     note = "What is below an offender is judged as if that one were mended." if failing_nodes else note
     if note:
-        sizes = [str(size) for size in report.sizes if size not in (*SizeOptions().sizes, report.declared_batch)]
+        sizes = [str(size) for size in report.sizes if size not in (*BatchOptions().sizes, report.declared_batch)]
         yield f"{note}   Next: {join(['shapecalc', 'model', report.model, *sizes[-1:], '--fix', '-o', 'fixed.onnx'])}"
 
 
@@ -692,7 +698,7 @@ def find_message_nodes(messages: Sequence[ParsedMessage], file: str) -> tuple[li
     A message without a node name is matched with the only node that has its shapes. The JSON has one object per
     message, None if its node is not listed. Raises `ShapeError` (file) if the model cannot be used.
     """
-    report = report_model(file, SizeOptions(), [message.node for message in messages if message.node is not None])
+    report = report_model(file, BatchOptions(), [message.node for message in messages if message.node is not None])
     texts: dict[str, None] = {}
     objects: list[JsonObject | None] = []
     for message in messages:

@@ -19,7 +19,7 @@ from shapecalc.core.requests import (
     Options,
     StageRequest,
     dialect_and_operator,
-    effective_defaults,
+    iter_effective_defaults,
     parse_config_table,
     parse_default,
 )
@@ -471,7 +471,7 @@ def load_and_report_defaults(
     )
     if not defaults:
         return {}
-    for default in effective_defaults(stages, set_options, defaults.values()) if not output_options.quiet else ():
+    for default in iter_effective_defaults(stages, set_options, defaults.values()) if not output_options.quiet else ():
         print_stderr(f"shapecalc: {default}")
     return {default.name: default.value for default in defaults.values()}
 

@@ -240,16 +240,16 @@ def _parse_step(step: str | None) -> int | None:
 def _open_model(app: AnyTerminalApp, file: str, node: str | None) -> int:
     """Run the app at a model or a node of a model; raise `ShapeError` (usage, file)."""
     from shapecalc.cli.model_report import fix_report_lines, write_fixed_model
-    from shapecalc.models.free_dims import SizeOptions
+    from shapecalc.models.free_dims import BatchOptions
     from shapecalc.models.judge import report_model
     from shapecalc.models.report import find_node
 
-    report = report_model(file, SizeOptions(), [] if node is None else [node])
+    report = report_model(file, BatchOptions(), [] if node is None else [node])
     index = 0 if node is None else report.nodes.index(find_node(report, node))
     check_terminal()
 
     def write_fixed(path: str) -> list[str]:
-        fixed_report = write_fixed_model(file, SizeOptions(), path, {}, force=False, prove=True)
+        fixed_report = write_fixed_model(file, BatchOptions(), path, {}, force=False, prove=True)
         return fix_report_lines(fixed_report, fixed_report.fix_result) if fixed_report.fix_result else []
 
     with redirect_stdout_to_terminal():
@@ -293,7 +293,7 @@ def run_serve(
     try:
         import asyncio
 
-        from shapecalc.serving.server import ServerConfig, create_access_policy, host_for_url, is_loopback, serve
+        from shapecalc.serving.server import ServerConfig, create_access_policy, is_loopback, serve, url_host
     except ImportError as error:
         raise report_stream_error("serve", missing_package_message(str(error.name), "serve")) from None
     words = words or []
@@ -305,7 +305,7 @@ def run_serve(
     except ShapeError as error:
         return _print_opening_error(error, "serve", words, output_options)
     with _listen(host, port) as server_socket:
-        address = f"http://{host_for_url(host)}:{port}/?token={policy.token}"
+        address = f"http://{url_host(host)}:{port}/?token={policy.token}"
         print_stdout(address)
         print_stderr("shapecalc: serving until interrupted; the apps that are served open no files and write none")
         if not is_loopback(host):

@@ -183,7 +183,7 @@ class Stage(Record):
     """The data movement; None if the stage was refused."""
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the stage succeeded."""
         return self.move is not None
 
@@ -194,7 +194,7 @@ class Stage(Record):
         None if the stage was refused.
         """
         conditions = tuple([condition for step in self.steps for condition in step.conditions])
-        return None if self.after is None else stage_origins(self.before, (self,), self.after, conditions)
+        return None if self.after is None else compute_stage_origins(self.before, (self,), self.after, conditions)
 
     def finish(self, steps: Sequence[Step], move: Move | None) -> Stage:
         """Set the steps and the move, and return the stage.
@@ -301,7 +301,7 @@ class Answer(Record):
         (AxisAtom(axis=1, size=3, stride=1, start=(), operand=0),)
         """
         if self._origins is None and self.output is not None:
-            self._origins = stage_origins(self.input, self.stages, self.output, self.conditions)
+            self._origins = compute_stage_origins(self.input, self.stages, self.output, self.conditions)
         return self._origins
 
     @property
@@ -517,7 +517,7 @@ def moves_of(answer: Answer) -> MoveChain:
     return MoveChain(answer.input, answer.moves)
 
 
-def stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
+def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
     """Return the origin of each output dim of stages applied to an input of `shape`."""
     finished = tuple([stage for stage in stages if stage.move is not None])
     moves = tuple([stage.move for stage in finished if stage.move is not None])
@@ -527,13 +527,15 @@ def stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Condi
         from shapecalc.core.origins import multi_operand_origins  # most requests have one operand
 
         def segment_origins(before: Shape, start: int, end: int) -> Origins:
-            return _single_operand_origins(before, finished[start:end], moves[start:end], conditions)
+            return _compute_single_operand_origins(before, finished[start:end], moves[start:end], conditions)
 
         return multi_operand_origins(shape, moves, segment_origins)
-    return _single_operand_origins(shape, stages, moves, conditions)
+    return _compute_single_operand_origins(shape, stages, moves, conditions)
 
 
-def _single_operand_origins(shape: Shape, stages: Stages, moves: tuple[Move, ...], conditions: Conditions) -> Origins:
+def _compute_single_operand_origins(
+    shape: Shape, stages: Stages, moves: tuple[Move, ...], conditions: Conditions
+) -> Origins:
     from shapecalc.core.layout import MoveChain  # a request for the shape alone needs no origins
     from shapecalc.core.origins import compute_origins
 

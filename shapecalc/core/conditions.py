@@ -166,7 +166,7 @@ def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
     return (Condition(over, "%", under),)
 
 
-def conditions_or_raise(relation: Relation, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
+def require_or_raise(relation: Relation, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
     """Return the conditions of a relation between two dims.
 
     Raises `error` if no sizes satisfy the relation.
@@ -241,7 +241,7 @@ class Assumptions:
         """
         self.integral_dims = tuple(dict.fromkeys(dim for dim in integral_dims if not dims.is_always_integral(dim)))
         self.conditions = tuple(conditions)
-        self.redundant: set[Condition] = set()
+        self.redundant_equalities: set[Condition] = set()
         """The equalities that earlier equalities imply."""
         self.shared_work, self.work = work, work or WorkBudget()
         self.solutions: dict[str, dims.Monomial] = {}
@@ -274,7 +274,7 @@ class Assumptions:
         self.work.spend(len(self.conditions) + len(self.integral_monomials))
         for condition in self.conditions:
             if condition.relation == "==" and not self._solve_equation(condition.ratio):
-                self.redundant.add(condition)
+                self.redundant_equalities.add(condition)
         self._substitute_solutions()
 
     def _solve_equation(self, ratio: dims.Monomial) -> bool:
@@ -285,7 +285,7 @@ class Assumptions:
         if (ratio := self.substitute(ratio)) == ONE:
             return False
         while (ratio := _reduce_powers(self.substitute(ratio))).powers:
-            if _implies_ones(ratio):
+            if _implies_all_ones(ratio):
                 self.solutions |= {name: ONE for name, _ in ratio.powers}
             elif solution := _solve_for_name(ratio):
                 self.solutions |= {name: dims.monomial(value) for name, value in solution.items()}
@@ -372,7 +372,7 @@ class Assumptions:
         integral += self.values.values()
         return tuple(dict.fromkeys(dim for dim in integral if not dims.is_always_integral(dim)))
 
-    def fixed_sizes(self) -> dict[str, int]:
+    def solve_sizes(self) -> dict[str, int]:
         """Return the size of each name that has only one possible size.
 
         Raises `Unsatisfiable` if a name has no possible size.
@@ -458,7 +458,7 @@ class Assumptions:
         if self._has_trivial_integrality:
             return dims.is_always_integral(ratio)
         return not any(
-            self._has_exponents_for(prime, ratio)
+            self._can_be_non_integral_at(prime, ratio)
             for prime in (*_primes([*self.integral_monomials, ratio]), OTHER_PRIME)
         )
 
@@ -476,12 +476,14 @@ class Assumptions:
         ratios = [self.substitute(ratio) for ratio in monomials]
         self._add_names(ratios)
         tight = [
-            one for one in ratios if not any(self._has_exponents_for(OTHER_PRIME, way) for way in (one, _inverse(one)))
+            one
+            for one in ratios
+            if not any(self._can_be_non_integral_at(OTHER_PRIME, way) for way in (one, _inverse(one)))
         ]
         if len(tight) > MAX_TIGHT_RATIOS:
             raise Undecided
         primes = _primes([*self.integral_monomials, *tight])
-        return all(map(self._has_exponents_for, primes)) and self._can_all_be_non_integral(
+        return all(map(self._can_be_non_integral_at, primes)) and self._can_all_be_non_integral(
             tight, dict.fromkeys(primes, ())
         )
 
@@ -495,13 +497,13 @@ class Assumptions:
         if not ratios:
             return True
         return any(
-            self._has_exponents_for(prime, *others, ratio)
+            self._can_be_non_integral_at(prime, *others, ratio)
             and self._can_all_be_non_integral(ratios[1:], {**non_integral, prime: (*others, ratio)})
             for prime, others in non_integral.items()
             for ratio in (ratios[0], _inverse(ratios[0]))
         )
 
-    def _has_exponents_for(self, prime: int, *non_integral: dims.Monomial) -> bool:
+    def _can_be_non_integral_at(self, prime: int, *non_integral: dims.Monomial) -> bool:
         """Return whether exponents of `prime` can make all these monomials non-integral.
 
         The exponents must keep all assumed monomials integral. A result of False is proven.
@@ -533,7 +535,7 @@ def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget
         return kept
     groups, more = _connected_groups(kept), MAX_WORK + WORK_PER_CONDITION * len(kept)
     work = shared_work or WorkBudget(more)
-    sizes = {name: size for group in groups for name, size in Assumptions((), group, work).fixed_sizes().items()}
+    sizes = {name: size for group in groups for name, size in Assumptions((), group, work).solve_sizes().items()}
     again = _substitute_fixed_sizes(kept, sizes)
     if sizes and again != kept:
         return simplify_conditions(again, shared_work)
@@ -569,7 +571,7 @@ def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
     known = Assumptions((), group, work)
     if known.is_contradictory():
         raise Unsatisfiable(" and ".join(map(str, group)))
-    kept = [condition for condition in group if condition not in known.redundant]
+    kept = [condition for condition in group if condition not in known.redundant_equalities]
     for condition in sorted(kept, key=lambda one: RELATION_PRIORITY.index(one.relation))[::-1]:
         others = [other for other in kept if other is not condition]
         if Assumptions((), [other for other in others if other.relation != "!="], work).implies(condition):
@@ -698,7 +700,7 @@ def _inverse(ratio: dims.Monomial) -> dims.Monomial:
     return dims.monomial(dims.quotient(1, ratio))
 
 
-def _implies_ones(ratio: dims.Monomial) -> bool:
+def _implies_all_ones(ratio: dims.Monomial) -> bool:
     """Return whether `ratio == 1` implies that all its names are 1."""
     signs = {power > 0 for _, power in ratio.powers}
     return ratio.numerator == ratio.denominator and len(signs) == 1 and not _has_auxiliary_unknown(ratio)

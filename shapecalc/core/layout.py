@@ -63,7 +63,7 @@ TABLE_PREFIX = "@"
 ZERO_NAME = "0"
 """The name that replaces a size of 0 while a layout is reshaped."""
 
-PositionRange = tuple[Dim, Dim, Dim]
+IndexRange = tuple[Dim, Dim, Dim]
 """Evenly spaced positions on an axis: the first position, the step and the count."""
 
 
@@ -538,13 +538,13 @@ class _ViewSlicer:
 
     def _split_positions(
         self, start: Dim, step: Dim, count: Dim, inner_size: Dim
-    ) -> tuple[PositionRange, PositionRange] | None:
+    ) -> tuple[IndexRange, IndexRange] | None:
         """Split a range of positions into ranges of the outer and the inner atoms.
 
         `inner_size` is the volume of the inner atoms. Returns None if the range is not the product of an outer and an
         inner range.
         """
-        quotient = self._divide(start, inner_size)
+        quotient = self._divide_with_remainder(start, inner_size)
         if quotient is None:
             return None
         (outer, inner), divides = quotient, self.known.divides
@@ -557,7 +557,7 @@ class _ViewSlicer:
             return (outer, 1, dims.quotient(count, inner_count)), (inner, step, inner_count)
         return None
 
-    def _divide(self, number: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
+    def _divide_with_remainder(self, number: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
         """Return the quotient and the remainder; None if they depend on named sizes."""
         ratio = dims.quotient(number, divisor)
         if self.known.is_integral(ratio):
@@ -607,7 +607,7 @@ class _ViewSlicer:
 
 def _resolve_single_bases(view: View, known: Assumptions) -> View:
     """Resolve each base that a single atom steps through without wrapping around."""
-    counts = count_index_spaces(view)
+    counts = count_atoms_by_index_space(view)
     slicer = _ViewSlicer(known)
 
     def resolve(atom: Atom) -> Atoms:
@@ -621,7 +621,7 @@ def _resolve_single_bases(view: View, known: Assumptions) -> View:
     return slicer.build_view(normalize_axes(axes, known), View((), view.offset))
 
 
-def count_index_spaces(view: View) -> dict[IndexSpace, int]:
+def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
     """Return how many atoms of a view and of its bases step through each index space."""
     counts: dict[IndexSpace, int] = {}
     pending = [atom for axis in view.axes for atom in axis]
@@ -865,11 +865,11 @@ def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
     >>> match_unit_axes((2, 3, 1), (6, 1))
     ((1, 2),)
     """
-    old, new = map(_unit_axes, _equalize_volumes(before, after) if 1 in after else ((), ()))
+    old, new = map(_unit_axes_by_volume, _equalize_volumes(before, after) if 1 in after else ((), ()))
     return tuple([pair for volume, axes in new.items() for pair in zip(axes, old.get(volume, ()), strict=False)])
 
 
-def _unit_axes(shape: Shape) -> dict[Dim, list[int]]:
+def _unit_axes_by_volume(shape: Shape) -> dict[Dim, list[int]]:
     """Return the axes of size 1, by the product of the dims to the left of them."""
     axes: dict[Dim, list[int]] = {}
     volume: Dim = 1

@@ -27,7 +27,7 @@ class Permute(Record):
         return tuple([shape[axis] for axis in self.axes])
 
 
-class ToShape(Record):
+class ShapedMove(Record):
     """The base class of moves whose output shape is a field."""
 
     shape: Shape
@@ -37,11 +37,11 @@ class ToShape(Record):
         return self.shape
 
 
-class Reshape(ToShape):
+class Reshape(ShapedMove):
     """A reshape to `shape` that keeps the elements in C order."""
 
 
-class Expand(ToShape):
+class Expand(ShapedMove):
     """A broadcast to `shape` that repeats the elements along axes of size 1."""
 
 
@@ -143,7 +143,7 @@ OperandAxis = tuple[int, int]
 """The number of an operand and one of its axes."""
 
 
-class Combine(ToShape):
+class Combine(ShapedMove):
     """A combination of several operands, or a computation on windows.
 
     Operand 0 is the input; the others are numbered from 1 in the order of the request.
@@ -217,12 +217,12 @@ def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
         positions, axes = iter(index), zip(move.axes, shape, strict=True)
         return tuple(start % dim + (0 if size is None else step * next(positions)) for (start, step, size), dim in axes)
     if isinstance(move, Take):
-        position = _lookup_positions(move.positions, index[move.axis]) % shape[move.axis]
+        position = _lookup_indices(move.positions, index[move.axis]) % shape[move.axis]
         return (*index[: move.axis], position, *index[move.axis + 1 :])
     return unravel(ravel(index, move.shape), shape) if isinstance(move, Reshape) else index
 
 
-def _lookup_positions(positions: tuple[int, ...], index: Any) -> Any:
+def _lookup_indices(positions: tuple[int, ...], index: Any) -> Any:
     """Return `positions[index]` for an integer or an integer array."""
     return (
         positions[index] if isinstance(index, int) else sum([(index == i) * place for i, place in enumerate(positions)])

@@ -388,7 +388,7 @@ class _IndexSet(Record):
     """Whether all of these values are certainly read; False if possibly only some are read."""
 
     @property
-    def numeric(self) -> tuple[int, list[tuple[int, int]]] | None:
+    def as_numbers(self) -> tuple[int, list[tuple[int, int]]] | None:
         """The offset, and the size and stride of each step; None if any is symbolic."""
         steps: list[Any] = [(step.size, step.stride) for step in self.steps]
         offset: Any = self.offset
@@ -397,7 +397,7 @@ class _IndexSet(Record):
     @property
     def extent(self) -> int:
         """The difference of the largest and the smallest value; 0 if one is symbolic."""
-        numbers = self.numeric
+        numbers = self.as_numbers
         return sum([(size - 1) * stride for size, stride in numbers[1]]) if numbers else 0
 
     def is_full(self, sizes: Iterable[Dim]) -> bool:
@@ -411,9 +411,9 @@ class _IndexSet(Record):
         if not self.exact or any(map(dims.is_negative, self.offset[:1])):
             return None
         if self.steps:
-            if self.numeric is None or not isinstance(atom.size, int):
+            if self.as_numbers is None or not isinstance(atom.size, int):
                 return None
-            if self.numeric[0] + self.extent >= atom.size:
+            if self.as_numbers[0] + self.extent >= atom.size:
                 return None
         steps_of_atom = [layout.Atom(step.size, dims.product((atom.stride, step.stride))) for step in self.steps]
         return _IndexSet(tuple([dims.product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
@@ -423,7 +423,7 @@ class _IndexSet(Record):
         return _IndexSet(self.offset, tuple([step for step in self.steps if step.stride != stride]), self.exact)
 
 
-class _PositionTable:
+class _InputIndexTable:
     """The index on each input axis of every output element; all sizes are numbers."""
 
     def __init__(self, moves: layout.MoveChain) -> None:
@@ -437,7 +437,7 @@ class _PositionTable:
     def changing_axes(self, out: int) -> set[int]:
         """Return the input axes whose index changes along an output dim."""
         size, inner = self.output[out], prod(self.output[out + 1 :])
-        return {axis for axis, places in enumerate(self.positions) if _is_dim_changing(places, size, inner)}
+        return {axis for axis, places in enumerate(self.positions) if _varies_along_dim(places, size, inner)}
 
     def has_digit(self, out: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
         """Return whether the index on an axis determines an atom's digit of dim `out`.
@@ -450,7 +450,7 @@ class _PositionTable:
         return all((at - first) // stride % size == index // inner % dim // within % size for index, at in positions)
 
 
-def _is_dim_changing(positions: array[int], size: int, inner: int) -> bool:
+def _varies_along_dim(positions: array[int], size: int, inner: int) -> bool:
     """Return whether `positions` vary along a dim of `size` with stride `inner`."""
     for start in range(0, len(positions), size * inner):
         first = positions[start : start + inner]
@@ -478,7 +478,7 @@ class _OriginAnalysis:
             self.atoms_by_space.setdefault(atom.space, []).append(atom)
         self.derived_spaces: dict[layout.IndexSpace, list[layout.IndexSpace]] = {}
         """For each index space, the spaces whose base atoms step through it."""
-        for space in {*layout.count_index_spaces(self.view), *self.view.fixed}:
+        for space in {*layout.count_atoms_by_index_space(self.view), *self.view.fixed}:
             for inner in {atom.space: None for atom in space[0] if atom.stride != 0}:
                 self.derived_spaces.setdefault(inner, []).append(space)
         self.index_sets: dict[layout.IndexSpace, _IndexSet] = {}
@@ -492,7 +492,7 @@ class _OriginAnalysis:
         self.base_digits: dict[layout.Atoms, list[_Digit]] = {}
         digits = [digit for step in self._index_set(INPUT_SPACE).steps for digit in self._input_digits(step)]
         self.complete_axes = {digit.axis for digit in digits if digit.size == self.shape[digit.axis]}
-        self._position_table: _PositionTable | None = None
+        self._position_table: _InputIndexTable | None = None
 
     def compute(self) -> tuple[Origin, ...]:
         """Return the origin of each dim; a dim without proven digits counts as mixed."""
@@ -536,7 +536,7 @@ class _OriginAnalysis:
 
     def _compute_input_digits(self, size: Dim, stride: Dim) -> list[AxisAtom]:
         digits = list[AxisAtom]()
-        for axis in self._candidate_axes(stride):
+        for axis in self._axes_along_stride(stride):
             dim, step = self.shape[axis], dims.quotient(stride, self.strides[axis])
             is_sliced = (size, step, dim) in self.slice_ranges
             if not is_sliced and not (self.known.is_integral(step) and self._is_step_within(step, dim)):
@@ -550,7 +550,7 @@ class _OriginAnalysis:
             size, stride = dims.quotient(size, count), dims.product((self.strides[axis], dim))
         return []
 
-    def _candidate_axes(self, stride: Dim) -> list[int]:
+    def _axes_along_stride(self, stride: Dim) -> list[int]:
         """Return the axes along which steps of `stride` may go, the innermost first.
 
         If an axis has exactly this stride, this axis is the innermost candidate.
@@ -631,10 +631,10 @@ class _OriginAnalysis:
                 _IndexSet(self.axis_offsets.get(axis, ()), tuple(steps_on_axis.get(axis, ()))),
                 self.shape[axis],
             )
-            if reach.numeric is None or not isinstance(dim, int):
+            if reach.as_numbers is None or not isinstance(dim, int):
                 carry = 0
                 continue
-            is_over = reach.numeric[0] % dim + reach.extent + carry >= dim
+            is_over = reach.as_numbers[0] % dim + reach.extent + carry >= dim
             if is_over or (carry and reach.steps):
                 result.add(axis)
             carry = int(is_over)
@@ -718,7 +718,7 @@ class _OriginAnalysis:
         offset = dims.sum_terms([*reach.offset, *[dims.product((-1, axis_stride, term)) for term in start]])
         others = _IndexSet(offset, reach.drop_stride(stride).steps)
         turn = dims.product((atom.size, stride))
-        numbers = others.numeric if isinstance(turn, int) else None
+        numbers = others.as_numbers if isinstance(turn, int) else None
         aligned = all(self.known.divides(turn, term) for term in offset)
         if not aligned and (numbers is None or numbers[0] % turn >= stride):  # type: ignore[operator]  # all are numbers
             return False
@@ -780,10 +780,10 @@ class _OriginAnalysis:
             return False
         if aligned:
             return not divides(dims.product((steps.size, steps.stride)), stride)
-        if others.numeric is None or not dims.is_concrete((steps.size, steps.stride, size, stride)):
+        if others.as_numbers is None or not dims.is_concrete((steps.size, steps.stride, size, stride)):
             return None
         count, step, count_of_digit, turn = dims.numeric_dims((steps.size, steps.stride, size, stride))
-        return digit_changes(count, step, count_of_digit, turn, *others.numeric)
+        return digit_changes(count, step, count_of_digit, turn, *others.as_numbers)
 
     def _compute_base_digits(self, base: layout.Atoms) -> list[_Digit]:
         """Return the digits of the flat index of a base, or of the input."""
@@ -819,14 +819,14 @@ class _OriginAnalysis:
         reach, size = self._index_set(INPUT_SPACE), dims.product((digit.size, digit.stride))
         return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
-    def _enumerate_positions(self) -> _PositionTable | None:
+    def _enumerate_positions(self) -> _InputIndexTable | None:
         """Return the position table; None if the tensors are too large or symbolic."""
         shapes = self.moves.shapes
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
         fits = all(dims.product(old) == dims.product(new) for old, move, new in steps if isinstance(move, Reshape))
         if self._position_table is None and fits and dims.is_concrete(self.moves.dims):
             largest = max([prod(dims.numeric_dims(shape)) for shape in self.moves.shapes])
-            self._position_table = _PositionTable(self.moves) if largest <= MAX_ENUMERATED_ELEMENTS else None
+            self._position_table = _InputIndexTable(self.moves) if largest <= MAX_ENUMERATED_ELEMENTS else None
         return self._position_table
 
     def _finish_origin(self, origin: Origin, starts: Mapping[int, Sum]) -> Origin:

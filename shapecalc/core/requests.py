@@ -92,7 +92,7 @@ class Default(Record):
         return f"{self.name} {self.value}, set in {escape_unprintable(self.source)}"
 
 
-def switch_meanings() -> Mapping[str, ZeroMeaning]:
+def zero_meaning_by_switch() -> Mapping[str, ZeroMeaning]:
     """Return, for the name of each switch, the meaning of 0 if this switch is on.
 
     This imports all dialects.
@@ -110,7 +110,7 @@ def common_option_names() -> tuple[str, ...]:
     >>> common_option_names()[:4]
     ('dialect', 'opset', 'dtype', 'where')
     """
-    return (*SHARED_OPTIONS, *switch_meanings())
+    return (*SHARED_OPTIONS, *zero_meaning_by_switch())
 
 
 def rules_for(request: Request) -> Setting:
@@ -317,7 +317,7 @@ def default_dialect(op: str) -> str:
 def _check_option_names(option_names: Iterable[str], spec: Op, dialect: Dialect) -> None:
     """Raise `ShapeError` (usage) for an option that the op lacks in the dialect."""
     for name in option_names:
-        if name in SHARED_OPTIONS or name in switch_meanings():
+        if name in SHARED_OPTIONS or name in zero_meaning_by_switch():
             continue
         params = [param.name for param in params_of(spec)]
         if name in params:
@@ -546,7 +546,7 @@ def _parse_switch_option(options: Mapping[str, object], dialect: Dialect, op: Op
     own = switch_name(op, dialect)
     others = options.keys() - {*SHARED_OPTIONS, own}
     if others:
-        name = next(name for name in switch_meanings() if name in others)
+        name = next(name for name in zero_meaning_by_switch() if name in others)
         hint = f"its switch is {own}" if own else ""
         operator = operator_of(op, dialect)
         raise usage_error(f"{dialect.name} {operator.name if operator else op.name} has no {name}", hint, argument=name)
@@ -568,7 +568,7 @@ def apply_defaults(op: str, defaults: Options, options: Options) -> Options:
 def _unsupported_options(op: str, dialect: object) -> set[str]:
     """Return the common options that an op does not have in a dialect."""
     row = find_dialect(str(dialect or default_dialect(op)))
-    unsupported = {*switch_meanings()} - {switch_name(OPS[op], row) if row and op in OPS else None}
+    unsupported = {*zero_meaning_by_switch()} - {switch_name(OPS[op], row) if row and op in OPS else None}
     if row is None or row.newest_opset is None:
         unsupported.add("opset")
     return unsupported
@@ -644,7 +644,7 @@ def parse_config_table(text: bytes, source: str) -> Mapping[str, object]:
     return table
 
 
-def effective_defaults(
+def iter_effective_defaults(
     stages: Iterable[StageRequest], chain_options: Options, defaults: Iterable[Default]
 ) -> Iterator[Default]:
     """Yield the defaults that change the rules of at least one stage.
@@ -653,7 +653,7 @@ def effective_defaults(
 
     >>> set_before = [parse_default("dialect", "onnx", "x"), parse_default("opset", "13", "x")]
     >>> stages = [("reshape", {}), ("shape", {"opset": "9"})]
-    >>> [default.name for default in effective_defaults(stages, {}, set_before)]
+    >>> [default.name for default in iter_effective_defaults(stages, {}, set_before)]
     ['opset']
     """
     defaults = list(defaults)

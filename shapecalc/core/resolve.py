@@ -13,8 +13,8 @@ from shapecalc.core.conditions import (
     Unsatisfiable,
     WorkBudget,
     can_hold,
-    conditions_or_raise,
     require_divisible,
+    require_or_raise,
     simplify_conditions,
     substitute_condition,
 )
@@ -141,7 +141,7 @@ def _fraction_steps(request: Request) -> tuple[Step, ...]:
             if not isinstance(dim, Monomial):
                 continue
             message = f"{truncate(str(dim))} is not a whole number for any sizes"
-            conditions = conditions_or_raise(
+            conditions = require_or_raise(
                 require_divisible, dim, 1, rule_error(INDIVISIBLE, message, argument=argument, index=index)
             )
             if conditions:
@@ -177,10 +177,10 @@ def _zero_sensitive_names(
     candidates = sorted({*dim_names(dims)} - {*above})
     if len(candidates) > MAX_ZERO_TESTS:
         return ()
-    return tuple([name for name in candidates if _is_changed_by_zero(answer, resolve_at({name: 0}), {name: 0})])
+    return tuple([name for name in candidates if _is_wrong_at_zero(answer, resolve_at({name: 0}), {name: 0})])
 
 
-def _is_changed_by_zero(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
+def _is_wrong_at_zero(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
     least = [condition for condition in answer.conditions if condition.relation == ">="]
     if not can_hold(least, sizes):
         return False

@@ -391,7 +391,7 @@ WRITTEN_FRACTION = StepRule(
 )
 
 
-KEEPING_RULES = (KEPT_DIM, "keep-one")
+KEPT_DIM_RULES = (KEPT_DIM, "keep-one")
 """The rules that keep a dim unchanged; the second is a rule of MXNet."""
 
 _LOCAL_RULES = [rule for rule in [*globals().values()] if isinstance(rule, Rule) and rule not in (DIFFERS, FILE, USAGE)]

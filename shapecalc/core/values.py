@@ -322,9 +322,9 @@ def _parse_side(text: str, start: int, end: int, argument: str) -> tuple[AxisGro
             parts.append(AxisGroup(tuple(group), opened, True))
             opened = -1
         elif opened >= 0:
-            group.append(_check_axis(token, argument))
+            group.append(_validate_axis(token, argument))
         else:
-            parts.append(AxisGroup((_check_axis(token, argument),), token.start))
+            parts.append(AxisGroup((_validate_axis(token, argument),), token.start))
     if opened >= 0:
         raise pattern_error("a bracket that is never closed", Token("(", opened), argument)
     if len(parts) > MAX_SHAPE_DIMS:
@@ -340,7 +340,7 @@ def _pattern_tokens(text: str, start: int, end: int) -> Iterator[Token]:
         yield Token(word[0], word.start())
 
 
-def _check_axis(token: Token, argument: str) -> Token:
+def _validate_axis(token: Token, argument: str) -> Token:
     """Return the token if it is an axis; raise `ShapeError` (usage) otherwise."""
     word = token.text
     number = word.isascii() and word.isdigit() and len(word) <= MAX_LENGTH_DIGITS and int(word) > 0

@@ -13,7 +13,7 @@ from shapecalc.diagnosis.match import (
     PrintedSizes,
     TemplateMatch,
     find_closing_bracket,
-    read_list,
+    parse_sizes_at,
 )
 
 
@@ -24,7 +24,7 @@ class FrameworkTraits(Record):
     """Whether shapecalc has a dialect for the framework, which checks the requests in its messages."""
     zero_copies: bool = False
     """Whether a 0 in a target copies the input dim, unless a switch is set."""
-    passes_on: bool = False
+    forwards_messages: bool = False
     """Whether the framework forwards messages of NumPy or JAX; its markers identify such a message."""
     markers: tuple[str, ...] = ()
     """Names of folders and modules around a message that identify the framework."""
@@ -36,7 +36,7 @@ class NodePattern(Record):
     """A pattern of the text in which frameworks name a failing node and its op."""
 
     frameworks: frozenset[str]
-    is_before: bool
+    precedes_message: bool
     """Whether the text is before the message; otherwise it is after the message."""
     pattern: re.Pattern[str]
 
@@ -83,12 +83,12 @@ class CodeCall(Record):
 COPYING_DIALECT = partial(FrameworkTraits, is_dialect=True, zero_copies=True)
 """The constructor for frameworks that are dialects and in which a 0 copies a dim."""
 FRAMEWORKS: Mapping[str, FrameworkTraits] = {
-    "keras": FrameworkTraits(passes_on=True, markers=("/keras/", "keras.layers", "keras/src", "keras_core")),
-    "dask": FrameworkTraits(passes_on=True, markers=("/dask/", "dask.array")),
-    "cupy": FrameworkTraits(passes_on=True, markers=("/cupy/", "cupy.", "cupyx")),
-    "jax": FrameworkTraits(passes_on=True, markers=("/jax/", "jax._src", "jaxlib", "jax.numpy")),
-    "mxnet": FrameworkTraits(passes_on=True, zero_copies=True, markers=("mxnet",)),
-    "theano": FrameworkTraits(passes_on=True, markers=("apply node that caused the error", "/theano/")),
+    "keras": FrameworkTraits(forwards_messages=True, markers=("/keras/", "keras.layers", "keras/src", "keras_core")),
+    "dask": FrameworkTraits(forwards_messages=True, markers=("/dask/", "dask.array")),
+    "cupy": FrameworkTraits(forwards_messages=True, markers=("/cupy/", "cupy.", "cupyx")),
+    "jax": FrameworkTraits(forwards_messages=True, markers=("/jax/", "jax._src", "jaxlib", "jax.numpy")),
+    "mxnet": FrameworkTraits(forwards_messages=True, zero_copies=True, markers=("mxnet",)),
+    "theano": FrameworkTraits(forwards_messages=True, markers=("apply node that caused the error", "/theano/")),
     "torch": FrameworkTraits(is_dialect=True, markers=("/torch/", "torch.")),
     "tensorflow": FrameworkTraits(is_dialect=True, markers=("/tensorflow/", "tensorflow.")),
     "onnxruntime": COPYING_DIALECT(
@@ -227,12 +227,12 @@ def find_node(match: TemplateMatch, framework: str | None, cleaned: CleanText, b
     for sign in NODE_PATTERNS:
         if framework not in sign.frameworks:
             continue
-        start = max(bounds[0], match.start - MAX_DISTANCE) if sign.is_before else match.start
-        end = match.end if sign.is_before else min(bounds[1], match.end + MAX_DISTANCE)
+        start = max(bounds[0], match.start - MAX_DISTANCE) if sign.precedes_message else match.start
+        end = match.end if sign.precedes_message else min(bounds[1], match.end + MAX_DISTANCE)
         hits = [*sign.pattern.finditer(cleaned.lower[start:end])]
         if not hits:
             continue
-        nearest = hits[-1] if sign.is_before else hits[0]
+        nearest = hits[-1] if sign.precedes_message else hits[0]
         groups = nearest.groupdict()
         if name is None and groups.get("name"):
             position = start + nearest.start("name")
@@ -246,7 +246,7 @@ def identify_framework(match: TemplateMatch, cleaned: CleanText) -> str | None:
     framework = match.template.framework
     near = cleaned.lower[max(0, match.start - 3 * MAX_DISTANCE) : match.end + MAX_DISTANCE].replace("\\", "/")
     if framework in ("", "numpy", "jax"):  # other frameworks forward messages of NumPy and JAX
-        candidates = (name for name, traits in FRAMEWORKS.items() if traits.passes_on or not framework)
+        candidates = (name for name, traits in FRAMEWORKS.items() if traits.forwards_messages or not framework)
         near_ones = (name for name in candidates if any(sign in near for sign in FRAMEWORKS[name].markers))
         return next(near_ones, framework or None)
     if framework == "onnx":  # ONNX Runtime raises messages of ONNX's shape inference while it loads a model
@@ -261,7 +261,7 @@ def read_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSi
     """Return the input shapes that OpenVINO prints with the failing node."""
     start = cleaned.lower.rfind("while validating node '", max(0, match.start - MAX_DISTANCE), match.end)
     line = cleaned.text[start : start + MAX_DISTANCE].partition(") -> (")[0] if start >= 0 else ""
-    return [sizes for hit in OPENVINO_INPUT.finditer(line) if (sizes := read_list(line, hit.start())[0])]
+    return [sizes for hit in OPENVINO_INPUT.finditer(line) if (sizes := parse_sizes_at(line, hit.start())[0])]
 
 
 def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
@@ -273,7 +273,7 @@ def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | 
     of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
     pattern = re.compile(of_tensor if tensor else PRINTED_SHAPE)
     for begin, end in ((start, match.start), (match.end, match.end + MAX_DISTANCE)):
-        shapes = (read_list(cleaned.text, hit.end())[0] for hit in pattern.finditer(cleaned.text, begin, end))
+        shapes = (parse_sizes_at(cleaned.text, hit.end())[0] for hit in pattern.finditer(cleaned.text, begin, end))
         yield from filter(None, shapes)
 
 

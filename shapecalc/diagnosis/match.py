@@ -257,23 +257,23 @@ def _match_at(template: MessageTemplate, cleaned: CleanText, start: int) -> Temp
     return TemplateMatch(template, start, end, values)
 
 
-def read_count(text: str, position: int) -> tuple[int | None, int]:
+def parse_count(text: str, position: int) -> tuple[int | None, int]:
     """Parse the number at a position; return the number, or None, and its end.
 
-    >>> read_count("size 24 into", 5)
+    >>> parse_count("size 24 into", 5)
     (24, 7)
     """
     count = COUNT_PATTERN.match(text, position)
     return (int(count[1]), count.end()) if count else (None, position)
 
 
-def read_list(text: str, position: int) -> tuple[PrintedSizes | None, int]:
+def parse_sizes_at(text: str, position: int) -> tuple[PrintedSizes | None, int]:
     """Parse the list of sizes at a position; return the sizes, or None, and the end.
 
     The forms are `[2, 3]`, `(2,3,)`, `{1 2 1 1}`, `torch.Size([2, 3])`, `f32[2,?]`, `(5,newaxis)`, `2x3` and
     `[np.int32(5), 2L]`.
 
-    >>> read_list("shape (5,newaxis)", 5), read_list("{1 2 1 1}", 0), read_list("2.3.4)", 0)
+    >>> parse_sizes_at("shape (5,newaxis)", 5), parse_sizes_at("{1 2 1 1}", 0), parse_sizes_at("2.3.4)", 0)
     (((5, -1), 17), ((1, 2, 1, 1), 9), ((2, 3, 4), 5))
     """
     prefix = LIST_PREFIX.match(text, position)
@@ -305,7 +305,7 @@ def read_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | Non
     bracketed = text[position : position + 2] in ("[(", "[[", "((")
     lists, end, position = list[PrintedSizes](), position, position + bracketed
     while len(lists) < MAX_LIST_SIZES:
-        sizes, after = read_list(text, position)
+        sizes, after = parse_sizes_at(text, position)
         if sizes is None:
             break
         lists.append(sizes)
@@ -316,9 +316,9 @@ def read_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | Non
 
 
 HOLE_READERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
-    "list": read_list,
+    "list": parse_sizes_at,
     "lists": read_lists,
-    "count": read_count,
+    "count": parse_count,
 }
 
 

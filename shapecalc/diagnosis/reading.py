@@ -18,7 +18,7 @@ from shapecalc.core.record import Record
 from shapecalc.diagnosis import context
 from shapecalc.diagnosis import match as sentences
 from shapecalc.diagnosis.match import CleanText, MessageTemplate, PrintedSizes, TemplateMatch
-from shapecalc.reasoning.fixing import has_other_batch
+from shapecalc.reasoning.fixing import differs_in_batch_only
 
 NODE_SUBJECT = "node of the operator"
 """The start of the subject of a message that only identifies the operator of a node."""
@@ -483,7 +483,9 @@ def cause_from_counts(
         return "empty-input"
     if infers:
         return "indivisible"
-    return "hard-coded-batch" if has_other_batch(as_dims(input or ()), as_dims(target or ())) else "count-mismatch"
+    return (
+        "hard-coded-batch" if differs_in_batch_only(as_dims(input or ()), as_dims(target or ())) else "count-mismatch"
+    )
 
 
 def as_dims(sizes: PrintedSizes) -> Shape:

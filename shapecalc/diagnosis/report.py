@@ -19,7 +19,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.core.text import escape_unprintable, rank_text
-from shapecalc.diagnosis.match import PrintedSizes, format_sizes, read_list
+from shapecalc.diagnosis.match import PrintedSizes, format_sizes, parse_sizes_at
 from shapecalc.diagnosis.reading import (
     CAUSES,
     DECLARED_INPUT,
@@ -176,7 +176,7 @@ def _name_model(advice: Advice, model_path: str) -> Advice:
 
 def _find_lists(text: str) -> tuple[PrintedSizes, ...]:
     """Return the distinct lists of sizes in a text."""
-    lists = (read_list(text, start.start())[0] for start in LIST_START.finditer(text))
+    lists = (parse_sizes_at(text, start.start())[0] for start in LIST_START.finditer(text))
     numeric = (sizes for sizes in lists if sizes and numeric_sizes(sizes))
     return tuple(dict.fromkeys(islice(numeric, MAX_LISTS)))
 

@@ -19,7 +19,7 @@ from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.results import NameAllocator, NameRequest, size_or_name_request
 from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import ABSENT, Node, NodeGraph, iter_nodes
-from shapecalc.models.free_dims import MAX_NAMES, DimFitter, DimSum, Lane, sizes_by_axis
+from shapecalc.models.free_dims import MAX_NAMES, DimFitter, DimSum, Lane, transpose_lane_shapes
 from shapecalc.models.propagate import BatchTracker
 from shapecalc.models.queries import NodeVisit
 from shapecalc.models.report import AllNodes, NodeOutput, NodeSummary
@@ -101,7 +101,7 @@ class _SymbolicDims:
 
         Returns None if the rank is unknown or differs between lanes.
         """
-        return sizes_by_axis([shapes[place] for place in self._lane_indices])
+        return transpose_lane_shapes([shapes[place] for place in self._lane_indices])
 
     def _look_up_dim(self, sizes: ObservedSizes) -> Dim | None:
         """Return the symbolic dim with these sizes, or None.

@@ -109,10 +109,10 @@ def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
     return result
 
 
-def samples_at_positions(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
+def samples_along_axis(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
     """Return the sample at each index of the marked axis.
 
-    >>> samples_at_positions(BatchAxis(0, 2), 8, 2)
+    >>> samples_along_axis(BatchAxis(0, 2), 8, 2)
     array([0, 0, 1, 1, 0, 0, 1, 1])
     """
     return np.arange(size) // mark.inner % batch
@@ -130,7 +130,7 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
     size = len(samples)
     for inner in range(1, size // batch + 1):
         if size % (inner * batch) == 0:
-            agree = (samples_at_positions(BatchAxis(axis, inner), size, batch) == samples) | (samples < 0)
+            agree = (samples_along_axis(BatchAxis(axis, inner), size, batch) == samples) | (samples < 0)
             if agree.all():
                 return BatchAxis(axis, inner)
     return LostBatch("the samples change places")
@@ -220,7 +220,7 @@ def keep_axes_of_first(*axes: int) -> AxisRule:
     return keep_axes(*axes, inputs=1)
 
 
-def mix_axes(axes: Callable[[NodeInLane, int], Iterable[int]] | slice) -> AxisRule:
+def keep_unmixed_axes(axes: Callable[[NodeInLane, int], Iterable[int]] | slice) -> AxisRule:
     """Return the rule of an operator that mixes some axes of its first input.
 
     `axes` is a slice of the axes, or a function that returns the mixed axes for a node and a rank.
@@ -278,7 +278,7 @@ def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index:
     return _axis_after_reduction({reduced_axis % rank for reduced_axis in axes}, axis, node)
 
 
-def arg_extreme_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
+def argmax_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
     """Return the output axis of an ArgMax or ArgMin."""
     return _axis_after_reduction({node.axis_attribute(0, node.input_rank(0))}, axis, node)
 
@@ -400,7 +400,7 @@ def one_hot_axis(node: NodeInLane, input_index: int, axis: int, _output_index: i
     return None if input_index else axis + (axis >= node.axis_attribute(-1, node.output_rank()))
 
 
-def elementwise_index_axis(output_shaped_input: int) -> AxisRule:
+def gather_elements_rule(output_shaped_input: int) -> AxisRule:
     """Return the rule of a GatherElements or ScatterElements.
 
     `output_shaped_input` is the index of the input that has the shape of the output.
@@ -455,7 +455,7 @@ def concat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
         if shape is None or shape[along] > MAX_AXIS_LENGTH:
             return LostBatch("no shape")
         size = shape[along]
-        parts.append(samples_at_positions(mark, size, node.batch) if isinstance(mark, BatchAxis) else np.full(size, -1))
+        parts.append(samples_along_axis(mark, size, node.batch) if isinstance(mark, BatchAxis) else np.full(size, -1))
     return infer_mark(along, np.concatenate(parts), node.batch)
 
 
@@ -470,7 +470,7 @@ def _mark_after_selection(node: NodeInLane, axis: int, select: Callable[[np.ndar
         return mark
     if shape is None or shape[axis] > MAX_AXIS_LENGTH:
         return LostBatch("no shape")
-    samples = select(samples_at_positions(mark, shape[axis], node.batch))
+    samples = select(samples_along_axis(mark, shape[axis], node.batch))
     if samples is None or not len(samples):
         return LostBatch(f"nobody can say which samples {node.op} takes")
     return infer_mark(axis, samples, node.batch)
@@ -492,8 +492,8 @@ def slice_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     mark, rank = node.marks[0], node.input_rank(0)
     if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, BatchAxis):
         return LostBatch(f"nobody can say which samples {node.op} takes")
-    axes = tuple(range(len(starts))) if _is_left_out(node, "axes", 3) else node.integer_argument("axes", 3)
-    steps = (1,) * len(starts) if _is_left_out(node, "steps", 4) else node.integer_argument("steps", 4)
+    axes = tuple(range(len(starts))) if _is_omitted(node, "axes", 3) else node.integer_argument("axes", 3)
+    steps = (1,) * len(starts) if _is_omitted(node, "steps", 4) else node.integer_argument("steps", 4)
     if axes is None or steps is None:
         return LostBatch(f"nobody can say which samples {node.op} takes")
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
@@ -502,7 +502,7 @@ def slice_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     return mark
 
 
-def _is_left_out(node: NodeInLane, name: str, input_index: int) -> bool:
+def _is_omitted(node: NodeInLane, name: str, input_index: int) -> bool:
     return name not in node.attributes and node.is_absent(input_index)
 
 
@@ -606,7 +606,7 @@ def scatter_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     written = np.array(-1)
     if isinstance(updates, BatchAxis):
         along = [-1 if axis == updates.axis else 1 for axis in range(index_rank)]
-        written = samples_at_positions(updates, shape[updates.axis], node.batch).reshape(along)
+        written = samples_along_axis(updates, shape[updates.axis], node.batch).reshape(along)
     if isinstance(data, BatchAxis):
         targets = _samples_at_indices(data, before, taken[..., data.axis], node.batch)
         one_target = updates is None and (targets == targets.flat[0]).all()

@@ -38,7 +38,7 @@ BATCH_NAMES = ("N", "B", "batch")
 """The candidate names for an unnamed batch dim."""
 NO_BATCH = "none"
 """The value of `--batch` for a model without a batch; the name of the batch is then empty."""
-VALIDATION_BATCHES = (5, 7, 11, 13, 17)
+HELD_BACK_BATCHES = (5, 7, 11, 13, 17)
 """The batch sizes of the lanes that only validate fitted dims."""
 PERTURBATIONS = ((0, ()), (2, (-2, 8, 1)), (4, (32, 8, 1)), (7, (1,)))
 """Perturbations of the free dims other than the batch: a start index in `PRIMES`, and candidate steps.
@@ -74,7 +74,7 @@ MAX_COEFFICIENT = 10**6
 """The exclusive upper bound of the absolute coefficient of a term in a sum."""
 
 
-class SizeOptions(Record):
+class BatchOptions(Record):
     """The user's options for the batch and the sizes."""
 
     batch: str | None = None
@@ -112,7 +112,7 @@ class InputChoice(Record):
     """The origins of symbolic names: an invalid name in the file, or the sum that the dim is assumed to be."""
     assumed: Mapping[str, int] = EMPTY_DICT
     """The assumed sizes of the free dims, except the batch, whose size was not given."""
-    doubtful_count: int = 0
+    uncertain_count: int = 0
     """The number of freed inputs with the shape (1,), which may hold one value for all samples."""
     extra_lanes: tuple[Lane, ...] = ()
     """Additional lanes that are walked only for the report of all nodes."""
@@ -145,14 +145,14 @@ class InputGuess:
     """A choice of shapes for the inputs, before sizes are assigned."""
 
     def __init__(
-        self, input_shapes: _InputShapes, shapes: list[InputDims], doubtful_count: int, judged: Sequence[int]
+        self, input_shapes: _ShapeGuesser, shapes: list[InputDims], doubtful_count: int, judged: Sequence[int]
     ) -> None:
         """Find the free dims; raise `ShapeError` (usage) if an unknown dim has a size."""
         self._input_shapes, self._shapes, self._doubtful, self._judged = input_shapes, shapes, doubtful_count, judged
         free = dict.fromkeys(dim for dims in shapes for dim in dims or () if isinstance(dim, str))
         self._others = [name for name in free if name != input_shapes.batch]
-        _check_where_names(input_shapes.where, self._others, input_shapes.batch)
-        self.open_dims = [name for name in self._others if name not in input_shapes.where]
+        _check_size_names(input_shapes.where, self._others, input_shapes.batch)
+        self.unsized_dims = [name for name in self._others if name not in input_shapes.where]
         """The free dims without a given size, except the batch."""
 
     def choose_sizes(
@@ -174,9 +174,9 @@ class InputGuess:
         }
         home = {naming.batch: naming.declared or 1}
         base = {name: sizes[name] for name in others if name not in totals}
-        base = _satisfy_conditions(base, conditions, [name for name in self.open_dims if name in base], home)
+        base = _satisfy_conditions(base, conditions, [name for name in self.unsized_dims if name in base], home)
         judged = sorted({*self._judged, naming.declared or 1})
-        held_back = (batch for batch in chain(VALIDATION_BATCHES, count(judged[-1] + 1)) if batch not in judged)
+        held_back = (batch for batch in chain(HELD_BACK_BATCHES, count(judged[-1] + 1)) if batch not in judged)
         lanes = [naming.build_lane(batch, base, totals, judged=True) for batch in judged]
         lanes.append(naming.build_lane(next(held_back), base, totals))
         moved = []
@@ -197,14 +197,14 @@ class InputGuess:
             tuple([None if dims is None else tuple(dims) for dims in self._shapes]),
             tuple(lanes),
             FrozenDict({**naming.written_names, **{name: " + ".join(terms) for name, terms in sums.items()}}),
-            FrozenDict({name: lanes[0].sizes[name] for name in self.open_dims}),
+            FrozenDict({name: lanes[0].sizes[name] for name in self.unsized_dims}),
             self._doubtful,
             tuple(moved[len(PERTURBATIONS) :]),
         )
 
     def iter_other_sizes(self) -> Iterator[InputChoice]:
         """Yield input choices with other sizes, then with dims that are related."""
-        for size in DEFAULT_SIZES[not self._input_shapes.declared_sizes :] if self.open_dims else ():
+        for size in DEFAULT_SIZES[not self._input_shapes.declared_sizes :] if self.unsized_dims else ():
             yield self.choose_sizes((), size)
         yield from self.iter_related_dims()
 
@@ -214,7 +214,7 @@ class InputGuess:
         First all dims are equal, then pairs of dims are equal. Then one dim is the sum of two others, as in an
         attention mask, whose length is the number of past and new tokens.
         """
-        names = self.open_dims
+        names = self.unsized_dims
         all_equal: list[Mapping[str, Sequence[str]]] = [dict.fromkeys(names[1:], names[:1])] if names[2:] else []
         pairs: Iterator[Mapping[str, Sequence[str]]] = ({second: (first,)} for first, second in combinations(names, 2))
         sums = ({name: pair} for name in reversed(names) for pair in combinations([o for o in names if o != name], 2))
@@ -222,7 +222,7 @@ class InputGuess:
             yield self.choose_sizes(conditions, sums=relation)
 
 
-def guess_inputs(model: Model, options: SizeOptions) -> Iterator[InputGuess]:
+def guess_inputs(model: Model, options: BatchOptions) -> Iterator[InputGuess]:
     """Yield the choices of shapes for a model's inputs, the likeliest first.
 
     Raises `ShapeError` (usage) for an input or a name that the model does not have, and for invalid sizes.
@@ -232,7 +232,7 @@ def guess_inputs(model: Model, options: SizeOptions) -> Iterator[InputGuess]:
         raise usage_error(
             "the batch is judged at two sizes or more, each of at least 1", "write N,1,8", argument="batch"
         )
-    naming = _InputShapes(model.inputs, options)
+    naming = _ShapeGuesser(model.inputs, options)
     naming.find_batch(options.batch)
     for shapes, doubtful in naming.guess_shapes():
         yield InputGuess(naming, shapes, doubtful, judged)
@@ -267,7 +267,7 @@ def _perturb_sizes(sizes: Mapping[str, int], prime_index: int, steps: Sequence[i
     return result
 
 
-def _check_where_names(where: Mapping[str, int], others: Sequence[str], batch: str) -> None:
+def _check_size_names(where: Mapping[str, int], others: Sequence[str], batch: str) -> None:
     for name in where:
         if name not in others:
             names = ", ".join(others) or f"none beside the batch {batch}"
@@ -275,10 +275,10 @@ def _check_where_names(where: Mapping[str, int], others: Sequence[str], batch: s
             raise usage_error(f"no free dim is called {escape_unprintable(truncate(name))}", hint, argument="where")
 
 
-class _InputShapes:
+class _ShapeGuesser:
     """The shapes of the inputs, with a valid symbolic name for every free dim."""
 
-    def __init__(self, inputs: Sequence[ValueInfo], options: SizeOptions) -> None:
+    def __init__(self, inputs: Sequence[ValueInfo], options: BatchOptions) -> None:
         self.inputs, self.batch, self.where = inputs, "", options.where
         self.declared: int | None = None
         self.declared_sizes: dict[str, int] = {}
@@ -461,7 +461,7 @@ def _check_given_shapes(
     return dict(shapes)
 
 
-def sizes_by_axis(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | None, ...]] | None:
+def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | None, ...]] | None:
     """Return the sizes of each dim by lane; None if the rank differs or is unknown."""
     ranks = {len(shape) for shape in shapes if shape is not None}
     if len(ranks) != 1:
@@ -505,7 +505,7 @@ class DimFitter:
         """Return the symbolic shape of a tensor; None if its rank is unknown."""
         shape = self._shapes.get(shapes)
         if shape is None:
-            axes = sizes_by_axis([shapes[lane] for lane in self._lane_indices])
+            axes = transpose_lane_shapes([shapes[lane] for lane in self._lane_indices])
             shape = self._shapes[shapes] = None if axes is None else tuple(map(self.fit_dim, axes))
         return shape
 

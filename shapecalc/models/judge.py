@@ -14,7 +14,7 @@ from shapecalc.core.record import FrozenDict, Record, fields, replace
 from shapecalc.models.all_nodes import describe_all_nodes
 from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import Model, Node, iter_nodes, read_model
-from shapecalc.models.free_dims import DimFitter, InputChoice, InputGuess, SizeOptions, SymbolicShape, guess_inputs
+from shapecalc.models.free_dims import BatchOptions, DimFitter, InputChoice, InputGuess, SymbolicShape, guess_inputs
 from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.propagate import SILENT_VERDICTS, BatchTracker, NodeVerdict, UnfixedNodeTracker
 from shapecalc.models.queries import CoreQueries, NodeVisit, has_equal_element_count, has_target_input
@@ -22,7 +22,7 @@ from shapecalc.models.report import JudgedNode, ModelInput, Report, find_node, n
 from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
-DEFAULT_OPTIONS = SizeOptions()
+DEFAULT_OPTIONS = BatchOptions()
 MAX_NODE_VISITS = 100_000
 """The largest number of node visits spent on the choice of inputs."""
 MAX_CONDITION_ROUNDS = 3
@@ -130,7 +130,7 @@ class JudgedModel(Record):
         if not self.can_run_as_declared():
             return True, 0, 0
         lost = self.tracker.lost_tensor_count()
-        return False, lost, self.walk.choice.doubtful_count if lost else 0
+        return False, lost, self.walk.choice.uncertain_count if lost else 0
 
     def required_conditions(self) -> list[Condition]:
         """Return the conditions under which failing nodes run at the declared batch."""
@@ -141,7 +141,7 @@ class JudgedModel(Record):
         possible = [condition for condition in conditions if can_hold([condition], declared)]
         return [remainder for condition in possible for remainder in substitute_condition(condition, declared)]
 
-    def is_tied_to_sizes(self) -> bool:
+    def depends_on_declared_sizes(self) -> bool:
         """Return whether an output's shape is known only at the unperturbed sizes."""
         outputs = [self.walk.shapes_of(output.tensor) for output in self.walk.model.outputs]
         moved = [index for index, lane in enumerate(self.walk.lanes) if lane.perturbed]
@@ -170,7 +170,7 @@ class JudgedModel(Record):
 
 
 def report_model(
-    file: str | Path, options: SizeOptions = DEFAULT_OPTIONS, names: Iterable[str] = (), *, include_all: bool = False
+    file: str | Path, options: BatchOptions = DEFAULT_OPTIONS, names: Iterable[str] = (), *, include_all: bool = False
 ) -> Report:
     """Return the report of the model in a file.
 
@@ -183,10 +183,10 @@ def report_model(
     report = judged.build_report(str(file))
     if include_all:
         report = replace(report, all_nodes=describe_all_nodes(judged.walk, judged.tracker))
-    return explain_named_nodes(judged, report, names)
+    return add_node_explanations(judged, report, names)
 
 
-def judge_model(model: Model, options: SizeOptions = DEFAULT_OPTIONS) -> JudgedModel:
+def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> JudgedModel:
     """Walk and judge a model with the best choice of inputs.
 
     The likeliest choice is used if the model runs with it and loses no samples, otherwise the choice with the smallest
@@ -211,9 +211,9 @@ def _judge_at_best_sizes(model: Model, guess: InputGuess, max_tries: int) -> Jud
     """
     first = outcome = _judge_choice(model, guess.choose_sizes())
     conditions: dict[Condition, None] = {}
-    for _ in range(MAX_CONDITION_ROUNDS if guess.open_dims else 0):
+    for _ in range(MAX_CONDITION_ROUNDS if guess.unsized_dims else 0):
         known = len(conditions)
-        if not outcome.can_run_as_declared() or outcome.is_tied_to_sizes():
+        if not outcome.can_run_as_declared() or outcome.depends_on_declared_sizes():
             conditions |= dict.fromkeys(outcome.required_conditions())
         if len(conditions) == known:
             break
@@ -221,10 +221,11 @@ def _judge_at_best_sizes(model: Model, guess: InputGuess, max_tries: int) -> Jud
     if not outcome.can_run_as_declared():
         others = (_judge_choice(model, choice) for choice in islice(guess.iter_other_sizes(), max_tries))
         return next((other for other in others if other.can_run_as_declared()), first)
-    if outcome.is_tied_to_sizes():
+    if outcome.depends_on_declared_sizes():
         others = (_judge_choice(model, choice) for choice in islice(guess.iter_related_dims((*conditions,)), max_tries))
         return next(
-            (other for other in others if other.can_run_as_declared() and not other.is_tied_to_sizes()), outcome
+            (other for other in others if other.can_run_as_declared() and not other.depends_on_declared_sizes()),
+            outcome,
         )
     return outcome
 
@@ -234,7 +235,7 @@ def _judge_choice(model: Model, choice: InputChoice, tracker: BatchTracker | Non
     return JudgedModel(walk_model(model, choice, tracker), tracker)
 
 
-def explain_named_nodes(model: JudgedModel, report: Report, names: Iterable[str]) -> Report:
+def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[str]) -> Report:
     """Add explanations of the named nodes to a report.
 
     If a named node fails without an error, its explanation says which node below it fails. If a named node is unlisted,
@@ -281,7 +282,7 @@ def _describe_failure_below(model: JudgedModel, path: str) -> str:
     )
 
 
-def consecutive_runs(model: Model, nodes: Iterable[JudgedNode]) -> list[list[JudgedNode]]:
+def movement_chains(model: Model, nodes: Iterable[JudgedNode]) -> list[list[JudgedNode]]:
     """Return the runs of consecutive nodes that only move elements.
 
     A run has two nodes or more; runs are in file order.

@@ -103,7 +103,7 @@ class CoreArgument(Record):
     is_required: bool = False
 
 
-class CoreCall(Record):
+class CoreOp(Record):
     """The core op of a listed operator, with its arguments.
 
     An operator is *listed* if it has a core op; the report has an entry for each node of a listed operator.
@@ -145,7 +145,7 @@ class OperatorSpec(Record):
     """
     size_check: SizeCheck | None = None
     """The check of sizes that must match between inputs."""
-    core_call: CoreCall | None = None
+    core_call: CoreOp | None = None
     """The core op. Nodes of operators that have a core op appear in the report."""
     control_flow: ControlFlow | None = None
     is_random: bool = False
@@ -461,7 +461,7 @@ def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     return ((*query[:2], value[2] if len(value) == 3 else value[1] * value[3]),)
 
 
-def _grouped_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
+def _grouped_query_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of a grouped-query attention.
 
     The shape is unknown if query, key and value are packed in one input.
@@ -481,7 +481,7 @@ def _axes_argument(is_required: bool) -> tuple[CoreArgument, ...]:
 
 
 BLOCK_ARGUMENTS = (CoreArgument("block", "blocksize", int, default=0), CoreArgument("mode", "mode", bytes))
-RESHAPE = CoreCall(
+RESHAPE = CoreOp(
     "reshape",
     (CoreArgument("target", "shape", input_since=5, is_required=True),),
     lambda array, shape, _: array.reshape(shape),
@@ -489,34 +489,34 @@ RESHAPE = CoreCall(
     only_moves_elements=True,
     switch="allowzero",
 )
-TRANSPOSE = CoreCall(
+TRANSPOSE = CoreOp(
     "transpose",
     (CoreArgument("perm", "perm"),),
     lambda array, _, arguments: np.transpose(array, arguments.get("perm")),
     only_moves_elements=True,
 )
-SHAPE = CoreCall("shape", (CoreArgument("start", "start", int), CoreArgument("end", "end", int)), returns_shape=True)
-FLATTEN = CoreCall(
+SHAPE = CoreOp("shape", (CoreArgument("start", "start", int), CoreArgument("end", "end", int)), returns_shape=True)
+FLATTEN = CoreOp(
     "flatten", (CoreArgument("axis", "axis", int),), RESHAPE.elements, flatten_candidates, only_moves_elements=True
 )
-SQUEEZE = CoreCall("squeeze", _axes_argument(is_required=False), elements=RESHAPE.elements, only_moves_elements=True)
-UNSQUEEZE = CoreCall("unsqueeze", _axes_argument(is_required=True), RESHAPE.elements, only_moves_elements=True)
-EXPAND = CoreCall(
+SQUEEZE = CoreOp("squeeze", _axes_argument(is_required=False), elements=RESHAPE.elements, only_moves_elements=True)
+UNSQUEEZE = CoreOp("unsqueeze", _axes_argument(is_required=True), RESHAPE.elements, only_moves_elements=True)
+EXPAND = CoreOp(
     "expand",
     (CoreArgument("target", input_since=1, is_required=True),),
     elements=lambda array, shape, _: np.broadcast_to(array, shape),
     fix_candidates=expand_candidates,
     repeats_elements=True,
 )
-TILE = CoreCall(
+TILE = CoreOp(
     "tile",
     (CoreArgument("repeats", input_since=6, is_required=True),),
     lambda array, _, arguments: np.tile(array, arguments["repeats"]),
     repeats_elements=True,
 )
 DEPTH_TO_SPACE, SPACE_TO_DEPTH = (
-    CoreCall("depth_to_space", BLOCK_ARGUMENTS),
-    CoreCall("space_to_depth", BLOCK_ARGUMENTS),
+    CoreOp("depth_to_space", BLOCK_ARGUMENTS),
+    CoreOp("space_to_depth", BLOCK_ARGUMENTS),
 )
 
 
@@ -556,7 +556,7 @@ ONNX_OPERATORS = _expand_keys(
         AS_FIRST_POINTWISE: OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
         "Add": OperatorSpec(BROADCAST, _apply_keeping_type(np.add), axis_rule=batch.broadcast_axis),
         "AffineGrid MaxUnpool STFT": OperatorSpec(axis_rule=batch.keep_axes(0)),
-        "ArgMax ArgMin": OperatorSpec(COPIES_DIMS, axis_rule=batch.arg_extreme_axis),
+        "ArgMax ArgMin": OperatorSpec(COPIES_DIMS, axis_rule=batch.argmax_axis),
         "Attention DeformConv RotaryEmbedding": OperatorSpec(axis_rule=batch.keep_axes(0)),
         "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": OperatorSpec(
             COPIES_DIMS, axis_rule=batch.keep_axes_of_first(0, 1)
@@ -582,11 +582,11 @@ ONNX_OPERATORS = _expand_keys(
         "Conv": OperatorSpec(COPIES_DIMS, axis_rule=batch.conv_axis(), size_check=CONV_SIZES),
         "ConvInteger": OperatorSpec(axis_rule=batch.conv_axis()),
         "ConvTranspose": OperatorSpec(COPIES_DIMS, axis_rule=batch.keep_axes_of_first(0), size_check=CHANNEL_SIZES),
-        "CumProd": OperatorSpec(axis_rule=batch.mix_axes(batch.axis_from_input)),
-        "CumSum": OperatorSpec(SAME_AS_FIRST, _cumsum, axis_rule=batch.mix_axes(batch.axis_from_input)),
+        "CumProd": OperatorSpec(axis_rule=batch.keep_unmixed_axes(batch.axis_from_input)),
+        "CumSum": OperatorSpec(SAME_AS_FIRST, _cumsum, axis_rule=batch.keep_unmixed_axes(batch.axis_from_input)),
         "DepthToSpace": OperatorSpec(axis_rule=batch.keep_axes_of_first(0), core_call=DEPTH_TO_SPACE),
-        "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=batch.mix_axes(slice(0, 0))),
-        "Det Trilu": OperatorSpec(axis_rule=batch.mix_axes(slice(-2, None))),
+        "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=batch.keep_unmixed_axes(slice(0, 0))),
+        "Det Trilu": OperatorSpec(axis_rule=batch.keep_unmixed_axes(slice(-2, None))),
         "Div": OperatorSpec(BROADCAST, _divide, axis_rule=batch.broadcast_axis),
         "Einsum": OperatorSpec(axis_rule=batch.einsum_axis),
         "Expand": OperatorSpec(mark_rule=batch.repeat_mark, core_call=EXPAND),
@@ -596,7 +596,7 @@ ONNX_OPERATORS = _expand_keys(
             axis_rule=batch.recurrent_axis, size_check=_check_shared_batch(_recurrent_batch_inputs)
         ),
         "Gather": OperatorSpec(evaluate=_gather, mark_rule=batch.gather_mark, size_check=check_indices),
-        "GatherElements": OperatorSpec(axis_rule=batch.elementwise_index_axis(1), size_check=check_indices),
+        "GatherElements": OperatorSpec(axis_rule=batch.gather_elements_rule(1), size_check=check_indices),
         "GatherND": OperatorSpec(mark_rule=batch.gather_nd_mark, size_check=check_indices),
         "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=batch.gemm_axis, size_check=GEMM_SIZES),
         "GlobalLpPool LpPool": OperatorSpec(axis_rule=batch.keep_axes_of_first(0, 1)),
@@ -604,19 +604,23 @@ ONNX_OPERATORS = _expand_keys(
             axis_rule=batch.keep_axes(0), size_check=_check_shared_batch(lambda _: [("X", 0, 0), ("grid", 1, 0)])
         ),
         "GroupNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_axes_of_first(0)),
-        "Hardmax LogSoftmax Softmax": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.mix_axes(batch.softmax_axes)),
+        "Hardmax LogSoftmax Softmax": OperatorSpec(
+            SAME_AS_FIRST, axis_rule=batch.keep_unmixed_axes(batch.softmax_axes)
+        ),
         "Identity": OperatorSpec(SAME_AS_FIRST, lambda _, data: data, axis_rule=batch.broadcast_axis),
         "If": OperatorSpec(control_flow=ControlFlow.IF),
         "InstanceNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_axes_of_first(0, 1)),
-        "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.mix_axes(slice(1, 2))),
-        "LayerNormalization": OperatorSpec(COPIES_DIMS, axis_rule=batch.mix_axes(batch.trailing_axes)),
+        "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_unmixed_axes(slice(1, 2))),
+        "LayerNormalization": OperatorSpec(COPIES_DIMS, axis_rule=batch.keep_unmixed_axes(batch.trailing_axes)),
         "Loop": OperatorSpec(control_flow=ControlFlow.LOOP),
-        "LpNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.mix_axes(batch.axis_from_attribute)),
+        "LpNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_unmixed_axes(batch.axis_from_attribute)),
         "MatMul": OperatorSpec(COPIES_DIMS, axis_rule=batch.matmul_axis()),
         "MatMulInteger": OperatorSpec(axis_rule=batch.matmul_axis()),
         "Max": OperatorSpec(BROADCAST_8, _reduce_inputs(np.maximum), axis_rule=batch.broadcast_axis),
         "Mean": OperatorSpec(BROADCAST_8, axis_rule=batch.broadcast_axis),
-        "MeanVarianceNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.mix_axes(batch.axes_from_attribute)),
+        "MeanVarianceNormalization": OperatorSpec(
+            SAME_AS_FIRST, axis_rule=batch.keep_unmixed_axes(batch.axes_from_attribute)
+        ),
         "Min": OperatorSpec(BROADCAST_8, _reduce_inputs(np.minimum), axis_rule=batch.broadcast_axis),
         "Mod": OperatorSpec(BROADCAST, _modulo, axis_rule=batch.broadcast_axis),
         "Mul": OperatorSpec(BROADCAST, _apply_keeping_type(np.multiply), axis_rule=batch.broadcast_axis),
@@ -631,7 +635,7 @@ ONNX_OPERATORS = _expand_keys(
         ),
         "QLinearConv": OperatorSpec(axis_rule=batch.conv_axis(3)),
         "QLinearMatMul": OperatorSpec(axis_rule=batch.matmul_axis(3)),
-        "RMSNormalization": OperatorSpec(axis_rule=batch.mix_axes(batch.trailing_axes)),
+        "RMSNormalization": OperatorSpec(axis_rule=batch.keep_unmixed_axes(batch.trailing_axes)),
         "RandomNormal": OperatorSpec(is_random=True),
         "Range": OperatorSpec(evaluate=_range),
         "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": OperatorSpec(axis_rule=batch.reduction_axis),
@@ -644,10 +648,12 @@ ONNX_OPERATORS = _expand_keys(
         "Resize Upsample": OperatorSpec(COPIES_DIMS, axis_rule=batch.resize_axis),
         "ReverseSequence": OperatorSpec(axis_rule=batch.reverse_sequence_axis),
         "Scan": OperatorSpec(control_flow=ControlFlow.SCAN),
-        "Scatter ScatterElements": OperatorSpec(axis_rule=batch.elementwise_index_axis(0), size_check=check_indices),
+        "Scatter ScatterElements": OperatorSpec(axis_rule=batch.gather_elements_rule(0), size_check=check_indices),
         "ScatterND": OperatorSpec(evaluate=_scatter_nd, mark_rule=batch.scatter_nd_mark, size_check=check_indices),
         "Shape": OperatorSpec(element_inputs=0, core_call=SHAPE),
-        "SimplifiedLayerNormalization": OperatorSpec(FIRST_OUTPUT_ONLY, axis_rule=batch.mix_axes(batch.trailing_axes)),
+        "SimplifiedLayerNormalization": OperatorSpec(
+            FIRST_OUTPUT_ONLY, axis_rule=batch.keep_unmixed_axes(batch.trailing_axes)
+        ),
         "Size": OperatorSpec(evaluate=element_count, element_inputs=0),
         "Slice": OperatorSpec(COPIES_DIMS, _slice, mark_rule=batch.slice_mark),
         "SpaceToDepth": OperatorSpec(axis_rule=batch.keep_axes_of_first(0), core_call=SPACE_TO_DEPTH),
@@ -656,7 +662,7 @@ ONNX_OPERATORS = _expand_keys(
         "Sub": OperatorSpec(BROADCAST, _apply_keeping_type(np.subtract), axis_rule=batch.broadcast_axis),
         "Sum": OperatorSpec(BROADCAST_8, _reduce_inputs(np.add), axis_rule=batch.broadcast_axis),
         "Tile": OperatorSpec(mark_rule=batch.repeat_mark, core_call=TILE),
-        "TopK": OperatorSpec(COPIES_DIMS, axis_rule=batch.mix_axes(batch.axis_from_attribute)),
+        "TopK": OperatorSpec(COPIES_DIMS, axis_rule=batch.keep_unmixed_axes(batch.axis_from_attribute)),
         "Transpose": OperatorSpec(axis_rule=batch.transpose_axis, core_call=TRANSPOSE),
         "Unsqueeze": OperatorSpec(mark_rule=batch.reshape_mark, core_call=UNSQUEEZE),
         "Where": OperatorSpec(BROADCAST, _apply(np.where), axis_rule=batch.broadcast_axis),
@@ -669,7 +675,9 @@ CONTRIB_OPERATORS = _expand_keys(
         "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
         "FusedConv": OperatorSpec(axis_rule=batch.conv_axis(), onnx_equivalent="Conv"),
         "FusedMatMul": OperatorSpec(ComputedShape(_matmul_shape), axis_rule=batch.matmul_axis()),
-        "GroupQueryAttention": OperatorSpec(ComputedShape(_grouped_attention_shape), axis_rule=batch.keep_axes(0)),
+        "GroupQueryAttention": OperatorSpec(
+            ComputedShape(_grouped_query_attention_shape), axis_rule=batch.keep_axes(0)
+        ),
         "MultiHeadAttention": OperatorSpec(ComputedShape(_attention_shape), axis_rule=batch.keep_axes(0)),
         "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_axes(0)),
         "SkipLayerNormalization SkipSimplifiedLayerNormalization": OperatorSpec(

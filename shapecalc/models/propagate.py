@@ -36,9 +36,9 @@ LaneMarks = tuple[BatchMark, ...]
 """The marks of a tensor by lane."""
 INDEX_OUTPUTS = {"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)}
 """For operators that return indices along an axis, the index of the output with the indices, and the default axis."""
-ORDER_KEEPING_OPERATORS = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+ORDER_PRESERVING_OPERATORS = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 INDEX_EVALUATORS: dict[str, Any] = {
-    **dict.fromkeys(ORDER_KEEPING_OPERATORS, lambda _, shape, data, *_others: data.reshape(shape)),
+    **dict.fromkeys(ORDER_PRESERVING_OPERATORS, lambda _, shape, data, *_others: data.reshape(shape)),
     "Add": lambda _, _shape, a, b: a + b,
     "Concat": lambda attributes, _, *parts: np.concatenate(parts, attributes.get("axis", 0)),
 }
@@ -149,7 +149,7 @@ class BatchTracker:
     The tracker propagates marks, judges and fixes the listed nodes, and records the first failure above each tensor.
     """
 
-    trial_attributes = ("_marks", "stops", "judged_nodes", "failing_nodes", "fixes_above", "_failures_above")
+    trial_attributes = ("_marks", "stops", "judged_nodes", "failing_nodes", "cause_fixes", "_failures_above")
     """The attributes that change during a walk; a trial walk uses copies of them."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class BatchTracker:
         """The listed nodes with their verdicts, in the order of the walk."""
         self.failing_nodes: dict[str, tuple[Node, NodeVerdict]] = {}
         """The failing listed nodes by path."""
-        self.fixes_above: dict[str, tuple[Node, NodeFix]] = {}
+        self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
         """The listed causes of unlisted failures and their fixes, by path."""
         self._producers: dict[int, Node] | None = None
         self._read_tensors: set[int] | None = None
@@ -477,7 +477,7 @@ class BatchTracker:
         cause = self._find_cause(node)
         self.stops.append(UnlistedFailure(node, why, cause[0].path if cause else None))
         if cause:
-            self.fixes_above[cause[0].path] = cause
+            self.cause_fixes[cause[0].path] = cause
         lost = LostBatch(f"{node.name or node.path} ({node.op}) fails above it")
         for tensor in node.outputs:
             self._store_marks(tensor, [lost for _ in self._batches])

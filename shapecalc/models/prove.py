@@ -57,7 +57,7 @@ class Proof:
     """What was proved, what differs, or why no proof was possible."""
 
 
-class NotProved(Exception):
+class ProofImpossible(Exception):
     """No proof is possible; the message is the reason."""
 
 
@@ -74,7 +74,7 @@ class ModelComparison:
         self.original_session = _load_session(Path(task["model"]).read_bytes())
         try:
             self.fixed_session = _load_session(fixed_model)
-        except NotProved as error:
+        except ProofImpossible as error:
             raise ProofFailed(f"the mended model does not load: {error}") from None
         self.output_names = [output.name for output in self.fixed_session.get_outputs()]
         self.samples = self._draw_inputs(np.random.default_rng(SEED))
@@ -84,7 +84,7 @@ class ModelComparison:
 
         Raises `NotProved` if no proof is possible, `ProofFailed` if the models differ.
         """
-        home = self._run(self.original_session, self._select_samples(range(self.declared_batch)), NotProved)
+        home = self._run(self.original_session, self._select_samples(range(self.declared_batch)), ProofImpossible)
         fixed = self._run(self.fixed_session, self._select_samples(range(self.declared_batch)), ProofFailed)
         for name, old, new in zip(self.output_names, home, fixed, strict=True):
             if old.shape != new.shape or old.dtype != new.dtype or old.tobytes() != new.tobytes():
@@ -93,7 +93,9 @@ class ModelComparison:
         for sample in range(self.other_batch):
             index = sample if sample < self.declared_batch else 0
             if index != sample:
-                home = self._run(self.original_session, self._select_samples([sample] * self.declared_batch), NotProved)
+                home = self._run(
+                    self.original_session, self._select_samples([sample] * self.declared_batch), ProofImpossible
+                )
             self._compare_sample(sample, larger, home, index)
         return f"batch {self.declared_batch} bit for bit, batch {self.other_batch} sample by sample"
 
@@ -123,15 +125,15 @@ class ModelComparison:
         for value in self.fixed_session.get_inputs():
             dims = self.task["inputs"].get(value.name)
             if dims is None:
-                raise NotProved(f"nobody knows the shape of input {value.name}")
+                raise ProofImpossible(f"nobody knows the shape of input {value.name}")
             shape = [largest if size is None else size for size in dims]
             if value.type in FLOAT_TYPES:
                 feeds[value.name] = random.uniform(0.1, 1, shape).astype(FLOAT_TYPES[value.type])
             elif value.type in INTEGER_TYPES:
                 numbers = random.integers(0, 1, shape, endpoint=True)
-                feeds[value.name] = _tag_samples(numbers, dims).astype(INTEGER_TYPES[value.type])
+                feeds[value.name] = _encode_sample_numbers(numbers, dims).astype(INTEGER_TYPES[value.type])
             else:
-                raise NotProved(f"input {value.name} is of type {value.type}")
+                raise ProofImpossible(f"input {value.name} is of type {value.type}")
         return feeds
 
     def _select_samples(self, samples: range | list[int]) -> Feeds:
@@ -146,11 +148,11 @@ class ModelComparison:
         try:
             outputs: list[np.ndarray] = session.run(self.output_names, feeds)
         except MemoryError:
-            raise NotProved("it is too large") from None
+            raise ProofImpossible("it is too large") from None
         except Exception as error:  # ONNX Runtime has no common base of its errors
             raise error_type(_error_reason(error)) from None
         if not all(hasattr(output, "dtype") for output in outputs):
-            raise NotProved("an output is not a tensor")
+            raise ProofImpossible("an output is not a tensor")
         return outputs
 
 
@@ -187,7 +189,7 @@ def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes])
     return Proof(result["proved"], result["why"])
 
 
-def _tag_samples(bits: np.ndarray, dims: list[int | None]) -> np.ndarray:
+def _encode_sample_numbers(bits: np.ndarray, dims: list[int | None]) -> np.ndarray:
     """Encode the number of each sample in its first elements, so that samples differ."""
     if None in dims:
         samples = np.moveaxis(bits, dims.index(None), 0)
@@ -204,7 +206,7 @@ def _load_session(model: bytes) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise NotProved("onnxruntime is not installed") from None
+        raise ProofImpossible("onnxruntime is not installed") from None
     onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -212,9 +214,9 @@ def _load_session(model: bytes) -> Any:
     try:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except MemoryError:
-        raise NotProved("it is too large") from None
+        raise ProofImpossible("it is too large") from None
     except Exception as error:  # ONNX Runtime has no common base of its errors
-        raise NotProved(_error_reason(error)) from None
+        raise ProofImpossible(_error_reason(error)) from None
 
 
 def _error_reason(error: Exception) -> str:
@@ -299,7 +301,7 @@ def main() -> int:
         os.chdir(task["folder"])
         checker_note = _run_checker(task, fixed)
         proved, why = True, ModelComparison(task, fixed).compare_outputs() + checker_note
-    except (NotProved, ProofFailed) as error:
+    except (ProofImpossible, ProofFailed) as error:
         proved, why = False if isinstance(error, ProofFailed) else None, str(error)
     except MemoryError:
         proved, why = None, "it is too large"

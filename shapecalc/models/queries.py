@@ -21,8 +21,8 @@ from shapecalc.core.requests import rules_for
 from shapecalc.core.resolve import resolve
 from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import ABSENT, Node
-from shapecalc.models.free_dims import Lane, SymbolicShape, sizes_by_axis
-from shapecalc.models.operators import LISTED_OPERATORS, MAX_INFERRED_DIM, CoreArgument, CoreCall, find_operator
+from shapecalc.models.free_dims import Lane, SymbolicShape, transpose_lane_shapes
+from shapecalc.models.operators import LISTED_OPERATORS, MAX_INFERRED_DIM, CoreArgument, CoreOp, find_operator
 from shapecalc.models.walk_state import is_same_in_all_lanes
 
 CoreArguments = FrozenDict
@@ -77,7 +77,7 @@ class NodeVisit:
     """A listed node as the walk reaches it, with every failing node above it fixed."""
 
     node: Node
-    call: CoreCall
+    call: CoreOp
     input: LaneShapes
     """The shape of the data input."""
     arguments: tuple[CoreArguments | None, ...]
@@ -340,7 +340,7 @@ class ShapeInference:
         sizes: dict[int | str, tuple[int | None, ...]] = {}
         kinds: list[Any] = []
         for index, typed in enumerate(inputs):
-            axes = sizes_by_axis([typed[1][lane] for lane in lanes]) if typed else []
+            axes = transpose_lane_shapes([typed[1][lane] for lane in lanes]) if typed else []
             if axes is None or any(None in axis for axis in axes):
                 return None
             dims: list[Any] = [

@@ -12,7 +12,7 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.text import escape_unprintable, suggestion, truncate
 from shapecalc.models.file import Node
 from shapecalc.models.free_dims import DimSum, SymbolicDim, SymbolicShape
-from shapecalc.models.operators import LISTED_OPERATORS, CoreCall
+from shapecalc.models.operators import LISTED_OPERATORS, CoreOp
 from shapecalc.models.propagate import NodeVerdict, UnlistedFailure
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 
@@ -283,7 +283,7 @@ def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | 
         return None
 
 
-def _core_options(node: Node, call: CoreCall) -> dict[str, object]:
+def _core_options(node: Node, call: CoreOp) -> dict[str, object]:
     """Return the arguments and the switch of a core op that are attributes of a node."""
     names = {argument.attribute: argument.name for argument in call.arguments if argument is not call.target}
     names |= {call.switch: call.switch}

@@ -79,7 +79,7 @@ class BatchRun:
         return "ok" if self.output is not None else "fails" if self.error else "blocked"
 
     @property
-    def sample_verdict(self) -> BatchVerdict:
+    def samples_verdict(self) -> BatchVerdict:
         """The verdict on the samples: `SAFE`, `SWALLOWS`, `SCRAMBLES` or `UNKNOWN`."""
         here, there = self.batch_in, self.batch_out
         if there is None:
@@ -201,7 +201,7 @@ def _judge_samples(runs: Sequence[BatchRun], others: Sequence[BatchRun], batch: 
     """Return the verdict on a node that runs at all sizes."""
     # Samples are distinguishable only at a batch of 2 or more, in tensors that depend on the batch.
     visible = [run for run in others if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
-    fates = [run.sample_verdict for run in visible]
+    fates = [run.samples_verdict for run in visible]
     if BatchVerdict.SCRAMBLES in fates:
         return BatchVerdict.SCRAMBLES, "no axis of the output separates the samples any more"
     if BatchVerdict.UNKNOWN in fates:
@@ -286,12 +286,12 @@ def reshape_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
         for place in range(len(after)):
             if (mark == 0 and (place >= len(before) or own_zeros)) or place >= len(constant_entries):
                 continue
-            for target in _complete_target(constant_entries, place, mark, () if own_zeros else before, after):
+            for target in _complete_targets(constant_entries, place, mark, () if own_zeros else before, after):
                 yield _reshape_candidate(node, target, place, mark, own_zeros)
     yield from _insertion_candidates(node)
 
 
-def _complete_target(
+def _complete_targets(
     constant_entries: Sequence[int | None],
     batch_entry: int,
     symbol: int,

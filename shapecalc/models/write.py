@@ -221,7 +221,7 @@ def write_fixed_model(
             file.write(piece)
         file.flush()
         if model.is_changed or model.remaining:
-            proof = _prove(model, file, prove)
+            proof = _prove_fixed_model(model, file, prove)
     return replace(report, fix_result=_build_fix_result(report, model, proof, output_path))
 
 
@@ -235,7 +235,7 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
     freed: frozenset[str] = frozenset()
     for _ in range(8):  # each round judges the nodes below the nodes that the previous round fixed
         first = {
-            path: _original_path(walk.model, path, inserted) for path in (*tracker.failing_nodes, *tracker.fixes_above)
+            path: _original_path(walk.model, path, inserted) for path in (*tracker.failing_nodes, *tracker.cause_fixes)
         }
         wanted = {
             path: pair for path, pair in _select_fixes(tracker, first, chosen_fixes).items() if first[path] not in done
@@ -263,7 +263,7 @@ def _select_fixes(
 
     `original_paths` maps current node paths to paths in the original model, which are the keys of `chosen_fixes`.
     """
-    result = dict(tracker.fixes_above)
+    result = dict(tracker.cause_fixes)
     for path, (node, verdict) in tracker.failing_nodes.items():
         fix = chosen_fixes.get(original_paths[path], verdict.fixes[0] if verdict.fixes else None)
         if fix is not None and original_paths[path] in chosen_fixes and 0 in (fix.target or ()):
@@ -306,7 +306,7 @@ def _check_output_path(model: Model, output_path: Path) -> None:
         )
 
 
-def _prove(fixed: FixedModel, file: Any, prove: bool) -> Proof:
+def _prove_fixed_model(fixed: FixedModel, file: Any, prove: bool) -> Proof:
     """Prove a fixed model, unless it is known to fail or `prove` is false."""
     if not prove:
         return Proof(None, "nobody asked for it")
@@ -461,7 +461,7 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
 
     Inputs get the shapes that they were walked with. Output dims that vary are freed, and stale value_info is removed.
     """
-    changed = [*_free_inputs(proto, walk)]
+    changed = [*_update_input_dims(proto, walk)]
     for graph, body in _pair_graphs(proto, walk):
         shapes = {walk.model.names[tensor]: walk.shapes[tensor] for node in body.nodes for tensor in node.outputs}
         for output in graph.output:
@@ -474,7 +474,7 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
     return changed
 
 
-def _free_inputs(proto: Any, walk: WalkState) -> Iterator[str]:
+def _update_input_dims(proto: Any, walk: WalkState) -> Iterator[str]:
     by_name = {value.name: value for value in proto.graph.input}
     for declared, taken in zip(walk.model.inputs, walk.inputs, strict=True):
         dims = by_name[declared.name].type.tensor_type.shape.dim

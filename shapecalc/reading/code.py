@@ -1091,7 +1091,7 @@ class CodeChain(Record):
     """Whether the chain starts at the first input."""
 
 
-class UnnamedInputFound(Exception):
+class UnnamedInputIdentified(Exception):
     """Signals that the tensor of the unnamed input shape was identified.
 
     The argument of the exception is the name of the tensor.
@@ -1122,7 +1122,7 @@ def read_code(
             return CodeReader(text, dialect_name, sizes).read(
                 lines, {input_name or name: dims for input_name, dims in inputs.items()}
             )
-        except UnnamedInputFound as claimed:
+        except UnnamedInputIdentified as claimed:
             return CodeReader(text, dialect_name, sizes).read(
                 lines, {input_name or claimed.args[0]: dims for input_name, dims in inputs.items()}
             )
@@ -1202,7 +1202,7 @@ class CodeReader:
                 self.notes[escape_unprintable(f"refused in line {self.line}: {truncate(source_line)}")] = None
             return CodeChain(refused.args[0], refused.args[1], self.collect_notes(known), True)
         if self.has_unnamed_input:
-            raise UnnamedInputFound(first_variable(statements))
+            raise UnnamedInputIdentified(first_variable(statements))
         if isinstance(self.last_result, ShapeError):
             raise self.last_result
         check_size_names(dict.fromkeys(self.sizes, 0), [*known, *sorted(self.sizes_read)])
@@ -1602,7 +1602,7 @@ class CodeReader:
         """Return the error for an unknown function, with a hint."""
         callee = getattr(node.func, "attr", "") or full_name(node.func) or "this layer"
         if self.has_unnamed_input and full_name(node.func) in (callee, f"self.{callee}"):
-            raise UnnamedInputFound(ast.unparse(node))
+            raise UnnamedInputIdentified(ast.unparse(node))
         example = "B,T,C" if FEATURE_LAYER.search(callee) else "B,256,H,W"
         hint_input, is_attribute = self.input_hint(node, example), full_name(node.func).startswith("self.")
         hint = f"paste its class, too, with __init__; or {hint_input}" if is_attribute else hint_input
@@ -1611,7 +1611,7 @@ class CodeReader:
     def missing_shape_error(self, node: ast.expr, example: str = "N,C,H,W") -> ShapeError:
         """Return the error for a tensor of unknown shape, with a hint."""
         if self.has_unnamed_input:
-            raise UnnamedInputFound(ast.unparse(node))
+            raise UnnamedInputIdentified(ast.unparse(node))
         return self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
 
     def input_hint(self, node: ast.expr, example: str) -> str:

@@ -40,7 +40,7 @@ from shapecalc.core.text import (
 from shapecalc.core.values import parse_axis_pattern, parse_integer
 from shapecalc.reading.options import (
     HELP,
-    ExtraWordError,
+    ExtraValueError,
     Option,
     OptionLookup,
     assign_positional,
@@ -215,7 +215,7 @@ def expand_composite(name: str, shape: Shape, values: Sequence[str]) -> list[lis
     return stages
 
 
-def _narrow(shape: Shape, axis: int, start: int, length: int) -> list[list[str]]:
+def _expand_narrow(shape: Shape, axis: int, start: int, length: int) -> list[list[str]]:
     """Return the `slice` stage that equals `torch.narrow`.
 
     Raises `ShapeError` (slice-out-of-bounds) for an out-of-range index, as `torch.narrow` does.
@@ -233,7 +233,7 @@ def _narrow(shape: Shape, axis: int, start: int, length: int) -> list[list[str]]
     return [["slice", ",".join([*[":"] * index, f"{first}:{first + length}"])]]
 
 
-def _rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> list[list[str]]:
+def _expand_rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> list[list[str]]:
     """Return the `flip` and `swapaxes` stages that equal `numpy.rot90`."""
     indices = [_normalize_axis(axis, len(shape), len(shape)) for axis in axes]
     if len({*indices}) != 2 or len(indices) != 2:
@@ -243,7 +243,7 @@ def _rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> list[list[
     return [[["flip", "[]"]], [flip, swap], [["flip", f"{first},{second}"]], [swap, flip]][k % 4]
 
 
-def _rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]:
+def _expand_rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]:
     """Return the `moveaxis` stage that equals `numpy.rollaxis`.
 
     The axis is moved in front of the axis at index `start`.
@@ -258,7 +258,7 @@ EINOPS_REDUCTIONS = ("any", "all", "max", "mean", "min", "prod", "sum")
 """The names of einops' reductions; all of them give the same shape."""
 
 
-def _reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
+def _expand_reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
     """Return the stages that equal `einops.reduce`: a split, a sum and a merge."""
     left, _, right = pattern.partition("->")
     dims = parse_axis_pattern(f"{left}->{left}" if "->" in pattern else pattern).left
@@ -292,10 +292,10 @@ def _normalize_axis(axis: int, rank: int, limit: int) -> int:
 
 
 COMPOSITE_OPS: dict[str, tuple[str, str, tuple[str, ...], Any]] = {
-    "narrow": ("slice", "torch", ("axis/dim", "start", "length"), _narrow),
-    "rot90": ("flip", "numpy", ("k?", "axes/dims?"), _rot90),
-    "rollaxis": ("moveaxis", "numpy", ("axis", "start?"), _rollaxis),
-    "reduce": ("rearrange", "numpy", ("pattern", "lengths?"), _reduce),
+    "narrow": ("slice", "torch", ("axis/dim", "start", "length"), _expand_narrow),
+    "rot90": ("flip", "numpy", ("k?", "axes/dims?"), _expand_rot90),
+    "rollaxis": ("moveaxis", "numpy", ("axis", "start?"), _expand_rollaxis),
+    "reduce": ("rearrange", "numpy", ("pattern", "lengths?"), _expand_reduce),
 }
 """Composite ops by name.
 
@@ -386,7 +386,7 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
             assign_positional(order_values(values, op.positional_or_named), op.positional_or_named, options, op.name),
             shape,
         )
-    except ExtraWordError as error:
+    except ExtraValueError as error:
         raise usage_error(error.problem.message, usage_hint(op, with_input=with_input)) from None
 
 
@@ -547,12 +547,12 @@ def _command_words(op: str, texts: Mapping[str, object]) -> list[str]:
     return [word for name, text in pieces for word in (split_unbracketed(text) if name == "operands" else [text])]
 
 
-def find_unreadable_stage(stages: str) -> int | None:
+def find_invalid_stage(stages: str) -> int | None:
     """Return the index of the first invalid stage, or None.
 
     Each stage is parsed independently of the other stages.
 
-    >>> find_unreadable_stage("transpose 1,0 | reshap -1 | flatten")
+    >>> find_invalid_stage("transpose 1,0 | reshap -1 | flatten")
     1
     """
     for index, stage in enumerate(split_unbracketed(stages, "|")):

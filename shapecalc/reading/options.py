@@ -11,8 +11,8 @@ from shapecalc.core.record import Choice, Record
 from shapecalc.core.requests import (
     DEFAULT_OPSET,
     parse_flag,
-    switch_meanings,
     switch_name,
+    zero_meaning_by_switch,
 )
 from shapecalc.core.text import (
     escape_unprintable,
@@ -120,7 +120,7 @@ class Option(Record):
 HELP = Option("help", "Show this message and exit.", OptionKind.FLAG, short="-h")
 
 
-class ExtraWordError(ShapeError):
+class ExtraValueError(ShapeError):
     """Raised when a line has more values than the op has positional arguments."""
 
 
@@ -261,7 +261,7 @@ def assign_positional(
     Raises `ShapeError` (usage) for an extra value, or for a name that already has a value in `options`.
     """
     if len(values) > len(names):
-        raise ExtraWordError(Problem(USAGE, f"{owner} does not take '{escape_unprintable(values[len(names)][:40])}'"))
+        raise ExtraValueError(Problem(USAGE, f"{owner} does not take '{escape_unprintable(values[len(names)][:40])}'"))
     arguments = dict(zip(names, values, strict=False))
     for name in arguments.keys() & options.keys():
         raise usage_error(f"{name} is given twice, by its place and by its name", argument=name)
@@ -321,7 +321,7 @@ def switch_options(op: Op | None = None) -> list[Option]:
 
     For an op, returns only the switches that apply to the op.
     """
-    all_switches = switch_meanings()
+    all_switches = zero_meaning_by_switch()
     names = all_switches if op is None else {switch_name(op, row) for row in dialects_with(op)}
     options = []
     for name in sorted(all_switches.keys() & names):

@@ -151,13 +151,13 @@ def _quote_word(word: str) -> str:
     return f'"{word}"' if "'" in word and not {*word} & {*'"$`!\\'} else quote(word)
 
 
-def suggest_line(words: Sequence[str]) -> str:
+def suggest_command(words: Sequence[str]) -> str:
     """Return a hint for words that no reader recognizes.
 
     Hints exist for two shapes in a sentence, and for a shape that the shell split into words. The hint is empty for
     other words.
 
-    >>> suggest_line(["how", "to", "reshape", "2x3x4", "to", "6x4"])
+    >>> suggest_command(["how", "to", "reshape", "2x3x4", "to", "6x4"])
     'write shapecalc 2x3x4 6x4'
     """
     if len(words) > 1 and is_shape(" ".join(words)):
@@ -497,7 +497,7 @@ def _last_statement(text: str, operator_type: type[ast.AST]) -> ast.AST | None:
     return last.value if isinstance(last, ast.Expr) else last
 
 
-def _read_lines(user_input: UserInput) -> list[str] | None:
+def _read_multiline_message(user_input: UserInput) -> list[str] | None:
     """Read any other text of several lines as an error message."""
     return ["doctor", "-"] if "\n" in user_input.text.strip() else None
 
@@ -511,7 +511,7 @@ READERS = (
     _read_chain,
     _read_pattern,
     _read_code,
-    _read_lines,
+    _read_multiline_message,
     _read_one_shape,
 )
 """The readers of inputs that are not files, in order.

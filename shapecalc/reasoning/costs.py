@@ -129,7 +129,7 @@ def _fold_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
     result: list[AppliedMove] = []
     for move in moves:
         applied, shape = (shape, move), move.output_shape(shape)
-        fused = _fuse_moves(result[-1], applied) if result else None
+        fused = _fuse_same_kind(result[-1], applied) if result else None
         if fused:
             result.pop()
         if not _is_no_op(fused or applied):
@@ -137,7 +137,7 @@ def _fold_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
     return result
 
 
-def _fuse_moves(first: AppliedMove, second: AppliedMove) -> AppliedMove | None:
+def _fuse_same_kind(first: AppliedMove, second: AppliedMove) -> AppliedMove | None:
     """Fuse two transposes or two reshapes into one move; None for other moves.
 
     Reshapes of an empty tensor are not fused.

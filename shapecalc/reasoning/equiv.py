@@ -176,7 +176,7 @@ def find_counterexample(
         if ours == theirs:
             return None
     for index, elements in (
-        _compare_corners(first, second, ours, theirs) if are_strided else _compare_blocks(first, second)
+        _compare_atom_starts(first, second, ours, theirs) if are_strided else _compare_blocks(first, second)
     ):
         if elements[0] != elements[1]:
             return Counterexample(sizes, outputs, unravel(index, outputs[0]), elements)
@@ -200,7 +200,7 @@ def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, 
             yield from enumerate(zip(block, other_block, strict=True), start)
 
 
-def _compare_corners(
+def _compare_atom_starts(
     first: MoveChain, second: MoveChain, first_view: View, second_view: View
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield the output index of each atom's first element, with both input indices.
@@ -241,7 +241,7 @@ def _chain_names(parsed: ChainRequest) -> tuple[str, ...]:
     )
 
 
-def answer_both(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
+def answer_chains(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
     """Return the answers to two chains, either of which may be a text.
 
     `sizes` maps names in the texts to the sizes that replace them. Raises `ShapeError` (usage) as `parse_chain_request`

@@ -135,7 +135,7 @@ def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
     return tuple([(stage.label, stage.before, move) for stage, move in zip(answer.stages, moves, strict=True)])
 
 
-def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
+def trace_element(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
     """Return the index of an input element after each stage.
 
     If a stage repeats the element, its first index is returned. After a stage that drops the element, the index is None
@@ -144,7 +144,7 @@ def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]
     Raises `ShapeError` (usage) as `stage_moves` does, and if the input has no such element.
 
     >>> import shapecalc as sc
-    >>> follow(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (1, 0, 0))
+    >>> trace_element(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (1, 0, 0))
     [('input', (1, 0, 0)), ('first', (0, 1, 0)), ('to', (0, 1, 1))]
     """
     stages = stage_moves(answer)
@@ -158,13 +158,13 @@ def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]
     return path
 
 
-def follow_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
+def trace_element_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
     """Return the index of an output element before each stage, back to the input.
 
     Raises `ShapeError` (usage) as `stage_moves` does, and if the output has no such element.
 
     >>> import shapecalc as sc
-    >>> follow_back(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (0, 1, 1))
+    >>> trace_element_back(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (0, 1, 1))
     [('to', (0, 1, 1)), ('first', (0, 1, 0)), ('input', (1, 0, 0))]
     """
     stages = stage_moves(answer)

@@ -97,7 +97,7 @@ class PartialSplit(Record):
     @property
     def min_count(self) -> int:
         """The minimum number of factors of any completion of this split."""
-        return len(self.factors) + max(len(_open_axes(self.before)), len(_open_axes(self.after)))
+        return len(self.factors) + max(len(_unfinished_axes(self.before)), len(_unfinished_axes(self.after)))
 
 
 FactorOrder = tuple[tuple[SharedFactor, ...], tuple[SharedFactor, ...]]
@@ -237,7 +237,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
     work = 0
     while stack:
         partial = stack[-1]
-        branches = len(_open_axes(partial.before)) * len(_open_axes(partial.after))
+        branches = len(_unfinished_axes(partial.before)) * len(_unfinished_axes(partial.after))
         work += len(before) + len(after) + branches * (1 + (len(before) + len(after)) // 64)
         if work > MAX_FIND_PAIRS:
             break
@@ -250,7 +250,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
                 best.clear()
             best[partial.factors] = None
         stack += sorted(
-            _next_splits(partial, known), key=lambda longer: (-longer.min_count, -_last_position(longer, partial))
+            _next_splits(partial, known), key=lambda longer: (-longer.min_count, -_last_factor_index(longer, partial))
         )
     return FactorSplits(tuple(best), not stack)
 
@@ -267,12 +267,12 @@ def order_preserving_split(before: Shape, after: Shape) -> SharedFactors | None:
     return None if mixed_dims(origins) else frozenset(shared)
 
 
-def _open_axes(shape: Shape) -> list[int]:
+def _unfinished_axes(shape: Shape) -> list[int]:
     """Return the axes whose remaining dim is not 1."""
     return [axis for axis, dim in enumerate(shape) if dim != 1]
 
 
-def _last_position(split: PartialSplit, previous: PartialSplit) -> int:
+def _last_factor_index(split: PartialSplit, previous: PartialSplit) -> int:
     (part,) = split.factors - previous.factors
     return part.source * len(previous.after) + part.out
 
@@ -306,7 +306,7 @@ def _axes_by_name(shape: Shape) -> dict[str, list[int]]:
 
 def _next_splits(split: PartialSplit, known: Assumptions) -> Iterator[PartialSplit]:
     """Yield each partial split with one more factor."""
-    for source, out in every(_open_axes(split.before), _open_axes(split.after)):
+    for source, out in every(_unfinished_axes(split.before), _unfinished_axes(split.after)):
         size = _exact_divisor(split.before[source], split.after[out], known)
         if size is not None:
             yield _match_axes(split, source, out, size)

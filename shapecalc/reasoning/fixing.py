@@ -281,12 +281,12 @@ def _prefix_volumes(shape: Shape) -> Iterator[Dim]:
     return accumulate(shape, lambda volume, dim: product((volume, dim)))
 
 
-def has_other_batch(shape: Shape, target: Shape) -> bool:
+def differs_in_batch_only(shape: Shape, target: Shape) -> bool:
     """Return whether two shapes differ in volume by their first dims only.
 
-    >>> has_other_batch((8, 255, 52), (1, 3, 85, 52))
+    >>> differs_in_batch_only((8, 255, 52), (1, 3, 85, 52))
     True
-    >>> has_other_batch((8, 255), (1, 3, 80)), has_other_batch((8,), (1,))
+    >>> differs_in_batch_only((8, 255), (1, 3, 80)), differs_in_batch_only((8,), (1,))
     (False, False)
     """
     if len(shape) < 2 or len(target) < 2 or shape[0] == target[0]:
@@ -306,7 +306,7 @@ def batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shap
     """
     if any(isinstance(dim, int) and dim < 0 for dim in target) or not isinstance(target[:1] and target[0], int):
         return
-    if has_other_batch(shape, resolved_target):
+    if differs_in_batch_only(shape, resolved_target):
         yield (0, *target[1:]), COPY_ASSUMPTION
         yield (-1, *target[1:]), INFER_ASSUMPTION
 
@@ -419,7 +419,7 @@ def _set_to(value: object) -> Callable[[RefusedRequest], CandidateValues]:
     return lambda _: iter([value])
 
 
-def _cut_to_rank(refused: RefusedRequest) -> CandidateValues:
+def _truncate_to_rank(refused: RefusedRequest) -> CandidateValues:
     """Yield the target truncated to the dialect's maximum rank.
 
     In a reshape, the last dim is inferred. In an unsqueeze, the new axes are truncated.
@@ -493,7 +493,7 @@ CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues]
     rules.ZERO_VOLUME_INFER: (write_out_zeros, _compute_inferred_dim),
     rules.INFER_LIMIT: (lambda at: (at.replace_token(dim, -1) for dim in at.aligned_input_dim(at.index)),),
     rules.OVERFLOW: (_use_input_dim,),
-    rules.RANK_LIMIT: (_cut_to_rank,),
+    rules.RANK_LIMIT: (_truncate_to_rank,),
     rules.NOT_A_PERMUTATION: (_complete_permutation, OMIT),
     rules.MISSING_ARGUMENT: (lambda at: iter([tuple(range(at.rank))[::-1]]),),
     rules.NEGATIVE_AXIS: (_count_from_zero,),

@@ -16,7 +16,7 @@ from shapecalc.core.moves import Index, Permute
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.rules import COPIED_ZERO
-from shapecalc.reasoning.examples import follow
+from shapecalc.reasoning.examples import trace_element
 
 MisreadRequest: TypeAlias = tuple[Request, str]
 """A misread request, and a sentence that describes the mistake."""
@@ -88,10 +88,10 @@ def explain_misplacement(answer: Trace | Chain, element: Index, predicted: Index
     >>> explain_misplacement(sc.reshape((2, 3), (3, 2)), (0, 2), (2, 0)).kind
     'transpose for reshape'
     """
-    if follow(answer, element)[-1][1] == predicted:
+    if trace_element(answer, element)[-1][1] == predicted:
         return None
     others = (mistake for mistake in find_mistakes(answer) if mistake.answer.output is not None)
-    return next((mistake for mistake in others if follow(mistake.answer, element)[-1][1] == predicted), None)
+    return next((mistake for mistake in others if trace_element(mistake.answer, element)[-1][1] == predicted), None)
 
 
 def _matches(output: Shape | None, predicted: Sequence[Dim | None]) -> bool:

@@ -160,12 +160,12 @@ def _is_one_more(large: Dim, small: Dim) -> bool:
     return isinstance(large, int) and isinstance(small, int) and large == small + 1 > 2
 
 
-def _for_both_sides(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:
+def _fix_input_or_operands(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:
     return tuple([(name, way) for way in shape_fixes for name in ("operands", "input")])
 
 
 SHAPE_FIXES: Mapping[str, tuple[tuple[str, ShapeFix], ...]] = {
-    "broadcast": _for_both_sides(
+    "broadcast": _fix_input_or_operands(
         reshape_to_other, insert_ones, drop_one, move_channels, swap_last_axes, fix_off_by_one
     ),
     "matmul": (
@@ -181,8 +181,8 @@ SHAPE_FIXES: Mapping[str, tuple[tuple[str, ShapeFix], ...]] = {
         *(("weight", swap_last_axes), ("input", flatten_last_axes), ("input", move_channels)),
         *(("weight", widen_weight), ("input", pool_map)),
     ),
-    "concat": _for_both_sides(insert_ones, fix_off_by_one, move_channels, swap_last_axes),
-    "stack": _for_both_sides(drop_one, insert_ones, move_channels, swap_last_axes),
+    "concat": _fix_input_or_operands(insert_ones, fix_off_by_one, move_channels, swap_last_axes),
+    "stack": _fix_input_or_operands(drop_one, insert_ones, move_channels, swap_last_axes),
     "conv": (("input", move_channels_first), ("input", insert_ones)),
 }
 """The candidate fixes of an op's arguments, in the order in which they are tried."""

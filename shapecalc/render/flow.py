@@ -132,7 +132,7 @@ def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout |
 
     If the stage outputs a vector of sizes, its entries have numbers instead of marks.
     """
-    finished = layout is None or (layout.problem is None and layout.stage.finished)
+    finished = layout is None or (layout.problem is None and layout.stage.is_finished)
     sizes = [glyphs.unknown if cell.dim is None else clip(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
     dims = tuple([cell.hole or dim for cell, dim in zip(cells, sizes, strict=True)])
     if layout is not None and layout.stage.kind is StageKind.SHAPE:
@@ -290,7 +290,7 @@ def _flow_notes(
     notes, (first, last) = list[str](), flow_layout.window
     shown_layouts = all_layouts[first:last]
     for layout, gap in zip(shown_layouts, flow_layout.gaps[first:last], strict=True):
-        if layout.stage.kind is StageKind.SHAPE and layout.stage.finished:
+        if layout.stage.kind is StageKind.SHAPE and layout.stage.is_finished:
             sizes = pluralize(len(layout.cells), "size", "sizes")
             notes.append(f"{glyphs.size_line} copies a size: the answer is a vector of {sizes}")
         for out in sorted(layout.size_only_dims)[:1]:

@@ -532,7 +532,7 @@ def _lane_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -
             break
         step = steps[number]
         row = step.out
-        if row is None and step.rule in (rules.DROPPED_ONE, *rules.KEEPING_RULES):
+        if row is None and step.rule in (rules.DROPPED_ONE, *rules.KEPT_DIM_RULES):
             row = step.sources[0]
         if row is not None and not (hidden and step.out in (None, *hidden)):
             reasons[row] = step.why, "bold" if number == step_index else "dim"

@@ -18,7 +18,7 @@ from itertools import pairwise
 from re import findall
 
 from shapecalc.core import origins, rules
-from shapecalc.core.answers import Chain, Request, Stage, StageKind, Step, Trace, stage_origins
+from shapecalc.core.answers import Chain, Request, Stage, StageKind, Step, Trace, compute_stage_origins
 from shapecalc.core.dims import Dim, Monomial, dim_names, is_negative, product, quotient
 from shapecalc.core.ops.operands import Operand, order_operands
 from shapecalc.core.origins import Origin, Origins
@@ -129,12 +129,12 @@ class StageLayout(Record):
     @property
     def is_unresolved(self) -> bool:
         """Whether the stage was requested but is not resolved yet."""
-        return self.problem is None and not self.stage.finished
+        return self.problem is None and not self.stage.is_finished
 
     @property
     def size_only_dims(self) -> frozenset[int]:
         """The output dims that copy the size of an axis without its elements."""
-        if not (self.is_regrouping and self.stage.finished):
+        if not (self.is_regrouping and self.stage.is_finished):
             return frozenset()
         cells = enumerate(self.cells)
         copied = [out for out, cell in cells if cell.token == "0" and cell.dim not in (0, 1) and cell.mark]
@@ -334,7 +334,7 @@ def _build_layouts(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[Stage
     """Return the cells of the input and the layouts of all stages."""
     finished = [stage for stage in answer.stages if stage.after is not None]
     of_input = [
-        stage_origins(answer.input, tuple(finished[: index + 1]), stage.after or (), answer.conditions)
+        compute_stage_origins(answer.input, tuple(finished[: index + 1]), stage.after or (), answer.conditions)
         for index, stage in enumerate(finished)
     ]
     naming, result = AxisNames(answer, of_input), list[StageLayout]()
@@ -347,7 +347,7 @@ def _build_layouts(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[Stage
         stages = trace.stages or (_empty_stage(trace.request),) * (trace.problem is not None)
         for index, stage in enumerate(stages):
             problem = trace.problem if index == len(stages) - 1 else None
-            in_input = of_input[len(result)] if stage.finished else ()
+            in_input = of_input[len(result)] if stage.is_finished else ()
             in_stage = (stage.origins or ()) if result else in_input
             result.append(_build_layout(trace, stage, first, (cells, in_stage, in_input), never, problem, naming))
             cells = result[-1].cells
@@ -405,7 +405,7 @@ def _build_layout(
     name, title, cuts = stage_name(stage), stage_title(trace.request, stage), stage.kind in CUTTING_KINDS
     dropped = (
         range(len(cells_before))
-        if stage.finished
+        if stage.is_finished
         else find_dropped_axes(stage)
         if stage.kind is StageKind.SQUEEZE
         else ()
@@ -450,14 +450,14 @@ def _unmarked_cells(
         front = len(settled) - len(argument)
         stretched = [out for out, cell in settled.items() if out >= front and argument[out - front] == 1 != cell.dim]
         settled |= {out: replace(settled[out], token="1") for out in stretched}
-    if not stage.finished:
+    if not stage.is_finished:
         requested = stage.requested if stage.kind not in (StageKind.SQUEEZE, StageKind.UNSQUEEZE) else ()
         missing = [Cell(None, unsettled_step, None, str(dim)) for dim in requested]
         missing += [Cell(None, unsettled_step)] * (max(settled, default=-1) + 1 - len(missing))
         return [settled.get(out) or cell for out, cell in enumerate(missing)]
     dims, last = stage.after or (), numbered_steps[-1][0] if numbered_steps else unsettled_step
     if stage.kind is StageKind.SQUEEZE:
-        keeps = {step.sources[0]: number for number, step in numbered_steps if step.rule in rules.KEEPING_RULES}
+        keeps = {step.sources[0]: number for number, step in numbered_steps if step.rule in rules.KEPT_DIM_RULES}
         dropped = find_dropped_axes(stage)
         kept = [axis for axis in range(len(stage.before)) if axis not in dropped]
         settled = {out: Cell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
@@ -482,7 +482,7 @@ def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tu
     For a dim without an origin, its step determines the wires. A refused stage has the wires of its completed steps.
     """
     settling = {step.out: step.sources for step in stage.steps if step.out is not None and step.rule not in INFER_RULES}
-    if stage.finished and stage.kind in (*CUTTING_KINDS, *COMBINING_KINDS):
+    if stage.is_finished and stage.kind in (*CUTTING_KINDS, *COMBINING_KINDS):
         settling = {}
     of_dims = dim_origins or (None,) * len(cells)
     return tuple([origins.input_axes_of(origin) or settling.get(out, ()) for out, origin in enumerate(of_dims)])
@@ -501,7 +501,7 @@ def _assign_marks(
     `dim_origins` are the origins of the output dims in the input of the stage, and in the input of the answer.
     """
     marks, pieces, fresh = list[DimMark | None](), dict[tuple[int, int], DimMark](), set[int]()
-    if stage.kind is StageKind.SHAPE or not stage.finished:
+    if stage.kind is StageKind.SHAPE or not stage.is_finished:
         return [cells_before[axes[0]].mark if len(axes) == 1 else None for axes in wires], pieces, fresh
     if stage.kind in COMBINING_KINDS:
         return (

@@ -107,10 +107,10 @@ class Wiring(Record):
 
 
 def _trunks_width(trunks: Iterable[Trunk]) -> int:
-    return 2 * max((trunk.track for trunk in trunks), default=0) + 3 + _walls_width(trunks)
+    return 2 * max((trunk.track for trunk in trunks), default=0) + 3 + _dropped_axes_width(trunks)
 
 
-def _walls_width(trunks: Iterable[Trunk]) -> int:
+def _dropped_axes_width(trunks: Iterable[Trunk]) -> int:
     """Return the width of the end marks of dropped axes, in cells."""
     return 2 * any(not trunk.right_lines for trunk in trunks)
 
@@ -260,7 +260,7 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
 
 def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: StyleOf) -> None:
     """Draw trunks between two columns of cells; a dropped axis ends in a bar."""
-    first = left + 1 + _walls_width(trunks)
+    first = left + 1 + _dropped_axes_width(trunks)
     for trunk in trunks:
         dims = [out for outs in trunk.dims for out in outs]
         style = style_of(trunk.axes, dims)

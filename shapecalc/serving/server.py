@@ -390,12 +390,12 @@ def is_loopback(name: str) -> bool:
     return name == "localhost" or (address is not None and address.is_loopback)
 
 
-def host_for_url(host: str) -> str:
+def url_host(host: str) -> str:
     """Return the host of the server's URL for a browser.
 
     If the server listens on all addresses, the host is the loopback address.
 
-    >>> host_for_url("::1"), host_for_url("box"), host_for_url("0.0.0.0")
+    >>> url_host("::1"), url_host("box"), url_host("0.0.0.0")
     ('[::1]', 'box', '127.0.0.1')
     """
     address = _parse_address(host)

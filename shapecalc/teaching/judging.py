@@ -24,8 +24,8 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED
 from shapecalc.core.text import parse_axes, pluralize, shape_text, split_unbracketed, truncate
 from shapecalc.reading.commands import chain_text, read_chain, read_stage
-from shapecalc.reasoning.equiv import EquivalenceVerdict, answer_both, check_equivalence
-from shapecalc.reasoning.examples import follow, follow_back
+from shapecalc.reasoning.equiv import EquivalenceVerdict, answer_chains, check_equivalence
+from shapecalc.reasoning.examples import trace_element, trace_element_back
 from shapecalc.reasoning.fixing import answer_chain
 from shapecalc.reasoning.fixing import answer_request as answer_request
 from shapecalc.reasoning.mistakes import Mistake, explain_misplacement, explain_prediction
@@ -148,8 +148,8 @@ def _check_input_text(shape: str) -> str:
 def requested_part(task: Task, answer: Trace | Chain) -> Prediction:
     """Return the shape or index of an answer that a task requests."""
     if task.follow and answer.output is not None:
-        return follow(answer, parse_axes(task.follow))[-1][1]
-    shapes = (stage.after for stage in answer.stages if stage.finished and stage.label == task.stage)
+        return trace_element(answer, parse_axes(task.follow))[-1][1]
+    shapes = (stage.after for stage in answer.stages if stage.is_finished and stage.label == task.stage)
     return next(shapes, answer.output)
 
 
@@ -211,7 +211,7 @@ def answer_built_chain(task: Task, typed: str) -> Chain:
     """
     solution = answer_line(task.question)
     stages = typed.strip().removeprefix(shape_text(solution.input)).lstrip(" |")
-    built = answer_both(chain_text(solution), f"| {stages}", {})[1]
+    built = answer_chains(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
         raise ShapeError(built.problem)
     moves_of(built)  # raises for op shape, which moves no elements
@@ -356,7 +356,7 @@ def _stage_hints(stage: Stage) -> tuple[str, ...]:
     The stage is refused, or has no step for a single dim. The hints have the same form in both cases, so that they do
     not reveal a refusal.
     """
-    rules = [step.rule for step in stage.steps if step.rule != GIVEN][: 1 if stage.finished else None]
+    rules = [step.rule for step in stage.steps if step.rule != GIVEN][: 1 if stage.is_finished else None]
     if not rules and stage.kind in RULE_OF_KIND:
         rules = [RULE_OF_KIND[stage.kind]]
     if not rules:
@@ -414,7 +414,7 @@ def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
         axes, numbers = pluralize(len(right), "axis", "axes"), pluralize(len(right), "number", "numbers")
         return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
     try:
-        source = follow_back(answer, parse_axes(shape_text(index)))[-1][1]
+        source = trace_element_back(answer, parse_axes(shape_text(index)))[-1][1]
     except ShapeError as error:
         return error.problem.message
     return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(source)}] of the input"

@@ -15,7 +15,7 @@ from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record, fields, replace
 from shapecalc.core.text import UNPRINTABLE_CODES, parse_axes, truncate
 from shapecalc.engine.headers import UnreadableError, error_reason, read_first_bytes
-from shapecalc.reasoning.examples import follow
+from shapecalc.reasoning.examples import trace_element
 from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text
 from shapecalc.teaching.progress import Progress
@@ -304,7 +304,7 @@ def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
     """Yield the reasons why the task has no answer."""
-    labels = [stage.label for stage in answer.stages if stage.finished]
+    labels = [stage.label for stage in answer.stages if stage.is_finished]
     if task.stage and task.follow:
         yield ("follow",), "stage asks for a shape and follow for an index: only one of them can stand here"
     elif task.stage and task.stage not in labels:
@@ -312,7 +312,7 @@ def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
         yield ("stage",), f"there is no stage '{truncate(task.stage)}': there are {known}"
     elif task.follow:
         try:
-            if follow(answer, parse_axes(task.follow))[-1][1] is None:
+            if trace_element(answer, parse_axes(task.follow))[-1][1] is None:
                 yield ("follow",), "this element is left out on its way"
         except ShapeError as error:
             yield ("follow",), error.problem.message

@@ -412,7 +412,7 @@ def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) ->
     Returns None if the problem is not about a stage.
     """
     try:
-        number = commands.find_unreadable_stage(stages) if answer is None else len(answer.traces) - 1
+        number = commands.find_invalid_stage(stages) if answer is None else len(answer.traces) - 1
         of_input = problem.argument == "input" and (answer is None or number == 0)
         if number is None or of_input:
             return None

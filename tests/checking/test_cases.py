@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.checking.answering import expectation_text, is_met
+from shapecalc.checking.answering import expectation_text, meets_expectation
 from shapecalc.core.ops import OPS, all_rules, dialects_with, refusal_rules, step_rules
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
@@ -42,7 +42,7 @@ def test_answer_meets_its_printed_expectation(part):
     for case in part:
         answer = case.answer()
         expected = read_expectation(expectation_text(answer))
-        assert is_met(expected, answer, strict=True), case
+        assert meets_expectation(expected, answer, strict=True), case
         assert str(expected).split(" when ")[0] == expectation_text(answer).split(" when ")[0]
         for conditions in (map(str, answer.conditions), (condition.phrase for condition in answer.conditions)):
             assert {*map(str, read_conditions(conditions))} == {*map(str, answer.conditions)}, case

@@ -10,7 +10,7 @@ import pytest
 from shapecalc.cli import model_report
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models import judge
-from shapecalc.models.free_dims import SizeOptions
+from shapecalc.models.free_dims import BatchOptions
 from shapecalc.models.report import FixResult, ModelInput
 from shapecalc.models.verdicts import BatchVerdict, NodeFix
 from tests.cli import test_transcripts as cli
@@ -78,10 +78,10 @@ def test_model_transcripts(lines, shapecalc, tmp_path, monkeypatch):
     [
         (
             "--batch B,1,8 --set x=B,3,H --set a=b=[] --where H=640 --where W=3,D=4",
-            SizeOptions("B", (1, 8), {"x": ("B", 3, "H"), "a=b": ()}, {"H": 640, "W": 3, "D": 4}),
+            BatchOptions("B", (1, 8), {"x": ("B", 3, "H"), "a=b": ()}, {"H": 640, "W": 3, "D": 4}),
         ),
-        ("--batch B", SizeOptions("B", (1, 2, 3))),
-        ("--batch 1,4", SizeOptions(None, (1, 4))),
+        ("--batch B", BatchOptions("B", (1, 2, 3))),
+        ("--batch 1,4", BatchOptions(None, (1, 4))),
     ],
 )
 def test_model_request_from_options(words, options, shapecalc, requests):
@@ -91,7 +91,7 @@ def test_model_request_from_options(words, options, shapecalc, requests):
 
 def test_model_fixes_from_options(shapecalc, requests):
     shapecalc("model", "proved.onnx", "--fix", "-o", "f.onnx", "--fix-as", "/Reshape=0,-1")
-    assert requests == [((SizeOptions(), "f.onnx", {"/Reshape": (0, -1)}), {"force": False, "prove": True})]
+    assert requests == [((BatchOptions(), "f.onnx", {"/Reshape": (0, -1)}), {"force": False, "prove": True})]
 
 
 def test_model_row_of_ten_thousand_dims_is_narrow(shapecalc):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.checking.answering import answer_case, is_met
+from shapecalc.checking.answering import answer_case, meets_expectation
 from shapecalc.checking.rewriting import rewrite_expectation
 from shapecalc.core.dims import is_concrete
 from shapecalc.core.origins import describe_reshape
@@ -126,7 +126,7 @@ def test_shape_matches_patterns_made_from_it(shape, data):
 @each_row(("question", "expected", "passes"), rows("meeting", "expected"))
 def test_expectation_is_met_or_not(question, expected, passes):
     case = read_case(f"{question} => {expected}", {})
-    assert is_met(case.expected, answer_case(case)) is (passes == "yes")
+    assert meets_expectation(case.expected, answer_case(case)) is (passes == "yes")
     assert str(read_expectation(str(case.expected))) == str(case.expected)
 
 

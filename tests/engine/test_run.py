@@ -26,7 +26,7 @@ from shapecalc.core.resolve import resolve
 from shapecalc.engine import run
 from shapecalc.engine.execute import BackendError, apply_plan, combine_arrays, sample_elements, select_backend
 from shapecalc.engine.plan import plan_moves
-from shapecalc.reasoning.examples import follow, follow_back
+from shapecalc.reasoning.examples import trace_element, trace_element_back
 from tests.engine.drawing import draw_chain, seeds
 from tests.engine.tables import rows
 from tests.numpy_moves import moved_by_numpy
@@ -149,10 +149,10 @@ def test_run_followed_element_matches_data(stages):
     before, after = sample_elements(answer)
     assert (before.elements, after.elements) == (whole.tolist(), made.tolist())
     for element, index in enumerate(np.ndindex(whole.shape)):
-        place = follow(answer, index)[-1][1]
+        place = trace_element(answer, index)[-1][1]
         assert element not in made.ravel().tolist() if place is None else made[place] == element
     for index in np.ndindex(made.shape):
-        stage, place = follow_back(answer, index)[-1]
+        stage, place = trace_element_back(answer, index)[-1]
         assert (stage, np.ravel_multi_index(place, whole.shape)) == ("input", made[index])
 
 

@@ -65,10 +65,10 @@ def judge(folders):
 
 def check_model(path):
     """Return the counts for a model, and notes on the differences."""
-    from shapecalc.models.free_dims import SizeOptions
+    from shapecalc.models.free_dims import BatchOptions
     from shapecalc.models.judge import report_model
 
-    report = report_model(path, SizeOptions(sizes=(1, 2, 3)))
+    report = report_model(path, BatchOptions(sizes=(1, 2, 3)))
     nodes, unknown = report.nodes, [each for each in report.nodes if each.verdict.value == "unknown"]
     told = sum(each.input is not None and None not in each.input for each in nodes)
     counts = {"nodes": len(nodes), "told": told, "unknown": len(unknown), "wrong": 0, "missed": 0, "false": 0}

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.core.dims import substitute
 from shapecalc.models.file import build_model
-from shapecalc.models.free_dims import DimSum, InputChoice, Lane, SizeOptions
+from shapecalc.models.free_dims import BatchOptions, DimSum, InputChoice, Lane
 from shapecalc.models.judge import judge_model
 from shapecalc.models.propagate import BatchTracker
 from shapecalc.models.walk import walk_model
@@ -69,7 +69,7 @@ def with_shapes(model):
 
 def outcome_of(proto, **options):
     """Judge a model as the program does."""
-    return judge_model(build_model(proto, Path("m.onnx"), {}), SizeOptions(**options))
+    return judge_model(build_model(proto, Path("m.onnx"), {}), BatchOptions(**options))
 
 
 def report_of(proto, **options):

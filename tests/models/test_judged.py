@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shapecalc.models import file
 from shapecalc.models.file import build_model
-from shapecalc.models.judge import explain_named_nodes
+from shapecalc.models.judge import add_node_explanations
 from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict
 from shapecalc.models.write import fix_model
@@ -97,7 +97,7 @@ def messages_of(proto, requested):
     outcome = outcome_of(proto)
     report = outcome.build_report("m.onnx")
     messages = {stop.node.proto.name: f"{'' if stop.silent else 'fails: '}{stop.why}" for stop in report.stops}
-    for node in explain_named_nodes(outcome, report, [node.node.path for node in report.nodes]).nodes:
+    for node in add_node_explanations(outcome, report, [node.node.path for node in report.nodes]).nodes:
         name, below = node.node.proto.name, f" below {node.blocked_by}:" if node.blocked_by else ""
         if node.verdict is not BatchVerdict.SAFE or name in requested:
             messages[name] = f"{node.verdict.value}{below} {node.why}"

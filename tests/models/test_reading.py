@@ -20,7 +20,7 @@ from shapecalc.core.problem import FILE, ShapeError
 from shapecalc.core.record import replace
 from shapecalc.models.all_nodes import describe_all_nodes
 from shapecalc.models.file import MAX_COPIED_BYTES, build_model, read_model, restore_payloads, strip_payloads
-from shapecalc.models.judge import explain_named_nodes, judge_model
+from shapecalc.models.judge import add_node_explanations, judge_model
 from shapecalc.models.operators import CONTRIB_OPERATORS, ONNX_OPERATORS
 from shapecalc.models.verdicts import BatchVerdict
 from shapecalc.models.write import fix_model
@@ -241,7 +241,7 @@ def judge_and_fix(proto):
     except ValueError as error:
         return str(error)
     every = describe_all_nodes(outcome.walk, outcome.tracker)
-    report = replace(explain_named_nodes(outcome, outcome.build_report("m.onnx"), ["n", "0", "1"]), all_nodes=every)
+    report = replace(add_node_explanations(outcome, outcome.build_report("m.onnx"), ["n", "0", "1"]), all_nodes=every)
     lines = [
         *table_lines(report, report.nodes),
         *all_node_lines(report, every.nodes),

@@ -13,7 +13,7 @@ from shapecalc.cli.model_report import fix_report_lines, report_json, table_line
 from shapecalc.core.problem import USAGE, ShapeError
 from shapecalc.models import prove
 from shapecalc.models.file import read_model
-from shapecalc.models.free_dims import SizeOptions
+from shapecalc.models.free_dims import BatchOptions
 from shapecalc.models.judge import judge_model
 from shapecalc.models.verdicts import NodeFix
 from shapecalc.models.write import write_fixed_model
@@ -33,7 +33,7 @@ def write_and_fix(proto, tmp_path, **options):
     source, target = tmp_path / "model.onnx", tmp_path / "fixed.onnx"
     if proto is not None:
         source.write_bytes(proto if isinstance(proto, bytes) else proto.SerializeToString())
-    outcome = judge_model(read_model(source), SizeOptions(**options.pop("asked", {})))
+    outcome = judge_model(read_model(source), BatchOptions(**options.pop("asked", {})))
     return write_fixed_model(
         outcome, outcome.build_report("model.onnx"), target, options.pop("chosen", {}), **options
     ), target
@@ -233,7 +233,7 @@ def test_proof_integer_inputs_are_zeros_and_ones(tmp_path):
 def test_proof_masks_of_two_samples_differ():
     for axis, shape in ((0, (5, 6)), (1, (6, 5)), (0, (3, 1, 2, 2)), (0, (2,))):
         dims = [None if at == axis else size for at, size in enumerate(shape)]
-        bits = prove._tag_samples(np.zeros(shape, np.int64), dims)
+        bits = prove._encode_sample_numbers(np.zeros(shape, np.int64), dims)
         assert len({sample.tobytes() for sample in np.moveaxis(bits, axis, 0)}) == shape[axis]
         assert {*bits.ravel().tolist()} == {0, 1}
 

@@ -10,7 +10,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.core.text import shape_text
-from shapecalc.reasoning.examples import follow, follow_back
+from shapecalc.reasoning.examples import trace_element, trace_element_back
 from tests.cases import rows
 from tests.core.drawing import SIZES, draw_chain, draw_factors, draw_stage
 from tests.numpy_moves import moved_by_numpy, positions_of
@@ -22,11 +22,11 @@ def test_followed_elements_match_numpy(seeds):
     for seed in seeds:
         answer = draw_chain(Random(seed))
         for index, element in np.ndenumerate(positions_of(answer)):
-            path = follow_back(answer, index)
+            path = trace_element_back(answer, index)
             assert path[0][1] == index
             assert path[-1] == ("input", int_index(np.unravel_index(element, answer.input))), (seed, index)
         for index in np.ndindex(answer.input):
-            assert [step_index for _, step_index in follow(answer, index)] == [*numpy_path(answer, index)], (
+            assert [step_index for _, step_index in trace_element(answer, index)] == [*numpy_path(answer, index)], (
                 seed,
                 index,
             )

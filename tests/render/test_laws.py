@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.answers import stage_origins
+from shapecalc.core.answers import compute_stage_origins
 from shapecalc.core.conditions import can_hold
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import is_concrete, substitute
@@ -21,7 +21,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import GIVEN
-from shapecalc.reasoning.examples import example_sizes, follow, index_text
+from shapecalc.reasoning.examples import example_sizes, index_text, trace_element
 from shapecalc.render.big import FIGURE_ROWS, Scale, draw_large_figures, render_figures
 from shapecalc.render.canvas import ASCII, UNICODE, clip
 from shapecalc.render.files import MAX_PICTURE_HEIGHT, draw_still
@@ -98,8 +98,8 @@ def check_dims_in_flow(answer, width):
 def test_flow_shows_dims_under_their_axis_marks(answer, width):
     check_dims_in_flow(answer, width)
     layouts = stage_layouts(answer)
-    finished = [stage for stage in answer.stages if stage.finished]
-    shapes = [tuple(cell.dim for cell in layout.cells) for layout in layouts if layout.stage.finished]
+    finished = [stage for stage in answer.stages if stage.is_finished]
+    shapes = [tuple(cell.dim for cell in layout.cells) for layout in layouts if layout.stage.is_finished]
     assert shapes == [stage.after for stage in finished]
     problem = answer.traces[-1].problem
     assert layouts[-1].problem == problem if layouts else problem is None
@@ -107,7 +107,9 @@ def test_flow_shows_dims_under_their_axis_marks(answer, width):
         (cell.dim is None) == (cell.step_index == len(answer.steps)) for stage in layouts for cell in stage.cells
     )
     for number, layout in enumerate(layouts[: len(finished)], 1):
-        origins = stage_origins(answer.input, tuple(finished[:number]), finished[number - 1].after, answer.conditions)
+        origins = compute_stage_origins(
+            answer.input, tuple(finished[:number]), finished[number - 1].after, answer.conditions
+        )
         for cell, origin in zip(layout.cells, origins, strict=True):
             if origin and all(isinstance(atom, AxisAtom) and not atom.operand for atom in origin):
                 axes = [mark_text(input_cells(answer)[atom.axis].mark, UNICODE) for atom in origin]
@@ -130,7 +132,7 @@ def test_grid_follows_one_element_and_meets_conditions(answer, data):
         return
     cursor = tuple(data.draw(st.integers(0, dim - 1)) for dim in answer.input)
     grid = draw_grid(answer, cursor, width=200).plain
-    path = [index for _, index in follow(answer, cursor)]
+    path = [index for _, index in trace_element(answer, cursor)]
     assert all(index_text(index) in grid for index in path)
     indices = journey_of(answer).indices_of(cursor)
     assert (indices[: len(path)], {*indices[len(path) :]} <= {None}) == (path, True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shapecalc.core import rules
 from shapecalc.core.answers import EMPTY_DICT, OpEvents, Step, StepRule
-from shapecalc.core.conditions import Conditions, Unsatisfiable, conditions_or_raise, require_divisible, require_equal
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal, require_or_raise
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Expand, Reshape
 from shapecalc.core.problem import Rule, ShapeError, rule_error, usage_error
@@ -598,7 +598,7 @@ def infer_dim(
         message = f"-1 could be any size, because {why_any}"
         raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=target_index)
     message = f"{element_count_text(shape, have)} cannot be divided by {known}"
-    conditions = conditions_or_raise(
+    conditions = require_or_raise(
         require_divisible, have, known, rule_error(rules.INDIVISIBLE, message, argument="target", index=target_index)
     )
     facts = FrozenDict(shape=shape, have=have, known=known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from shapecalc.core import rules
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
-from shapecalc.core.conditions import Conditions, conditions_or_raise, require_divisible, require_equal
+from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Dim, Shape, product, quotient
 from shapecalc.core.problem import Rule, ShapeError, rule_error
@@ -283,7 +283,7 @@ def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
         raise codes.build_error(rules.BELOW_MINUS_ONE, "a part of a split is a size or -1", position)
     if -1 not in parts:
         message = f"{'*'.join(map(str, codes.reorder(tuple(parts))))} is not {dim}, the dim to split"
-        conditions = conditions_or_raise(
+        conditions = require_or_raise(
             require_equal, dim, product(parts), codes.build_error(SPLIT_MISMATCH, message, position)
         )
     else:
@@ -299,7 +299,7 @@ def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tupl
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
         raise codes.build_error(rules.ZERO_VOLUME_INFER, message, position)
     error = codes.build_error(rules.INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {known}", position)
-    return quotient(dim, known), conditions_or_raise(require_divisible, dim, known, error)
+    return quotient(dim, known), require_or_raise(require_divisible, dim, known, error)
 
 
 def _number_from_left(codes: TargetCodes, step: Step, position: int, count: int) -> Step:
@@ -360,7 +360,7 @@ def _squeeze_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> OpEvents:
         if named:
             message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
             error = rule_error(rules.AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
-            conditions = conditions_or_raise(require_equal, dim, 1, error)
+            conditions = require_or_raise(require_equal, dim, 1, error)
         yield Step(KEPT_ONE if axis == kept_axis else rules.DROPPED_ONE, None, (axis,), dim, conditions)
     return (yield from base.regroup_elements(shape, (1,) if named else (shape[kept_axis],)))
 

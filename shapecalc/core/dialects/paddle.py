@@ -9,7 +9,7 @@ from functools import partial
 
 from shapecalc.core import rules
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
-from shapecalc.core.conditions import conditions_or_raise, require_divisible
+from shapecalc.core.conditions import require_divisible, require_or_raise
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product, quotient
 from shapecalc.core.problem import ShapeError, rule_error
@@ -52,7 +52,7 @@ def _infer_dim_of_empty(target: Shape, shape: Shape, known: Dim, infer_index: in
         raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=infer_index)
     have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
     message = f"the input's {have} cannot be divided by {known}, both without their zeros"
-    conditions = conditions_or_raise(
+    conditions = require_or_raise(
         require_divisible, have, known, rule_error(rules.INDIVISIBLE, message, argument="target", index=infer_index)
     )
     facts = FrozenDict(have=have, known=known, left_out=rules.ExcludedDims.ZEROS)

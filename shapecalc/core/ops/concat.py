@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
-from shapecalc.core.conditions import Conditions, conditions_or_raise, require_equal
+from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine
@@ -101,7 +101,7 @@ def equal_dim_step(
         message = f"dim {axis} is {truncate(str(dims[0]))} and {truncate(str(operand.shape[axis]))}; {requirement}"
         index = max(operand.number - 1, 0)
         error = rule_error(joint.DIMS_DIFFER, message, argument="operands", index=index)
-        conditions += conditions_or_raise(require_equal, dims[0], operand.shape[axis], error)
+        conditions += require_or_raise(require_equal, dims[0], operand.shape[axis], error)
     return Step(SAME_DIM, output_axis, (axis,), joint.prefer_known_dim(dims), conditions, FrozenDict(dims=dims))
 
 

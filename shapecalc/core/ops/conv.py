@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
-from shapecalc.core.conditions import conditions_or_raise, require_divisible, require_equal
+from shapecalc.core.conditions import require_divisible, require_equal, require_or_raise
 from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
@@ -114,12 +114,12 @@ def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, group
     )
     message = f"the input has {truncate(str(input_channels))} channels (dim {axis}), and the weight is for {expected}"
     index = weight_dims.axis ^ 1 if weight_dims.axis < 2 else None
-    conditions = conditions_or_raise(
+    conditions = require_or_raise(
         require_equal, input_channels, want, rule_error(CHANNELS_DIFFER, message, argument="weight", index=index)
     )
     divided = want if transposed else weight_dims.filters
     message = f"{truncate(str(divided))} of the weight make no {groups} equal groups"
-    conditions += conditions_or_raise(
+    conditions += require_or_raise(
         require_divisible, divided, groups, rule_error(INDIVISIBLE, message, argument="groups")
     )
     return Step(CONTRACTED, None, (axis,), input_channels, conditions, FrozenDict(left=input_channels, right=want))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
-from shapecalc.core.conditions import Conditions, conditions_or_raise, require_equal
+from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
 from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
@@ -154,7 +154,7 @@ def _align_label(label: Label, label_axes: LabelAxes, *, broadcasts_ones: bool) 
         for (number, _), dim in others:
             message = f"{label} is {truncate(str(first))} and {truncate(str(dim))}, which are not equal"
             index = number - 1 if number else None
-            conditions += conditions_or_raise(
+            conditions += require_or_raise(
                 require_equal, first, dim, rule_error(LABEL_DIFFERS, message, argument="operands", index=index)
             )
     operand_dims = [(group[0][0], joint.prefer_known_dim([dim for _, dim in group])) for group in groups.values()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
-from shapecalc.core.conditions import conditions_or_raise, require_equal
+from shapecalc.core.conditions import require_equal, require_or_raise
 from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.moves import Combine, OperandAxis
@@ -50,7 +50,7 @@ def linear(
     message = (
         f"the input ends in {truncate(str(inner))}, and the weight {truncate(shape_text(weight_shape))} takes {across}"
     )
-    conditions = conditions_or_raise(
+    conditions = require_or_raise(
         require_equal, inner, across, rule_error(INNER_DIFFERS, message, argument=argument, index=summed_axis)
     )
     yield Step(CONTRACTED, None, (last,), inner, conditions, FrozenDict(left=inner, right=across))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
-from shapecalc.core.conditions import conditions_or_raise, require_equal
+from shapecalc.core.conditions import require_equal, require_or_raise
 from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, Operator, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
@@ -66,7 +66,7 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> O
             raise rule_error(joint.RANKS_DIFFER, message, argument="operands" if factor.number else "input")
     inner, across = left.shape[-1], right.shape[-2:][0]
     message = f"{truncate(str(inner))} and {truncate(str(across))} are summed together, and are not equal"
-    conditions = conditions_or_raise(
+    conditions = require_or_raise(
         require_equal, inner, across, rule_error(joint.INNER_DIFFERS, message, argument="operands", index=0)
     )
     summed_axis = len(left.shape) - 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 
 from shapecalc.core.answers import EMPTY_DICT, OpEvents, Stage, StageKind, Step, StepRule, Trace
-from shapecalc.core.conditions import Conditions, conditions_or_raise, require_divisible, require_equal
+from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
 from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_rank, check_volume, regroup_elements
 from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
 from shapecalc.core.ops.axes import merge_runs
@@ -206,12 +206,12 @@ def _solve_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
         error = _pattern_error(
             f"{truncate(group.text)} is {known} in all, and {shown} is not", _group_span(group), hint=extra
         )
-        return 1, conditions_or_raise(require_equal, dim, known, error)
+        return 1, require_or_raise(require_equal, dim, known, error)
     message = (
         f"{shown} cannot be divided by {known} for {truncate(group.text)}{remainder_text(dim, known) if known else ''}"
     )
     error = ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _group_span(group)))
-    return quotient(dim, known), conditions_or_raise(require_divisible, dim, known, error)
+    return quotient(dim, known), require_or_raise(require_divisible, dim, known, error)
 
 
 def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> OpEvents:

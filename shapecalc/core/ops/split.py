@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule, Trace
-from shapecalc.core.conditions import Conditions, conditions_or_raise, require_divisible, require_equal
+from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting, UnevenSplit
 from shapecalc.core.dims import Dim, Shape, is_always_integral, monomial, product, quotient, sum_terms
 from shapecalc.core.limits import MAX_SHAPE_DIMS
@@ -137,7 +137,7 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
     if not isinstance(dim, int):
         if uneven and not is_always_integral(size):
             raise _needs_size_error(dim, axis, "parts")
-        return ((parts, size),), conditions_or_raise(require_divisible, dim, parts, error)
+        return ((parts, size),), require_or_raise(require_divisible, dim, parts, error)
     if dim % parts == 0:
         return ((parts, size),), ()
     if uneven and rules.dialect.splits_unevenly:
@@ -179,7 +179,7 @@ def _parts_by_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple
     requested = f"the sizes {truncate(shape_text(sizes))} make {truncate(str(sum_of_sizes))}"
     error = rule_error(BAD_SIZES, f"dim {axis} is {truncate(str(dim))}, and {requested}", argument="sizes")
     if not negative:
-        return tuple([(1, size) for size in sizes]), conditions_or_raise(require_equal, dim, sum_of_sizes, error)
+        return tuple([(1, size) for size in sizes]), require_or_raise(require_equal, dim, sum_of_sizes, error)
     rest = only_term(sum_terms((dim, product((-1, sum_of_sizes)))), "the part of -1")
     if monomial(rest).numerator < 0:
         raise error

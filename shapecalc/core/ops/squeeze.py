@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
-from shapecalc.core.conditions import conditions_or_raise, require_different, require_equal
+from shapecalc.core.conditions import require_different, require_equal, require_or_raise
 from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
     SINCE_13,
@@ -54,7 +54,7 @@ def _optional_drop_step(axis: int, dim: Dim) -> Step:
 def _drop_step(axis: int, dim: Dim, index: int) -> Step:
     """Return the step that drops a dim, which must be 1."""
     message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-    conditions = conditions_or_raise(
+    conditions = require_or_raise(
         require_equal, dim, 1, rule_error(AXIS_NOT_ONE, message, argument="axes", index=index)
     )
     return Step(DROPPED_ONE, None, (axis,), dim, conditions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
-from shapecalc.core.conditions import Conditions, conditions_or_raise, require_equal
+from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
 from shapecalc.core.dialects.base import (
     Operator,
     Param,
@@ -97,7 +97,7 @@ def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:
     Raises `ShapeError`: volume-mismatch.
     """
     message = f"dim {axis} is {truncate(str(dim))}, and the sizes multiply to {truncate(str(size_product))}"
-    return conditions_or_raise(require_equal, dim, size_product, rule_error(VOLUME_MISMATCH, message, argument="sizes"))
+    return require_or_raise(require_equal, dim, size_product, rule_error(VOLUME_MISMATCH, message, argument="sizes"))
 
 
 def _size_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:

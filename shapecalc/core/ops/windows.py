@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from shapecalc.core.answers import OpEvents, Step, StepRule
-from shapecalc.core.conditions import Conditions, conditions_or_raise, require_at_least
+from shapecalc.core.conditions import Conditions, require_at_least, require_or_raise
 from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Combine, OperandAxis
@@ -261,7 +261,7 @@ def at_least_conditions(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
 
     Raises `error` if the dim is never that large.
     """
-    return conditions_or_raise(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
+    return require_or_raise(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
 
 
 def slide_step(dim: Dim, window: Window, rules: Setting) -> StepResolver:

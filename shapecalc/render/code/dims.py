@@ -36,7 +36,15 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED, INFERRED_EMPTY, INSERTED_ONE, KEEPING_RULES, MERGED
+from shapecalc.core.rules import (
+    COPIED_ZERO,
+    DROPPED_ONE,
+    INFERRED,
+    INFERRED_EMPTY,
+    INSERTED_ONE,
+    KEPT_DIM_RULES,
+    MERGED,
+)
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.render.code import Code
 from shapecalc.render.code.operands import operand_expression, operand_names
@@ -127,7 +135,7 @@ class EmittedCall(Record):
 
     def drops_all_ones(self) -> bool:
         """Return whether a squeeze without axes drops every dim of 1 and no other."""
-        kept = self.steps_by_rule(*KEEPING_RULES)
+        kept = self.steps_by_rule(*KEPT_DIM_RULES)
         is_complete = len(kept) + len(self.axes_to_drop()) == len(self.stage.before) and not self.stage.requested
         return is_complete and not any(map(_can_be_one, kept))
 
@@ -327,7 +335,7 @@ def call_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
         case StageKind.UNSQUEEZE:
             return tuple(
                 RequestedDim(step.dim, step.sources or None)
-                for step in call.steps_by_rule(INSERTED_ONE, *KEEPING_RULES)
+                for step in call.steps_by_rule(INSERTED_ONE, *KEPT_DIM_RULES)
             )
         case StageKind.EXPAND:
             return _expand_dims(call.stage)
@@ -353,7 +361,7 @@ def _reshape_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
     dims = {}
     for step in call.stage.steps:
         if step.out is not None:
-            axes = step.sources if step.rule in (COPIED_ZERO, *KEEPING_RULES) else None
+            axes = step.sources if step.rule in (COPIED_ZERO, *KEPT_DIM_RULES) else None
             dims[step.out] = RequestedDim(step.dim, axes, _can_infer(call, step, step.out))
     return _keep_first_inferred([dims.get(out) or RequestedDim(dim) for out, dim in enumerate(call.after)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapecalc.core.answers import Chain, Trace, stage_origins
+from shapecalc.core.answers import Chain, Trace, compute_stage_origins
 from shapecalc.core.moves import Combine, Roll, ShapeVector, StridedSlice, Take
 from shapecalc.core.origins import AxisAtom, RepeatAtom, mixed_dims
 from shapecalc.core.problem import usage_error
@@ -58,7 +58,7 @@ def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
     origins = answer.origins or ()
     for count, stage in enumerate(answer.stages if mixed_dims(origins) else (), 1):
         before = answer.stages[:count]
-        if mixed_dims(stage_origins(answer.input, before, stage.after or (), answer.conditions)):
+        if mixed_dims(compute_stage_origins(answer.input, before, stage.after or (), answer.conditions)):
             old, new = (truncate(shape_text(shape)) for shape in (stage.before, stage.after or ()))
             raise usage_error(f"einops has no pattern from {old} to {new}: the reshape mixes axes")
     return [[atom for atom in origin or () if isinstance(atom, Piece) and atom.size != 1] for origin in origins]

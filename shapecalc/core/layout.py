@@ -529,7 +529,7 @@ class _ViewSlicer:
         return self._drop_single_position(Atom(count, dims.product((atom.stride, step)), *atom.space))
 
     def _drop_single_position(self, atom: Atom) -> Atoms:
-        """Return an atom as a tuple; drop an atom of size 1, but record its index space."""
+        """Return `(atom,)`, or `()` for an atom of size 1, whose index space is recorded."""
         if atom.size != 1:
             return (atom,)
         if atom.base:

@@ -149,7 +149,7 @@ class _SymbolicDims:
         self._store_dim(sizes, dim)
 
     def _unresolved_above(self, node: Node) -> tuple[list[Node], list[int]]:
-        """Return a node with the unresolved nodes above it, and the tensors they read.
+        """Return a node with its unresolved upstream nodes, and the tensors that they read.
 
         Both lists are in the order of the walk. Tensors that these nodes compute themselves are omitted.
         """

@@ -69,7 +69,7 @@ class InferredShape(Record):
     """A shape rule: ONNX shape inference infers the outputs."""
 
     copies_dims: bool = False
-    """Whether a dim may be passed to inference as a name, because inference copies the dim and refuses no size."""
+    """Whether inference copies a dim unchecked, so that a symbolic dim may be passed."""
 
 
 class ComputedShape(Record):

@@ -360,7 +360,7 @@ def unwrap_size(value: CodeValue) -> CodeValue:
 
 
 def start_tensor(dims: Shape, dialect: str) -> TracedTensor:
-    """Return a tensor without stages, at which a chain starts."""
+    """Return the initial tensor of a chain, without stages."""
     return TracedTensor(dims, (), dialect, input_shape=dims)
 
 
@@ -1546,7 +1546,7 @@ class CodeReader:
         return self.evaluate_function_call(node, function, base, name)
 
     def evaluate_function_call(self, node: ast.Call, function: ast.expr, base_name: str, name: str) -> CodeValue:
-        """Return the value of a call of a method or function, or instantiate a layer."""
+        """Evaluate a function or method call, or instantiate a layer."""
         is_class = name[:1].isupper() and name not in SIZE_FUNCTIONS
         if (base_name == "self" and not self.is_assigned("self")) or not (is_class or is_known_function(name)):
             raise self.unknown_function_error(node)

@@ -87,7 +87,7 @@ class ShapePattern(Record):
 
 
 def to_pattern(value: object) -> ShapePattern:
-    """Convert a text or a Python sequence to a shape pattern.
+    """Convert a string or a sequence to a shape pattern.
 
     Raises `ShapeError` (usage) for an invalid pattern and for a negative size.
 

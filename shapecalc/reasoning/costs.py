@@ -161,7 +161,7 @@ def _is_no_op(applied: AppliedMove) -> bool:
 
 
 def _dominates(larger: Shape, smaller: Shape) -> bool:
-    """Return whether distinct dims in `larger` bound all dims in `smaller`.
+    """Return whether each dim in `smaller` is bounded by a distinct dim in `larger`.
 
     If so, the sum of `larger` is at least the sum of `smaller` for all sizes.
     """

@@ -778,7 +778,7 @@ def _batch_fix_text(fixes: Iterable[Fix]) -> str:
 
 
 def _argument_hint(trace: Trace, problem: Problem) -> str:
-    """Describe a fix of the argument at fault, or of the opset."""
+    """Describe a fix for the faulty argument or for the opset."""
     at = locate_fault(trace, problem)
     is_volume_problem = problem.rule in (rules.INDIVISIBLE, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
     if is_volume_problem and (text := _target_hint(at)) is not None:

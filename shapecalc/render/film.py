@@ -136,7 +136,7 @@ def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
 
 
 def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
-    """Return the words at one moment of a film as a still SVG."""
+    """Render one moment of a film as a still SVG."""
     return _svg_document(
         film, "".join(_word_element(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme
     )

@@ -37,7 +37,7 @@ MIN_TABLE_WIDTH = 23
 HEADING_LINES = 3
 """The number of lines above the elements, excluding the rule below the column indices."""
 TABLE_GAP = 4
-"""The number of blanks between two tables."""
+"""The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
 MAX_COMPARED = 4096
 """The maximum number of elements that are compared in C order.

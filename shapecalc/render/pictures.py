@@ -155,7 +155,10 @@ def make_budget(layout: StageLayout) -> Budget | None:
 def _uncounted_indices(
     layout: StageLayout, inferred_index: int | None, empty: Step | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the indices, per side, that a dialect does not count for a dim of 0."""
+    """Return the indices of input and target dims that are excluded from element counts.
+
+    Some dialects exclude dims of 0 before they infer -1.
+    """
     if empty is None:
         return (), ()
     others = [out for out in range(len(layout.cells)) if out != inferred_index]

@@ -433,7 +433,7 @@ class FilmBuilder:
     def add_frame(
         self, sentence: str, step_index: int | None, *, arrival_seconds: float = 0.8, hold_seconds: float | None = None
     ) -> None:
-        """Add a frame of the current words, with a sentence."""
+        """Add a frame with the current words and a caption."""
         lines, rows = wrap(escape_unprintable(sentence), self.width) or [""], self.sentence_rows
         if len(lines) > rows:
             lines[rows - 1 :] = [clip(" ".join(lines[rows - 1 :]), self.width, UNICODE)]

@@ -244,7 +244,7 @@ def _write_defaults(text: str, defaults: Mapping[str, object]) -> str:
 def question_command(question: Question, answer: Trace | Chain | None) -> str:
     """Return the command line of a question.
 
-    The arguments are copied as typed if there is no answer, and for a file or named sizes.
+    Arguments are copied verbatim if there is no answer, if the input is a file, or if sizes are substituted for names.
 
     >>> question_command(FIRST_QUESTION, None)
     'shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1'

@@ -332,7 +332,7 @@ class TextField(Input):
     """An input field that escapes control characters."""
 
     virtual_size = Reactive(Size(0, 0))
-    """The size of the text; unlike in Textual's input, a change causes no layout."""
+    """The size of the text; unlike in Textual's input, a change does not trigger a layout."""
 
     def __init__(self, value: str = "", **options: Any) -> None:
         """Create a field that does not select its text when it gets the focus.

@@ -184,7 +184,9 @@ FAULTY_TOOLS = """
 import os, time
 import shapecalc.cli.mcp as served
 def sleep(arguments, folder):
-    (folder / "pid").write_text(str(os.getpid()))
+    part = folder / f"pid.{os.getpid()}"
+    part.write_text(str(os.getpid()))
+    part.replace(folder / "pid")  # whole, although the process may be killed meanwhile
     time.sleep(600)
 def fail(arguments, folder):
     raise ZeroDivisionError("by zero")
@@ -262,7 +264,7 @@ def test_mcp_ping_is_answered_during_a_call(tmp_path):
 
 def test_mcp_cancelled_call_and_crash_are_reported(tmp_path):
     def wait_for_call():
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        while not (tmp_path / "pid").exists():
             time.sleep(0.01)
 
     cancel = [request("notifications/cancelled", requestId=id) for id in (1, 2)]

@@ -134,8 +134,8 @@ def reshape(input: DimsLike, target: DimsLike, **options: Unpack[ReshapeOptions]
 def transpose(input: DimsLike, perm: AxesLike | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Permute axes: output dim i is input dim `perm[i]`.
 
-    Without `perm` the axes are reversed. Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX Transpose, oneDNN
-    StaticTranspose. Raises `ShapeError`.
+    Without `perm` the axes are reversed. Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX Transpose, oneDNN StaticTranspose. Raises `ShapeError`.
 
     >>> transpose((2, 3, 4), (1, 2, 0)).output
     (3, 4, 2)
@@ -159,7 +159,7 @@ def shuffle(input: DimsLike, **options: Unpack[ShuffleOptions]) -> Trace:
 def shape(
     input: DimsLike, *, start: int | None = None, end: int | None = None, **options: Unpack[VersionOptions]
 ) -> Trace:
-    """Return the dims from `start` to `end`, as the operator's int64 vector.
+    """Return the dims from `start` to `end` (exclusive) as an int64 vector.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Shape. Raises `ShapeError`.
@@ -175,7 +175,8 @@ def flatten(input: DimsLike, **options: Unpack[FlattenOptions]) -> Trace:
 
     ONNX merges the dims before `axis` into one dim, and the dims from `axis` on into another. PyTorch merges the dims
     from `start_dim` to `end_dim` (inclusive). NumPy merges all dims. Options: `axis`, `start_dim`, `end_dim`,
-    `dialect`, `opset`, `dtype`, `where`. Source: ONNX Flatten, torch.flatten, ndarray.flatten. Raises `ShapeError`.
+    `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX Flatten, torch.flatten, ndarray.flatten. Raises `ShapeError`.
 
     >>> flatten((2, 3, 4)).output, flatten((2, 3, 4), dialect="torch", start_dim=1).output
     ((2, 12), (2, 12))
@@ -326,8 +327,8 @@ def flip(input: DimsLike, axes: AxesLike, **options: Unpack[DialectOptions]) -> 
 def roll(input: DimsLike, shift: AxesLike, axis: AxesLike | None = None, **options: Unpack[DialectOptions]) -> Trace:
     """Shift the elements along axes cyclically.
 
-    Without `axis` the flattened tensor is shifted. Options: `dialect`, `dtype`, `where`. Source: numpy.roll,
-    torch.roll, OpenVINO Roll, paddle.roll. Raises `ShapeError`.
+    Without `axis` the flattened tensor is shifted. Options: `dialect`, `dtype`, `where`.
+    Source: numpy.roll, torch.roll, OpenVINO Roll, paddle.roll. Raises `ShapeError`.
 
     >>> roll(("N", "H", "W"), -3, 1).output
     (N, H, W)
@@ -399,9 +400,9 @@ def conv(input: DimsLike, weight: DimsLike, **options: Unpack[ConvOptions]) -> T
     """Apply a convolution, or a transposed convolution with `transposed=True`.
 
     `weight` has the shape OUT,IN/groups,k..., or IN,OUT/groups,k... if transposed. Options: `stride`, `padding` and
-    `dilation`, each one number or one number per spatial dim; `padding` may also list all begins and then all ends, or
-    be `same`, `same-lower` or `valid`; `layout`, which is `nchw` or `nhwc`; `groups`, `transposed`, `output_padding`,
-    `dialect`, `opset`, `dtype`, `where`.
+    `dilation`, each one number or one number per spatial dim; `padding` may also list the widths at the start of each
+    dim and then the widths at the end of each dim, or be `same`, `same-lower` or `valid`; `layout`, which is `nchw` or
+    `nhwc`; `groups`, `transposed`, `output_padding`, `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d, tf.nn.conv2d. Raises `ShapeError`.
 
     >>> conv(("B", 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3).output
@@ -433,9 +434,9 @@ def pool(
 def pad(
     input: DimsLike, padding: AxesLike, *, axes: AxesLike | None = None, **options: Unpack[VersionOptions]
 ) -> Trace:
-    """Pad axes at their begin and at their end.
+    """Pad axes at their start and end.
 
-    `padding` lists the widths at the begin of each axis in `axes`, then the widths at the end of each, as in ONNX.
+    `padding` lists the widths at the start of each axis in `axes`, then the widths at the end of each axis, as in ONNX.
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad. Raises `ShapeError`.
 
@@ -528,7 +529,7 @@ def stack(input: DimsLike, *operands: DimsLike, axis: int | None = None, **optio
 
 
 def einsum(pattern: str, input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
-    """Evaluate an einsum.
+    """Evaluate an einsum expression.
 
     The product is summed over the labels that do not occur in the output. Options: `dialect`, `opset`, `dtype`,
     `where`.
@@ -545,8 +546,8 @@ def chain(
 ) -> Chain:
     """Apply several ops in sequence.
 
-    A stage is a command line without its input, or a tuple of an op's name and its options. `where` maps names to
-    sizes. Raises `ShapeError`.
+    A stage is a command without its input, or a tuple of an op's name and its options. `where` maps names to sizes.
+    Raises `ShapeError`.
 
     >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)

@@ -35,7 +35,7 @@ class TextualApp:
     def open(
         self, question: Question, step: int | None, course: Course | None, *, big: bool
     ) -> tuple[QuestionResult | None, int]:
-        """Run the app, with `course` if there is one; return its result and exit code."""
+        """Run the app, with `course` unless it is None; return its result and exit code."""
         from shapecalc.tui.app import ShapecalcApp
 
         app = ShapecalcApp(question, step, lesson=course is not None, big=big)

@@ -29,9 +29,9 @@ def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
 
 
 def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
-    """Return the answer to the question of a case, with fix hints if `with_fixes`.
+    """Answer the request of a case; if `with_fixes`, suggest fixes for a refusal.
 
-    Raises `ShapeError` (usage) if the question is invalid.
+    Raises `ShapeError` (usage) if the request is invalid.
 
     >>> from shapecalc.reading.cases import read_case
     >>> print(answer_case(read_case("reshape N,4 2,6 => 2,6 when N == 3", {})))
@@ -45,7 +45,7 @@ def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
     except ShapeError as error:
         if error.problem.rule == USAGE:
             raise
-        return Trace(Request(op, ()), problem=error.problem)  # a size that a dim cannot have
+        return Trace(Request(op, ()), problem=error.problem)  # a size out of range is a refusal, not a usage error
     return answer_request(request) if with_fixes else resolve(request)
 
 
@@ -95,9 +95,9 @@ def output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
 
 
 def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
-    """Return in words whether an answer and a chain are equivalent.
+    """Return the verdict, as text, on the equivalence of an answer and a chain.
 
-    `options` are the default options of the chain's stages. A chain that starts with `|` has the input of the answer.
+    `options` are the default options of the chain's stages. A chain that starts with `|` uses the input of the answer.
 
     >>> import shapecalc as sc
     >>> equivalence_verdict("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
@@ -115,7 +115,7 @@ def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace
 
 
 def expectation_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
-    """Return the text of an expectation that an answer meets.
+    """Format an answer as the text of an expectation that the answer meets.
 
     >>> import shapecalc as sc
     >>> expectation_text(sc.reshape("N,4", "2,6"))
@@ -130,7 +130,7 @@ def expectation_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
 
 
 def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
-    """Format the expected and the actual answer, with the reason for the difference.
+    """Describe the expected and the actual answer, and the reason for the difference.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reading.cases import read_expectation
@@ -153,7 +153,7 @@ def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
 
 
 def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
-    """Return the reason for the first differing dim or for the refusal, if known."""
+    """Return the reason for the refusal or the first differing dim; empty if unknown."""
     if answer.problem:
         return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
     if expected.output is None or answer.output is None:
@@ -166,7 +166,7 @@ def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
 
 
 def expectation_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
-    """Return the `expect` value of a JSON case that an answer meets."""
+    """Convert an answer to the value of `expect` in a JSON case."""
     if answer.problem:
         return {ERROR_KEYWORD: str(answer.problem.rule)}
     if conditions and (answer.conditions or answer.results):

@@ -30,7 +30,7 @@ from shapecalc.reading.cases import Case
 READ_SIZE = 1 << 19
 """The number of bytes requested per read; a pipe may return fewer."""
 WHITESPACE = " \t\r\n\v\f"
-"""Characters stripped from both ends of a line."""
+"""The characters that are stripped from both ends of a line."""
 MIN_PARALLEL_SIZE = 4 << 20
 """The minimum size, in bytes, of a file that is judged on several cores."""
 BLOCKS_PER_WORKER = 2
@@ -84,7 +84,7 @@ def regular_file_size(stream: BufferedIOBase) -> int:
 
 
 class CheckVerdict(StrEnum):
-    """Verdict on a case or an array, in the words of the summary."""
+    """The verdict on a case or an array; the summary prints the values."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -95,7 +95,7 @@ class CheckVerdict(StrEnum):
 
 
 class CheckOptions(Record):
-    """Output formats of a run, and what counts as a failure."""
+    """The options of a `check` run, with the names of the command-line options."""
 
     json: bool = False
     quiet: bool = False
@@ -150,7 +150,7 @@ class CaseResult(Record):
         return f"{text}{escape_unprintable(f'{prefix}{file}:{self.line}: {self.message}')}\n"
 
     def as_junit(self, file: str) -> str:
-        """Return the result as a JUnit test case."""
+        """Return the result as the XML of a JUnit test case."""
         title = truncate(cases.request_text(self.text)) if self.case_id is None else str(self.case_id)
         name = f"line {self.line}: {title}" if title else f"line {self.line}"
         return junit_testcase(file, name, self.message, failed=self.verdict is CheckVerdict.FAILED)
@@ -164,7 +164,10 @@ def unreadable_result(line: int, text: str, problem: Problem, case_id: object = 
 def result_from_answer(
     line: int, text: str, case: Case, answer: Trace | Chain, passed: bool | None, *, strict: bool
 ) -> CaseResult:
-    """Return the result of a case from its answer."""
+    """Return the result of a case, given its answer.
+
+    `passed` is None if the case has no expectation.
+    """
     verdict, message = CheckVerdict.ANSWERED, ""
     if passed is not None:
         verdict = CheckVerdict.PASSED if passed else CheckVerdict.FAILED
@@ -194,7 +197,7 @@ def junit_testcase(classname: str, name: str, message: str = "", *, failed: bool
 
 
 def escape_xml(text: str) -> str:
-    """Escape a text for an XML attribute.
+    """Escape a string for use in an XML attribute.
 
     >>> escape_xml('a<b & "c"')
     'a&lt;b &amp; &quot;c&quot;'
@@ -203,7 +206,7 @@ def escape_xml(text: str) -> str:
 
 
 class BlockResult(Record):
-    """The result of a block of lines."""
+    """The result of judging a block of lines."""
 
     stdout_text: str
     """The text to print on stdout."""
@@ -253,7 +256,7 @@ def _is_default_directive(text: str) -> bool:
 
 
 class _BlockChecker:
-    """A checker of the lines of one block; it collects the output and the counts."""
+    """A judge of the lines of one block, which collects the output and the counts."""
 
     def __init__(self, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> None:
         self.file, self.options, self.defaults = file, options, defaults
@@ -289,7 +292,7 @@ class _BlockChecker:
         return "\n".join(lines) if self.updated_lines else None
 
     def _judge_line(self, number: int, text: str, line: str) -> None:
-        """Judge a line that is neither blank nor a comment."""
+        """Judge the case on a line, or apply the line's default directive."""
         name: object = None
         try:
             if _is_default_directive(text):

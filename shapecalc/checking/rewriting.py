@@ -34,12 +34,12 @@ def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain,
 
 
 def _keep_blanks(old: str, new: str) -> str:
-    """Return `new` with the leading and trailing blanks of `old`."""
+    """Return `new` with the leading and trailing whitespace of `old`."""
     return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
 
 
 def _expect_span(line: str) -> tuple[int, int]:
-    """Return the span of the value of the key `expect` in a JSON object."""
+    """Return the start and end offsets of the `expect` value in a JSON object."""
     position = line.index("{") + 1
     while True:
         name, position = _DECODER.raw_decode(line, len(line) - len(line[position:].lstrip(BLANKS + ",")))

@@ -20,7 +20,7 @@ from shapecalc.reading.commands import read_stage
 
 
 class GoldenSetup(Record):
-    """The dialect, op, opset and switch of a group of golden cases."""
+    """The dialect, op, opset and switch setting of a group of golden cases."""
 
     dialect: Dialect
     op: Op
@@ -69,7 +69,7 @@ def _vector_setups(dialect: Dialect) -> Iterator[GoldenSetup]:
 
 
 def _golden_requests(setup: GoldenSetup) -> Iterator[Request]:
-    """Yield the op's sample requests that are valid for the operator.
+    """Yield the sample requests of the op that are valid in the dialect.
 
     Requests with a parameter that the dialect lacks are omitted.
     """
@@ -85,8 +85,7 @@ def _golden_requests(setup: GoldenSetup) -> Iterator[Request]:
 def _dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
     """Yield one request for each ONNX element type, accepted or refused.
 
-    Only setups without a switch setting yield requests. If the dialect's switch has no default, only setups with a
-    switch setting do.
+    Only setups without a switch setting yield requests. If the switch has no default, only setups with a setting do.
     """
     row, op = setup.dialect, setup.op
     required = row.switch is not None and row.switch.default is None and op.uses_switch

@@ -1,6 +1,6 @@
-"""Run a request, print its answer and choose the exit code.
+"""Answer requests, print the answers and choose the exit code.
 
-Every request of an op imports this module, so it imports no slow modules.
+The command of every op imports this module, so slow modules are imported only where they are needed.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ PROBLEM_REPORT_LINES = 7
 def answer_op(op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
     """Answer a request, or one per input line; return the largest exit code.
 
-    `texts` are the options of the op, unparsed, by name. A `-` as the input or as an
-    operand stands for each line of standard input.
+    `texts` maps the names of the input and of the options to unparsed values. If the input or an operand is `-`, it is
+    replaced by each line of standard input.
     """
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
@@ -89,8 +89,8 @@ def answer_lines(
 ) -> int:
     """Answer each line of standard input; return the largest exit code.
 
-    If there are several lines, each message begins with its line number. The first line is therefore answered
-    once without output, and the second line is read in advance only if the first one fails.
+    If there are several lines, each message begins with its line number. The first line is first answered without
+    output; if it fails, the second line is read before the error is printed.
     Raises `EarlyExit` if standard input cannot be read.
     """
     code: int = ExitCode.OK
@@ -120,7 +120,7 @@ def answer_lines(
 def pop_emit_opset(
     options: dict[str, object], stages: Sequence[StageRequest], output_options: OutputOptions
 ) -> int | None:
-    """Remove the opset of the generated ONNX code from the options, and return it.
+    """Remove and return the option `opset` if it is the opset of generated ONNX code.
 
     Return None, and keep the option, if no ONNX code is requested, or if the dialect of a stage is versioned by opset.
     Raises `ShapeError` (usage) for an opset that ONNX does not have.
@@ -141,11 +141,12 @@ def print_answer(
     request_options: Iterable[Mapping[str, object]] = (),
     operand_sources: Sequence[Source] = (),
 ) -> int:
-    """Execute an answer on its data if requested, print it and return the exit code.
+    """Print an answer, transform its data if requested, and return the exit code.
 
     `source` is the data of the input, and `operand_sources` are the data of the other operands. `opset` is the opset of
-    the generated ONNX code. `request_options` has one mapping of options per stage of the request.
-    Raises `ShapeError` (usage, file) if the options cannot be satisfied.
+    the generated ONNX code. `request_options` are the options of the stages of the request.
+    Raises `ShapeError`: usage for an option that does not apply, file if a file cannot be used, differs if the output
+    file fails its verification.
     """
     paths: PathsByOption = {}
     if output_options.has_data_options:
@@ -203,7 +204,7 @@ def _print_text(
 
 
 def _output_text(answer: Trace | Chain) -> str:
-    """Return the output shape, or one line per part of a split with `--all`."""
+    """Format the output shape; for a split with `--all`, one shape per line."""
     splits = [trace for trace in answer.traces[-1:] if trace.request.arguments.get("all")]
     parts = [part for trace in splits for part in trace.extras.get("outputs", ())]
     return "\n".join(map(shape_text, parts or [answer.output or ()]))
@@ -212,10 +213,10 @@ def _output_text(answer: Trace | Chain) -> str:
 def _expectation_mismatch(
     answer: Trace | Chain, text: str, request_options: Iterable[Mapping[str, object]]
 ) -> str | None:
-    """Return how an answer differs from its expectation; empty if they agree.
+    """Describe how an answer differs from the expectation; empty if they agree.
 
     Return None if the request is refused although a shape is expected; the caller then reports the refusal.
-    Raises `ShapeError` (usage) if the text is not an expectation.
+    Raises `ShapeError` (usage) if `text` is not a valid expectation.
     """
     from shapecalc.checking.answering import describe_mismatch, meets_expectation
     from shapecalc.reading.cases import read_expectation_for
@@ -229,7 +230,7 @@ def _expectation_mismatch(
 def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, source: Source | None) -> None:
     """Print the steps of an answer, and whether executing the answer would copy data.
 
-    The explanation fits one screen unless `--explain=all` is given.
+    The explanation fits on one screen unless `--explain=all` is given.
     """
     from shapecalc.cli.data import data_movement_lines
     from shapecalc.render.canvas import glyphs_for_encoding
@@ -247,9 +248,9 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
 
 
 def _print_limits(answer: Trace | Chain, output_options: OutputOptions, code: Code | None) -> None:
-    """Print the limits of an answer: warnings, conditions and alternatives.
+    """Print the warnings of generated code, or the caveats of an answer.
 
-    Warnings are printed if code was generated, conditions and alternatives if no explanation was printed.
+    The caveats are the conditions, the alternatives and the named results. They are omitted after an explanation.
     """
     if code:
         for warning in code.warnings:
@@ -268,7 +269,8 @@ def _print_limits(answer: Trace | Chain, output_options: OutputOptions, code: Co
 def answer_exit_code(answer: Trace | Chain, mismatch: str | None, *, strict: bool) -> int:
     """Return the exit code of an answer.
 
-    `mismatch` is empty if the answer is as expected, and None if there is no expectation to compare with.
+    `mismatch` describes the difference from the expectation. It is empty if the answer matches, and None if no
+    comparison was made.
     """
     if answer.output is None:
         return ExitCode.OK if mismatch == "" else ExitCode.UNRESOLVED
@@ -304,7 +306,7 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], output_opt
 def add_as_option_hint(error: ShapeError) -> ShapeError:
     """Return the error, with a hint to use `--as` if this option would help.
 
-    The option helps if the dialect lacks the op, but code for the dialect can express the op.
+    The option helps if the dialect lacks the op but is a target of code generation.
     """
     if not isinstance(error, MissingOpError):
         return error
@@ -317,7 +319,7 @@ def add_as_option_hint(error: ShapeError) -> ShapeError:
 
 
 def _with_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem:
-    """Return the problem, with its input line number at the start of the message."""
+    """Prepend the number of the input line, if any, to the message of a problem."""
     return (
         replace(problem, message=f"{output_options.line_prefix}{problem.message}")
         if output_options.line_prefix
@@ -326,9 +328,9 @@ def _with_line_prefix(problem: Problem, output_options: OutputOptions) -> Proble
 
 
 def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
-    """Return the JSON object of a request that could not be parsed.
+    """Return the JSON object for a request that could not be parsed.
 
-    The object has the same keys as that of an answer.
+    The keys are the same as in the JSON object of an answer.
     """
     result: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
     others: dict[str, dict[str, object]] = {
@@ -348,10 +350,11 @@ def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str,
 
 
 def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[str, object]:
-    """Write and report the requested picture or film; return its JSON description.
+    """Write the requested picture or film; return the JSON fields of a film.
 
-    A refused request is drawn up to the step that fails. Raises `ShapeError`: usage for options that cannot be
-    combined, file if the file cannot be written.
+    There are no fields for a picture. A message about the file is printed to stderr. A refused request is drawn up to
+    the step that fails. Raises `ShapeError`: usage for options that cannot be combined, file if the file cannot be
+    written.
     """
     name, about = output_options.film or output_options.picture, dict[str, object]()
     if name is None:

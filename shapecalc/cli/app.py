@@ -1,7 +1,6 @@
 """Run a command line: choose the command, report errors, return the exit code.
 
-The request of an op is answered without importing the table of commands, since this import takes as long as the
-answer.
+An op is run without importing the table of commands, since that import takes as long as computing the answer.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ GLOBAL_OPTIONS = (
 )
 """Options that may precede a command."""
 MAX_STDIN_BYTES = 1 << 28
-"""Limit on the bytes of standard input that are read."""
+"""Maximum number of bytes that are read from standard input."""
 
 
 def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp) -> int:
@@ -81,20 +80,21 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp) -> int:
 
 
 def _run_op(op: Op, words: Sequence[str]) -> int:
-    """Answer the request of an op; raise `ShapeError` (usage) if it cannot be parsed."""
+    """Run the command of an op; raise `ShapeError` (usage) for invalid arguments."""
     values = _parse_op(op, words)
     if HELP.name in values:
         return _print_help(op.name)
     printing = {name: values.pop(name) for name in OutputOptions.__match_args__ if name in values}
     code = answer_op(op.name, values, OutputOptions(**printing))
-    atexit.register(gc.freeze)  # skip the garbage collection at exit, which delays the exit
+    atexit.register(gc.freeze)  # the garbage collection at exit would delay the exit
     return code
 
 
 def _parse_op(op: Op, words: Sequence[str]) -> dict[str, Any]:
     """Parse the arguments of an op's command into values by parameter name.
 
-    If only the input is missing, it is read from standard input. Raises `ShapeError` (usage).
+    If only the input is missing, it is read from standard input.
+    Raises `ShapeError` (usage) if the arguments cannot be parsed.
     """
     try:
         return commands.read_op_words(op, words, _lazy_output_options())
@@ -110,7 +110,7 @@ def _parse_op(op: Op, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _lazy_output_options() -> Iterator[Option]:
-    """Yield the output options; import their table at the first use."""
+    """Yield the output options; import their table only when the first is requested."""
     from shapecalc.cli.options import OUTPUT_OPTIONS
 
     yield from OUTPUT_OPTIONS.values()
@@ -139,8 +139,8 @@ def _run_command(words: Sequence[str], app: AnyTerminalApp) -> int:
 def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
     """Run a command line that is empty or begins with an option.
 
-    A command after the options is moved to the front. Without a command, standard input is read if it is not empty;
-    otherwise the global options are applied, or the first screen is printed.
+    A command after the options is moved to the front. Without a command or a global option, the command line is
+    inferred from standard input; if that is empty, the first screen is printed.
     Raises `ShapeError` (usage) for an option that needs a command.
     """
     global_spellings = {spelling for option in GLOBAL_OPTIONS for spelling in option.spellings()}
@@ -218,7 +218,7 @@ def _run_inferred(words: Sequence[str], app: AnyTerminalApp, text: str = "") -> 
 def _peek_stdin_file() -> str:
     """Return the content of standard input if it is a file, without consuming it.
 
-    Return an empty text for a pipe or a terminal.
+    The result is empty if standard input is a pipe or a terminal.
     """
     try:
         return os.pread(sys.stdin.fileno(), MAX_STDIN_BYTES, 0).decode("utf-8", "replace")
@@ -227,9 +227,9 @@ def _peek_stdin_file() -> str:
 
 
 def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the arguments of an unknown command into positional words and options.
+    """Split arguments without a command into positional values and options.
 
-    Options keep their values.
+    The options include their values.
 
     >>> _split_options(["2,3,4", "-d", "torch", "to", "--json", "6,4"])
     (['2,3,4', 'to', '6,4'], ['-d', 'torch', '--json'])
@@ -246,21 +246,24 @@ def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def is_error_message(text: str) -> bool:
-    """Return whether a text contains a known error message of a runtime."""
+    """Return whether a string contains a known error message of a runtime."""
     from shapecalc.diagnosis.reading import has_known_message
 
     return has_known_message(text)
 
 
 def _report_other_chains(input_text: str, output_text: str) -> None:
-    """Report up to two chains between two shapes that reorder the elements."""
+    """Print up to two other chains with the same input and output shape.
+
+    Unlike a reshape, these chains reorder the elements.
+    """
     from shapecalc.core.text import parse_shape
     from shapecalc.reasoning.find import search_chains
 
     try:
         ways = [way for way in search_chains(parse_shape(input_text), parse_shape(output_text)).ways if way.moves]
     except ShapeError:
-        return  # the text is a file name or has a computed dim
+        return  # an argument is a file name, or a dim must be inferred
     for way in ways[:2]:
         print_stderr(f"shapecalc: {way.layout or 'with the elements in another order'}: {way.chain}")
 
@@ -273,7 +276,7 @@ def _print_help(name: str) -> int:
 
 
 def _unknown_command_error(words: Sequence[str]) -> ShapeError:
-    """Return the error (usage) for arguments from which no command is inferred."""
+    """Return the usage error for arguments from which no command can be inferred."""
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.core.text import escape_unprintable, suggestion, truncate
@@ -292,7 +295,7 @@ def _unknown_command_error(words: Sequence[str]) -> ShapeError:
 def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
     """Print a usage error, as JSON if requested, and return its exit code.
 
-    If the intended command line can be inferred, an error that suggests it is printed instead.
+    If the intended command line can be inferred, an error that suggests this command line is printed instead.
     """
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.cli.usage_hints import extra_words_error, split_shape_error

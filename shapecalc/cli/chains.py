@@ -1,4 +1,4 @@
-"""`shapecalc chain`, `compare`, `equiv`, `simplify` and `find`."""
+"""The commands `chain`, `compare`, `equiv`, `simplify` and `find`."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
 def answer_stages(
     shape: str, stages: Sequence[StageRequest], options: dict[str, object], defaults: Options
 ) -> tuple[Chain, Source | None]:
-    """Return the answer to a parsed chain, and the data of its input if it has data.
+    """Answer a parsed chain; return the answer, and the data of the input or None.
 
     Raises `ShapeError`: usage if an argument cannot be parsed, file if the input cannot be used.
     """
@@ -100,7 +100,7 @@ def answer_stages(
 
 
 def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
-    """Return the problem with its span as offsets in the text of the whole chain.
+    """Return the problem with its span converted to offsets in the whole chain.
 
     The span is None if the text of the failing argument occurs more than once in the chain.
     """
@@ -145,7 +145,11 @@ COMPARE_OPTIONS: tuple[Option, ...] = (
 
 
 def run_compare(words: list[str], dialect: list[str] | None, output_options: OutputOptions, **options: object) -> int:
-    """Print the answer of every dialect; return 1 if the answers differ."""
+    """Print the answer of every dialect; return the exit code.
+
+    The exit code is 1 if the answers differ or do not match `--expect`. With `--strict`, it is also 1 if an answer has
+    conditions.
+    """
     texts: dict[str, object] = {"words": " ".join(words)}
     try:
         _check_output_options(words)
@@ -178,7 +182,7 @@ def run_compare(words: list[str], dialect: list[str] | None, output_options: Out
 def _read_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
     """Parse the op to compare (reshape by default), its input and its arguments.
 
-    Raises `ShapeError`: usage if they cannot be parsed, file if the input cannot be used.
+    Raises `ShapeError`: usage if the words cannot be parsed, file if the input cannot be used.
     """
     op = commands.resolve_aliases(words)[0]
     has_op = op in OPS or op.isidentifier()
@@ -192,7 +196,7 @@ def _read_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]]
 def _read_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
     """Parse the input and the stages of a chain; the word `chain` may precede them.
 
-    Raises `ShapeError`: usage if it cannot be parsed, file if the input cannot be used.
+    Raises `ShapeError`: usage if the words cannot be parsed, file if the input cannot be used.
     """
     *before, text = words
     if before not in ([], ["chain"]) or "|" not in text:
@@ -223,7 +227,7 @@ def _check_output_options(words: Sequence[str]) -> None:
 
 
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
-    """Print the table of answers and whether they agree; with `explain`, also steps."""
+    """Print the table of answers and a summary; with `explain`, also the steps."""
     from shapecalc.render.story import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
@@ -238,7 +242,7 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
 
 
 def _agreement_text(comparison: Comparison) -> str:
-    """Return a sentence on whether the dialects agree; explain stars in the table."""
+    """Return a summary of the agreement, which also explains the stars in the table."""
     if not comparison.agree:
         return "the dialects differ (* marks the less common answers)"
     dialects = list(dict.fromkeys(row.dialect for row in comparison.rows))
@@ -252,7 +256,7 @@ def _agreement_text(comparison: Comparison) -> str:
 def _shuffle_hint(answer: Trace | Chain) -> str:
     """Return the hint to compare a Shuffle as a chain; empty for other ops.
 
-    Only TensorRT has the Shuffle layer; a chain of transpose, reshape and transpose is the same function.
+    Only TensorRT has the Shuffle layer, which is equivalent to a chain of transpose, reshape and transpose.
     """
     if isinstance(answer, Chain) or answer.request.op != SHUFFLE.name:
         return ""
@@ -333,14 +337,14 @@ def _read_chain_pair(
 
 
 def _read_chain_input(chain: ChainRequest) -> ChainRequest:
-    """Return the chain; replace an input of `-` or a file name by its shape."""
+    """Replace `-` or a file name as the input of a chain by the shape read from it."""
     (op, options), *others = chain.stages or IDENTITY_STAGES
     parsed = output.read_input(output.read_input_text(str(chain.input)), options, op)
     return ChainRequest(parsed.shape, ((op, parsed.options), *others) if chain.stages else ())
 
 
 def _print_counterexample(counterexample: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
-    """Print the outputs of both chains, and mark their first difference."""
+    """Print both outputs for a counterexample, with their first difference marked."""
     if counterexample is None or any(0 in shape for shape in counterexample.outputs):
         return
     from shapecalc.render.canvas import glyphs_for_encoding
@@ -386,7 +390,7 @@ SIMPLIFY_OPTIONS = (
 
 
 def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOptions, **options: object) -> int:
-    """Print the shortest equivalent chain or its code.
+    """Print the shortest equivalent chain, or generated code for that chain.
 
     The options apply to every stage that accepts them. With `check`, return 1 if a shorter chain exists.
     """
@@ -484,7 +488,7 @@ def _read_shapes(input_text: str | None, output_text: str | None, *, required: b
 
 
 def _read_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
-    """Read arrays before and after a chain, as pairs.
+    """Load pairs of an input array and its expected output array.
 
     Raises `ShapeError`: usage if the two lists differ in length, file if an array cannot be read.
     """
@@ -503,7 +507,7 @@ def _read_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, An
 
 
 def _search_summary(result: ChainSearch) -> str:
-    """Return the counts of functions found and printed, and the bounds of the search."""
+    """Summarize a search: functions found, functions printed, and search bounds."""
     fits = f"{'' if result.complete else 'at least '}{result.fits or 'no'} function{'' if result.fits == 1 else 's'}"
     listed = f", of which {len(result.ways)} are listed" if len(result.ways) < result.fits else ""
     other = f"; left out: others, as {result.other.chain}" if result.other else ""
@@ -511,7 +515,7 @@ def _search_summary(result: ChainSearch) -> str:
 
 
 def _no_chain_text(shapes: Sequence[Shape]) -> str:
-    """Return the message that no chain exists, with the element counts of both shapes."""
+    """Return the message for shapes without a chain, with their element counts."""
     before, after = map(product, shapes)
     try:
         conditions = " and ".join(condition.phrase for condition in require_equal(before, after))

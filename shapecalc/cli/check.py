@@ -42,9 +42,9 @@ from shapecalc.engine.processes import SignalGuard, block_signals, count_cores
 from shapecalc.reading.options import Option, OptionKind
 
 MAX_DEFAULT_JOBS = 8
-"""Limit on the number of worker processes if `--jobs` is not given."""
+"""Maximum number of worker processes without `--jobs`."""
 CASE_SUFFIXES = (".txt", ".jsonl")
-"""Suffixes by which case files are found in a folder."""
+"""File name suffixes of the case files in a folder."""
 CHECK_EXIT_CODES = {
     CheckVerdict.FAILED: ExitCode.FAILED,
     CheckVerdict.UNREAD: ExitCode.USAGE,
@@ -60,7 +60,7 @@ def open_junit_file(
     """Yield a temporary file for JUnit test cases; write the report on exit.
 
     The first line of the report has the totals, so it is written last. After an error, no report is written.
-    Yield None without a path. Raises `OSError` if the file cannot be written, or if it is one of the inputs.
+    Yield None if `path` is None. Raises `OSError` if the file cannot be written, or if it is one of the inputs.
     """
     if path is None:
         yield None
@@ -85,16 +85,16 @@ def open_junit_file(
 def replace_file_if_changed(path: Path, is_changed: Callable[[], bool]) -> Iterator[IO[bytes]]:
     """Yield a file that replaces `path` on exit if `is_changed` returns true.
 
-    Raises `OSError` if it cannot be written, or if another program has changed `path` in the meantime.
+    Raises `OSError` if the file cannot be written, or if another program has changed `path` in the meantime.
     """
     before = file_stamp(path)
 
-    def is_wanted() -> bool:
+    def should_replace() -> bool:
         if is_changed() and file_stamp(path) != before:
             raise OSError(0, "another program has changed it in the meantime")
         return is_changed()
 
-    with atomic_file(path, force=True, should_commit=is_wanted) as file:
+    with atomic_file(path, force=True, should_commit=should_replace) as file:
         yield file
 
 
@@ -150,7 +150,7 @@ def run_check(
 
 
 def _case_files(name: str) -> list[str]:
-    """Return the case files in a folder, recursively; the name itself if none exist."""
+    """Return the paths of the case files below a folder; `[name]` if there are none."""
     paths = sorted(Path(name).rglob("*")) if os.path.isdir(name) else []  # noqa: PTH112 - it never raises
     return [str(path) for path in paths if path.suffix in CASE_SUFFIXES and path.is_file()] or [name]
 
@@ -199,7 +199,7 @@ class _CheckRun:
                 update = replace_file_if_changed(Path(file), lambda: self.counts[CheckVerdict.UPDATED] > updated_before)
                 updated = closing_all.enter_context(update) if self.options.update else None
                 for block, result in closing_all.enter_context(closing(self._judge_blocks(file, stream, size))):
-                    with block_signals():  # a signal must not interrupt a line
+                    with block_signals():  # a signal must not truncate a line of the output
                         if result.stdout_text:
                             print_stdout(result.stdout_text.removesuffix("\n"))
                     tick(len(block.data))
@@ -214,7 +214,7 @@ class _CheckRun:
         return False
 
     def _judge_blocks(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
-        """Yield the results of the blocks of a file."""
+        """Yield each block of a file with its result, judged by one or more processes."""
         jobs = 1
         if size:
             jobs = self.jobs or min(MAX_DEFAULT_JOBS if size >= MIN_PARALLEL_SIZE else 1, count_cores())
@@ -231,7 +231,7 @@ class _CheckRun:
         return result.ends_run
 
     def _report_unusable_file(self, file: str, error: OSError) -> None:
-        """Report that a file cannot be read or written."""
+        """Report a file that cannot be read or written, and set the exit code."""
         self.worst_code = ExitCode.FILE
         reason = error.strerror or str(error)
         if isinstance(error, IsADirectoryError):

@@ -1,4 +1,4 @@
-"""Data in files and stores: trace elements, print plans, write and verify outputs."""
+"""Process data in files and stores: trace elements, print plans, write outputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     ElementPath = Sequence[tuple[str, tuple[int, ...] | None]]
     PathsByOption = dict[str, list[dict[str, Any]]]
-    """Paths of elements through the stages, as JSON, by the name of their option."""
+    """The path of an element through the stages, as JSON, by the option that requests it."""
 
 BAR_DELAY = 1.0
 """Seconds before a progress bar appears."""
@@ -33,7 +33,7 @@ BYTE_UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", 
 CUPY_REFUSAL = (
     "--backend cupy carries out no files: one core would copy them twice, to a device and back; numpy copies with all"
 )
-"""Message that refuses CuPy for files; `engine.run` accepts arrays on a device."""
+"""Error message for `--backend cupy` with a file; `engine.run` accepts arrays on a device."""
 PATH_OPTIONS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
     "follow": ("goes", trace_element),
     "follow_out": ("came", trace_element_back),
@@ -46,7 +46,7 @@ A tracer is the function that computes the path.
 
 @contextmanager
 def convert_file_errors() -> Iterator[None]:
-    """Convert errors of files and backends into `ShapeError` (file)."""
+    """Convert errors of files and backends to `ShapeError` (file)."""
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.execute import BackendError
 
@@ -61,8 +61,8 @@ def check_and_trace_elements(
 ) -> PathsByOption:
     """Check the data options, and return the paths of the requested elements.
 
-    Raises `ShapeError`: usage if an option needs data and there is none, an element is out of range or a backend is
-    unknown; file if a backend cannot be used with files.
+    Raises `ShapeError`: usage if an option needs data and the input is only a shape, if an element is out of range or
+    if a backend is unknown; file if a backend cannot be used with files.
     """
     if output_options.out is not None and source is None:
         raise usage_error("--out needs data, and the input is only a shape", "give a file: x.npy")
@@ -114,7 +114,7 @@ def print_elements(
     values: bool,
     operand_sources: Sequence[Source] = (),
 ) -> None:
-    """Print the paths of elements; with `values`, also input and output values."""
+    """Print the paths of elements; with `values`, also the input and output values."""
     for name, path in paths.items():
         points = (f"{point['stage']} {index_text(point['index'])}" for point in path)
         print_stderr(f"{PATH_OPTIONS[name][0]}: {' -> '.join(points)}")
@@ -131,7 +131,7 @@ def print_elements(
 def data_movement_lines(answer: Trace | Chain, source: Source | None, output_options: OutputOptions) -> list[str]:
     """Return lines that report whether execution copies data, how much and why.
 
-    Strides are in elements, and in bytes if the input is a file.
+    Sizes and strides are in bytes if the input is a file, otherwise in elements.
     """
     from shapecalc.engine.plan import plan_moves
 
@@ -164,7 +164,8 @@ def data_movement_lines(answer: Trace | Chain, source: Source | None, output_opt
 def _data_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     """Return the strides of the input data.
 
-    Without a file, these are the strides in the request, or the strides of contiguous data.
+    The unit is bytes if the input is a file, otherwise elements. The data is contiguous unless the file or the request
+    has strides.
     """
     from shapecalc.engine.plan import byte_strides
 
@@ -181,8 +182,9 @@ def execute_answer(
 ) -> bool:
     """Write the output file or store if requested, or print its plan.
 
-    Return whether the plan was printed; then the answer is not printed.
-    Raises `ShapeError` (file) if a file, a store or a backend cannot be used.
+    Return whether the plan was printed instead of the answer.
+    Raises `ShapeError`: file if a file, a store or a backend cannot be used, differs if the output store fails its
+    verification.
     """
     with convert_file_errors():
         if output_options.plan:
@@ -234,7 +236,7 @@ def _check_store_options(source: Source | None, output_options: OutputOptions) -
 
 
 def _memory_limit(output_options: OutputOptions) -> int:
-    """Return the memory limit of a worker in bytes; raise `ShapeError` (usage)."""
+    """Return a worker's memory limit in bytes; raise `ShapeError` (usage) if invalid."""
     if output_options.memory is None:
         return 512 << 20
     import re
@@ -277,7 +279,7 @@ def _plan_store_job(answer: Trace | Chain, source: Source, output_options: Outpu
 
 
 def _print_plan(answer: Trace | Chain, source: Source, output_options: OutputOptions) -> None:
-    """Print the plan for writing the output store, and write nothing."""
+    """Print the plan for writing the output store, without writing the store."""
     with _open_workers(output_options) as (_, threads, _):
         plan = _plan_json(_plan_store_job(answer, source, output_options, threads))
     if print_json_if_requested(output_options, lambda: answer.as_json() | {"plan": plan}):
@@ -323,7 +325,7 @@ def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
 
 
 def _format_bytes(count: int) -> str:
-    """Format a number of bytes in the largest unit of which there is at least one.
+    """Format a number of bytes in the largest binary unit that does not exceed it.
 
     >>> _format_bytes(512 << 20), _format_bytes(1)
     ('512.0 MiB', '1 B')
@@ -336,7 +338,7 @@ def _format_bytes(count: int) -> str:
 def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOptions) -> None:
     """Write an output store, and verify it if requested.
 
-    With `--verify` and without `--force`, a complete output is verified and not written again.
+    With `--verify` and without `--force`, an output that is already complete is verified but not rewritten.
     Raises `ShapeError` (differs) if an element of the output is wrong.
     """
     from shapecalc.engine.arrays import FileError
@@ -397,9 +399,10 @@ def _verify_store(answer: Trace | Chain, source: Source, target: Path, output_op
 
 @contextmanager
 def progress_bar(total: int, label: str = "writing", *, enabled: bool = True) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for slow work; yield a function that adds bytes to it.
+    """Show a progress bar for slow work; yield a function that reports progress.
 
-    `total` is 0 if the number of bytes is unknown.
+    The argument of the function is the number of bytes processed since the last call. `total` is the total number of
+    bytes, or 0 if unknown.
     """
     if not enabled or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None

@@ -67,7 +67,7 @@ def _check_option_conflicts(
 
 
 def _check_seed(seed: str) -> None:
-    """Raise `ShapeError` (usage) unless a seed is a short word."""
+    """Raise `ShapeError` (usage) for a seed that is not a short alphanumeric word."""
     if not (0 < len(seed) <= MAX_SEED_LENGTH and seed.isascii() and seed.replace("-", "").replace("_", "").isalnum()):
         shown = escape_unprintable(truncate(seed))
         raise usage_error(f"a seed is a word of letters and digits, up to {MAX_SEED_LENGTH}, not '{shown}'")
@@ -102,13 +102,13 @@ def _worksheet_format(file: str | None) -> str:
 
     if not Path(file or "").suffix:
         return "text"
-    from shapecalc.render.files import match_ending  # imports the drawing code, which text does not need
+    from shapecalc.render.files import match_ending  # imports the drawing code, which the text format does not need
 
     return FORMAT_OF_SUFFIX[match_ending(str(file), FORMAT_OF_SUFFIX, "worksheet")]
 
 
 def _print_lesson_faults(file: str) -> int:
-    """Print the mistakes in a file of lessons, one per line; return 1 if any exist."""
+    """Print the mistakes in a lesson file, one per line; return 1 if there are any."""
     from shapecalc.teaching.lessons import find_faults, read_lesson_file
 
     lessons, faults = find_faults(read_lesson_file(file))
@@ -159,9 +159,7 @@ def _run_exercises(topics: str, seed: str | None) -> int:
 def _read_answer(*, interactive: bool) -> str | None:
     """Read the next line of input; return None at the end.
 
-    Print a prompt first if `interactive`.
-
-    Raises `EarlyExit` if standard input cannot be read.
+    If `interactive`, a prompt is printed first. Raises `EarlyExit` if standard input cannot be read.
     """
     if interactive and sys.stdout is not None:
         sys.stdout.write("> ")
@@ -182,7 +180,7 @@ def _wrap_to_terminal(text: str) -> str:
 
 
 def _hint(drill: Drill, hint_number: int) -> str:
-    """Return a hint for the current exercise; the last one for too large a number."""
+    """Return the hint with the given number; the last hint if there are fewer."""
     from shapecalc.teaching.judging import answer_line, graded_hints
 
     task = drill.exercise.task

@@ -24,7 +24,7 @@ FILM_PARAMETERS: tuple[Argument | Option, ...] = (
 
 
 def run_film(words: list[str], film: str | None, output_options: OutputOptions) -> int:
-    """Answer a request or a chain, write its film and print the answer."""
+    """Answer a request or a chain, write the film and print the answer."""
     words = (
         [CHAIN, *words] if "|" in words[0] else ["reshape", *words] if is_shape(words[0]) else resolve_aliases(words)
     )

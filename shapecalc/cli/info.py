@@ -1,6 +1,6 @@
-"""`shapecalc dialects`, `why`, `backends`, `size`, `vectors` and `help`.
+"""The commands `dialects`, `why`, `backends`, `size`, `vectors` and `help`.
 
-These commands print the program's tables, the size of a shape, test cases and the manual.
+They print reference tables, the size of a shape, golden test cases and the manual.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def doctor_causes() -> dict[str, Rule]:
 
 
 def find_rules(word: str) -> list[Rule]:
-    """Return the rule whose id is the word, or the rules whose texts contain it.
+    """Return the rule whose id is `word`, or else the rules that contain the word.
 
     Rules whose sentence begins with the word come first.
 
@@ -240,7 +240,7 @@ def run_size(input: str, dtype: str | None, where: str | None, output_options: O
 
 
 def _print_size(text: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
-    """Print the element count of a shape, its factors, its bytes and commands to try."""
+    """Print a shape's element count, prime factors, size in bytes and next commands."""
     try:
         parsed = read_input(strip_padding(text), {"dtype": dtype}, "flatten")
         request = make_request("flatten", parsed.shape, {**parsed.options, "where": where})
@@ -273,7 +273,7 @@ SIZE_COMMAND = Command(
 
 
 def run_vectors(dialect: list[str] | None, output_options: OutputOptions) -> int:
-    """Print test cases with their answers for each dialect, as JSON Lines."""
+    """Print the golden cases of the given dialects, by default of all, as JSON Lines."""
     try:
         names = [lookup_dialect(name).name for name in dict.fromkeys(dialect or [])]
     except ShapeError as error:
@@ -313,9 +313,9 @@ WHOLE_PAGE_NOTE = ".Sh SEE ALSO\nThe whole page, with the options:\n.Dl shapecal
 
 
 def topic_page_text(topic: str) -> str:
-    """Return the page of a topic, or the entry of a command on the overview page.
+    """Return the manual page of a topic, or a command's entry on the overview page.
 
-    Raises `ShapeError` (file) if the package was installed without its pages.
+    Raises `ShapeError` (file) if the package was installed without the manual.
     """
     topic = SHARED_PAGES.get(topic, topic)
     from shapecalc.render.mdoc import format_page
@@ -340,7 +340,7 @@ def _overview_entry(command: str, source: str) -> str:
 
 
 def read_page_source(topic: str) -> str:
-    """Return the mdoc source of a page, from the package or the source checkout.
+    """Return the mdoc source of a manual page in the package or the source checkout.
 
     Raises `ShapeError` (file) if the page is not installed.
     """
@@ -353,7 +353,7 @@ def read_page_source(topic: str) -> str:
 
 
 def page_file_name(topic: str) -> str:
-    """Return the file name of a page.
+    """Return the file name of a manual page.
 
     >>> page_file_name("shapecalc"), page_file_name("cases")
     ('shapecalc.1', 'shapecalc-cases.5')
@@ -413,11 +413,11 @@ TOPIC_ALIASES = {
     **dict.fromkeys(("what", "reading"), "readings"),
     "option": "options",
 }
-"""Manual topics by their synonyms."""
+"""Manual topics by synonym."""
 
 
 def topic_hint(word: str) -> str:
-    """Return a hint to the manual for an unknown command; empty if no topic fits.
+    """Return a reference to the manual for an unknown command; empty if none matches.
 
     >>> topic_hint("tutorial"), topic_hint("infer"), topic_hint("reshpe")
     ('shapecalc help tutorial tells of it', 'shapecalc help infer tells of it', '')
@@ -476,7 +476,7 @@ def _page_sections(page: str) -> dict[str, str]:
 
 
 def list_topics() -> str:
-    """Return the titles of the manual's sections as text, one paragraph per page."""
+    """Return the section titles of the manual as text, one paragraph per page."""
     from shapecalc.render.mdoc import remove_escapes
 
     titles = {
@@ -516,7 +516,7 @@ def run_help(command: list[str] | None, page: bool, output_options: OutputOption
 
 
 def _topic_help(word: str, *, page: bool) -> str:
-    """Return the help on a topic.
+    """Return the help on a topic, or the help of the program without a topic.
 
     Raises `ShapeError`: usage for an unknown topic, file if the pages are not installed.
     """
@@ -542,7 +542,7 @@ def _topic_help(word: str, *, page: bool) -> str:
 
 
 def print_paged(text: str) -> None:
-    """Print a long text; if stdout is a terminal, through the pager."""
+    """Print a long text; if stdin and stdout are terminals, use the pager."""
     if sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from pydoc import pager
 

@@ -34,14 +34,14 @@ ARRAY_FILES_ARGUMENT = Argument("files", "files, arrays in files (x.npz:w), and 
 
 
 class ArrayResult(Record):
-    """The result of one array: its header, and the problem if there is one."""
+    """The result of matching one array: its header, and its problem or None."""
 
     header: ArrayInfo
     problem: Problem | None
 
     @property
     def exit_code(self) -> int:
-        """Exit code of this array alone."""
+        """The exit code for this array alone."""
         return ExitCode.OK if self.problem is None else problem_exit_code(self.problem)
 
     def as_json(self) -> dict[str, object]:
@@ -55,7 +55,7 @@ class ArrayResult(Record):
 def run_match(
     pattern: str, files: list[str], output_options: OutputOptions, *, junit: str | None, github: bool = False
 ) -> int:
-    """Print the arrays that do not match, or all arrays as JSON; return the exit code."""
+    """Print the arrays that do not match, or all as JSON; return the exit code."""
     try:
         if output_options.json and github:
             raise usage_error("--json cannot be combined with --github")
@@ -127,7 +127,7 @@ def _match_summary(matcher: Matcher, counts: dict[CheckVerdict, int]) -> str:
 
 
 def _match_json(matcher: Matcher, results: list[ArrayResult]) -> dict[str, object]:
-    """Return the JSON object of `match`."""
+    """Return the JSON object of a `match` run: pattern, named sizes and arrays."""
     names = {name: {"size": to_json(size), "from": matcher.first_seen[name]} for name, size in matcher.sizes.items()}
     arrays = [result.as_json() for result in results]
     ok = all(result.exit_code == 0 for result in results)

@@ -1,8 +1,8 @@
 """`shapecalc mcp`: a Model Context Protocol server for coding agents.
 
-Its tools are the ops and some commands. A tool returns text and the JSON of the command line. The server reads only
-the headers of files in its folder. Each call runs in its own process, which is killed if the agent cancels the call
-or if the call exceeds the time limit.
+The tools are the ops and some other commands. A tool returns text, and the JSON that the command prints with `--json`.
+The server reads only headers of files in its working folder. Each call runs in its own process, which is killed if
+the agent cancels the call or if the call exceeds the time limit.
 Source: modelcontextprotocol.io, specification 2025-11-25, tools.
 """
 
@@ -106,7 +106,7 @@ MODEL_DESCRIPTION = "List the nodes of an ONNX model that break at another batch
 MAX_MESSAGE_LENGTH = 1 << 24
 """Maximum length of an error message in characters."""
 CALL_TIMEOUT = 30
-"""Limit on the duration of a call in seconds."""
+"""Maximum duration of a call in seconds."""
 MAX_CONCURRENT_CALLS = 2
 """Maximum number of concurrent calls.
 
@@ -143,7 +143,7 @@ class AgentTool(Record):
                 raise usage_error(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
             is_text = (
                 self.name not in OPS and known[name].get("type") == "string"
-            )  # the resolvers of ops check the arguments
+            )  # ops check their arguments themselves
             if is_text and not isinstance(value, str | None):
                 raise usage_error(f"{name} is a text, not {describe_value(value)}", argument=name)
             limit = (
@@ -163,7 +163,7 @@ class AgentTool(Record):
 
 @cache
 def agent_tools() -> dict[str, AgentTool]:
-    """Return the tools by name: one per op, and one for each of four other commands."""
+    """Return the tools by name: one per op, and chain, compare, doctor and model."""
     asking = _rule_option_properties(rule_options(), DIALECTS)
     others = {option.name: asking[option.name] for option in RULE_OPTIONS.values() if option.name != "dialect"}
     tools = [*map(_op_tool, OPS.values())]
@@ -287,7 +287,7 @@ def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
 
 
 def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
-    """Return the result of an answer or a refusal, with its steps."""
+    """Convert an answer or a refusal to a tool result that includes the steps."""
     from shapecalc.render.story import steps_text  # this imports Rich, which the help does not need
 
     summary = (
@@ -299,10 +299,10 @@ def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
 
 
 def _open_input(input_value: Any, options: CallArguments, op: str, folder: Path) -> tuple[Any, CallArguments]:
-    """Return the shape of an input, or of a file's header, with the implied options.
+    """Return the shape and the options of an input; read the header of a file.
 
-    `folder` is the working directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if it is
-    outside `folder`, even through a symbolic link.
+    The element type of a file is added to the options. `folder` is the working directory of the process.
+    Raises `ShapeError` (file) if the file cannot be used, or if it is outside `folder`, even through a symbolic link.
     """
     if not (isinstance(input_value, str) and is_file_argument(input_value)):
         return input_value, options
@@ -338,10 +338,10 @@ def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - ever
         raise output.report_stream_error(
             "mcp", missing_package_message(str(error.name).partition(".")[0], "mcp")
         ) from None
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads messages cannot be interrupted
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python cannot interrupt the thread that reads messages
     os.environ["PYTHONSAFEPATH"] = "1"  # worker processes must not import modules from the folder
     vars(sys.modules["__main__"]).pop("__file__", None)  # worker processes must not run the script of this process
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # silence its warnings about dead worker processes
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # suppress warnings about killed worker processes
     if sys.stdin.isatty():
         output.print_stderr("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
     failed: Exception | None = None
@@ -353,13 +353,13 @@ def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - ever
         failed = failed.exceptions[0]
     if isinstance(failed, OSError):
         output.discard_stdout()
-        if not isinstance(failed, BrokenPipeError):  # the agent has closed the pipe
+        if not isinstance(failed, BrokenPipeError):  # a broken pipe means that the agent has disconnected
             raise output.report_stream_error("mcp", failed.strerror or failed)
     return output.ExitCode.OK
 
 
 def _make_server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
-    """Return the server, which lists and calls the tools."""
+    """Create the server, which lists and calls the tools."""
     from mcp import types
     from mcp.server.lowlevel import Server
 
@@ -402,7 +402,7 @@ async def _serve(folder: Path) -> None:
             await requests.send(message)
         elif message is not None:
             await responses.send(SessionMessage(message))
-        else:  # standard input has ended; answer the pending calls
+        else:  # standard input has ended; wait for the pending calls
             await anyio.wait_all_tasks_blocked()
             for _ in range(MAX_CONCURRENT_CALLS):
                 await calls.acquire_on_behalf_of(object())
@@ -477,7 +477,7 @@ def _forward_lines(lines: BinaryIO, forward: Callable[[SessionMessage | JSONRPCE
 
 
 def parse_message(line: bytes) -> SessionMessage | JSONRPCError:
-    """Parse a line into a message; an invalid line gives an error response.
+    """Parse a line as a message; return an error response for an invalid line.
 
     The error response has the id of the request if the id can be parsed. Incomplete UTF-8 and lone surrogates, as in a
     log that was truncated inside an emoji, are replaced.

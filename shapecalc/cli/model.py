@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 list_operators = lazy_names("models.operators", "LISTED_OPERATORS")
 """Function that returns the names of the operators whose nodes the report lists."""
 LAYER_DIALECTS = ("tensorrt",)
-"""Dialects to whose layers `--dialect` converts a model."""
+"""Dialects whose layers `model --dialect` can generate."""
 FILE_ARGUMENT = Argument("file", "the ONNX model", "FILE.onnx")
 BATCH_ARGUMENT = Argument("batch", "a batch size to check, and to verify --fix at, as --batch", "[BATCH]", False)
 SIZE_OPTIONS = (
@@ -145,10 +145,9 @@ def _print_layers(file: str, sizes: BatchOptions, output_options: OutputOptions,
 def _select_nodes(
     report: Report, arguments: Mapping[str, Any], *, strict: bool
 ) -> tuple[list[JudgedNode], list[NodeSummary]]:
-    """Return the selected nodes among the listed nodes, and among all nodes.
+    """Return the selected listed nodes, and the selected nodes of the whole model.
 
-    The second list is empty without `--all`.
-
+    The second list is empty with `--offenders`, or if the report does not include all nodes.
     Raises `ShapeError` (usage) for an unknown node or operator.
     """
     from shapecalc.models.report import find_node, is_failing

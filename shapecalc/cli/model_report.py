@@ -1,4 +1,4 @@
-"""Model reports for front ends: parsed options, text, JSON, and TensorRT layers."""
+"""Format model reports as text, JSON and layers; parse the options of `model`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from shapecalc.reasoning.fixing import answer_chain
 from shapecalc.render.code import find_writer
 
 if TYPE_CHECKING:
-    from shapecalc.diagnosis.reading import ParsedMessage  # this module has a table of messages that is slow to import
+    from shapecalc.diagnosis.reading import ParsedMessage  # slow to import: it contains a table of messages
 
 T = TypeVar("T")
 Cells = tuple[str, ...]
@@ -53,7 +53,7 @@ ORIGIN_TEXTS = {
     "attribute": "an attribute",
     "none": "",
 }
-"""Texts for the origins of a target; the placeholder is the tensor's name."""
+"""Text for each origin of a target; the placeholder is the name of a tensor."""
 FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.ONLY)
 UNCHANGED_REASON = "there was nothing to mend"
 """Reason why the equivalence of an unchanged model is not proved."""
@@ -72,7 +72,9 @@ MAX_DIGITS = 9
 
 
 def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str]) -> BatchOptions:
-    """Parse `--batch`, `--set` and `--where`; raise `ShapeError` (usage).
+    """Parse the values of `--batch`, `--set` and `--where`.
+
+    Raises `ShapeError` (usage) for an invalid value.
 
     >>> parse_size_options("N,1,4", ["x=N,3,8"], ["H=640"]).shapes
     {'x': ('N', 3, 8)}
@@ -91,7 +93,10 @@ def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence
 
 
 def _parse_batch(text: str) -> tuple[str | None, tuple[int, ...]]:
-    """Parse the name of the batch dim and at least two batch sizes to judge."""
+    """Parse the name of the batch dim and the batch sizes to judge, in order.
+
+    The size 1 is added to a single size. Without sizes, the default sizes are returned.
+    """
     words = [word.strip() for word in text.replace("=", ",").split(",")]
     is_name = words[0].isprintable() and not words[0].lstrip("+-")[:1].isdigit()
     name = words.pop(0) if words[0] and is_name else None
@@ -112,10 +117,10 @@ def _parse_batch_size(word: str) -> int:
 def _parse_assignments(
     texts: Iterable[str], parse: Callable[[str], T], option: str, form: tuple[str, str], duplicates: str
 ) -> dict[str, T]:
-    """Parse texts such as `INPUT=N,3,H,W` into values by name.
+    """Parse strings such as `INPUT=N,3,H,W` into values by name.
 
-    `form` is the expected form and an example. `duplicates` is the message for a name with two values.
-    Raises `ShapeError` (usage).
+    `form` is the syntax and an example for the error message. `duplicates` describes several values of one name, as
+    in "two shapes". Raises `ShapeError` (usage) for an invalid string or a repeated name.
     """
     values: dict[str, T] = {}
     for text in texts:
@@ -148,7 +153,9 @@ def _parse_dim(word: str) -> int | str:
 
 
 def parse_targets(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Parse the targets of `--fix-as` by node; raise `ShapeError` (usage).
+    """Parse the values of `--fix-as` into targets by node.
+
+    Raises `ShapeError` (usage) for an invalid value or a repeated node.
 
     >>> parse_targets(["/Reshape=0,-1,85"])
     {'/Reshape': (0, -1, 85)}
@@ -177,7 +184,7 @@ def write_fixed_model(
 ) -> reports.Report:
     """Write the fixed model and return its report.
 
-    `targets` override the best fixes of their nodes.
+    `targets` maps names of nodes to targets that are used instead of the best fixes.
     Raises `ShapeError`: file if a file cannot be used, usage for an unknown node or one that does not fail.
     """
     model = judge_model(read_model(file), sizes)
@@ -257,7 +264,7 @@ def _any_node_cells(
     report: reports.Report,
     shape_texts: dict[int, str],
 ) -> Cells:
-    """Return the table row of any node, with the sizes of its outputs."""
+    """Return the table row of a listed or unlisted node, with its output sizes."""
     cells = (
         _listed_node_cells(node_report, report, shape_texts)
         if node_report
@@ -276,7 +283,7 @@ def _any_node_cells(
 
 
 def _shape_text(shape: SymbolicShape | None, shape_texts: dict[int, str]) -> str:
-    """Return the text of a shape from a cache, since most shapes occur in two rows."""
+    """Format a shape; cache the text by identity, as most shapes occur in two rows."""
     if id(shape) not in shape_texts:
         shape_texts[id(shape)] = truncate(reports.format_shape(shape), MAX_CELL_LENGTH)
     return shape_texts[id(shape)]
@@ -324,7 +331,7 @@ def _dims_text(dims: Iterable[object] | None) -> str:
 
 
 def _conclusion_lines(report: reports.Report) -> Iterator[str]:
-    """Yield the counts of failing nodes, the unlisted nodes and the next command."""
+    """Yield lines with failure counts, unlisted failing nodes and the next command."""
     failing_nodes = reports.sort_failing(report.nodes)
     unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes)
     counts = _failure_counts(report, failing_nodes)
@@ -345,7 +352,7 @@ def _conclusion_lines(report: reports.Report) -> Iterator[str]:
 
 
 def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.JudgedNode]) -> list[str]:
-    """Return a text for each kind of failure with its number of nodes."""
+    """Return a phrase with the number of nodes for each kind of failure."""
     size = reports.declared_size(report)
     elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
     phrases = {
@@ -372,8 +379,8 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
 def _first_failure(report: reports.Report) -> str:
     """Return the name of the node that a runtime would report; empty if unknown.
 
-    This is the first failing listed node. It is unknown if that node fails silently, or if the runtime stops earlier at
-    an unlisted node.
+    This is the first listed node that fails. It is unknown if that node fails silently, or if the runtime stops earlier
+    at an unlisted node.
     """
     first = next((node_report for node_report in report.nodes if reports.is_failing(node_report)), None)
     stop_positions = [_path_indices(stop.node.path) for stop in report.stops if not stop.silent]
@@ -385,12 +392,12 @@ def _first_failure(report: reports.Report) -> str:
 
 
 def _path_indices(path: str) -> tuple[int, ...]:
-    """Return the indices in a node's path, the outermost graph first."""
+    """Return the node indices in a node's path, the outermost graph first."""
     return tuple([int(part) for part in path.split("/") if part.isdecimal()])
 
 
 def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[str]:
-    """Return the lines of one node in full."""
+    """Return the lines that describe one node in detail."""
     node, (inputs, _) = node_report.node, node_report.tensors
     head = f"{reports.node_name(node)}  {node.op}{'' if node_report.version is None else f' {node_report.version}'}"
     rows = [*_shape_rows(node_report), *_batch_rows(report, node_report), *_fix_rows(node_report)]
@@ -401,7 +408,7 @@ def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[
 
 
 def _align_rows(rows: Iterable[Cells]) -> list[str]:
-    """Align rows of label, text and remark; a minus sign hangs left of its column."""
+    """Align rows of label, text and remark; a leading minus sign is not indented."""
     signed = [
         (label, truncate(" " * (text[:1] != "-") + text, MAX_TEXT_LENGTH), remark) for label, text, remark in rows
     ]
@@ -484,9 +491,9 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
 
 
 def _kept_input_text(model_input: reports.ModelInput, report: reports.Report) -> str:
-    """Return the text on an input with a fixed batch size.
+    """Return a note on an input whose batch size stays fixed.
 
-    The text has the option that makes the batch size variable.
+    The note contains the option that makes the batch size variable.
     """
     axis = report.axis_to_free(model_input)
     freed = ",".join([report.batch if index == axis else str(dim) for index, dim in enumerate(model_input.taken or ())])
@@ -514,7 +521,7 @@ def lint_lines(
 
 
 def _failure_text(node_report: reports.JudgedNode, report: reports.Report) -> str:
-    """Return the text on a node's failure and the target that fixes it."""
+    """Describe the failure of a node and its best fix."""
     shapes = f"{_brief_shape(node_report.input)} to {_brief_shape(node_report.output)}"
     match node_report.verdict:
         case BatchVerdict.SWALLOWS | BatchVerdict.SCRAMBLES:
@@ -543,17 +550,17 @@ class LayerRun(Record):
 
     nodes: tuple[reports.JudgedNode, ...]
     code: str
-    """Code of the layers, empty if there is none."""
+    """The code of the layers; empty if the nodes cannot be expressed as layers."""
     notes: tuple[str, ...]
-    """Limits of the code, or the reason why there is none."""
+    """The conditions and warnings of the code, or the reason why `code` is empty."""
 
     def as_json(self) -> dict[str, object]:
-        """Return the JSON object of the nodes."""
+        """Return the nodes, the code and the notes as a JSON object."""
         nodes = [node_report.node.path for node_report in self.nodes]
         return {"nodes": nodes, "code": self.code or None, "notes": [*self.notes]}
 
     def lines(self) -> list[str]:
-        """Return the nodes and their code as text."""
+        """Return the nodes, the code and the notes as lines of text."""
         names = " ".join(reports.node_name(node_report.node) for node_report in self.nodes)
         count = f"{pluralize(self.code.count('add_shuffle'), 'Shuffle', 'Shuffles')}" if self.code else "no layers"
         lines = [f"{names}: {count}", *[f"  {line}" for line in self.code.splitlines()]]
@@ -561,7 +568,7 @@ class LayerRun(Record):
 
 
 def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dialect: str) -> LayerRun:
-    """Return the layers of consecutive nodes, with the best fix of each failing node."""
+    """Generate the layers of consecutive nodes, with the best fix of failing nodes."""
     nodes = tuple(run)
     if len(nodes) > MAX_RUN_LENGTH:
         return LayerRun(nodes[:MAX_RUN_LENGTH], "", (f"{len(nodes)} nodes in a row are more than {MAX_RUN_LENGTH}",))
@@ -582,7 +589,7 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
 
 
 def _fixed_request(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
-    """Return a node's request with its best fix; None if the request is unknown."""
+    """Return a node's request, with its best fix if the node fails; None if unknown."""
     if not reports.is_failing(node_report):
         return reports.build_request(node_report, report)
     target = node_report.fixes[0].target if node_report.fixes else None
@@ -597,8 +604,8 @@ def _request_options(request: Request) -> dict[str, object]:
 def report_json(
     report: reports.Report, nodes: Iterable[reports.JudgedNode], others: Iterable[reports.NodeSummary] = ()
 ) -> JsonObject:
-    """Return the JSON object of a model, with the given listed nodes and other nodes."""
-    every = report.all_nodes and _all_nodes_json(report, report.all_nodes, others)
+    """Return the JSON object of a report, with the given listed and unlisted nodes."""
+    all_nodes_fields = report.all_nodes and _all_nodes_json(report, report.all_nodes, others)
     return {
         **_json_fields(report, "model", "opset", "batch", "declared_batch", "sizes", "assumed", "names", "inputs"),
         "batch": report.batch or None,
@@ -609,14 +616,14 @@ def report_json(
         ],
         "summary": verdict_counts(report),
         "fixed": report.fix_result and _fix_result_json(report.fix_result),
-        **(every or {}),
+        **(all_nodes_fields or {}),
     }
 
 
 def _all_nodes_json(
     report: reports.Report, every: reports.AllNodes, nodes: Iterable[reports.NodeSummary]
 ) -> JsonObject:
-    """Return the JSON keys about unlisted nodes and about all tensors."""
+    """Return the JSON fields for the unlisted nodes and for all tensors."""
     listed = {node_report.node.path for node_report in report.nodes}
     others = [
         {
@@ -677,7 +684,7 @@ def _json_fields(value: object, *names: str) -> JsonObject:
 
 
 def _to_json(value: Any) -> Any:
-    """Convert a value to JSON: names and sums as text, unknown dims as None."""
+    """Convert a value to JSON: names and sums as strings, unknown dims as None."""
     match value:
         case Monomial() | DimSum():
             return str(value)
@@ -693,10 +700,11 @@ def _to_json(value: Any) -> Any:
 
 
 def find_message_nodes(messages: Sequence[ParsedMessage], file: str) -> tuple[list[str], list[JsonObject | None]]:
-    """Return the nodes of error messages as text without repetitions, and as JSON.
+    """Find the nodes of error messages; return them as text and as JSON objects.
 
-    A message without a node name is matched with the only node that has its shapes. The JSON has one object per
-    message, None if its node is not listed. Raises `ShapeError` (file) if the model cannot be used.
+    A message without a node name is matched with the only node that has its shapes. The texts are distinct. There is
+    one JSON object per message, or None if its node is not listed.
+    Raises `ShapeError` (file) if the model cannot be used.
     """
     report = report_model(file, BatchOptions(), [message.node for message in messages if message.node is not None])
     texts: dict[str, None] = {}
@@ -724,9 +732,9 @@ def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[
 
 
 def _matches_message(node_report: reports.JudgedNode, message: ParsedMessage) -> bool:
-    """Return whether a node has the shapes in a message.
+    """Return whether a node has the op and the shapes of a message.
 
-    Where the node's target has a 0, the message may have the dim that the 0 copies.
+    A 0 in the target of the node is compared as the dim that it copies.
     """
     input, target = node_report.input, node_report.target
     if (

@@ -48,7 +48,7 @@ class Argument(Record):
 
 
 class Command(Record):
-    """A command: its function, its parameters and its help."""
+    """A command: the function that runs it, its parameters and its help."""
 
     run: Callable[..., int]
     """Function that runs the command and returns its exit code.
@@ -126,7 +126,7 @@ DIALECT_FILTER = Option(
     "dialect", "Only this dialect; may be repeated.", OptionKind.TEXTS, short="-d", completions=lambda: DIALECTS
 )
 MAX_STEP = 99_999
-"""Limit on `--step`; no answer has as many steps."""
+"""Maximum value of `--step`; no answer has this many steps."""
 THEME_OPTION = Option(
     "theme", "Background of the picture: light or dark.", completions=lazy_names("render.files", "PAGE_COLOURS")
 )

@@ -49,7 +49,7 @@ TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
 A `pyproject.toml` without any of these spellings is not parsed, since `tomllib` is slow to import.
 """
 MAX_CONFIG_BYTES = 1 << 20
-"""Limit on the bytes of `pyproject.toml` that are read."""
+"""Maximum number of bytes that are read from `pyproject.toml`."""
 
 
 class ExitCode:
@@ -70,7 +70,7 @@ class ExitCode:
 class OutputOptions(Record):
     """Options that control the output, the exit code and the use of defaults.
 
-    Each field has the name of its option.
+    Each field except `line_prefix` has the name of its option.
     """
 
     explain: int = 0
@@ -108,7 +108,7 @@ class OutputOptions(Record):
 
     @property
     def has_data_options(self) -> bool:
-        """Whether elements, their paths or an output file are requested."""
+        """Whether an option is given that concerns the elements of the input."""
         texts = (self.follow, self.follow_out, self.out)
         return (
             self.has_store_options or self.values or self.backend != "auto" or any(text is not None for text in texts)
@@ -127,7 +127,7 @@ class OutputOptions(Record):
 
 
 class EarlyExit(Exception):
-    """An exception that ends the run before the answer, with an exit code.
+    """An exception that ends the run early, with an exit code.
 
     It is raised if stdout is closed by its reader, or if a stream or a package cannot be used.
     """
@@ -156,7 +156,7 @@ def print_stdout(text: str) -> None:
 def _write_stdout(text: str) -> None:
     """Write a text to stdout; write a long text in pieces.
 
-    If a signal interrupts the write of a long text, Python drops the remainder.
+    If a signal interrupted a single write of a long text, Python would drop the remainder.
     """
     if len(text) < MIN_CHUNKED_LENGTH:
         sys.stdout.write(text)
@@ -199,14 +199,14 @@ def _redirect_to_devnull(descriptor: int) -> None:
 
 
 def escape_unencodable() -> None:
-    """Escape characters on stdout and stderr that the encoding of the stream lacks."""
+    """Make stdout and stderr escape the characters that they cannot encode."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def print_stderr(text: str) -> None:
-    """Print a line to stderr; ignore it if stderr cannot be written."""
+    """Print a line to stderr; do nothing if stderr is closed or cannot be written."""
     if sys.stderr is None:
         return
     try:
@@ -234,7 +234,7 @@ def print_renderable(renderable: RenderableType) -> None:
 
 
 def _make_console(**options: Any) -> Console:
-    """Return a Rich console that interprets no markup."""
+    """Return a Rich console without markup, emoji codes and highlighting."""
     from rich.console import Console
 
     return Console(highlight=False, emoji=False, markup=False, **options)
@@ -254,7 +254,7 @@ def stderr_width() -> int:
 
 
 def print_table(table: RenderableType) -> None:
-    """Print a table to stdout; truncate it to the width of a terminal."""
+    """Print a table to stdout; on a terminal, fit it to the width."""
     terminal = _make_console()
     if not terminal.is_terminal:
         print_stdout(format_table(table))
@@ -270,7 +270,10 @@ def format_table(table: RenderableType) -> str:
 
 
 def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
-    """Print a problem to stderr, on a terminal with carets, otherwise as one line."""
+    """Print a problem to stderr: on a terminal with carets, otherwise as one line.
+
+    `pieces` are the words of the command line, each with its argument name or None.
+    """
     if sys.stderr is not None and sys.stderr.isatty():
         from shapecalc.render.story import format_problem
 
@@ -280,7 +283,7 @@ def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Non
 
 
 def problem_text(problem: Problem) -> str:
-    """Return a problem as one line of text."""
+    """Format a problem as one line of text."""
     return escape_unprintable(f"shapecalc: {problem}")
 
 
@@ -323,7 +326,7 @@ def bug_report_request() -> str:
 def report_missing_package(error: ImportError) -> EarlyExit:
     """Report a package that is missing or too old; return the `EarlyExit` to raise.
 
-    The message has the command that installs all missing packages. Raises `error` itself if it names a module of
+    The message contains the command that installs all missing packages. Raises `error` itself if it names a module of
     shapecalc or no module.
     """
     from shapecalc.core.packages import missing_package_message
@@ -336,7 +339,10 @@ def report_missing_package(error: ImportError) -> EarlyExit:
 
 
 class ParsedInput(Record):
-    """A parsed input: its shape, the options that it implies, and the data of a file."""
+    """A parsed input: its shape, the options of its op, and the data of a file.
+
+    The options include the element type of the file.
+    """
 
     shape: str
     options: Mapping[str, object]
@@ -346,7 +352,7 @@ class ParsedInput(Record):
 def read_input_text(text: str) -> str:
     """Return the text of an input shape; for `-`, read one line of standard input.
 
-    Raises `ShapeError` (usage) if standard input is not one line, `EarlyExit` if it cannot be read.
+    Raises `ShapeError` (usage) if standard input is not exactly one line, `EarlyExit` if it cannot be read.
     """
     if text.strip() != "-":
         return strip_padding(text)
@@ -365,7 +371,8 @@ def read_input_lines() -> Iterator[str]:
     """Yield the non-blank lines of standard input as they arrive.
 
     From a terminal, read one line.
-    Raises `ShapeError` (usage) if there is none, or if a line is too long; `EarlyExit` if it cannot be read.
+    Raises `ShapeError` (usage) if all lines are blank or if a line is too long, `EarlyExit` if standard input cannot be
+    read.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         print_stderr("shapecalc: reading a shape from the terminal; end it with a new line")
@@ -397,9 +404,9 @@ def has_stdin_data() -> bool:
 
 
 def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> bytes:
-    """Return standard input, or its next line, up to a limit in bytes.
+    """Read standard input, or its next line, up to a limit in bytes.
 
-    Raises `EarlyExit` if it cannot be read.
+    Raises `EarlyExit` if standard input cannot be read.
     """
     if sys.stdin is None:
         raise report_stream_error("stdin", "it is closed")
@@ -410,9 +417,9 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
 
 
 def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput:
-    """Parse an input: a shape or the name of a file.
+    """Read an input, which is a shape or the name of a file.
 
-    A file's shape and element type are read from its header.
+    The shape and the element type of a file are read from its header. A shape is returned unparsed.
     Raises `ShapeError`: file if the file cannot be used, usage for an unknown dialect.
     """
     if not is_file_argument(text):
@@ -501,7 +508,7 @@ def _find_pyproject() -> str | None:
     try:
         depth = os.getcwd().count(os.sep)  # noqa: PTH109 - importing `pathlib` takes longer than answering
     except OSError:
-        return None  # the folder was deleted
+        return None  # the working folder was deleted
     path = "pyproject.toml"
     for _ in range(depth + 1):
         if os.path.isfile(path):  # noqa: PTH113
@@ -511,7 +518,7 @@ def _find_pyproject() -> str | None:
 
 
 def _read_config(path: str) -> bytes:
-    """Return the start of a file; raise `ShapeError` (file) if the file is unreadable."""
+    """Read a file up to `MAX_CONFIG_BYTES`; raise `ShapeError` (file) on failure."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             return file.read(min(os.fstat(file.fileno()).st_size, MAX_CONFIG_BYTES))

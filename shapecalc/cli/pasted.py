@@ -58,7 +58,7 @@ def run_doctor(file: str | None, model: str | None, output_options: OutputOption
 
 
 def _read_text(file: str) -> str:
-    """Return the text of a file or standard input, or any other argument unchanged.
+    """Return the text of a file or of standard input; return other text unchanged.
 
     Raises `ShapeError` (file) if the file cannot be read, `EarlyExit` if standard input cannot be read.
     """
@@ -116,7 +116,7 @@ def _parse_tensor_shape(text: str) -> Shape:
 
 
 def _split_inputs(text: str) -> list[str]:
-    """Split `--input` into tensors NAME=SHAPE; the first may omit its name.
+    """Split `--input` into items `NAME=SHAPE`; the name of the first is optional.
 
     >>> _split_inputs("x=2, 3 self.f(x, 1)=3,4")
     ['x=2, 3', 'self.f(x, 1)=3,4']
@@ -131,7 +131,7 @@ def _split_inputs(text: str) -> list[str]:
 
 
 def _parse_sizes(text: str) -> dict[str, int | Shape]:
-    """Parse `--where` into sizes and lists of sizes by name.
+    """Parse the value of `--where` into sizes and lists of sizes by name.
 
     >>> _parse_sizes("self.heads=8,shape=2,3,B=4")
     {'shape': (2, 3), 'self.heads': 8, 'B': 4}
@@ -152,9 +152,9 @@ def run_code(
 ) -> int:
     """Answer the chain that Python code computes; report the assumptions.
 
-    The options in `options` apply to every stage.
+    The remaining options apply to every stage that supports them.
     """
-    from shapecalc.reading.code import normalize_pasted_code, read_code  # this imports `ast`
+    from shapecalc.reading.code import normalize_pasted_code, read_code  # imports `ast`, which is slow
 
     text, source, is_path = line, None, isfile(line)  # noqa: PTH113 - it never raises
     try:

@@ -37,7 +37,7 @@ from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from prompt_toolkit.completion import Completer  # importing this module takes as long as importing Typer
+    from prompt_toolkit.completion import Completer  # this module takes as long to import as Typer
     from prompt_toolkit.document import Document
 
     from shapecalc.cli.terminal import AnyTerminalApp
@@ -52,7 +52,7 @@ PROMPT_COMMANDS = {
     "help": "this list",
     "quit": "quit; also ^D",
 }
-"""Commands of the prompt, which are not commands of the program, with their help."""
+"""Help for the commands that exist only at the prompt, by their syntax."""
 PROMPT_ALIASES = {"?": "help", "exit": "quit"}
 """Aliases of prompt commands."""
 SAMPLE_STAGES: list[StageRequest] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
@@ -66,7 +66,7 @@ HELP_TEXT = """\
 
 
 class Reply(Record):
-    """The reply to a line: an answer for stdout, or a message or a problem for stderr."""
+    """The reply to a line: an answer for stdout, a message or a problem for stderr."""
 
     answer: str = ""
     message: str = ""
@@ -79,7 +79,9 @@ class Reply(Record):
 
 
 class Session:
-    """The state of a prompt; a line that fails does not change it.
+    """The state of a prompt: the current shape, the defaults and the last answer.
+
+    A line that fails does not change the state.
 
     >>> session = Session()
     >>> [session.reply(line).answer for line in ("2,3,4", "transpose 1,0,2", "reshape 0,-1", "undo")]
@@ -99,7 +101,7 @@ class Session:
 
     @property
     def shape(self) -> Shape | None:
-        """The current shape, or None before the first answer."""
+        """The current shape, or None before the first shape or answer."""
         return self._shapes[-1] if self._shapes else None
 
     def reply(self, line: str) -> Reply:
@@ -114,7 +116,7 @@ class Session:
             return Reply(problem=error.problem, pieces=pieces, code=problem_exit_code(error.problem))
 
     def _reply(self, line: str, words: list[str]) -> Reply:
-        """Return the reply to a non-empty line; raise `ShapeError`."""
+        """Return the reply to a non-empty line; raise `ShapeError` if the line fails."""
         if words[0] == "chain" and len(words) > 1:
             line, words = " ".join(words[1:]), split_unbracketed(" ".join(words[1:]))
         if "|" in line:
@@ -143,7 +145,7 @@ class Session:
         return Reply(command_words=self._inferred_line(line, words))
 
     def _resolve_input(self, text: str) -> str:
-        """Replace `ans` by the current shape; raise `ShapeError` (usage) if there is none."""
+        """Replace `ans` by the current shape; raise `ShapeError` (usage) if it is unset."""
         if text != "ans":
             return text
         if self.shape is None:
@@ -165,7 +167,7 @@ class Session:
         return Reply(shape_text(answer.output), "\n".join(answer.caveats))
 
     def _inferred_line(self, text: str, words: list[str]) -> tuple[str, ...]:
-        """Infer a command line from a text without a command.
+        """Infer the command line for a line that is neither an op nor a prompt command.
 
         Code without an input gets the current shape. Raises `ShapeError` (usage) if no command line can be inferred.
         """
@@ -222,7 +224,8 @@ class Session:
 def _has_own_input(words: list[str], has_shape: bool) -> bool:
     """Return whether a command line of an op includes an input.
 
-    It does if its first value is `ans`, or if it has one value more than the op has positional parameters.
+    An input is included if the first value is `ans`, or if there is one value more than the op has positional
+    parameters.
     """
     values, op = commands.read_values(words), OPS[words[0]]
     if values[:1] == ["ans"] or not has_shape:
@@ -249,7 +252,7 @@ def completions_after(text: str) -> list[str]:
 
 
 def _option_completions(op: str, last: str) -> Iterable[str]:
-    """Return the values of the option `last`, or the op's options if it is not one."""
+    """Return the values of the option `last`; the op's options for any other word."""
     options = [
         parameter
         for parameter in op_command_parameters(OPS[op])
@@ -264,7 +267,7 @@ def _option_completions(op: str, last: str) -> Iterable[str]:
 
 
 def run_repl(app: AnyTerminalApp, output_options: OutputOptions) -> int:
-    """Answer lines until the input ends or `quit`."""
+    """Answer lines until `quit` or the end of the input; return the exit code."""
     try:
         session = Session(load_and_report_defaults(SAMPLE_STAGES, {}, output_options))
     except ShapeError as error:
@@ -320,7 +323,7 @@ def make_completer(document: Document) -> Completer:
 
 
 def _read_history(file: Path) -> list[str]:
-    """Return the last lines of the history file; an unreadable file has no lines."""
+    """Return the last 1,000 lines of the history file; none if it is unreadable."""
     lines: list[str] = []
     with suppress(OSError):
         lines = file.read_text("utf-8", "replace").split("\n")
@@ -328,7 +331,7 @@ def _read_history(file: Path) -> list[str]:
 
 
 def _append_history(line: str, file: Path) -> str:
-    """Append a line to the history file; return an error message or an empty text."""
+    """Append a line to the history file; return an error message or an empty string."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8", errors="backslashreplace") as history:

@@ -46,7 +46,7 @@ UNAVAILABLE_COMMANDS = ("tui", "serve", "drill", "repl", "mcp", "model", "check"
 
 
 def run_site(folder: str, pyodide: str, output_options: OutputOptions) -> int:
-    """Write the page to a folder; print a message with the folder's name."""
+    """Write the page to a folder; print the folder and the size of the page."""
     try:
         size = _write_page(Path(folder), Path(pyodide), force=output_options.force)
     except ShapeError as error:
@@ -95,7 +95,7 @@ def _build_program_zip() -> bytes:
 
     entries = {f"shapecalc/man/{page_file_name(page)}": read_page_source(page).encode() for page in MANUAL_PAGES}
     for package in PACKED_PACKAGES:
-        root: Any = files(package)  # the package is a folder on disk or in a zip
+        root: Any = files(package)  # a folder on disk or in a zip
         for file in root.rglob("*"):
             name = f"{package}/{file.relative_to(root)}".replace("\\", "/")
             if name.endswith(PACKED_SUFFIXES) and not name.startswith(EXCLUDED_FOLDERS):
@@ -191,6 +191,8 @@ def _run_in_page(words: list[str]) -> int:
 def station_picture(station: str, width: int) -> str:
     """Return the picture of a lesson's task as SVG.
 
+    `station` is the id of the lesson, and `width` is the width in characters.
+
     >>> "<svg" in station_picture("order", 60)
     True
     """
@@ -199,7 +201,7 @@ def station_picture(station: str, width: int) -> str:
 
 
 def judge_prediction(question: str, prediction: str, station: str) -> str:
-    """Judge a prediction of a question's answer; return the verdict as JSON.
+    """Judge a predicted answer to a question; return the verdict as JSON.
 
     `station` is the id of the lesson whose typical mistakes the verdict explains, or empty.
 

@@ -44,7 +44,7 @@ The module `__main__` imports this package, so the class cannot be imported here
 PICTURES_HINT = "shapecalc OP ... --explain=all prints the same pictures"
 """Hint that is printed if the terminal is unsuitable for the app."""
 LAST_STEP = "last"
-"""Value of `--step` that shows the complete answer."""
+"""The value of `--step` that shows the complete answer."""
 
 
 def _print_opening_error(error: ShapeError, command: str, words: Sequence[str], output_options: OutputOptions) -> int:
@@ -62,7 +62,7 @@ def read_opening_question(
     output_options: OutputOptions,
     read_shape: Callable[[], str] = lambda: read_input_text("-"),
 ) -> Any:
-    """Return the question with which the app opens; report the defaults that apply.
+    """Return the question that the app opens with; report the defaults that apply.
 
     `read_shape` reads the input shape if the input is `-`.
     Raises `ShapeError`: usage if the words or a default cannot be parsed, file if a file cannot be read.
@@ -76,10 +76,10 @@ def read_opening_question(
 def load_opening_course(
     lesson_file: str | None, *, lesson: bool, notes: bool = False, path: bool = False, without_question: bool = False
 ) -> Course | None:
-    """Return the course of lessons with which the app opens, or None.
+    """Return the course of lessons that the app opens with, or None.
 
-    With `without_question`, new users get the first course.
-    Raises `ShapeError`: file if the file of lessons cannot be read, usage for a mistake in it.
+    If no course is requested, `without_question` selects the introductory course for new users.
+    Raises `ShapeError`: file if the lesson file cannot be read, usage for a mistake in that file.
     """
     is_requested = lesson_file or lesson or notes or path
     if not (is_requested or without_question):
@@ -197,7 +197,7 @@ def run_tui(
     output_options: OutputOptions,
     **options: Any,
 ) -> int:
-    """Run the app at a model or a question; print the answer if F10 ended the app.
+    """Run the app with a model or a question; print the answer after F10.
 
     Raises `ShapeError` (usage) for an invalid step.
     """
@@ -228,9 +228,9 @@ def run_tui(
 
 
 def _parse_step(step: str | None) -> int | None:
-    """Parse the step at which the app opens: an index from 0, or None for the end.
+    """Parse the initial step of the app: an index from 0, or None for the end.
 
-    Raises `ShapeError` (usage).
+    Raises `ShapeError` (usage) for an invalid step.
     """
     if step is not None and step.strip() == LAST_STEP:
         return None
@@ -238,7 +238,10 @@ def _parse_step(step: str | None) -> int | None:
 
 
 def _open_model(app: AnyTerminalApp, file: str, node: str | None) -> int:
-    """Run the app at a model or a node of a model; raise `ShapeError` (usage, file)."""
+    """Run the app with a model, at the named node if any; return the exit code.
+
+    Raises `ShapeError`: usage for an unknown node, file if the model cannot be used.
+    """
     from shapecalc.cli.model_report import fix_report_lines, write_fixed_model
     from shapecalc.models.free_dims import BatchOptions
     from shapecalc.models.judge import report_model
@@ -334,9 +337,10 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _open_browser(address: str) -> Callable[[], None]:
-    """Open an address in a browser through a file; return its removal function.
+    """Open an address in a browser by means of a temporary file.
 
-    The address is a secret. Every user can read the command line of a browser, but only its owner can read the file.
+    Return a function that deletes the file. The address contains a secret token: every user can read the command line
+    of a browser, but only the owner can read the file.
     """
     import webbrowser
     from pathlib import Path

@@ -37,7 +37,8 @@ TYPER_TYPES: dict[OptionKind, tuple[Any, Any]] = {
 
 def run_completion(words: Sequence[str]) -> int:
     """Print completions or a completion script, and return the exit code."""
-    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # bash, other shells
+    # bash sets the first variable, other shells set the second
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
     try:
         return int(
             build_app(line.split()[1:] or words or [""])(words, prog_name="shapecalc", standalone_mode=False) or 0
@@ -48,7 +49,7 @@ def run_completion(words: Sequence[str]) -> int:
     except SystemExit as ended:
         if not isinstance(ended.__context__, OSError):
             return int(ended.code or 0)
-        discard_stdout()  # Typer raises this if stdout is closed by its reader
+        discard_stdout()  # an `OSError` means that the reader has closed stdout
         return ExitCode.OK
 
 
@@ -166,7 +167,7 @@ class StableHelpCommand(TyperCommand):
     """A Typer command whose help is the same in every version of Typer."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return the completions of a word; include `--explain=all` if the command has it."""
+        """Return the completions of a word, including `--explain=all` where it is valid."""
         counted = [name for param in self.params if getattr(param, "count", False) for name in param.opts]
         items = super().shell_complete(ctx, incomplete)
         with_all = [type(item)(f"{item.value}{ALL_SUFFIX}", help=item.help) for item in items if item.value in counted]
@@ -175,7 +176,7 @@ class StableHelpCommand(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the parts of the usage line after the command name.
 
-        Typer 0.29 and later add more brackets.
+        The override omits the additional brackets of Typer 0.29 and later.
         """
         metavars = [str(param.metavar) for param in self.params if param.param_type_name == "argument"]
         return ["[OPTIONS]", *(text if text[:1] == "[" else f"{{{text}}}" for text in metavars)]
@@ -183,8 +184,8 @@ class StableHelpCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Format the sections of arguments and options in the help.
 
-        Options of a single framework have sections of their own. The options that all ops share are omitted. Typer 0.29
-        and later add a type after the name of an argument.
+        Options of a single framework have sections of their own. The options that all ops share are omitted, as are the
+        argument types that Typer 0.29 and later add.
         """
         op = OPS.get(str(ctx.info_name))
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
@@ -206,7 +207,7 @@ class StableHelpCommand(TyperCommand):
 def exclusive_dialect_names(op: Op, name: str) -> str:
     """Return the names of the dialects that support an option of an op.
 
-    The text is empty if the default dialect of the op has the option.
+    The string is empty if the default dialect of the op supports the option.
 
     >>> exclusive_dialect_names(OPS["reshape"], "reverse"), exclusive_dialect_names(OPS["reshape"], "allowzero")
     ('mxnet', '')

@@ -23,15 +23,15 @@ LIST_METAVARS = {"AXES", "SHAPE", "INDEX", "SIZES"}
 EXPECT_SIGNS = ("=", "==", "=>", "->")
 """Signs that users write before an expected shape."""
 FILLER_WORDS = ("to", "into", "as", "with", "by")
-"""English words between the values of an op, which are ignored."""
+"""English words that are ignored between the values of an op."""
 MAX_WORDS = 64
-"""Maximum number of words in a command line that is analysed."""
+"""Maximum number of words of a command line that is analysed."""
 
 
 def split_shape_error(words: Sequence[str]) -> ShapeError | None:
     """Return the usage error for shapes that a shell has split into words, or None.
 
-    PowerShell, for one, splits words at commas.
+    PowerShell, for example, splits words at commas.
 
     >>> print(split_shape_error(["reshape", "2", "3", "4", "0", "-1", "--json"]).problem.hint)
     in quotes it stays whole: shapecalc reshape "2,3,4" "0,-1" --json
@@ -65,7 +65,7 @@ def _is_dim(word: str) -> bool:
 
 
 def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
-    """Parse the input and options of an op's line; return None if it is invalid."""
+    """Parse the input and the options of an op's line; return None if it is invalid."""
     try:
         values = read_op_words(op, words, OUTPUT_OPTIONS.values())
     except ShapeError:
@@ -75,9 +75,9 @@ def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] |
 
 
 def _join_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
-    """Return the values, the options, and whether a shell has split an option's list.
+    """Return the values, the options, and whether the value of an option was split.
 
-    The words of a split list are joined with commas.
+    Some shells split lists at commas. The words of such a list are joined again if the list is the value of an option.
 
     >>> _join_lists(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
     (['2,3,4', '1'], ['-d', 'torch'], False)
@@ -104,7 +104,7 @@ def _join_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], boo
 
 
 def _likeliest_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Join words into the most plausible arguments; the first is the input shape."""
+    """Join values into the most plausible arguments; the first is the input shape."""
     cuts = [[",".join(values)]]
     if op.positional_or_named:
         numbers = max(len(op.positional_names) - 1, 0)  # each value except the last is a single number
@@ -118,8 +118,8 @@ def _likeliest_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> 
 def _implausibility(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bool, bool, int, int, int]:
     """Return a sort key that orders candidate shapes from plausible to implausible.
 
-    The parts, most important first: whether the request is refused, whether the input is empty, the count of names that
-    only the other shapes have, the difference of ranks, and the negative input rank.
+    The parts, most significant first: whether the request is refused, whether the input has a dim of 0, the number of
+    names that only the other shapes have, the difference of ranks, and the negative input rank.
     """
     parsed = _parse_op_line(op, [*shapes, *options])
     try:
@@ -138,7 +138,9 @@ def _implausibility(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tu
 
 
 def _quote_word(word: str) -> str:
-    """Quote a word if necessary, with double quotes if all shells read them equally.
+    """Quote a word if necessary, preferably in double quotes.
+
+    Single quotes are used for characters that shells expand in double quotes.
 
     >>> _quote_word("2,3*H"), _quote_word("--axes"), _quote_word("$HOME")
     ('"2,3*H"', '--axes', "'$HOME'")
@@ -151,7 +153,7 @@ def _quote_word(word: str) -> str:
 
 
 def extra_words_error(words: Sequence[str]) -> ShapeError | None:
-    """Return the usage error for a line with more values than its op accepts, or None.
+    """Return the usage error for a line with too many values for its op, or None.
 
     >>> extra_words_error(["transpose", "2,3,4", "0", "2", "1"]).problem.hint
     'write shapecalc transpose 2,3,4 0,2,1'
@@ -179,7 +181,7 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
 def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
     """Yield possible intended command lines for a line with too many values.
 
-    The extra values are interpreted as an expectation, as separated by English words, or as elements of one list.
+    The values may include an expectation, English words between the arguments, or the separate elements of a list.
     """
     for index, word in enumerate(values):
         if word in EXPECT_SIGNS:
@@ -192,7 +194,7 @@ def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
 
 
 def _parse_request(op: Op, words: Sequence[str]) -> Request | None:
-    """Return the request of a line, or None if it cannot be parsed."""
+    """Parse the request of an op's command line; return None if it is invalid."""
     parsed = _parse_op_line(op, words)
     try:
         return None if parsed is None else make_request(op.name, *parsed)

@@ -1,3 +1,3 @@
-"""The resolver of output shapes; it imports only the standard library."""
+"""The resolver of output shapes; it depends only on the standard library."""
 
 __version__ = "0.3.0"

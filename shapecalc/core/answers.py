@@ -1,9 +1,9 @@
 """The records of requests, stages, steps and answers.
 
 An op runs in one or more stages; the pictures draw the stages, and the engine executes them. A stage has steps. A step
-is a rule with the dim that the rule determines and the input axes of that dim. A `Trace` is a request with its stages
-and its output, and a `Chain` is a sequence of traces. The command line, `--json`, the pictures and the engine all read
-these records.
+records a rule, the dim that the rule determines and the input axes from which the dim is derived. A `Trace` is a
+request with its stages and its output, and a `Chain` is a sequence of traces. The command line, `--json`, the pictures
+and the engine all read these records.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Names = tuple[str, ...]
 
 
 class Request(Record):
-    """A parsed request that is not resolved yet."""
+    """A parsed but unresolved request."""
 
     op: str
     input: Shape
@@ -44,19 +44,19 @@ class Request(Record):
     switch: bool | None = None
     """The setting of the dialect's switch; None if the request omits the switch."""
     written: Mapping[str, str] = EMPTY_DICT
-    """The original text of each argument that was passed as text, by name."""
+    """The source text of each argument that was passed as a string, by argument name."""
     names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
-    """The names that earlier requests of the chain use, with their definitions; None for a name without one."""
+    """The names that earlier requests of the chain use, mapped to their definitions; an undefined name maps to None."""
 
     def __post_init__(self) -> None:
-        """Convert the mappings to immutable ones."""
+        """Make the mappings immutable."""
         self._arguments, self._written, self._names_in_use = map(
             FrozenDict, (self.arguments, self.written, self.names_in_use)
         )
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The input and the arguments that are shapes, permutations or axes."""
+        """The input shape, and the shapes, permutations and axes among the arguments."""
         return (self.input, *[shape for value in self.arguments.values() for shape in shapes_in(value)])
 
     @property
@@ -66,14 +66,14 @@ class Request(Record):
 
     @property
     def symbolic(self) -> bool:
-        """Whether any dim contains a name."""
+        """Whether any dim of the request is symbolic."""
         return not is_concrete(self.dims)
 
 
 def shapes_in(value: object) -> tuple[Shape, ...]:
     """Return the shapes that an argument value contains.
 
-    A shape contains itself, a list of operands contains the shape of each operand, and other values contain no shape.
+    A shape yields itself, a list of operands yields the shape of each operand, and any other value yields no shapes.
 
     >>> shapes_in((2, 3)), shapes_in(((2, 3), "_", (4,))), shapes_in("a b"), shapes_in(((),))
     (((2, 3),), ((2, 3), (4,)), (), ((),))
@@ -86,7 +86,7 @@ def shapes_in(value: object) -> tuple[Shape, ...]:
 
 
 class StageKind(Choice):
-    """The kinds of stages.
+    """The kind of a stage; its value describes the effect of the stage.
 
     Mypy reports a kind that a picture or a code writer does not handle.
     """
@@ -113,7 +113,7 @@ class StageKind(Choice):
 
 
 class StepRule(Rule):
-    """A rule that determines dims, with the explanation of its steps in `why`."""
+    """A rule that determines dims; `why` explains the steps that apply the rule."""
 
     __slots__ = ()
 
@@ -124,21 +124,21 @@ class Step(Record):
     rule: StepRule
     """The applied rule; as a string it is the rule's id."""
     out: int | None
-    """The index of the output dim that the step determines; None for a step about no dim or about all dims."""
+    """The index of the output dim that the step determines; None if it determines no output dim or all of them."""
     sources: tuple[int, ...]
     """The input axes of the stage from which the dim is derived."""
     value: Dim | Shape
-    """The dim that the step determines; for a step about all dims, the shape."""
+    """The dim that the step determines, drops or checks; for a step about all dims, the shape."""
     conditions: Conditions = ()
     """The conditions on named sizes under which the step holds."""
     facts: FrozenDict = EMPTY_DICT
-    """Further values for the explanation, by name."""
+    """Additional values that the explanation contains, by name."""
     alternatives: Conditions = ()
-    """Conditions that each lead to another answer if they replace the step's `conditions`."""
+    """Replacements for the step's `conditions`; each of them leads to a different answer."""
 
     @property
     def name(self) -> str:
-        """A short name of the step's effect, one or two words."""
+        """A short name for the step's effect, in one or two words."""
         return self.rule.name
 
     @property
@@ -189,10 +189,7 @@ class Stage(Record):
 
     @property
     def origins(self) -> Origins | None:
-        """The origin of each output dim of the stage in the stage's input.
-
-        None if the stage was refused.
-        """
+        """The origin of each output dim in the stage's input; None for a refused stage."""
         conditions = tuple([condition for step in self.steps for condition in step.conditions])
         return None if self.after is None else compute_stage_origins(self.before, (self,), self.after, conditions)
 
@@ -209,8 +206,8 @@ class Stage(Record):
 
 
 OpEvents: TypeAlias = "Generator[Stage | Step | Move | NameRequest, None, Shape]"
-"""The generator that runs an op. For each stage the generator yields the `Stage`, its `Step`s and its `Move`. It yields
-a `NameRequest` before the op uses a new name. Its return value is the output shape."""
+"""The generator that runs an op. For each stage, it yields the `Stage`, its `Step`s and its `Move`. It yields a
+`NameRequest` before the op uses a new name, and it returns the output shape."""
 Stages = tuple[Stage, ...]
 
 
@@ -220,9 +217,9 @@ class Answer(Record):
     __slots__ = ("_assumes", "_is_concrete", "_moves", "_origins")
 
     render_as: ClassVar[Callable[..., str]]
-    """The function that renders an answer as a MIME type.
+    """The function that renders an answer in the format of a MIME type.
 
-    `shapecalc/__init__.py` sets it, because core must not import the pictures.
+    `shapecalc/__init__.py` sets it, because `core` must not import `render`.
     """
 
     def __post_init__(self) -> None:
@@ -254,15 +251,18 @@ class Answer(Record):
 
         @property
         def problem(self) -> Problem | None:
-            """The reason why the request is refused; None if the request has an output."""
+            """The reason for the refusal; None if the request has an output."""
 
         @property
         def conditions(self) -> Conditions:
-            """The necessary and sufficient conditions for the output to hold."""
+            """The necessary and sufficient conditions under which the output is correct."""
 
     @property
     def assumes(self) -> Names:
-        """The names that must not be 0 for the answer to hold, computed on first access."""
+        """The names whose size must not be 0 for the answer to be correct.
+
+        They are computed on first access.
+        """
         if callable(self._assumes):
             self._assumes = self._assumes()
         return self._assumes
@@ -277,7 +277,7 @@ class Answer(Record):
 
     @property
     def stages(self) -> Stages:
-        """All stages in order, up to and including a refused stage."""
+        """The stages of all ops, in order; if a stage is refused, it is the last one."""
         return tuple([stage for trace in self.traces for stage in trace.stages])
 
     @property
@@ -287,7 +287,7 @@ class Answer(Record):
 
     @property
     def moves(self) -> tuple[Move, ...]:
-        """The data movements, in order."""
+        """The moves of all finished stages, in order."""
         if self._moves is None:
             self._moves = tuple([stage.move for stage in self.stages if stage.move is not None])
         return self._moves
@@ -306,14 +306,18 @@ class Answer(Record):
 
     @property
     def results(self) -> Mapping[str, SizeExpression]:
-        """The definitions of new names, such as `H1` for `(H - 1)//2 + 1`."""
+        """The definitions of the names that the answer introduces.
+
+        An example is `H1` for `(H - 1)//2 + 1`.
+        """
         return {name: result for trace in self.traces for name, result in trace.results.items()}
 
     @property
     def alternatives(self) -> Conditions:
-        """Conditions that each lead to another answer.
+        """Alternative conditions, each of which leads to a different answer.
 
-        For example, a dim N that is broadcast to 4 must be 4; under the alternative N == 1 the dim is repeated.
+        For example, if a dim N is broadcast with 4, the answer requires N == 4. Under the alternative N == 1, the dim
+        is repeated.
         """
         if self.output is None:
             return ()
@@ -333,13 +337,13 @@ class Answer(Record):
     def omitted_switches(self) -> Names:
         """The required switches that the request omits.
 
-        The answer is the same at every setting of these switches.
+        The answer does not depend on these switches.
         """
         return tuple([name for trace in self.traces for name, value in trace.options.items() if value is None])
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The conditions of the answer and its omitted switches, as sentences."""
+        """The omitted switches and the conditions of the answer, as sentences."""
         same = [
             f"{name} was left out; on or off, the answer is the same" for name in dict.fromkeys(self.omitted_switches)
         ]
@@ -363,7 +367,7 @@ class Answer(Record):
         print(type(self).render_as(self, "text/plain", encoding, everything=everything))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """Return the answer for a notebook, as a picture and as text."""
+        """Return the answer as a picture and as text, for a notebook."""
         return {kind: type(self).render_as(self, kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
 
     def _conclusions_json(self) -> dict[str, object]:
@@ -372,7 +376,7 @@ class Answer(Record):
         conditions, assumes = [str(condition) for condition in self.conditions], list(self.assumes)
         content = {"conditions": conditions, "assumes": assumes, "origins": origins_json(self.origins)}
         if self.results:
-            from shapecalc.core.results import result_texts  # few answers have named results
+            from shapecalc.core.results import result_texts  # deferred: few answers have named results
 
             content["results"] = result_texts(self.results)
         return content | ({"alternatives": list(map(str, self.alternatives))} if self.alternatives else {})
@@ -387,7 +391,7 @@ class Trace(Answer):
     version: int | None = None
     """The operator's version; None if the dialect has no versions."""
     options: Mapping[str, object] = EMPTY_DICT
-    """The settings in effect, such as the setting of the dialect's switch, including defaults."""
+    """The effective settings, including defaults; for example, the setting of the dialect's switch."""
     stages: Stages = ()
     """The stages of the op in order, up to and including a refused stage."""
     output: Shape | None = None
@@ -399,7 +403,7 @@ class Trace(Answer):
     """The definitions of the names that this trace introduces in its chain."""
 
     def __post_init__(self) -> None:
-        """Convert the mappings to immutable ones."""
+        """Make the mappings immutable."""
         super().__post_init__()
         self._options, self._results = map(FrozenDict, (self.options, self.results))
         self._compute_extras: Callable[[Trace], Mapping[str, object]] | None = None
@@ -445,9 +449,10 @@ class Trace(Answer):
 
     @property
     def extras(self) -> Mapping[str, Any]:
-        """The additional results of some ops, by name.
+        """The additional results of the op, by name; most ops have none.
 
-        `outputs` has the shapes of all parts of a split, and `inferred` the inferred lengths of pattern axes.
+        `outputs` contains the shapes of all parts of a split, and `inferred` contains the inferred lengths of pattern
+        axes.
         """
         return EMPTY_DICT if self._compute_extras is None or self.output is None else self._compute_extras(self)
 
@@ -483,7 +488,7 @@ class Chain(Answer):
     problem: Problem | None = None
     conditions: Conditions = ()
     op: ClassVar = "chain"
-    """The op name that reports show for a chain."""
+    """The op name under which reports list a chain."""
 
     def __hash__(self) -> int:
         return hash((Chain, self.traces))
@@ -506,7 +511,7 @@ def moves_of(answer: Answer) -> MoveChain:
     Raises `ShapeError` (usage) for op `shape`, and for ops with several operands or with windows: their output elements
     are not single elements of the input.
     """
-    from shapecalc.core.layout import MoveChain  # a request for the shape alone needs no layout
+    from shapecalc.core.layout import MoveChain  # deferred: the output shape needs no layout
 
     for stage in answer.stages:
         if isinstance(stage.move, ShapeVector):
@@ -518,13 +523,13 @@ def moves_of(answer: Answer) -> MoveChain:
 
 
 def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
-    """Return the origin of each output dim of stages applied to an input of `shape`."""
+    """Return the origin of each output dim after applying `stages` to `shape`."""
     finished = tuple([stage for stage in stages if stage.move is not None])
     moves = tuple([stage.move for stage in finished if stage.move is not None])
     if any(isinstance(move, ShapeVector) for move in moves):
         return (None,) * len(output)
     if any(isinstance(move, Combine) for move in moves):
-        from shapecalc.core.origins import multi_operand_origins  # most requests have one operand
+        from shapecalc.core.origins import multi_operand_origins  # deferred: most requests have one operand
 
         def segment_origins(before: Shape, start: int, end: int) -> Origins:
             return _compute_single_operand_origins(before, finished[start:end], moves[start:end], conditions)
@@ -536,7 +541,7 @@ def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, condition
 def _compute_single_operand_origins(
     shape: Shape, stages: Stages, moves: tuple[Move, ...], conditions: Conditions
 ) -> Origins:
-    from shapecalc.core.layout import MoveChain  # a request for the shape alone needs no origins
+    from shapecalc.core.layout import MoveChain  # deferred: the output shape needs no origins
     from shapecalc.core.origins import compute_origins
 
     ones = _unit_axis_map(shape, stages, solve_equalities(conditions))
@@ -546,7 +551,7 @@ def _compute_single_operand_origins(
 def _unit_axis_map(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
     """Map each output axis of size 1 to the input axis of size 1 that it comes from.
 
-    `solved` has the values of the names that the conditions determine.
+    `solved` maps the names that the conditions determine to their values.
     """
     from shapecalc.core.layout import match_unit_axes
 

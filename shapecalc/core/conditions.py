@@ -2,12 +2,13 @@
 
 The functions `require_...` return conditions that together are necessary and sufficient for a relation of two dims.
 They return no conditions if the relation always holds, and raise `Unsatisfiable` if no sizes of at least 1 satisfy it.
-An equality of monomials has a solution if and only if the exponents balance for every prime p:
-v_p(coefficient) + sum(e_i * a_i) = 0 with integers a_i >= 0.
+An equality of monomials has a solution if and only if, for every prime p, the equation
+v_p(coefficient) + sum(e_i * a_i) = 0 has a solution in integers a_i >= 0. Here, v_p(coefficient) is the exponent of p
+in the coefficient, e_i is the exponent of the i-th name, and a_i is the exponent of p in the size of this name.
 
 `Assumptions` decides the consequences of several conditions. A size is a vector of prime exponents. For each prime, a
-monomial that equals 1 is a linear equation over the integers, and a monomial that is an integer is a linear inequality.
-The equations are solved exactly, as in Euclid's algorithm. The inequalities are decided for each prime by
+monomial that equals 1 gives a linear equation over the integers, and a monomial that is an integer gives a linear
+inequality. The equations are solved exactly, as in Euclid's algorithm. The inequalities are decided for each prime by
 Fourier-Motzkin elimination with integer rounding. A positive result (contradictory, implied) is proven. If the rounding
 is inconclusive or the work exceeds its limit, the result is negative.
 """
@@ -31,17 +32,17 @@ if TYPE_CHECKING:
     Relation = Callable[[dims.Dim, dims.Dim], "Conditions"]
     """A function that returns the conditions of a relation between two dims, or raises `Unsatisfiable`."""
     LinearForm = tuple[tuple[str, int], ...]
-    """The left-hand side of an inequality: pairs of a name and its integer coefficient."""
+    """A linear combination of names: pairs of a name and its integer coefficient."""
     Inequalities = dict[LinearForm, int]
-    """The constants of inequalities `sum(coefficient * name) + constant >= 0`, by left-hand side."""
+    """Inequalities `sum(coefficient * name) + constant >= 0`: a mapping from the linear form to the constant."""
 
 
 WORK_PER_CONDITION = 50
-"""The additional work allowed per condition when conditions are simplified together."""
+"""The work that each condition adds to the limit `MAX_WORK` when conditions are simplified together."""
 MAX_COEFFICIENT_BITS = 4096
 """The maximum bit length of an intermediate coefficient."""
 MAX_TIGHT_RATIOS = 100
-"""The maximum number of `!=` conditions whose ratios must share the primes of the coefficients."""
+"""The maximum number of `!=` conditions for which an assignment of primes is searched."""
 RELATION_PRIORITY = "==", "%", "!=", ">="
 """The relations by descending priority: redundant conditions of the last relation are dropped first."""
 AUXILIARY_PREFIX = "~"
@@ -59,22 +60,22 @@ RELATION_PHRASES = {
 
 
 class Unsatisfiable(ValueError):
-    """Raised for a relation that no sizes satisfy."""
+    """Raised if no sizes satisfy a relation."""
 
 
 class Undecided(Exception):
-    """Raised when deciding a relation would exceed the work limit."""
+    """Raised if deciding a relation would exceed the work limit."""
 
 
 class WorkBudget:
-    """A budget of work for one decision."""
+    """A budget of work for one or more decisions."""
 
     def __init__(self, limit: int = MAX_WORK) -> None:
         """Set the remaining work to `limit`."""
         self.remaining = limit
 
     def spend(self, amount: int) -> None:
-        """Spend some work; raise `Undecided` if the budget is exceeded."""
+        """Spend `amount` of the work; raise `Undecided` if the budget is exceeded."""
         self.remaining -= amount
         if self.remaining < 0:
             raise Undecided
@@ -146,7 +147,7 @@ def require_equal(a: dims.Dim, b: dims.Dim) -> Conditions:
 def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which the nonzero `b` divides `a`.
 
-    Raises `Unsatisfiable` if `b` divides `a` at no sizes.
+    Raises `Unsatisfiable` if there are no sizes for which `b` divides `a`.
 
     >>> H, W = dims.named_dim("H"), dims.named_dim("W")
     >>> [str(c) for c in require_divisible(dims.product((H, W)), 64)], require_divisible(24, 2)
@@ -180,7 +181,7 @@ def require_or_raise(relation: Relation, left: dims.Dim, right: dims.Dim, error:
 def require_different(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `a != b`.
 
-    Raises `Unsatisfiable` if `a` and `b` are equal at all sizes.
+    Raises `Unsatisfiable` if `a` and `b` are equal for all sizes.
 
     >>> [str(c) for c in require_different(dims.named_dim("N"), 1)], require_different(2, 1)
     (['N != 1'], ())
@@ -197,7 +198,7 @@ def require_different(a: dims.Dim, b: dims.Dim) -> Conditions:
 def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `a >= b`, where `b > 0`.
 
-    Raises `Unsatisfiable` if `a < b` at all sizes.
+    Raises `Unsatisfiable` if `a < b` for all sizes.
 
     >>> H = dims.named_dim("H")
     >>> [str(c) for c in require_at_least(dims.product((2, H)), 7)], require_at_least(H, 1)
@@ -217,7 +218,7 @@ def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
 
 RELATIONS = {"%": require_divisible, "!=": require_different, ">=": require_at_least, "==": require_equal}
 """The function of each relation, in parsing order. `%` precedes `==` because a divisibility `a % b == 0` contains both
-signs."""
+operators."""
 
 
 class Assumptions:
@@ -280,7 +281,7 @@ class Assumptions:
     def _solve_equation(self, ratio: dims.Monomial) -> bool:
         """Solve `ratio == 1` for some of its names.
 
-        Return False if the earlier equations imply this one.
+        Returns False if the earlier equations imply this equation.
         """
         if (ratio := self.substitute(ratio)) == ONE:
             return False
@@ -309,7 +310,7 @@ class Assumptions:
         )
 
     def substitute(self, ratio: dims.Monomial) -> dims.Monomial:
-        """Replace the solved names of a monomial by their values in the free names."""
+        """Substitute the solutions in a monomial, so that only free names remain."""
         while any(name in self.solutions for name, _ in ratio.powers):
             self.work.spend(len(ratio.powers))
             factors = [(self.solutions.get(name) or dims.named_dim(name), power) for name, power in ratio.powers]
@@ -367,7 +368,7 @@ class Assumptions:
 
     @property
     def integral_fractions(self) -> dims.Shape:
-        """The fractions of names that are assumed or known to be integers."""
+        """The fractions, such as `N/2`, that are assumed or known to be integers."""
         integral = [dims.substitute_dims(dim, self.values) for dim in (*self.integral_dims, *self._ratios("%"))]
         integral += self.values.values()
         return tuple(dict.fromkeys(dim for dim in integral if not dims.is_always_integral(dim)))
@@ -442,7 +443,7 @@ class Assumptions:
     def _decide(self, question: Callable[[], bool]) -> bool:
         """Run a decision procedure with the shared budget or a new one.
 
-        Return False if the procedure exceeds the budget.
+        Returns False if the procedure exceeds the budget.
         """
         if self.impossible or self.undecided:
             return False
@@ -467,7 +468,7 @@ class Assumptions:
         return ratio == ONE or (self._implies_integral(ratio) and self._implies_integral(_inverse(ratio)))
 
     def _can_all_differ_from_one(self, monomials: Iterable[dims.Monomial]) -> bool:
-        """Return whether all monomials can differ from 1. A result of False is proven.
+        """Return whether all monomials can differ from 1; the result False is proven.
 
         A monomial differs from 1 if its exponents for some prime make the monomial or its inverse non-integral. If a
         prime that divides no coefficient suffices, the monomial needs no further check, because there are infinitely
@@ -492,7 +493,7 @@ class Assumptions:
     ) -> bool:
         """Return whether each ratio, or its inverse, can be made non-integral by a prime.
 
-        Several ratios may share a prime. `non_integral` has the ratios that are already assigned to each prime.
+        Several ratios may share a prime. `non_integral` maps each prime to the ratios that are already assigned to it.
         """
         if not ratios:
             return True
@@ -506,7 +507,7 @@ class Assumptions:
     def _can_be_non_integral_at(self, prime: int, *non_integral: dims.Monomial) -> bool:
         """Return whether exponents of `prime` can make all these monomials non-integral.
 
-        The exponents must keep all assumed monomials integral. A result of False is proven.
+        The exponents must keep all assumed monomials integral. The result False is proven.
         """
         self.work.spend(len(self.integral_monomials))
         rows: Inequalities = {}
@@ -521,7 +522,8 @@ class Assumptions:
 def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget | None = None) -> Conditions:
     """Substitute the sizes that conditions determine, and drop redundant conditions.
 
-    If the shared budget is spent, all conditions are kept. Raises `Unsatisfiable` if no sizes satisfy all conditions.
+    If the shared budget is exhausted, all conditions are kept. Raises `Unsatisfiable` if no sizes satisfy all
+    conditions.
 
     >>> N, M = dims.named_dim("N"), dims.named_dim("M")
     >>> [str(c) for c in simplify_conditions(require_equal(N, 4) + require_divisible(dims.product((N, M)), 6))]
@@ -580,10 +582,10 @@ def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
 
 
 def _substitute_fixed_sizes(conditions: Conditions, sizes: Mapping[str, int]) -> Conditions:
-    """Substitute sizes in conditions, and add a condition `name == size` for each.
+    """Substitute sizes in conditions, and add `name == size` for each size.
 
-    The new condition is inserted before the first equality that contains the name. If no equality contains the name, it
-    is inserted before the first condition that does.
+    The new condition is inserted before the first equality that contains the name. Without such an equality, the new
+    condition is inserted before the first condition that contains the name.
     """
     compared = {*_condition_names(condition for condition in conditions if condition.relation == "==")}
     result = dict[Condition, None]()
@@ -596,7 +598,7 @@ def _substitute_fixed_sizes(conditions: Conditions, sizes: Mapping[str, int]) ->
 
 
 def can_hold(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
-    """Return whether each single condition can hold after `sizes` are substituted."""
+    """Return whether each condition, by itself, can hold after substituting `sizes`."""
     try:
         for condition in conditions:
             substitute_condition(condition, sizes)
@@ -634,7 +636,7 @@ def solve_equalities(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
 def _solve_for_name(ratio: dims.Monomial) -> dict[str, dims.Dim]:
     """Solve `ratio == 1` for the name whose value has the smallest divisor.
 
-    Return {} if no exponent is 1 or -1.
+    Returns an empty dict if no exponent is 1 or -1.
     """
     above = ratio.numerator + sum(power for _, power in ratio.powers if power > 0)
     below = ratio.denominator - sum(power for _, power in ratio.powers if power < 0)
@@ -707,7 +709,10 @@ def _implies_all_ones(ratio: dims.Monomial) -> bool:
 
 
 def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient: dims.Monomial) -> dims.Monomial:
-    """Multiply powers of monomials by the coefficient of `coefficient`."""
+    """Multiply powers of monomials, and the numeric coefficient of another monomial.
+
+    `factors` are pairs of a monomial and its exponent. Raises `Undecided` if a coefficient becomes too large.
+    """
     numerator, denominator, powers = coefficient.numerator, coefficient.denominator, dict[str, int]()
     for ratio, power in factors:
         above, below = (ratio.numerator, ratio.denominator)[:: 1 if power > 0 else -1]
@@ -755,9 +760,9 @@ def add_inequality(inequalities: Inequalities, coefficients: Iterable[tuple[str,
 
 
 def has_solution(inequalities: Inequalities, work: WorkBudget) -> bool:
-    """Return whether inequalities may have an integer solution. False is proven.
+    """Return whether inequalities may have an integer solution.
 
-    Raises `Undecided` if the work exceeds its limit.
+    The result False is proven. Raises `Undecided` if the work exceeds its limit.
 
     >>> at_least_two, below_two = {(("N", 1),): -2}, {(("N", -1),): 1}
     >>> has_solution(at_least_two, WorkBudget()), has_solution({**at_least_two, **below_two}, WorkBudget())

@@ -16,7 +16,7 @@ INT64_MAX = 2**63 - 1
 TRIAL_DIVISION_BOUND = 1 << 16
 """The exclusive upper bound of the primes that are found by trial division."""
 PRIME_CACHE_SIZE = 256
-"""The number of cached factorizations."""
+"""The maximum number of cached factorizations."""
 _prime_cache: dict[int, tuple[tuple[int, int], ...]] = {}
 
 
@@ -76,7 +76,7 @@ def _display_name(name: str) -> str:
 
 
 def named_dim(name: str) -> Monomial:
-    """Return the dim with this name."""
+    """Create a symbolic dim from its name."""
     return Monomial(1, 1, ((name, 1),))
 
 
@@ -86,9 +86,9 @@ def monomial(dim: Dim) -> Monomial:
 
 
 def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) -> Dim:
-    """Return `numerator / denominator * powers` in lowest terms.
+    """Return `numerator / denominator` times powers of names, in lowest terms.
 
-    Returns an int if the result is an integer.
+    `powers` maps names to exponents. Returns an int if the result is an integer without names.
     """
     if numerator == 0:
         return 0
@@ -240,7 +240,7 @@ def to_json(value: object) -> object:
 
 
 def sum_terms(terms: Iterable[Dim]) -> Sum:
-    """Return the sum of terms. Terms may be negative.
+    """Return the sum of terms, which may be negative, with like terms combined.
 
     >>> from shapecalc.core.text import parse_dims
     >>> sum_terms((*parse_dims("2*N,3,N/2"), -1))
@@ -293,9 +293,9 @@ def exact_root(number: int, order: int) -> int | None:
 def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
     """Return the prime factors of a number with their exponents.
 
-    Large factors may remain products. The primes below 2**16 are found by trial division. A remainder below 2**48 is a
-    prime, the square of a prime or a product of two primes, which is returned as one factor. A remainder below 2**80
-    has at most four prime factors, so one of these factors occurs once unless the remainder is a perfect power.
+    A large factor may be composite. The primes below 2**16 are found by trial division. A remainder below 2**48 is a
+    prime, the square of a prime or a product of two primes; such a product is returned as one factor. A remainder below
+    2**80 has at most four prime factors, so one of them occurs exactly once unless the remainder is a perfect power.
 
     >>> prime_powers(360)
     ((2, 3), (3, 2), (5, 1))
@@ -321,7 +321,7 @@ def _factorize(number: int) -> Iterator[tuple[int, int]]:
 
 
 def _perfect_power(number: int) -> tuple[int, int]:
-    """Return a number as (root, exponent) with the largest exponent up to 4."""
+    """Return (root, exponent) of a number, with the largest exponent up to 4."""
     for order in range(4, 1, -1):
         if root := exact_root(number, order):
             return root, order
@@ -329,7 +329,7 @@ def _perfect_power(number: int) -> tuple[int, int]:
 
 
 def factorization_text(number: int) -> str:
-    """Return the text of a number and its prime factors, such as `12 = 2^2*3`.
+    """Format a number with its prime factorization, such as `12 = 2^2*3`.
 
     >>> factorization_text(1600), factorization_text(7), factorization_text(0), factorization_text(12675)
     ('1600 = 2^6*5^2', '7', '0', '12675 = 3*5^2*13^2')
@@ -339,7 +339,7 @@ def factorization_text(number: int) -> str:
 
 
 def missing_factors_text(number: int, divisor: int) -> str:
-    """Return the text of the prime powers of `divisor` that do not divide `number`.
+    """Describe the prime powers of `divisor` that do not divide `number`.
 
     Both numbers are at least 1.
 

@@ -7,8 +7,8 @@ falls inside an atom and the sizes divide each other, the atom is split there. I
 nearest cuts that the old and the new shape have in common are mixed: the new atoms step through the flat index of the
 old atoms, which become the `base` of the new atoms.
 
-An atom with a negative stride is read backwards: its index 0 reads the element at `-stride * (size - 1)`, and its last
-index reads the element at 0. An axis is therefore reversed by negating its strides, and reversed atoms are split like
+An atom with a negative stride is read backwards: its index 0 is at offset `-stride * (size - 1)`, and its last
+index is at offset 0. An axis is therefore reversed by negating its strides, and reversed atoms are split like
 all others.
 
 A view is a layout with an offset in the input. A slice keeps parts of atoms and changes the offset. A roll turns the
@@ -54,21 +54,21 @@ CUT_LOOKAHEAD = 16
 """The maximum number of atoms, and of dims, that the search for the next common cut considers."""
 
 MAX_BASE_ATOMS = 64
-"""The maximum number of atoms in a base that is searched for the atoms that another atom equals."""
+"""The maximum number of atoms in a base that is searched for equivalents of another atom."""
 
 
 TABLE_PREFIX = "@"
-"""The prefix of a stride that lists the indices of a take, as in `@2,0,1`."""
+"""The prefix of a stride that lists the indices of a `Take`, as in `@2,0,1`."""
 
 ZERO_NAME = "0"
-"""The name that replaces a size of 0 while a layout is reshaped."""
+"""The name that replaces a size of 0 during a reshape."""
 
 IndexRange = tuple[Dim, Dim, Dim]
 """Evenly spaced positions on an axis: the first position, the step and the count."""
 
 
 class Atom(Record):
-    """A part of an axis: `size` positions that are `stride` elements apart."""
+    """A part of an axis: `size` positions that are `stride` apart in a flat index."""
 
     __slots__ = ("_hash",)
     """The cached hash, because hashing deeply nested bases is slow. The hash is not pickled."""
@@ -100,7 +100,7 @@ class Atom(Record):
     def space(self) -> IndexSpace:
         """The index space that the atom steps through: a base and its start.
 
-        The steps of all atoms with the same index space are added.
+        The flat index in an index space is the sum of the steps of all atoms that step through it.
         """
         return self.base, self.start
 
@@ -160,7 +160,7 @@ def merge_atoms(atoms: Iterable[Atom]) -> Atoms:
 
 
 def normalize_axes(axes: StridedAxes, known: Assumptions) -> StridedAxes:
-    """Return a layout with the fewest atoms.
+    """Return the equivalent layout with the fewest atoms.
 
     Two normalized layouts without mixed axes are equal if and only if they read the same elements.
     """
@@ -168,7 +168,7 @@ def normalize_axes(axes: StridedAxes, known: Assumptions) -> StridedAxes:
 
 
 def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
-    """Merge the atoms of an axis, and replace atoms by atoms of their base."""
+    """Merge the atoms of an axis, and replace atoms by equivalents in their bases."""
     merged = merge_atoms(atoms)
     if not any(atom.base for atom in merged):
         return merged
@@ -177,10 +177,10 @@ def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
 
 
 def _resolve_atom(atom: Atom, known: Assumptions) -> Atoms:
-    """Return the atoms of the base that an atom equals, or the atom itself.
+    """Return the equivalent atoms of an atom's base, or the atom itself.
 
-    The atom itself is returned if the atoms of the base cannot be split at its ends. An atom that covers only a part of
-    its base is replaced only if this part has no nested base and no reversed atom.
+    The atom itself is returned if the atoms of the base cannot be split at the ends of this atom. An atom that covers
+    only a part of its base is replaced only if this part has no nested base and no reversed atom.
     """
     if atom.start or not 0 < len(atom.base) <= MAX_BASE_ATOMS or is_take_table(atom.base):
         return (atom,)
@@ -202,7 +202,7 @@ def is_reversed(atom: Atom) -> bool:
 
 
 def is_take_table(base: Atoms) -> bool:
-    """Return whether a base is the index table of a take."""
+    """Return whether a base is the index table of a `Take`."""
     return any(str(atom.stride).startswith(TABLE_PREFIX) for atom in base if not isinstance(atom.stride, int))
 
 
@@ -218,7 +218,7 @@ def reverse_axis(atoms: Iterable[Atom]) -> Atoms:
 def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], known: Assumptions) -> StridedAxes:
     """Regroup the atoms of a layout into the dims of `shape`.
 
-    The volumes of the layout and of `shape` are equal, at least under a condition. If they are equal only under a
+    The layout and `shape` must have the same volume, possibly under a condition. If the volumes are equal only under a
     condition, all axes are mixed.
 
     >>> from shapecalc.core.conditions import Assumptions
@@ -233,7 +233,7 @@ def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], known: Assumptions) ->
 
 
 class _AtomSplitter:
-    """A list of atoms that is split into the dims of a shape, outermost dim first."""
+    """A splitter of a list of atoms into the dims of a shape, outermost dim first."""
 
     def __init__(self, atoms: Atoms, shape: Sequence[Dim], known: Assumptions) -> None:
         self.remaining_atoms, self.remaining_dims = list(atoms[::-1]), list(shape[::-1])
@@ -241,7 +241,7 @@ class _AtomSplitter:
         self.result: list[list[Atom]] = []
 
     def split(self) -> StridedAxes:
-        """Return the layout of the shape.
+        """Split the atoms, and return the layout of the shape.
 
         If no atoms remain, the product of the remaining dims is 1. Each of these dims is then 1 and gets no atom.
         """
@@ -255,7 +255,7 @@ class _AtomSplitter:
     def _fill_dim(self, rest: Dim) -> None:
         """Add the next atom, or its outer part, to the current dim.
 
-        `rest` is the factor of the current dim that has no atoms yet.
+        `rest` is the factor of the current dim that no atom covers yet.
         """
         size = self.remaining_atoms[-1].size
         if rest == size or self.known.divides(size, rest):
@@ -302,8 +302,8 @@ class _AtomSplitter:
     def _find_next_cut(self) -> tuple[int, Dim, int, Dim]:
         """Find the next common cut of atoms and dims.
 
-        Return the number of whole atoms before the cut and the size of the part of the next atom before the cut, then
-        the number of whole dims before the cut and the size of the part of the next dim before the cut.
+        Returns the number of whole atoms before the cut, the size of the outer part of the next atom before the cut,
+        and the same two values for the dims. The size of an empty part is 1.
         """
         sizes, new_sizes = [atom.size for atom in self.remaining_atoms[::-1]], self.remaining_dims[::-1]
         products, new_products = _running_products(sizes[:CUT_LOOKAHEAD]), _running_products(new_sizes[:CUT_LOOKAHEAD])
@@ -366,7 +366,7 @@ def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions)
     """Split atoms into the dims of `shape`; return None if the dims mix.
 
     This function defines "mix" for the whole package: dims mix if a cut of the shape falls inside an atom that cannot
-    be split there. If the volumes of the atoms and of `shape` differ, the dims mix, too.
+    be split there. If the volumes of the atoms and of `shape` differ, the dims also mix.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> axes = split_atoms((Atom(2, 8), Atom(8, 1)), (4, 4), Assumptions())
@@ -406,7 +406,7 @@ class View(Record):
         return sum([stride * (1 - size) for size, stride in numbers], sum(self.offset))  # type: ignore[arg-type]
 
     def apply_move(self, move: Move, input_shape: Shape, known: Assumptions) -> View:
-        """Apply a move to this view, which is a view of a tensor of `input_shape`.
+        """Apply a move to this view, whose shape is `input_shape`.
 
         No dim of `input_shape` may be 0. Raises `ShapeError` (usage) for op `shape`, which moves no elements.
         """
@@ -434,7 +434,7 @@ class View(Record):
         return View(axes, self.offset, self.fixed)
 
     def normalize(self, known: Assumptions) -> View:
-        """Return the view with the fewest atoms.
+        """Return the equivalent view with the fewest atoms.
 
         Two normalized views without mixed or rolled axes are equal if and only if they read the same elements.
         """
@@ -470,7 +470,8 @@ def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) ->
 class _ViewSlicer:
     """A slicer of the axes of a view.
 
-    It collects the terms that the slices add to the offset, and the index spaces that they reduce to one position.
+    The slicer collects the terms that the slices add to the offset, and the index spaces of the atoms that the slices
+    reduce to one position.
     """
 
     def __init__(self, known: Assumptions) -> None:
@@ -494,7 +495,7 @@ class _ViewSlicer:
         return self.slice_atoms(merge_atoms(atoms), start, step, count)
 
     def slice_atoms(self, atoms: Atoms, start: Dim, step: Dim, count: Dim) -> Atoms:
-        """Return the atoms of `count` positions of an axis, from `start`, `step` apart."""
+        """Return the atoms of `count` positions from `start`, which are `step` apart."""
         if count == 1:
             step = 1
         if not atoms or (start == 0 and step == 1 and count == _volume(atoms)):
@@ -669,7 +670,7 @@ def _take_view(view: View, move: Take, input_shape: Shape, known: Assumptions) -
 
 
 def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
-    """Reduce a start modulo a size, as far as the quotient is known to be an integer."""
+    """Reduce the terms of a start modulo `size`, as far as their quotients are known."""
     multiples = [dims.product((fraction, size)) for fraction in known.integral_fractions]
     modulus = gcd(*[number for number in multiples if isinstance(number, int)])
     terms = list[Dim]()
@@ -683,7 +684,7 @@ def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
 
 
 def _fractional_part(ratio: Dim, size: Dim) -> Dim:
-    """Return the fractional part of a ratio, times the size."""
+    """Return `size` times the fractional part of `ratio`."""
     part = dims.monomial(ratio)
     return dims.product((size, dims.lowest_terms(part.numerator % part.denominator, part.denominator, {})))
 
@@ -787,7 +788,7 @@ def apply_chain(chain: MoveChain, elements: array[int]) -> array[int]:
 
 
 def _concatenate_pieces(source: array[int], shape: Shape, move: Roll | Take) -> array[int]:
-    """Concatenate the ranges of one axis that a move selects, in C order."""
+    """Concatenate the segments of one axis that a move selects, in C order."""
     sizes: list[Any] = [*shape]
     inner, result = prod(sizes[move.axis + 1 :]), array("q")
     for start in range(0, len(source), inner * sizes[move.axis]):
@@ -797,7 +798,7 @@ def _concatenate_pieces(source: array[int], shape: Shape, move: Roll | Take) -> 
 
 
 def _gather(source: array[int], view: View) -> array[int]:
-    """Return the elements that a view reads from a source, in C order.
+    """Return the elements of `source` that a view reads, in C order.
 
     The positions of the longest atom are copied by one slice assignment for each index of the other atoms.
     """
@@ -840,7 +841,7 @@ def _equalize_volumes(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shap
 
 
 def replace_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
-    """Replace every 0 of a shape with a name.
+    """Replace each 0 in a shape with a name.
 
     The name is `ZERO_NAME`. If the quotient of `volume` and the other dims contains this name, the quotient replaces
     the last 0.
@@ -860,7 +861,7 @@ def replace_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
 def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
     """Pair the axes of size 1 after a reshape with those before it.
 
-    Two axes match if the products of the dims to the left of them are equal. A pair is (axis after, axis before).
+    Two axes match if the products of the dims to their left are equal. Each pair is (axis after, axis before).
 
     >>> match_unit_axes((2, 3, 1), (6, 1))
     ((1, 2),)
@@ -870,7 +871,7 @@ def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
 
 
 def _unit_axes_by_volume(shape: Shape) -> dict[Dim, list[int]]:
-    """Return the axes of size 1, by the product of the dims to the left of them."""
+    """Return the axes of size 1, by the product of the dims to their left."""
     axes: dict[Dim, list[int]] = {}
     volume: Dim = 1
     for axis, dim in enumerate(shape):

@@ -26,9 +26,9 @@ class Limit(int):
 
     name: str
     quantity: str
-    """The quantity that is limited, as `shapecalc help limits` describes it."""
+    """The limited quantity, in the wording of `shapecalc help limits`."""
     consequence: str
-    """The consequence of exceeding the limit, as `shapecalc help limits` describes it."""
+    """The consequence of exceeding the limit, in the wording of `shapecalc help limits`."""
 
     def __new__(cls, name: str, maximum: int, quantity: str, consequence: str = REFUSED) -> Self:
         """Create a limit whose largest allowed value is `maximum`."""

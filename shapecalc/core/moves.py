@@ -53,7 +53,7 @@ class StridedSlice(Record):
     steps: tuple[int, ...]
     """The step on each axis; a negative step goes backwards."""
     sizes: tuple[Dim | None, ...]
-    """The output size of each axis; None for an axis of which one index is selected and which is then dropped."""
+    """The output size of each axis; None for an axis that is dropped because a single index is selected."""
 
     @property
     def axes(self) -> Iterator[tuple[Any, int, Any]]:
@@ -81,12 +81,12 @@ class Roll(Record):
         return [(size - shift, shift), (0, size - shift)]
 
     def output_shape(self, shape: Shape) -> Shape:
-        """Return `shape`; a roll keeps the shape of its input."""
+        """Return `shape` itself, because a roll does not change the shape."""
         return shape
 
 
 class Take(Record):
-    """A gather of indices along an axis, in any order and with repeats."""
+    """A selection of indices along an axis, in any order and possibly repeated."""
 
     axis: int
     positions: tuple[int, ...]
@@ -126,7 +126,7 @@ class Take(Record):
 
 
 class ShapeVector(Record):
-    """The dims from `start` to `end` (exclusive) as int64 vector, as in ONNX Shape."""
+    """The dims from `start` up to `end` (exclusive) as an int64 vector."""
 
     start: int
     end: int
@@ -152,9 +152,9 @@ class Combine(ShapedMove):
     operands: tuple[Shape, ...]
     """The shapes of the input and of the other operands."""
     sources: tuple[tuple[OperandAxis, ...], ...]
-    """The operand axes that each output axis indexes."""
+    """For each output axis, the operand axes that this output axis indexes."""
     concat_axis: int | None = None
-    """The output axis along which the operands are concatenated, in the order of this axis' `sources`."""
+    """The output axis along which the operands are concatenated, in the order of its entry in `sources`."""
     window_axes: tuple[int, ...] = ()
     """The output axes along which each element is computed from several input elements."""
 

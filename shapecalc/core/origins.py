@@ -1,6 +1,6 @@
 """Origins: the input axes that each output dim of an answer depends on.
 
-The wires in pictures, the sentences, the generated code and `--json` are made from origins. An origin is a list of
+The wires in pictures, the sentences, the generated code and `--json` are derived from origins. An origin is a list of
 atoms, the outermost first. The product of the atoms' sizes is the dim, and each atom is a mixed-radix digit of the
 index on the dim. If no dim mixes an input axis, the index on the axis is (start + the sum of stride * digit over all
 atoms of the axis) mod the size of the axis. If some dim mixes the axis, an atom of the axis states that the digit is
@@ -36,7 +36,7 @@ MAX_ENUMERATED_ELEMENTS = 1 << 16
 """The maximum number of elements that are enumerated to find the axes of a dim."""
 
 MAX_COMPARED_AXES = 64
-"""The maximum number of input axes that are compared with a mixed dim; if there are more, all are reported."""
+"""The maximum number of input axes that are compared with a mixed dim. Beyond it, the reported axes are inexact."""
 
 MAX_RESIDUES = 1 << 20
 """The maximum modulus for which the residues of a flat index are enumerated."""
@@ -55,15 +55,15 @@ class AxisAtom(Record):
     size: Dim
     stride: Dim
     start: Sum = ()
-    """The terms of the index on the axis at which reading begins.
+    """The index on the axis at which reading begins, as the terms of a sum.
 
     All atoms of an axis have the same start.
     """
     operand: int = 0
-    """The operand that owns the axis: 0 is the input, the other operands count from 1."""
+    """The operand that owns the axis: 0 is the input, and the other operands are numbered from 1."""
 
     def as_json(self) -> dict[str, object]:
-        """Return the atom as the JSON object that the manual documents."""
+        """Return the atom as the JSON object documented in shapecalc(1)."""
         result = {"axis": self.axis, "size": dims.to_json(self.size), "stride": dims.to_json(self.stride)}
         result |= {"start": dims.sum_to_json(self.start)} if self.start else {}
         return result | ({"operand": self.operand} if self.operand else {})
@@ -75,29 +75,29 @@ class RepeatAtom(Record):
     size: Dim
 
     def as_json(self) -> dict[str, object]:
-        """Return the atom as the JSON object that the manual documents."""
+        """Return the atom as the JSON object documented in shapecalc(1)."""
         return {"repeats": dims.to_json(self.size)}
 
 
 class MixedAtom(Record):
-    """A whole dim that depends on `axes` in a way that no other atom describes."""
+    """A whole dim that depends on `axes` in a way that no other atom can express."""
 
     axes: tuple[int, ...]
     exact: bool = True
-    """Whether the dim certainly depends on all of `axes`, not only on some of them."""
+    """Whether the dim is proven to depend on all of `axes`; if False, it may depend on only some of them."""
 
     def as_json(self) -> dict[str, object]:
-        """Return the atom as the JSON object that the manual documents."""
+        """Return the atom as the JSON object documented in shapecalc(1)."""
         return {"mixes": [*self.axes]} | ({} if self.exact else {"exact": False})
 
 
 class ComputedAtom(Record):
-    """A whole dim whose elements are computed from elements along axes of operands."""
+    """A whole dim whose elements are computed from elements along `operand_axes`."""
 
     operand_axes: tuple[OperandAxis, ...]
 
     def as_json(self) -> dict[str, object]:
-        """Return the atom as the JSON object that the manual documents."""
+        """Return the atom as the JSON object documented in shapecalc(1)."""
         return {"reads": [{"operand": operand, "axis": axis} for operand, axis in self.operand_axes]}
 
 
@@ -107,7 +107,7 @@ class ConcatAtom(Record):
     parts: tuple[Origin, ...]
 
     def as_json(self) -> dict[str, object]:
-        """Return the atom as the JSON object that the manual documents."""
+        """Return the atom as the JSON object documented in shapecalc(1)."""
         return {"joins": [[atom.as_json() for atom in part] for part in self.parts]}
 
 
@@ -115,15 +115,15 @@ OriginAtom: TypeAlias = AxisAtom | RepeatAtom | MixedAtom | ComputedAtom | Conca
 Origin: TypeAlias = tuple[OriginAtom, ...]
 """The atoms of one dim, the outermost first; empty for a new dim of 1."""
 Origins = tuple[Origin | None, ...]
-"""The origin of each dim; None after the op `shape`, whose output has no elements of the input."""
+"""The origin of each dim; None after the op `shape`, whose output contains no elements of the input."""
 
 
 GROUP_VERBS = ("stays", "splits into"), ("merge into", "split and merge into")
-"""The verb for a group, by whether it has several input axes and whether it has several output axes."""
+"""The verb for a group, indexed by whether it has several input axes and whether it has several output axes."""
 
 
 class AxisChange(Record):
-    """A group of input axes, and the output axes that depend on them."""
+    """The change of a group of input axes into the output axes that depend on them."""
 
     sources: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -145,9 +145,9 @@ class AxisChange(Record):
 
 @lru_cache(maxsize=64)
 def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: tuple[tuple[int, int], ...]) -> Origins:
-    """Return the origin of each output dim at all sizes that satisfy the conditions.
+    """Return the origin of each output dim for all sizes that satisfy the conditions.
 
-    `unit_axes` pairs output axes of size 1 with input axes of size 1; it is used for dims without another origin.
+    `unit_axes` pairs output axes of size 1 with input axes of size 1, for output axes without another origin.
     Results are cached because a picture, its sentences and its JSON request the same origins.
 
     >>> compute_origins(layout.MoveChain((2, 6), (Reshape((4, 3)),)), (), ())[0]
@@ -170,7 +170,7 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
 
 
 def _zero_origin(origin: Origin) -> Origin:
-    """Return the origin of a dim of 0, with a size of 0 in one of its atoms."""
+    """Set the size of one atom to 0 in the origin of a dim of size 0."""
     sized = [atom for atom in origin if isinstance(atom, (AxisAtom, RepeatAtom))]
     if len(sized) < len(origin) or any(atom.size == 0 for atom in sized):
         return origin
@@ -179,7 +179,7 @@ def _zero_origin(origin: Origin) -> Origin:
 
 
 def origins_json(origins: Origins | None) -> object:
-    """Return origins as the JSON that the manual documents."""
+    """Return origins as the JSON documented in shapecalc(1)."""
     return origins and [None if dim is None else [atom.as_json() for atom in dim] for dim in origins]
 
 
@@ -225,7 +225,7 @@ def _restore_zero(dim: Dim) -> Dim:
 
 
 def operand_axes_of(origin: Origin | None) -> list[OperandAxis]:
-    """Return the operands and axes that a dim depends on.
+    """Return the pairs of operand and axis that a dim depends on.
 
     >>> operand_axes_of((AxisAtom(1, 2, 1), AxisAtom(0, 3, 1, (), 2)))
     [(0, 1), (2, 0)]
@@ -245,7 +245,7 @@ def operand_axes_of(origin: Origin | None) -> list[OperandAxis]:
 
 
 def input_axes_of(origin: Origin | None) -> tuple[int, ...]:
-    """Return the input axes that a dim depends on, in order.
+    """Return the input axes that a dim depends on, in ascending order.
 
     >>> input_axes_of((AxisAtom(2, 3, 1), AxisAtom(0, 2, 1))), input_axes_of((MixedAtom((0, 1)),))
     ((0, 2), (0, 1))
@@ -260,8 +260,8 @@ def group_axes(
 ) -> tuple[AxisChange, ...]:
     """Group input axes with the dims that depend on them, as connected components.
 
-    `dependencies` has the axes that each dim depends on, and `mixed` has the dims that mix axes. Groups are sorted by
-    input axes.
+    `dependencies` lists the axes that each dim depends on, and `mixed` contains the dims that mix axes. Groups are
+    sorted by input axes.
 
     >>> [(group.sources, group.outputs) for group in group_axes(3, [(0, 1), (1,), (), (2,)])]
     [((0, 1), (0, 1)), ((), (2,)), ((2,), (3,))]
@@ -310,7 +310,7 @@ def split_mixed_groups(
 
 
 def describe_reshape(before: Shape, after: Shape) -> str:
-    """Return a sentence that names the axes that stay, merge, split, mix or are new.
+    """Describe which axes stay, merge, split, mix or are new in a reshape.
 
     >>> describe_reshape((2, 3, 4), (2, 12))
     'axis 0 stays; axes 1,2 merge into axis 1'
@@ -329,7 +329,7 @@ def describe_reshape(before: Shape, after: Shape) -> str:
 def reshape_origins(before: Shape, after: Shape) -> Origins:
     """Return the origin of each dim after a reshape.
 
-    The origins hold for the named sizes at which both volumes are equal.
+    The origins hold for all sizes at which the two volumes are equal.
     """
     try:
         conditions = require_equal(dims.product(before), dims.product(after))
@@ -341,7 +341,7 @@ def reshape_origins(before: Shape, after: Shape) -> Origins:
 
 
 def mixed_dims(origins: Origins) -> frozenset[int]:
-    """Return the dims that mix axes."""
+    """Return the indices of the dims that mix axes."""
     return frozenset([out for out, origin in enumerate(origins) if origin and isinstance(origin[0], MixedAtom)])
 
 
@@ -375,17 +375,17 @@ class _Digit(Record):
     stride: Dim
     axes: set[int]
     exact: bool = True
-    """Whether the index certainly changes on all of `axes`, not only on some of them."""
+    """Whether the index is proven to change on all of `axes`; if False, it may change on only some of them."""
 
 
 class _IndexSet(Record):
-    """The values of a flat index that are read: an offset plus any sum of steps."""
+    """The set of flat indices that are read: an offset plus any combination of steps."""
 
     offset: Sum
     steps: layout.Atoms
-    """The steps; their strides are positive."""
+    """The steps, as atoms with positive strides."""
     exact: bool = True
-    """Whether all of these values are certainly read; False if possibly only some are read."""
+    """Whether all indices in the set are proven to be read; if False, possibly only some of them are read."""
 
     @property
     def as_numbers(self) -> tuple[int, list[tuple[int, int]]] | None:
@@ -396,16 +396,16 @@ class _IndexSet(Record):
 
     @property
     def extent(self) -> int:
-        """The difference of the largest and the smallest value; 0 if one is symbolic."""
+        """The difference of the largest and the smallest index; 0 if any is symbolic."""
         numbers = self.as_numbers
         return sum([(size - 1) * stride for size, stride in numbers[1]]) if numbers else 0
 
     def is_full(self, sizes: Iterable[Dim]) -> bool:
-        """Return whether all values of a flat index over dims of `sizes` are read."""
+        """Return whether all flat indices of a tensor with dims `sizes` are read."""
         return self.exact and dims.product([step.size for step in self.steps]) == dims.product(sizes)
 
     def map_through(self, atom: layout.Atom) -> _IndexSet | None:
-        """Map the values through an atom; None if they may exceed the atom's size."""
+        """Map the indices through an atom; return None unless the map is proven linear."""
         if layout.is_take_table((atom,)) or layout.is_reversed(atom):
             return None
         if not self.exact or any(map(dims.is_negative, self.offset[:1])):
@@ -419,12 +419,12 @@ class _IndexSet(Record):
         return _IndexSet(tuple([dims.product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
 
     def drop_stride(self, stride: Dim) -> _IndexSet:
-        """Return the index set without the steps that have `stride`."""
+        """Return the index set without the steps whose stride is `stride`."""
         return _IndexSet(self.offset, tuple([step for step in self.steps if step.stride != stride]), self.exact)
 
 
 class _InputIndexTable:
-    """The index on each input axis of every output element; all sizes are numbers."""
+    """A table of the input index of each output element; all sizes are numbers."""
 
     def __init__(self, moves: layout.MoveChain) -> None:
         self.output = dims.numeric_dims(moves.output)
@@ -440,9 +440,9 @@ class _InputIndexTable:
         return {axis for axis, places in enumerate(self.positions) if _varies_along_dim(places, size, inner)}
 
     def has_digit(self, out: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether the index on an axis determines an atom's digit of dim `out`.
+        """Return whether an atom describes its digit of an output dim correctly.
 
-        `inner_size` is the product of the sizes of the atoms to the right of this atom in the dim.
+        `inner_size` is the product of the sizes of the atoms to the right of this atom in the output dim.
         """
         within, size, stride, first = dims.numeric_dims((inner_size, atom.size, atom.stride, *(start or (0,))))
         dim, inner = self.output[out], prod(self.output[out + 1 :])
@@ -460,7 +460,7 @@ def _varies_along_dim(positions: array[int], size: int, inner: int) -> bool:
 
 
 class _OriginAnalysis:
-    """An analysis of the elements that each output dim of a chain reads."""
+    """The analysis that determines the origin of each output dim of a chain of moves."""
 
     def __init__(self, moves: layout.MoveChain, known: Assumptions) -> None:
         self.moves, self.known = moves, known
@@ -483,7 +483,7 @@ class _OriginAnalysis:
                 self.derived_spaces.setdefault(inner, []).append(space)
         self.index_sets: dict[layout.IndexSpace, _IndexSet] = {}
         self.unknown_spaces = set[layout.IndexSpace]()
-        """The index spaces of symbolic size of which an unknown part is read."""
+        """The index spaces that are possibly read only in part, if any dim is symbolic."""
         self.axis_offsets = self._compute_axis_offsets()
         self.rolled_axes = {
             space: axis for space in self.derived_spaces.get(INPUT_SPACE, ()) for axis in self._rotated_axes(space)
@@ -507,7 +507,7 @@ class _OriginAnalysis:
                 result[out] = self._mixed_origin(out)
 
     def _digit_origin(self, atoms: layout.Atoms) -> Origin | None:
-        """Return the origin of a dim with these atoms, without starts; None if it mixes."""
+        """Return the origin of a dim without starts; None if the dim is mixed."""
         result = list[AxisAtom | RepeatAtom | MixedAtom]()
         for atom in atoms:
             digits = [RepeatAtom(atom.size)] if atom.stride == 0 else self._axis_digits(atom)
@@ -517,7 +517,7 @@ class _OriginAnalysis:
         return tuple(result)
 
     def _axis_digits(self, atom: layout.Atom) -> Sequence[AxisAtom]:
-        """Return the axis digits that an atom equals; empty if there are no such digits."""
+        """Return the axis digits that are equivalent to an atom, or an empty sequence."""
         forward = _make_forward(atom)
         if atom.space in self.rolled_axes:
             digits = [AxisAtom(self.rolled_axes[atom.space], forward.size, forward.stride)]
@@ -551,7 +551,7 @@ class _OriginAnalysis:
         return []
 
     def _axes_along_stride(self, stride: Dim) -> list[int]:
-        """Return the axes along which steps of `stride` may go, the innermost first.
+        """Return the axes that steps of `stride` may traverse, the innermost first.
 
         If an axis has exactly this stride, this axis is the innermost candidate.
         """
@@ -561,19 +561,19 @@ class _OriginAnalysis:
         return self.axes[index::-1]
 
     def _is_step_within(self, step: Dim, dim: Dim) -> bool:
-        """Return whether a step is certainly shorter than an axis of `dim`."""
+        """Return whether a step is proven to be shorter than an axis of size `dim`."""
         if isinstance(step, int) and isinstance(dim, int):
             return step < dim
         return step != dim and self.known.divides(step, dim)
 
     def _is_run_within(self, size: Dim, step: Dim, dim: Dim) -> bool:
-        """Return whether `size` indices, `step` apart, certainly fit on an axis of `dim`."""
+        """Return whether `size` indices, `step` apart, provably fit on an axis."""
         if isinstance(size, int) and isinstance(step, int) and isinstance(dim, int):
             return (size - 1) * step < dim
         return self.known.divides(dims.product((size, step)), dim)
 
     def _rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return the axis that an index space rotates, as a list; empty if there is none."""
+        """Return the axis that an index space rotates, in a list that may be empty."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
@@ -599,7 +599,7 @@ class _OriginAnalysis:
         return offsets
 
     def _reduce_term(self, term: Dim, turn: Dim) -> Dim:
-        """Return a term modulo the extent `turn` of an axis in the flat index."""
+        """Return a term modulo the extent of an axis in the flat index."""
         if isinstance(term, int) and isinstance(turn, int):
             return term % turn
         return 0 if self.known.divides(turn, term) else term
@@ -618,7 +618,7 @@ class _OriginAnalysis:
         return starts
 
     def _find_overrun_axes(self) -> set[int]:
-        """Return the axes whose end may be exceeded by their steps or by a carry."""
+        """Return the axes that may overflow because of their steps or a carry."""
         unknown = [atom for base, _ in self.unknown_spaces for atom in base if atom.stride != 0]
         result = {digit.axis for atom in unknown for digit in self._axis_digits(atom)}
         steps_on_axis: dict[int, list[layout.Atom]] = {}
@@ -649,7 +649,7 @@ class _OriginAnalysis:
         return {axis for axis, turn in turns.items() for step in mixing if not self.known.divides(turn, step.stride)}
 
     def _index_set(self, space: layout.IndexSpace) -> _IndexSet:
-        """Return the values of an index space that are read."""
+        """Return the set of flat indices that are read in an index space."""
         if space not in self.index_sets:
             base, start = space
             offset = [*(start if base else self.view.offset)]
@@ -679,7 +679,7 @@ class _OriginAnalysis:
         return tuple(parts) or (forward,)
 
     def _find_wrong_dims(self, origins: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
-        """Return the dims that have a wrong atom, given the axes that `origins` mix."""
+        """Return the dims whose origins have a wrong atom, given the axes that are mixed."""
         mixed = {axis for origin in origins for atom in origin if isinstance(atom, MixedAtom) for axis in atom.axes}
         wrong = set[int]()
         for out, origin in enumerate(origins):
@@ -695,9 +695,9 @@ class _OriginAnalysis:
         return wrong
 
     def _has_digit(self, out: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether the index on an axis determines an atom's digit of dim `out`.
+        """Return whether an atom describes its digit of an output dim correctly.
 
-        `inner_size` is the product of the sizes of the atoms to the right of this atom in the dim.
+        `inner_size` is the product of the sizes of the atoms to the right of this atom in the output dim.
         """
         if dims.is_negative(atom.stride):
             return False
@@ -737,13 +737,13 @@ class _OriginAnalysis:
         if not exact and (positions := self._enumerate_positions()):
             tables = [atom.base[0] for atom in self.view.axes[out] if layout.is_take_table(atom.base)]
             table_axes = {axis for table in tables for digit in self._table_digits(table) for axis in digit.axes}
-            # If an index table reads a single index of an axis, no `start` has this index, so the axis is included.
+            # If an index table reads a single index of an axis, no `start` states this index, so the axis is included.
             axes = positions.changing_axes(out) | table_axes
             exact = axes == positions.changing_axes(out)
         return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[out]),)
 
     def _changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
-        """Return the axes that may change along an atom, and whether all surely change."""
+        """Return the axes that may change along an atom, and whether all provably change."""
         if layout.is_take_table(atom.base):
             digits = self._table_digits(atom.base[0])
             is_single = len(digits) == len(atom.base[0].base) == 1 and digits[0].exact
@@ -820,7 +820,7 @@ class _OriginAnalysis:
         return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
     def _enumerate_positions(self) -> _InputIndexTable | None:
-        """Return the position table; None if the tensors are too large or symbolic."""
+        """Return the table of input indices; None for symbolic or too large tensors."""
         shapes = self.moves.shapes
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
         fits = all(dims.product(old) == dims.product(new) for old, move, new in steps if isinstance(move, Reshape))
@@ -860,7 +860,7 @@ def digit_changes(
 ) -> bool | None:
     """Return whether the digit `index // stride % size` changes along some indices.
 
-    The `count` indices are `step` apart, and begin at `offset` plus any combination of `other_steps`, which are pairs
+    The `count` indices are `step` apart, and start at `offset` plus any combination of `other_steps`, which are pairs
     of count and step. The digit changes if it changes for some combination. Returns None if there are too many
     residues to enumerate.
 
@@ -884,7 +884,9 @@ def digit_changes(
 
 
 def residue_bits(offset: int, steps: Iterable[tuple[int, int]], modulus: int) -> int:
-    """Return the residues of indices that steps reach from `offset`, as a bit set.
+    """Return the residues that steps reach from `offset`, as a bit set.
+
+    Each step is a pair of a count and a stride. Residues are modulo `modulus`.
 
     >>> bin(residue_bits(1, [(3, 2)], 8)), bin(residue_bits(6, [(2, 1), (2, 4)], 8))
     ('0b101010', '0b11001100')
@@ -951,7 +953,7 @@ def _computed_origin(parts: Iterable[Origin]) -> Origin:
 def _compose_origins(outer: Origins, inner: Origins, shape: Shape) -> Origins:
     """Express origins in terms of the input of an earlier move.
 
-    `outer` refers to the axes of a tensor of `shape`; `inner` has the origins of these axes.
+    `outer` refers to the axes of a tensor of `shape`; `inner` contains the origins of these axes.
     """
     return tuple([None if origin is None else _compose_origin(origin, inner, shape) for origin in outer])
 

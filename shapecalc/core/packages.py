@@ -36,7 +36,7 @@ def requirements(extra: str = "") -> dict[str, str]:
 
     The result is empty if the metadata of the distribution is not installed.
     """
-    from importlib.metadata import PackageNotFoundError, requires  # slow to import
+    from importlib.metadata import PackageNotFoundError, requires  # deferred: slow to import
 
     try:
         specifiers = [line.partition(";") for line in requires(DISTRIBUTION) or []]
@@ -50,7 +50,7 @@ def requirements(extra: str = "") -> dict[str, str]:
 
 
 def install_command(*requirements: str) -> str:
-    """Return the pip, pipx or uv command for installation in this environment."""
+    """Return the pip, pipx or uv command that installs packages in this environment."""
     environment, python = Path(sys.prefix), shlex.quote(sys.executable)
     config, python3 = environment / "pyvenv.cfg", Path(which("python3") or "")
     installer = f"{'python3' if python3.parent == Path(sys.executable).parent else python} -m pip install"

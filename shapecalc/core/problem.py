@@ -1,4 +1,4 @@
-"""Errors as data: the broken `Rule` and a `Problem` with message and position."""
+"""Rules, the problems of refused requests, and the error that reports a problem."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Rule(str):
     example: str
     """A command line to which the rule applies."""
     source: str
-    """The specification that states the rule, or the library that was run to measure it."""
+    """The specification that states the rule, or the library whose behaviour was measured."""
     why: str | Callable[..., str]
     """The explanation of a step: a format string or a function of the step and its facts; empty for refusals."""
     name: str
-    """A short name of the rule's effect, one or two words."""
+    """A short name for the rule's effect, in one or two words."""
 
     def __new__(
         cls,
@@ -109,7 +109,7 @@ class Problem(Record):
     index: int | None = None
     """The index of the token at fault in the argument; None if the whole argument is at fault."""
     span: tuple[int, int] | None = None
-    """The start and end offsets of the token in the text of the argument."""
+    """The start offset and the exclusive end offset of the token in the text of the argument."""
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.message}" + (f" ({self.hint})" if self.hint else "")
@@ -120,9 +120,9 @@ class Problem(Record):
 
 
 class ShapeError(ValueError):
-    """The error of a refused request.
+    """The error for a refused request.
 
-    `problem` is the reason for the refusal, and `trace` has the steps before the problem.
+    `problem` is the reason for the refusal, and `trace` contains the steps before the problem.
 
     >>> import shapecalc as sc
     >>> try:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     Value = TypeVar("Value")
 
     class Choice(Enum):
-        """An enumeration."""
+        """The base class of enumerations, as type checkers see it."""
 
 else:
 
     def dataclass_transform(**_):
-        """Return the class unchanged, as `typing.dataclass_transform` does at run time."""
+        """Return a decorator that leaves a class unchanged, like the one in `typing`."""
         return lambda decorated: decorated
 
 
@@ -61,7 +61,7 @@ class _RecordMeta(type):
 
 @dataclass_transform(frozen_default=True)
 class Record(metaclass=_RecordMeta):
-    """A frozen value with named fields.
+    """An immutable value with named fields.
 
     Records of one class with equal fields are equal. The annotations of a subclass are its fields, in order. A class
     attribute is the default of its field. The slot of a field has the name of the field with a leading `_`. A subclass
@@ -124,7 +124,7 @@ if not TYPE_CHECKING:
             return iter(cls._members)
 
     class Choice(metaclass=_ChoiceMeta):
-        """An enumeration."""
+        """The base class of enumerations; each member has a `name` and a `value`."""
 
         def __reduce__(self):
             return getattr, (type(self), self.name)
@@ -165,7 +165,7 @@ class FrozenDict(_Dict):
 
 
 class LazyRegistry(Mapping[str, "Value"]):
-    """A mapping from the modules of a package to the values that the modules define.
+    """A mapping from the names of modules to the values that the modules define.
 
     A module is imported when its value is first read. The value of module `reshape` is its constant `RESHAPE`. A
     request needs one op and one dialect, and importing all others takes longer than answering the request.
@@ -180,7 +180,7 @@ class LazyRegistry(Mapping[str, "Value"]):
         self.package = package
         self.names = dict.fromkeys(names)
         self.loaded: dict[str, Value] = {}
-        """The values that were already read."""
+        """The values of the modules that are already imported, by module name."""
 
     def __getitem__(self, name: str) -> Value:
         if name not in self.loaded:

@@ -75,7 +75,7 @@ class MissingOpError(ShapeError):
     """The error (usage) of a request for an op that the dialect does not have."""
 
     def __init__(self, dialect: str, problem: Problem) -> None:
-        """Store the name of the dialect."""
+        """Store the problem and the name of the dialect."""
         super().__init__(problem)
         self.dialect = dialect
 
@@ -86,14 +86,14 @@ class Default(Record):
     name: str
     value: str | int
     source: str
-    """The environment variable or the file that sets it."""
+    """The environment variable or the file that sets the option."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.value}, set in {escape_unprintable(self.source)}"
 
 
 def zero_meaning_by_switch() -> Mapping[str, ZeroMeaning]:
-    """Return, for the name of each switch, the meaning of 0 if this switch is on.
+    """Return the meaning of 0 when a switch is on, by the name of the switch.
 
     This imports all dialects.
     """
@@ -157,7 +157,10 @@ def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None
 
 
 def _select_version(operator: Operator, opset: int) -> int:
-    """Return the newest version of an ONNX operator that a model's opset contains."""
+    """Return the newest version of an ONNX operator that a model's opset contains.
+
+    Raises `ShapeError` (no-such-version) if the operator is newer than the opset.
+    """
     first = min(operator.versions)
     if opset < first:
         message = f"{operator.name} exists since opset {first}, and this model's is {opset}"
@@ -198,8 +201,8 @@ def check_attributes(request: Request, setting: Setting) -> None:
 def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
     """Return the axes of `shape` that have these dims.
 
-    An example is the permutation N,H,W,C of N,C,H,W. `value` is the argument before parsing, for the span in errors.
-    Raises `ShapeError` (usage) for a dim that no axis or more than one axis has.
+    An example is the permutation N,H,W,C of N,C,H,W. `value` is the unparsed argument, which determines the span
+    in errors. Raises `ShapeError` (usage) for a dim that does not match exactly one axis.
 
     >>> from shapecalc.core.text import parse_dims
     >>> find_axes_by_dims(parse_dims("N,H,W,3"), parse_dims("N,3,H,W"), None, "perm")
@@ -341,7 +344,7 @@ def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
 
 
 def _parse_dims(value: object, name: str) -> Shape:
-    """Parse dims from a text, a sequence or a single number."""
+    """Parse dims from a string, a sequence or a single integer."""
     if isinstance(value, str):
         return parse_dims(value, name)
     return values.to_dims(
@@ -354,7 +357,7 @@ def _parse_target(value: object, param: Param, _: Shape) -> Shape:
 
 
 def _parse_pattern(value: object, param: Param, _: Shape) -> str:
-    """Validate a pattern, subscripts or axis lengths and return the text unchanged."""
+    """Validate a pattern, subscripts or axis lengths; return the string unchanged."""
     PATTERN_PARSERS[param.kind](value, param.name)
     return str(value)
 
@@ -364,11 +367,11 @@ PATTERN_PARSERS: Mapping[ParamKind, Callable[[object, str], object]] = {
     ParamKind.LENGTHS: values.parse_lengths,
     ParamKind.SUBSCRIPTS: values.parse_subscripts,
 }
-"""The parsers that validate arguments which are stored as text."""
+"""The parsers that validate the arguments that are stored as strings."""
 
 
 def _parse_word(value: object, param: Param, _: Shape) -> str:
-    """Parse a word that is one of the parameter's choices, ignoring case.
+    """Parse one of the parameter's choices, ignoring case.
 
     Raises `ShapeError` (usage) for any other word.
     """
@@ -381,7 +384,7 @@ def _parse_word(value: object, param: Param, _: Shape) -> str:
 
 
 def parse_flag(value: object, name: str) -> bool:
-    """Parse a flag from 0, 1, a bool or their texts.
+    """Parse a flag from 0, 1, a bool, or the string form of one of these values.
 
     Raises `ShapeError` (usage) for anything else.
     """
@@ -403,7 +406,7 @@ def _parse_operand(value: object, param: Param, _: Shape, suffix: object = "") -
 
 
 def _parse_operands(value: object, param: Param, _: Shape) -> tuple[Shape | str, ...]:
-    """Parse the shapes of operands from a text or a list.
+    """Parse the shapes of operands from a string or a list.
 
     The word `_`, which denotes the tensor of a chain, is returned unchanged.
     """
@@ -422,7 +425,7 @@ def _parse_operands(value: object, param: Param, _: Shape) -> tuple[Shape | str,
 def operand_texts(request: Request) -> list[str]:
     """Return the text of each operand except the input.
 
-    If the request was passed as text, this is the user's own text.
+    If the operands were passed as a string, the user's own text is returned.
     """
     written = request.written.get("operands")
     if written:
@@ -506,9 +509,9 @@ def _substitute_in_shape(dims: Shape, sizes: Mapping[str, int], argument: str) -
 
 
 def parse_opset_option(options: Mapping[str, object], dialect: Dialect) -> int | None:
-    """Parse the option `opset`.
+    """Parse the option `opset`; return None if it is omitted.
 
-    Raises `ShapeError` (usage) if the dialect does not have that opset.
+    Raises `ShapeError` (usage) if the dialect does not have this opset.
     """
     if "opset" not in options:
         return None
@@ -539,7 +542,7 @@ def switch_name(op: Op, dialect: Dialect) -> str | None:
 
 
 def _parse_switch_option(options: Mapping[str, object], dialect: Dialect, op: Op) -> bool | None:
-    """Parse the option of the dialect's switch.
+    """Parse the option of the dialect's switch; return None if it is omitted.
 
     Raises `ShapeError` (usage) for the switch of another dialect.
     """
@@ -619,14 +622,14 @@ def _parse_default_opset(value: object) -> int:
 
 
 def parse_config_table(text: bytes, source: str) -> Mapping[str, object]:
-    r"""Parse the table `[tool.shapecalc]` of a TOML text.
+    r"""Parse the table `[tool.shapecalc]` of a TOML file.
 
-    Raises `ShapeError` (usage) with the source of the text if the table is invalid.
+    Raises `ShapeError` (usage) with the name of the file, `source`, if the table is invalid.
 
     >>> parse_config_table(b"[tool.shapecalc]\ndialect = 'torch'", "pyproject.toml")
     {'dialect': 'torch'}
     """
-    from tomllib import loads  # few projects have such a table
+    from tomllib import loads  # deferred: few projects have such a table
 
     try:
         tool = loads(text.decode()).get("tool")

@@ -1,4 +1,4 @@
-"""The resolver of requests and chains, without the search for fixes.
+"""Resolution of requests and chains, without the search for fixes.
 
 `reasoning.fixing.answer_request` returns the same answers with hints; front ends use that function.
 """
@@ -43,7 +43,7 @@ from shapecalc.core.values import parse_sizes
 def resolve(request: Request) -> Trace:
     """Resolve a request.
 
-    The trace has the output, or the problem and the steps before the problem.
+    The trace contains the output, or the problem and the steps before the problem.
 
     >>> resolve(make_request("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
@@ -91,7 +91,7 @@ def _switch_independent_answer(request: Request) -> Trace | None:
 
 
 def _collect_stages(events: OpEvents, allocator: NameAllocator | None) -> tuple[tuple[Stage, ...], Problem | None]:
-    """Run an op and return its stages, with the problem that stopped it or None.
+    """Run an op; return its stages, and the problem that stopped it or None.
 
     An op may yield a stage without a move in order to check an argument. Such a stage is dropped if another stage
     follows.
@@ -158,7 +158,7 @@ def contradiction_error(conditions: Conditions) -> ShapeError:
 def resolve_with_sizes(request: Request, sizes: Mapping[str, int]) -> Trace:
     """Resolve a request with sizes substituted for names.
 
-    If a dim becomes invalid, the trace has the problem.
+    If a dim becomes invalid, the trace contains the problem.
     """
     try:
         return resolve(substitute_sizes(request, sizes))
@@ -202,7 +202,7 @@ def locate_problem(problem: Problem, request: Request) -> Problem:
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
     if isinstance(value, str) and problem.index is not None:
-        from shapecalc.core.values import slice_span  # no other op has slices
+        from shapecalc.core.values import slice_span  # deferred: only one op has slices
 
         return replace(problem, span=slice_span(request.written.get(argument) or value, problem.index))
     if problem.span or not isinstance(value, tuple):
@@ -233,8 +233,8 @@ def make_chain_requests(
 ) -> tuple[Request, ...]:
     """Parse the requests of a chain.
 
-    All inputs after the first are empty until the chain is resolved. `stages` are op names with their options; `sizes`
-    are substituted in all stages. Raises `ShapeError` (usage) for an invalid stage.
+    The inputs after the first are placeholders until the chain is resolved. `stages` are op names with their options;
+    `sizes` are substituted in all stages. Raises `ShapeError` (usage) for an invalid stage.
     """
     requests: list[Request] = []
     if len(stages) > MAX_STAGES:
@@ -256,11 +256,11 @@ def make_chain_requests(
 
 
 def _input_for_named_axes(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
-    """Return the input of a stage that names axes by their dims, otherwise ().
+    """Return the input of a stage that names axes by their dims; () for other stages.
 
     Raises `ShapeError` (usage) if the input is needed but an earlier stage is refused.
     """
-    from shapecalc.core.requests import has_named_axes  # used for chains only
+    from shapecalc.core.requests import has_named_axes  # deferred: only chains need it
 
     if not has_named_axes(op, options):
         return ()
@@ -318,7 +318,7 @@ def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Req
 
 
 def _request_on(shape: Shape, request: Request, traces: Sequence[Trace]) -> Request:
-    """Return the request of a stage on the output of the earlier stages."""
+    """Return a stage's request with the output of the earlier stages as its input."""
     if traces and not is_concrete(shape + request.dims):
         used: dict[str, SizeExpression | None] = dict.fromkeys(
             dim_names(_request_dims([trace.request for trace in traces]))
@@ -328,6 +328,6 @@ def _request_on(shape: Shape, request: Request, traces: Sequence[Trace]) -> Requ
     request = replace(request, input=shape)
     if request.op != "view" or not traces:
         return request
-    from shapecalc.core.ops.view import with_strides  # no other op depends on the strides of its input
+    from shapecalc.core.ops.view import with_strides  # deferred: only `view` depends on the strides of its input
 
     return with_strides(request, traces)

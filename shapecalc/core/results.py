@@ -1,7 +1,7 @@
 """Named results: names for sizes that are not monomials.
 
 An example is `H1` for `(H - 1)//2 + 1`. A dim is a number or a monomial. If an op computes a sum or a floor, the output
-dim is a new name, and `Trace.results` has the definition of that name.
+dim is a new name, and `Trace.results` contains the definition of this name.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> D
 
 
 def size_or_name_request(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> NameRequest | Dim:
-    """Return `floor_quotient` if it is a dim, otherwise a request for a name.
+    """Return `floor(sum(terms) / divisor) + offset`, or a request for its name.
 
-    The prefix of the new name is the first name in `terms`.
+    A name is requested if the value is not a dim. The prefix of the name is the first name in `terms`.
     """
     terms = tuple(terms)
     size = floor_quotient(terms, divisor, offset)
@@ -95,7 +95,7 @@ def size_or_name_request(terms: Iterable[Dim], divisor: int = 1, offset: int = 0
 
 
 class NameAllocator:
-    """The names in use in one answer, with the definitions of the named results."""
+    """An allocator of names for the results of one answer."""
 
     def __init__(self, used_names: Iterable[str], known: Mapping[str, SizeExpression | None]) -> None:
         """Store the names used in this answer, and the names known from earlier stages.
@@ -127,7 +127,7 @@ class NameAllocator:
 
 
 def result_texts(results: Mapping[str, SizeExpression]) -> dict[str, str]:
-    """Return the text of each definition, by name, without results for unknown dims."""
+    """Return the text of each definition, by name; omit results for unknown dims."""
     return {name: str(result) for name, result in results.items() if name[0] != "?"}
 
 
@@ -156,7 +156,7 @@ def sizes_with_results(results: Mapping[str, SizeExpression], sizes: Mapping[str
 def _evaluate_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, Dim]:
     """Return the value of each result with sizes substituted.
 
-    The value of a result that is still not a monomial is a dim whose name is the text of the value.
+    If a value is still not a monomial, it is represented by a dim whose name is the text of the value.
     """
     known: dict[str, Dim] = {}
     for name, result in results.items():

@@ -1,4 +1,4 @@
-"""All rules by id: the rules of steps, and the rules that refuse a request."""
+"""The rules that several ops and dialects share: rules of steps and refusals."""
 
 from __future__ import annotations
 
@@ -396,6 +396,6 @@ KEPT_DIM_RULES = (KEPT_DIM, "keep-one")
 
 _LOCAL_RULES = [rule for rule in [*globals().values()] if isinstance(rule, Rule) and rule not in (DIFFERS, FILE, USAGE)]
 STEP_RULES: dict[str, Rule] = {rule: rule for rule in _LOCAL_RULES if isinstance(rule, StepRule)}
-"""The rules of steps, by id."""
+"""The shared rules of steps, by id; ops and dialects define further rules."""
 REFUSALS: dict[str, Rule] = {rule: rule for rule in (*_LOCAL_RULES, DIFFERS, FILE, USAGE) if rule not in STEP_RULES}
-"""The rules that refuse a request, by id."""
+"""The shared rules that refuse a request, by id; ops and dialects define further rules."""

@@ -1,7 +1,7 @@
 """Shapes as text: parsing, formatting, and error messages for invalid shapes.
 
 shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims
-dims   = dim {"," dim} [","]       the last comma only inside brackets
+dims   = dim {"," dim} [","]       a trailing comma only inside brackets
        | dim {("x" | blank) dim}   "x" between integers, blanks between integers or inside brackets
 dim    = ["-"] digits ["L"] | factor {("*" | "/" | "//") factor}
 factor = digits | name | "?" | "None"
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 
 MAX_BITS = 3320
-"""The maximum bit length of a parsed number, for 1000 decimal digits. Python formats at most 4300 digits."""
+"""The maximum bit length of a Python integer that is accepted or printed exactly: at most 1000 decimal digits. Python
+itself formats at most 4300 digits."""
 LOG10_OF_2 = 0.30103
 """The decimal logarithm of 2."""
 MAX_QUOTED_LENGTH = 40
-"""The maximum number of characters of a text that a message quotes."""
+"""The maximum length, in characters, of a string that a message quotes."""
 MAX_QUOTED_SHAPE_LENGTH = 200
-"""The maximum number of characters of a shape that a message quotes."""
+"""The maximum length, in characters, of a shape that a message quotes."""
 UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
 """Code points of characters that change the direction or the line breaks of the surrounding text."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
@@ -43,11 +44,11 @@ TORCH_SIZE = "torch.Size"
 UNKNOWN_WORDS = ("?", "None")
 """The spellings of an unknown size."""
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
-"""Typographic hyphens, dashes and minus signs that users paste instead of -."""
+"""Typographic hyphens, dashes and minus signs that users paste instead of a hyphen-minus."""
 SEPARATOR_PATTERN = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
-"""A regular expression for the separators that users write between dims instead of a comma."""
+"""A regular expression for the separators that users write between dims instead of commas."""
 MAX_CORRECTED_LENGTH = 200
-"""The maximum number of characters of an invalid word for which a correction is searched."""
+"""The maximum length, in characters, of an invalid dim for which a correction is suggested."""
 SIZE_BOUND = 10**MAX_DIGITS
 NAME_SIZE_HINT = "write a name (N) or ? for a size that is not known"
 CONTAINER_SUFFIXES = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
@@ -55,32 +56,32 @@ CONTAINER_SUFFIXES = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
 MAX_LISTED_NAMES = 16
 """The maximum number of names that a hint lists."""
 MAX_COMPARED_LENGTH = 80
-"""The maximum number of characters of a name that are compared with the known names."""
+"""The maximum number of leading characters of a name that are compared with the known names."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
 
 
 class Token(Record):
-    """A piece of a shape text: its text and its start offset."""
+    """A token of an argument: its text, and its start offset in the argument."""
 
     text: str
     start: int
 
     @property
     def span(self) -> tuple[int, int]:
-        """The start and end offsets of the token."""
+        """The start offset and the exclusive end offset of the token."""
         return self.start, self.start + len(self.text)
 
 
 def remainder_text(dim: Dim, divisor: Dim) -> str:
-    """Return the message part for the remainder of a division.
+    """Return the part of a message that reports the remainder of a division.
 
-    Returns an empty text if one of the dims is symbolic.
+    Returns an empty string if one of the dims is symbolic.
     """
     return f", {truncate(str(dim % divisor))} left over" if isinstance(dim, int) and isinstance(divisor, int) else ""
 
 
 def element_count_text(dims: Shape, volume: Dim) -> str:
-    """Return the text of an element count, with the dims as its factors.
+    """Format an element count, with the dims as its factors.
 
     >>> element_count_text((2, 3, 4), 24), element_count_text((1,), 1)
     ('24 elements (2*3*4)', '1 element')
@@ -98,7 +99,7 @@ def element_count_text(dims: Shape, volume: Dim) -> str:
 
 
 def rank_text(rank: int) -> str:
-    """Return the text of a number of dims.
+    """Format a number of dims.
 
     >>> rank_text(1), rank_text(3)
     ('1 dim', '3 dims')
@@ -107,7 +108,7 @@ def rank_text(rank: int) -> str:
 
 
 def pluralize(number: int, one: str, many: str) -> str:
-    """Return a number with the singular or the plural of a phrase.
+    """Format a number, followed by the singular or the plural of a phrase.
 
     >>> pluralize(1, "axis is", "axes are"), pluralize(0, "axis is", "axes are")
     ('1 axis is', '0 axes are')
@@ -116,7 +117,7 @@ def pluralize(number: int, one: str, many: str) -> str:
 
 
 def join_with_and(texts: Sequence[str]) -> str:
-    """Join texts with commas, and with `and` before the last.
+    """Join strings with commas, and with `and` before the last string.
 
     >>> join_with_and(["a"]), join_with_and(["a", "b", "c"])
     ('a', 'a, b and c')
@@ -125,7 +126,7 @@ def join_with_and(texts: Sequence[str]) -> str:
 
 
 def dim_text(dim: Dim) -> str:
-    """Return the text of a dim for a message.
+    """Format a dim for a message.
 
     A huge number is rounded to a power of ten.
 
@@ -140,7 +141,7 @@ def dim_text(dim: Dim) -> str:
 
 
 def truncate(text: str, limit: int = MAX_QUOTED_LENGTH) -> str:
-    """Truncate a text to a maximum number of characters.
+    """Truncate a string after `limit` characters, and append `...`.
 
     >>> truncate("1,1"), truncate("1," * 40)
     ('1,1', '1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...')
@@ -195,7 +196,7 @@ def tokenize_shape(text: str, argument: str = "shape") -> tuple[Token, ...]:
 
 
 def _are_separate_dims(words: list[str], *, bracketed: bool) -> bool:
-    """Return whether words between blanks are dims instead of factors.
+    """Return whether blank-separated words are dims instead of factors.
 
     Names separated by blanks are dims only inside brackets.
     """
@@ -224,12 +225,12 @@ def _locate_dims(text: str, argument: str) -> tuple[int, int, bool]:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a nonnegative integer of at most `MAX_DIGITS` digits."""
+    """Return whether a string is an integer >= 0 of at most `MAX_DIGITS` digits."""
     return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
 
 
 def is_integer(text: str) -> bool:
-    """Return whether a text is an integer of at most `MAX_DIGITS` digits."""
+    """Return whether a string is an integer of at most `MAX_DIGITS` digits."""
     return is_number(text.strip().removeprefix("-"))
 
 
@@ -259,7 +260,7 @@ def _correction_hint(word: str, misfit: str) -> str:
     """
     hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
     dashed = "".join("-" if char in DASHES else char for char in word[:MAX_CORRECTED_LENGTH])
-    import re  # used for errors only, so valid requests do not import it
+    import re  # deferred: valid requests do not need it
 
     dims = re.split(SEPARATOR_PATTERN, dashed)
     decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
@@ -279,7 +280,7 @@ def _invalid_offset(text: str) -> int:
 
 
 def shape_text(shape: Iterable[Dim]) -> str:
-    """Return the text of a shape, as shapecalc prints it.
+    """Format a shape as shapecalc prints it.
 
     >>> shape_text((2, 12)), shape_text(()), shape_text(parse_dims("N,3*W*H"))
     ('2,12', '[]', 'N,3*H*W')
@@ -288,7 +289,7 @@ def shape_text(shape: Iterable[Dim]) -> str:
 
 
 def is_file_argument(text: str) -> bool:
-    """Return whether a text names an array file.
+    """Return whether an argument names an array file.
 
     The file name may be followed by the name of an array in the file, as in `x.npz:weights`.
 
@@ -334,7 +335,7 @@ def parse_shape(text: str, argument: str = "input") -> Shape:
 def parse_dims(text: str, argument: str = "target") -> Shape:
     """Parse dims; numbers may be negative, and each `?` gets a distinct name.
 
-    Raises `ShapeError` (usage) if the text is invalid. `argument` is the name of the argument in the error.
+    Raises `ShapeError` (usage) if the text is invalid. `argument` is the argument name that the error reports.
 
     >>> parse_dims("0,-1"), [str(dim) for dim in parse_dims("N,C*H*W/64")]
     ((0, -1), ['N', 'C*H*W/64'])
@@ -370,7 +371,7 @@ def parse_target(text: str, argument: str = "target") -> Shape:
 
 
 def parse_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
-    """Parse integers; raise `ShapeError` (usage) for anything else.
+    """Parse axis numbers; raise `ShapeError` (usage) for anything else.
 
     >>> parse_axes("1,0,-1")
     (1, 0, -1)
@@ -451,8 +452,8 @@ def lookup(
     """Return `table[name]`.
 
     Raises `ShapeError` (usage) with a hint if `name` does not exist. `kind` is the noun for an entry in the message.
-    The hint has the closest name of `table` and `other_names`. If no name is close, the hint has `list_command`, the
-    command that lists all names.
+    The hint contains the closest name in `table` and `other_names`. If no name is close, the hint contains
+    `list_command`, the command that lists all names.
     """
     if name in table:
         return table[name]
@@ -476,7 +477,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def split_unbracketed(text: str, separator: str | None = None) -> list[str]:
-    """Split a text at blanks, or at `separator`, outside brackets and quotes.
+    """Split a string at blanks, or at `separator`, outside brackets and quotes.
 
     Without `separator`, enclosing quotes are removed. Raises `ShapeError` (usage) for an unclosed quote.
 

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 
 ARGUMENTS_WITH_UNKNOWNS = ("input", "expect", "pattern")
-"""The arguments whose dims may be `?`, or None in Python."""
+"""The arguments whose dims may be unknown: `?`, or None in Python."""
 MAX_SLICE_PARTS = 3
-"""The number of parts of a slice: start, stop and step."""
+"""The maximum number of parts of a slice: start, stop and step."""
 ARROW, ELLIPSIS = "->", "..."
 MAX_LENGTH_DIGITS = 18
 """The maximum number of digits of an axis length; int64 has 19 digits."""
@@ -48,7 +48,7 @@ PATTERN_HINT = "write names for the axes, as in 'b c h w -> b (h w) c'"
 SUBSCRIPTS_HINT = "write a letter for each axis, as in 'ij,jk->ik'"
 
 SliceParts = tuple[int | None, int | None, int | None]
-"""The start, the stop and the step of a slice; None for an omitted one."""
+"""The start, the stop and the step of a slice; None for an omitted part."""
 
 
 class AxisGroup(Record):
@@ -75,7 +75,7 @@ class AxisPattern(Record):
 
 
 class Subscripts(Record):
-    """The axis labels of each operand and of the output: letters and an ellipsis."""
+    """The axis labels of each operand and of the output: letters or an ellipsis."""
 
     terms: tuple[tuple[str, ...], ...]
     output: tuple[str, ...]
@@ -90,7 +90,7 @@ def is_integer_value(value: object) -> bool:
 
 
 def parse_integer(value: object, name: str) -> int:
-    """Parse an integer from a text or a Python value.
+    """Parse an integer from a string or a Python value.
 
     Raises `ShapeError` (usage) for anything else.
     """
@@ -116,10 +116,10 @@ def to_shape(value: object, argument: str = "input") -> Shape:
 
 
 def to_dims(value: object, argument: str, lowest: int = -SIZE_BOUND) -> Shape:
-    """Convert a Python sequence of integers, monomials and texts to dims.
+    """Convert a Python sequence of integers, monomials and strings to dims.
 
-    Integers are at least `lowest`. Raises `ShapeError` (usage) for anything else. `argument` is the name of the
-    argument in the error.
+    Integers must be at least `lowest`. Raises `ShapeError` (usage) for anything else. `argument` is the argument name
+    that the error reports.
     """
     dims: tuple[Any, ...] = value if type(value) is tuple else to_elements(value, argument)
     for dim in dims:
@@ -129,7 +129,7 @@ def to_dims(value: object, argument: str, lowest: int = -SIZE_BOUND) -> Shape:
 
 
 def to_elements(value: object, argument: str) -> tuple[object, ...]:
-    """Return the elements of a sequence.
+    """Return the elements of a sequence as a tuple.
 
     Raises `ShapeError` (usage) for bytes, mappings and non-sequences.
     """
@@ -143,7 +143,7 @@ def to_elements(value: object, argument: str) -> tuple[object, ...]:
 
 
 def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
-    """Convert a sequence of numbers, monomials and texts to dims.
+    """Convert a sequence of integers, monomials and strings to dims.
 
     Each `?` gets a distinct name.
     """
@@ -172,7 +172,7 @@ def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) ->
 
 
 def describe_value(value: object) -> str:
-    """Return the text of a Python value for a message."""
+    """Format a Python value for a message."""
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return dim_text(value)
     try:
@@ -188,9 +188,10 @@ def parse_sizes(
     max_digits: int = MAX_SIZE_DIGITS,
     minimum: int = 0,
 ) -> dict[str, int]:
-    """Parse sizes of names from a text such as `N=8,C=3` or a mapping.
+    """Parse named sizes from a mapping or a string such as `N=8,C=3`.
 
-    A size has at most `max_digits` digits and is at least `minimum`. Raises `ShapeError` (usage) for anything else.
+    A size must have at most `max_digits` digits and be at least `minimum`. Raises `ShapeError` (usage) for anything
+    else.
 
     >>> parse_sizes("N=8,C=3")
     {'N': 8, 'C': 3}
@@ -216,7 +217,7 @@ def parse_sizes(
 
 
 def normalize_slices(value: object, argument: str) -> str:
-    """Convert a text, a Python slice or a sequence of Python slices to slice text.
+    """Normalize a string, a slice or a sequence of slices to slice notation.
 
     Raises `ShapeError` (usage) for anything else.
 
@@ -236,7 +237,7 @@ def normalize_slices(value: object, argument: str) -> str:
 
 
 def parse_slices(text: str) -> list[SliceParts]:
-    """Return the start, the stop and the step of the slice of each axis.
+    """Parse the slice of each axis into its start, stop and step.
 
     >>> parse_slices(":,::2")
     [(None, None, None), (None, None, 2)]
@@ -245,7 +246,7 @@ def parse_slices(text: str) -> list[SliceParts]:
 
 
 def slice_span(text: str, index: int) -> tuple[int, int]:
-    """Return the start and end offsets of one slice in a text.
+    """Return the start offset and the exclusive end offset of one slice.
 
     >>> slice_span("[:, ::2]", 1)
     (4, 7)
@@ -255,7 +256,7 @@ def slice_span(text: str, index: int) -> tuple[int, int]:
 
 
 def _split_slices(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the text of the slice of each axis and the start offset of this text."""
+    """Yield the text of each axis's slice, and the start offset of this text."""
     body = text.strip()
     bracketed = body[:1] == "[" and body[-1:] == "]"
     start = text.index(body) + bracketed
@@ -334,7 +335,7 @@ def _parse_side(text: str, start: int, end: int, argument: str) -> tuple[AxisGro
 
 def _pattern_tokens(text: str, start: int, end: int) -> Iterator[Token]:
     """Yield the brackets and the words of `text[start:end]`."""
-    from re import compile  # few requests have patterns
+    from re import compile  # deferred: few requests have patterns
 
     for word in compile(r"[()]|[^()\s]+").finditer(text, start, end):
         yield Token(word[0], word.start())
@@ -389,7 +390,7 @@ def pattern_error(fault: str, token: Token, argument: str, hint: str = PATTERN_H
 def parse_subscripts(text: object, argument: str = "pattern") -> Subscripts:
     """Parse the subscripts of an einsum.
 
-    Raises `ShapeError` (usage) if they are invalid. Without an arrow the output has the labels that occur once, in
+    Raises `ShapeError` (usage) if they are invalid. Without an arrow, the output has the labels that occur once, in
     alphabetical order, as in `numpy.einsum`.
 
     >>> parse_subscripts("b...j, jk").output
@@ -423,7 +424,7 @@ def _parse_term(text: str, start: int, argument: str) -> list[Token]:
 
     The text of the operand starts at offset `start` of the subscripts.
     """
-    from re import finditer  # few requests have subscripts
+    from re import finditer  # deferred: few requests have subscripts
 
     tokens = [Token(match[0], start + match.start()) for match in finditer(r"\.\.\.|\S", text)]
     for position, token in enumerate(tokens):
@@ -437,7 +438,7 @@ def _parse_term(text: str, start: int, argument: str) -> list[Token]:
 
 
 def normalize_scales(value: object, argument: str = "scale") -> str:
-    """Normalize scale factors to a text such as `2` or `0.5,2`.
+    """Normalize scale factors to a string such as `2` or `0.5,2`.
 
     Raises `ShapeError` (usage) if a factor is invalid.
 
@@ -468,7 +469,7 @@ def scale_ratios(scales: str) -> list[tuple[int, int]]:
 
 
 def parse_lengths(text: object, argument: str = "lengths") -> dict[str, int]:
-    """Parse the lengths of axes from a text such as `p=7,q=7`.
+    """Parse the lengths of axes from a string such as `p=7,q=7`.
 
     Raises `ShapeError` (usage) if the text is invalid.
 

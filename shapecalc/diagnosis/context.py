@@ -18,10 +18,10 @@ from shapecalc.diagnosis.match import (
 
 
 class FrameworkTraits(Record):
-    """Properties of the messages of a framework."""
+    """The properties of a framework that determine how its messages are interpreted."""
 
     is_dialect: bool = False
-    """Whether shapecalc has a dialect for the framework, which checks the requests in its messages."""
+    """Whether shapecalc has a dialect for the framework, with which it checks the requests in messages."""
     zero_copies: bool = False
     """Whether a 0 in a target copies the input dim, unless a switch is set."""
     forwards_messages: bool = False
@@ -29,11 +29,11 @@ class FrameworkTraits(Record):
     markers: tuple[str, ...] = ()
     """Names of folders and modules around a message that identify the framework."""
     shape_source: str | None = None
-    """The place where the user finds the shapes that a message omits; None if that is the user's code."""
+    """The source in which the user finds the shapes that a message omits; None for the user's code."""
 
 
 class NodePattern(Record):
-    """A pattern of the text in which frameworks name a failing node and its op."""
+    """A pattern for the text in which frameworks name a failing node or its op."""
 
     frameworks: frozenset[str]
     precedes_message: bool
@@ -42,11 +42,11 @@ class NodePattern(Record):
 
 
 class FailingNode(Record):
-    """The failing node as a runtime reports it."""
+    """The failing node of a model, as reported by a runtime."""
 
     name: str | None
     op: str | None
-    """The runtime's name of the op, in lower case."""
+    """The runtime's name for the op, in lower case."""
 
 
 class CodeCall(Record):
@@ -59,7 +59,7 @@ class CodeCall(Record):
     receiver: str
     """The receiver of the method, or the first argument of the function."""
     arguments: tuple[str, ...]
-    """The remaining arguments; if the first of them is a list, the items of that list."""
+    """The remaining arguments, or the items of the first of them if it is a list."""
 
     @property
     def tensor(self) -> str | None:
@@ -74,7 +74,7 @@ class CodeCall(Record):
         return tuple(numbers) if len(numbers) == len(self.arguments) else None
 
     def is_compatible(self, target: PrintedSizes | None) -> bool:
-        """Return whether the literals of the call are compatible with a target."""
+        """Return whether the call's integer literals equal their dims in a target."""
         dims = target[-len(self.arguments) :] if target else ()
         pairs = [*zip(self.arguments, dims, strict=False)] if len(dims) == len(self.arguments) else []
         return all(not INTEGER.fullmatch(text) or int(text) == size for text, size in pairs)
@@ -212,7 +212,7 @@ NODE_PATTERNS = (
     *_node_patterns("einops", r"processing (?P<op>rearrange)-reduction"),
     *_node_patterns("onednn", r"\b_?(?P<op>(?:static)?(?:reshape|transpose)),"),
 )
-"""The node patterns.
+"""The patterns by which failing nodes and their ops are found.
 
 For each framework, the first matching pattern with a name gives the name, and the first with an op gives the op.
 """
@@ -242,7 +242,7 @@ def find_node(match: TemplateMatch, framework: str | None, cleaned: CleanText, b
 
 
 def identify_framework(match: TemplateMatch, cleaned: CleanText) -> str | None:
-    """Return the framework of a message; ambiguity is resolved by the text around it."""
+    """Return the framework of a message, determined by its template and its context."""
     framework = match.template.framework
     near = cleaned.lower[max(0, match.start - 3 * MAX_DISTANCE) : match.end + MAX_DISTANCE].replace("\\", "/")
     if framework in ("", "numpy", "jax"):  # other frameworks forward messages of NumPy and JAX
@@ -267,7 +267,7 @@ def read_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSi
 def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
     """Yield the shapes that are printed around a message.
 
-    If `tensor` is given, only shapes that are printed with its name are yielded.
+    If `tensor` is not None, only shapes that are printed with its name are yielded.
     """
     start = max(0, match.start - 3 * MAX_DISTANCE)
     of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
@@ -309,7 +309,7 @@ def find_call(text: str, op: str | None, target: PrintedSizes | None = None) -> 
 
 
 def _split_arguments(text: str) -> list[str]:
-    """Split a text at the commas outside brackets."""
+    """Split a string at its commas outside brackets."""
     items, depth = [""], 0
     for char in text:
         depth += (char in CLOSING_BRACKETS) - (char in OPENING_BRACKETS)

@@ -45,7 +45,7 @@ HOLE_KINDS: Mapping[str, str] = {
 }
 """The kind of each hole, which selects its parser."""
 QUOTE_CHARACTERS = frozenset("'\"<>&`")
-"""The characters that may be escaped in a text."""
+"""The characters that may be escaped or replaced in the input."""
 MAX_GAP = 400
 """The maximum number of characters in a hole of kind `words`."""
 
@@ -57,7 +57,7 @@ MAX_LIST_SIZES = 64
 LIST_PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|<[-\d])")
 """The text before a bracket: a blank, a quote, a type name."""
 LIST_SEPARATOR = re.compile(r"\s?(?:,|;|and\b|vs\.?)?\s?(?=[\[({<\w])")
-"""The separator of operand shapes."""
+"""A separator between the shapes of operands."""
 BARE_LIST = re.compile(r"\s?-?\d{1,19}(?:(?:[x,.*]| x |, )-?\d{1,19}){0,63}")
 WRAPPED_SIZE = re.compile(r"(?:np|numpy)\.\w{1,12}\(\s?(-?\d{1,19})\s?\)|(?:tf\.)?Dimension\(\s?(-?\d{1,19}|None)\s?\)")
 """A size inside a constructor call, such as `np.int32(5)`."""
@@ -117,9 +117,9 @@ TextSpan = tuple[int, int]
 ERROR_WORDS = ("error", "exception", "fail", "cannot", "invalid")
 
 RELATED_WORDS = ("must", "should", "not ", "expect", "mismatch", "dim", "shap")
-"""Words that occur near messages of runtimes.
+"""Words that occur near messages of runtimes without a word of `ERROR_WORDS`.
 
-A text is searched for them only if no message about a shape is found near `ERROR_WORDS`.
+They are used only if no message about a shape is found near a word of `ERROR_WORDS`.
 """
 
 MAX_WORD_DISTANCE = 700
@@ -138,7 +138,7 @@ CHUNK_LENGTH = 1 << 20
 CHUNK_OVERLAP = 1 << 13
 
 MIN_WRAP_WIDTH = 40
-"""The minimum width of lines that were wrapped."""
+"""The minimum width, in characters, at which lines are assumed to be wrapped."""
 
 KEY_LENGTH = 160
 """The number of characters, from a position on, by which repeated text is recognized."""
@@ -166,23 +166,23 @@ class MessageTemplate(Record):
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """Text and hole names alternately, text first, in lower case."""
+        """The text parts and hole names in alternation, text first, in lower case."""
         return tuple(self.text.lower().replace("}", "{").split("{"))
 
     @cached_property
     def anchor(self) -> str:
-        """The longest text part."""
+        """The longest text part, by which the template is searched for."""
         return max(self.parts[::2], key=len)
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The complete words of the template without any `QUOTE_CHARACTERS`."""
+        """The complete words of the template that contain none of `QUOTE_CHARACTERS`."""
         words = (word for part in self.parts[::2] for word in part.split(" ")[1:-1])
         return frozenset(word for word in words if word and QUOTE_CHARACTERS.isdisjoint(word))
 
 
 class CleanText(Record):
-    """A text with its lower-case form; both are ASCII, so positions agree."""
+    """A text and its lower-case form; both are ASCII, so their positions agree."""
 
     text: str
     lower: str
@@ -234,7 +234,7 @@ def find_matches(template: MessageTemplate, cleaned: CleanText) -> Iterator[Temp
     while start >= 0:
         match = _match_at(template, cleaned, start)
         if match:
-            by_end[match.end] = match  # the last start before an end is the nearest
+            by_end[match.end] = match  # of matches with the same end, the shortest is kept
         start = cleaned.lower.find(template.parts[0], start + len(template.parts[0]))
     yield from by_end.values()
 
@@ -323,7 +323,7 @@ HOLE_READERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
 
 
 def find_closing_bracket(span: str) -> int | None:
-    """Return the position where the first bracket of a text closes, or None."""
+    """Return the position at which the first bracket of a string closes, or None."""
     stack: list[str] = []
     for position, char in enumerate(span):
         if char in CLOSING_BRACKETS:
@@ -453,9 +453,9 @@ def _split_chunks(text: str) -> Iterator[str]:
 
 
 def _find_windows(lower: str, keywords: Sequence[str]) -> Iterator[TextSpan]:
-    """Yield the spans around words that mark an error.
+    """Yield the spans around keywords, with touching spans merged.
 
-    If the texts after several keywords differ only in their numbers, only the first few of these keywords count.
+    If the texts after several keywords differ only in their numbers, only the first few of these keywords are used.
     """
     zeros = lower.translate(DIGITS_TO_ZEROS)
     variants: dict[str, set[str]] = {}
@@ -526,9 +526,9 @@ def _find_candidates(lower: str, begin: int, end: int, template: MessageTemplate
 
 
 def clean_text(part: str, join_lines: Callable[[list[str]], str] = "\n".join) -> CleanText:
-    """Clean a part of a text, and join it into a single line.
+    """Clean a part of a text, and join its lines into a single line.
 
-    `join_lines` is called before, to join wrapped lines.
+    `join_lines` first joins the lines into a string, so that wrapped lines can be joined without a blank.
     """
     lines = [" ".join(line.split()) for line in join_lines(clean_lines(part)).split("\n")]
     kept = [line for line in lines if line]
@@ -537,6 +537,6 @@ def clean_text(part: str, join_lines: Callable[[list[str]], str] = "\n".join) ->
 
 
 def unwrap_lines(lines: list[str]) -> str:
-    """Join wrapped lines: a line of full width continues in the next."""
+    """Join wrapped lines; a line of full width continues on the next line."""
     width = max(max(map(len, lines), default=0), MIN_WRAP_WIDTH)
     return "".join(line if len(line) == width else f"{line}\n" for line in lines)

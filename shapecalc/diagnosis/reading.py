@@ -1,6 +1,7 @@
 """Parse error messages: identify the op, its shapes, and the cause.
 
-A message states its cause, or the numbers decide it. A text without a known message gives no parsed message.
+The cause is stated by the message or determined by its numbers. A text without a known message yields no parsed
+message.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ MAX_QUOTE_SUFFIX = 100
 
 
 class Cause(Record):
-    """The description of a cause."""
+    """A cause of a shape error, as it is described to the user."""
 
     summary: str
     remedy: str = ""
@@ -176,7 +177,7 @@ class ParsedMessage:
     stated: PrintedSizes | None = field(default=None, compare=False)
     """The shape of the tensor in the failing call, if the text prints it."""
     near: str = field(default="", compare=False)
-    """The text before the message, which may contain code."""
+    """The text before a message about a shape, which may contain code, or the text after any other message."""
 
     @property
     def traits(self) -> context.FrameworkTraits:
@@ -325,7 +326,7 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
 
 
 def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:
-    """Return the message up to the end of its line, limited at both ends."""
+    """Quote a message up to the end of its line, limited in length at both ends."""
     text = cleaned.text
     before = text[max(0, match.start - MAX_QUOTE_PREFIX) : match.start].replace("vs. ", "vs  ")
     default = len(before) if match.start > MAX_QUOTE_PREFIX else 0
@@ -414,7 +415,7 @@ def _mark_unknown_sizes(sizes: PrintedSizes | None) -> PrintedSizes | None:
 
 
 def _decide_cause(message: ParsedMessage) -> ParsedMessage:
-    """Decide the cause by the numbers, and restore a -1 that NumPy does not print."""
+    """Determine the cause from the numbers; restore a -1 that NumPy does not print."""
     if message.framework in ("numpy", "cupy", "dask") and message.op == "reshape":
         message = _restore_hidden_infer(message)
     if message.op == "squeeze" and message.framework == "tensorrt":
@@ -459,7 +460,7 @@ def _restore_hidden_infer(message: ParsedMessage) -> ParsedMessage:
 def cause_from_counts(
     input: PrintedSizes | None, elements: int | None, target: PrintedSizes | None, target_elements: int | None
 ) -> str:
-    """Return the cause for which a reshape with these shapes or counts is refused.
+    """Return the cause of the refusal of a reshape with these shapes or counts.
 
     >>> cause_from_counts((8, 255, 52, 52), None, (1, 3, 85, 52, 52), None)
     'hard-coded-batch'

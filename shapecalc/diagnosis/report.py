@@ -1,4 +1,4 @@
-"""Diagnoses of a text: advice for each parsed message, as JSON and as lines.
+"""The diagnosis of a text: advice for each parsed message, as JSON or as lines.
 
 The request in a message is verified by resolving it under the dialect's rules. Every fix with a command is verified in
 the same way.
@@ -98,13 +98,13 @@ HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or 
 LIST_START = re.compile(r"[\[({](?=\s?-?\d)")
 MAX_LISTS = 8
 TAIL_LENGTH = 20_000
-"""The number of characters at the end of an unknown text that are searched for lists."""
+"""The number of characters at the end of a text without a known message that are searched for lists."""
 WHOLE_TEXT = "the whole log or traceback, from its first line"
 JSON_FIELDS = (
     *("framework", "dialect", "op", "node", "input", "elements", "target", "target_elements", "perm", "axes"),
     *("operands", "cause", "quote"),
 )
-"""The fields of a message in JSON, all null for an unknown text."""
+"""The fields of a message in JSON; all are null for a text without a known message."""
 
 
 class Advice(Record):
@@ -118,7 +118,7 @@ class Advice(Record):
 
 
 class Diagnosis(Record):
-    """Messages with their advice, or the lists in an unknown text."""
+    """The messages of a text with advice; without messages, its lists of sizes."""
 
     entries: tuple[tuple[ParsedMessage, Advice], ...]
     lists: tuple[PrintedSizes, ...]
@@ -166,7 +166,7 @@ def diagnose(text: str, model_path: str | None = None) -> Diagnosis:
 
 
 def _name_model(advice: Advice, model_path: str) -> Advice:
-    """Replace the placeholder in commands with the path of the model."""
+    """Replace the placeholder for the model in fixes with the model's path."""
     fixes = [
         (text.replace(MODEL_FILE, model_path), command and command.replace(MODEL_FILE, model_path))
         for text, command in advice.fixes
@@ -226,7 +226,7 @@ def advise(message: ParsedMessage) -> Advice:
         return _advise_on_subject(message, message.about)
     trace = _answer_request(message)
     if trace is not None and trace.output is not None and message.dialect is None and message.op != "concat":
-        trace = None  # rules of another framework do not prove that the message hides something
+        trace = None  # the default rules prove nothing about a framework without a dialect
     likely, general = (
         dict.fromkeys(texts)
         for texts in (suggest_remedies(message, _find_mismatch(message, trace)), _general_remedies(message))
@@ -259,7 +259,7 @@ def _advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
 
 
 def _answer_request(message: ParsedMessage) -> Trace | None:
-    """Return the answer to the parsed request; None if it is incomplete.
+    """Return the answer to the parsed request; None if the request is incomplete.
 
     The request is resolved under the rules of the message's dialect, if it has one.
     """
@@ -283,7 +283,7 @@ def _answer_request(message: ParsedMessage) -> Trace | None:
 
 
 def _request_options(message: ParsedMessage) -> dict[str, str] | None:
-    """Return the op's arguments as text; None if one is missing or the op is unknown."""
+    """Return the op's arguments as strings; None if they are incomplete or unknown."""
     if message.op in OP_DESCRIPTIONS:
         return _operand_options(message)
     target = message.target
@@ -303,7 +303,7 @@ def _request_options(message: ParsedMessage) -> dict[str, str] | None:
 
 
 def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
-    """Return the arguments of an op of several operands, as text.
+    """Return the arguments of an op with several operands, as strings.
 
     If only two sizes are known, the operands are vectors.
     """
@@ -385,7 +385,7 @@ def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
 
 
 def _find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, int] | None:
-    """Return the two sizes that mismatch, if they are known or unambiguous."""
+    """Return the two mismatching sizes; None if they cannot be determined."""
     if message.pair is not None or message.input is None:
         return message.pair
     other = message.target or (message.operands or ((),))[0]
@@ -431,7 +431,7 @@ def _describe_missing(message: ParsedMessage) -> str | None:
 
 
 def _describe_missing_shape(message: ParsedMessage) -> str:
-    """Describe the shape to print, and the line of code if the text lacks it."""
+    """Describe the missing shape, and the line of code if it is missing as well."""
     needs_strides = message.cause == "stride-incompatible"
     tensor = "x" if message.line is None else message.line.tensor
     shape = f"the shape of {message.line.receiver}" if message.line and tensor is None else f"{tensor}.shape"
@@ -560,7 +560,7 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield the reason of the refusal, or the conditions or output that contradict the message."""
+    """Yield the reason for the refusal, or the facts that contradict the message."""
     has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
     if trace is None or message.op == "concat":
         return

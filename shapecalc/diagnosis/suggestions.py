@@ -228,7 +228,7 @@ def unequal_axes(shape: Sequence[object], other: Sequence[object]) -> list[int]:
 
 
 def explain_factors(count: int, target: NumericSizes) -> str:
-    """Return an element count as a product with the target dims that divide it.
+    """Factor an element count by the target dims that divide it.
 
     The dims are taken from both ends; the remaining factor is compared with the product of the dims between them.
 
@@ -251,7 +251,8 @@ def explain_factors(count: int, target: NumericSizes) -> str:
 def _divide_by_ends(count: int, target: NumericSizes) -> tuple[list[int], list[int], int, list[int]]:
     """Divide a count by the dims at the ends of a target.
 
-    Return the leading dims that divide it, the dims between, the quotient, and the trailing dims.
+    Returns the leading dims that divide the count, the dims between, the quotient, and the trailing dims that divide
+    it.
     """
     between, rest = [*target], count
     ends: tuple[list[int], list[int]] = [], []
@@ -263,7 +264,7 @@ def _divide_by_ends(count: int, target: NumericSizes) -> tuple[list[int], list[i
 
 
 def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
-    """Yield likely remedies in words; `pair` holds the mismatching sizes."""
+    """Yield descriptions of likely remedies; `pair` holds the mismatching sizes."""
     target = numeric_sizes(message.target)
     floors = (
         FLOOR_DIVISION.findall(" ".join(message.line.arguments))

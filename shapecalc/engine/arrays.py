@@ -1,8 +1,8 @@
-"""Arrays in files and stores, opened by their headers and loaded on first use.
+"""Arrays in files and stores, whose elements are loaded on first use.
 
-Elements are memory-mapped where the format allows it. Another process may truncate a file at any time, and reading a
-mapping past the end of its file kills this process (SIGBUS). `read_elements` and `load_copy` therefore read the file
-itself, which only raises `FileError`.
+Opening an array reads only its header. Elements are memory-mapped where the format allows it. Another process may
+truncate a file at any time, and reading a mapping past the end of its file kills this process (SIGBUS). `read_elements`
+and `load_copy` therefore use ordinary reads, and raise `FileError` if the file was truncated.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from shapecalc.core.text import split_file_argument, truncate
 STORE_SUFFIXES = (".zarr", ".h5", ".hdf5")
 """The suffixes of stores, whose arrays may be larger than memory."""
 READ_BYTES = 1 << 20
-"""The bytes read by one call."""
+"""The number of bytes that one call reads."""
 
 
 class FileError(Exception):
-    """A file that cannot be used. The message names the file and gives the reason."""
+    """The error for an unusable file; the message gives the file and the reason."""
 
 
 class MappedFile(Record):
-    """The file of a memory-mapped array, and the byte at which its elements start."""
+    """The file of a memory-mapped array, with the byte offset of the first element."""
 
     path: str
     offset: int
     identity: tuple[int, int]
-    """The device and inode of the file, which differ if another file later has the same path."""
+    """The device and inode numbers, by which a replaced file is detected."""
 
 
 class Source(Record):
-    """An array in a file or a store: its header, and how to load its elements."""
+    """An array in a file or a store, with the fields of its header."""
 
     __slots__ = ("__dict__",)
 
@@ -55,7 +55,7 @@ class Source(Record):
     numpy_dtype: np.dtype[Any]
     load: Callable[[], Any]
     mapped_file: MappedFile | None = None
-    """The mapped file; None if the elements were unpacked into a scratch file."""
+    """The mapped file; None if the array is not mapped from its own file."""
 
     @property
     def dtype(self) -> str | None:
@@ -69,13 +69,13 @@ class Source(Record):
 
     @cached_property
     def array(self) -> Any:
-        """The mapped array; raises `FileError` if the data do not match the header."""
+        """The array, loaded on first use; raises `FileError` if loading fails."""
         with raise_file_errors(self.text):
             return self.load()
 
 
 def open_source(text: str) -> Source:
-    """Open an array of a file or a store.
+    """Open an array in a file or a store.
 
     `text` is a path, optionally with a colon and an array name: `x.npy`, `x.zarr:group/array`, `x.h5:/data`. Raises
     `FileError` if the array cannot be used.
@@ -87,7 +87,7 @@ def open_source(text: str) -> Source:
 
 
 def open_array(text: str) -> Source:
-    """Open an array of a file, such as `x.npy` or `w.npz:NAME`; read only its header.
+    """Open an array in a file, such as `x.npy` or `w.npz:NAME`; read only its header.
 
     Raises `FileError` if the array cannot be used.
     """
@@ -151,7 +151,7 @@ def _unpack_npz_member(path: str, member: str) -> Any:
 
 
 def _map_tensor(path: str, member: str) -> Any:
-    """Map a tensor of a .safetensors file; the library checks its header."""
+    """Map a tensor of a .safetensors file, whose header the library validates."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
@@ -173,15 +173,15 @@ def _map_tensor(path: str, member: str) -> Any:
 
 
 def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
-    """Return the little-endian dtype of a name; raw bytes if NumPy lacks it.
+    """Return the little-endian dtype with a given name.
 
-    An example of such a name is `bfloat16`.
+    A type that NumPy lacks, such as `bfloat16`, becomes raw bytes of size `itemsize`.
     """
     return np.dtype(name if name in np.sctypeDict else f"V{itemsize}").newbyteorder("<")
 
 
 def _make_store_source(text: str) -> Source:
-    """Return an array in a store as a source; only `engine/stores` can read it.
+    """Return the source for an array in a store, without access to its elements.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.
     """
@@ -194,10 +194,10 @@ def _make_store_source(text: str) -> Source:
     else:
         shape, kind = _read_hdf5_header(path, member)
 
-    def load() -> Any:
+    def raise_not_loadable() -> Any:
         raise headers.UnreadableError("the elements of a store are carried from store to store: -o OUT.zarr")
 
-    return Source(text, Path(path), shape, kind, load)
+    return Source(text, Path(path), shape, kind, raise_not_loadable)
 
 
 def _read_hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -214,7 +214,7 @@ def _read_hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype
 
 
 def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
-    """Read the elements at the given index arrays, which broadcast together.
+    """Read the elements at index arrays, which are broadcast together.
 
     Raises `FileError` if the file no longer contains the elements.
     """
@@ -232,8 +232,9 @@ def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
 def load_copy(source: Source, memory_limit: int) -> Any:
     """Copy the array of a file into memory, or into a scratch file.
 
-    An array of more than `memory_limit` bytes is copied to a mapped scratch file. Raises `FileError` if the file no
-    longer contains all elements, `OSError` if the scratch file cannot be written.
+    An array of more than `memory_limit` bytes is copied to a mapped scratch file. An array that is not mapped from its
+    own file is returned as it is. Raises `FileError` if the file no longer contains all elements, `OSError` if the
+    scratch file cannot be written.
     """
     array, mapped = source.array, source.mapped_file
     if mapped is None:
@@ -253,13 +254,13 @@ def load_copy(source: Source, memory_limit: int) -> Any:
 
 
 def truncation_error(source: Source) -> FileError:
-    """Return the error for a file that became shorter than its header states."""
+    """Return the error for a file that was truncated while it was read."""
     return FileError(f"{source.text}: it was cut short while it was read")
 
 
 @contextmanager
 def _reopen(source: Source, mapped_file: MappedFile) -> Iterator[IO[bytes]]:
-    """Reopen the file of a source.
+    """Reopen the mapped file of a source.
 
     Raises `FileError` if the file cannot be opened or was replaced.
     """

@@ -1,10 +1,10 @@
-"""Atomic file writes: every file of shapecalc appears whole or not at all.
+"""Atomic file writes: an output file appears complete or not at all.
 
-A file is written in the folder of its target and gets the target's name when it is complete and on the disk. Until then
-it is unnamed (`O_TMPFILE`), so a killed writer leaves nothing behind. Where the system has no unnamed files, and
-briefly while an existing file is replaced, the incomplete file has a temporary name: `.TARGET.HOST.RANDOM.part`. Such a
-file is called a part. Its writer holds a lock on it; a part without a lock is stale, and the next writer of the same
-target removes it.
+A file is written in the folder of its target and gets the target's name when it is complete and flushed to the disk.
+Until then it is unnamed (`O_TMPFILE`), so a killed writer leaves nothing behind. Where the system has no unnamed files,
+and briefly while an existing file is replaced, the incomplete file has a temporary name: `.TARGET.HOST.RANDOM.part`.
+Such a file is called a part. Its writer holds a lock on it; a part without a lock is stale, and the next writer of the
+same target removes it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ except ImportError:  # Windows, where an open file cannot be removed or renamed
     fcntl = None  # type: ignore[assignment]
 
 TMPFILE_FLAG = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
-"""The flag that opens an unnamed file; 0 if the system cannot open and later link one."""
+"""The flag that opens an unnamed file; 0 if the system cannot open an unnamed file and link it later."""
 READ_WRITE_FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0)
 NO_WAIT_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 PARTIAL_SUFFIX = ".partial"
-"""The suffix of incomplete files in a folder."""
+"""The suffix of the incomplete files of `write_files`."""
 RANDOM_BYTES = 8
 """The number of random bytes in the name of a part."""
 MAX_NAME_LENGTH = 40
-"""The maximum number of characters of the target and of the host in the name of a part.
+"""The maximum length, in characters, of the target's name and of the host's name in the name of a part.
 
 File systems limit a name to 255 bytes.
 """
@@ -43,7 +43,7 @@ File systems limit a name to 255 bytes.
 def atomic_file(
     target: Path, *, force: bool = False, should_commit: Callable[[], bool] = lambda: True
 ) -> Iterator[IO[bytes]]:
-    """Yield a file to write; it becomes `target` when the block ends.
+    """Yield a writable file that becomes `target` when the block ends.
 
     The file is discarded if `should_commit` then returns False. With `force`, the file replaces an existing regular
     file, whose mode and, where the system allows it, owner are kept; symbolic links are followed. Raises
@@ -81,7 +81,7 @@ def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
 def replace_folder(folder: Path, target: Path, backup: Path) -> None:
     """Rename a complete folder to `target`; move an existing target to `backup`.
 
-    On an interrupt between the two renames, the existing target gets its name back. Raises `OSError` if a folder cannot
+    If the second rename fails or is interrupted, the existing target is restored. Raises `OSError` if a folder cannot
     be renamed.
     """
     try:
@@ -94,7 +94,7 @@ def replace_folder(folder: Path, target: Path, backup: Path) -> None:
 
 
 def restore_backup(target: Path, backup: Path) -> None:
-    """Rename the backup to the target if the target does not exist."""
+    """Rename an existing backup to the target if the target does not exist."""
     if os.path.lexists(backup) and not os.path.lexists(target):
         backup.rename(target)
 
@@ -102,8 +102,8 @@ def restore_backup(target: Path, backup: Path) -> None:
 def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
     """Write files into a folder that no other process uses, and return their paths.
 
-    Each file is on the disk before it gets its name. A killed writer leaves files with the suffix `PARTIAL_SUFFIX`.
-    Raises `OSError` if a file cannot be written.
+    Each file is flushed to the disk before it gets its final name. A killed writer leaves files with the suffix
+    `PARTIAL_SUFFIX`. Raises `OSError` if a file cannot be written.
     """
     pending: list[tuple[IO[bytes], Path, Path]] = []
     try:
@@ -127,7 +127,7 @@ def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
 
 
 def sync_folders(files: Iterable[Path], root: Path) -> None:
-    """Flush the folders of files to the disk, up to and including `root`."""
+    """Flush the parent folders of files to the disk, up to and including `root`."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     folders = {folder for file in files for folder in file.parents if folder.is_relative_to(root)}
@@ -141,7 +141,7 @@ def sync_folders(files: Iterable[Path], root: Path) -> None:
 
 @contextmanager
 def open_report(target: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write: a pipe or a device directly, others atomically.
+    """Open a file for a report: a pipe or a device directly, other files atomically.
 
     Raises `OSError` if the file cannot be written.
     """
@@ -166,7 +166,7 @@ def _open_part(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
 
     The file is unnamed where the system supports unnamed files.
     """
-    mode = 0o600 if target.exists() else 0o666  # the mode of the other file is copied later
+    mode = 0o600 if target.exists() else 0o666  # the mode of an existing target is copied later
     parts = [_new_part_path(target)]
     try:
         descriptor = _open_unnamed(target.parent, mode)
@@ -206,7 +206,7 @@ def _create_part(part: Path, mode: int) -> int | None:
 
 
 def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
-    """Give a file the name `target`; raise `FileExistsError` if the target exists."""
+    """Link a file to the path `target`; raise `FileExistsError` if the target exists."""
     has_name = part.exists()
     if fcntl is None:
         file.close()
@@ -222,7 +222,7 @@ def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
 
 
 def _replace_target(file: IO[bytes], part: Path, target: Path) -> None:
-    """Replace `target` by a file, which gets the mode and owner of the target."""
+    """Replace `target` with a file that gets the target's mode and owner."""
     _copy_mode_and_owner(file.fileno(), target)
     if not part.exists():
         _link(file, part)
@@ -240,7 +240,7 @@ def _link(file: IO[bytes] | Path, target: Path) -> None:
 
 
 def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
-    """Copy the mode of `target`, and its owner and group where the system allows it."""
+    """Copy the mode of `target` to an open file; if permitted, also owner and group."""
     if not target.exists() or not hasattr(os, "fchown"):
         return
     old, new = target.stat(), os.fstat(descriptor)
@@ -251,14 +251,14 @@ def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
     try:
         if old.st_gid != new.st_gid:
             os.fchown(descriptor, -1, old.st_gid)
-    except OSError:  # the group could not be set, so the group gets only the permissions of others
+    except OSError:  # not permitted: the file's group then gets only the permissions of others
         mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
 
 
 def _part_affixes(target: Path) -> tuple[str, str]:
-    """Return the prefix and the suffix of the names of all parts of a target."""
-    from platform import node  # costs 2 ms; only commands that write files need it
+    """Return the common prefix and suffix of the names of a target's parts."""
+    from platform import node  # `platform` costs 2 ms; only commands that write files need it
 
     return f".{target.name[:MAX_NAME_LENGTH]}.{node()[:MAX_NAME_LENGTH]}.", ".part"
 
@@ -271,7 +271,7 @@ def _new_part_path(target: Path) -> Path:
 def _lock_file(descriptor: int) -> None:
     """Lock a file until it is closed.
 
-    Where the file system has no locks, stale parts are not removed.
+    If the file system has no locks, the file stays unlocked, and stale parts are not removed.
     """
     if fcntl is not None:
         with suppress(OSError):
@@ -285,7 +285,7 @@ def lock_or_raise(file: IO[bytes]) -> None:
 
 
 def _remove_stale_parts(target: Path) -> None:
-    """Remove the parts that killed writers of this host and user left for a target."""
+    """Remove the stale parts of a target that this user wrote on this host."""
     start, end = _part_affixes(target)
     length = len(start) + 2 * RANDOM_BYTES + len(end)
     with suppress(OSError):

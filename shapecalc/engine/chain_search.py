@@ -1,4 +1,4 @@
-"""Find chains for pairs of arrays, and prove each chain by running it."""
+"""Find chains for shapes or arrays, and prove each chain by executing it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAMPLED_ELEMENTS = 20
 
 
 def find_chains(before: Shape, after: Shape) -> ChainSearch:
-    """Return the proved chains that lead from one shape to another.
+    """Return the proved chains from one shape to another.
 
     Raises `ShapeError` if the dialect refuses the shapes, `ShapeError` (usage) if the named dims have no small example
     sizes.
@@ -55,8 +55,8 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
     """Return the chains that turn the first array of every pair into the second.
 
     Each chain is executed on all pairs. If `shapes` is None, dims whose sizes differ between pairs get names. Raises
-    `ShapeError` (usage) if the first array of a pair has equal elements, which are not distinguishable, or if an array
-    does not match `shapes`.
+    `ShapeError` (usage) if the elements of the first array of a pair are not distinct, or if an array does not match
+    `shapes`.
 
     >>> x = np.arange(6).reshape(2, 3)
     >>> [way.chain for way in find_chains_for_arrays([(x, x.T)]).ways]
@@ -87,7 +87,7 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
 
 
 def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
-    """Return an integer for each element of two arrays, equal for equal elements."""
+    """Map the elements of two arrays to integers that are equal for equal elements."""
     if before.dtype != after.dtype:
         common = np.result_type(before.dtype, after.dtype)
         before, after = before.astype(common), after.astype(common)
@@ -141,7 +141,7 @@ def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
 
 
 def answer_way(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
-    """Return the answer to a rearrangement's chain for given sizes of names.
+    """Answer the chain of a rearrangement, with the given sizes of its names.
 
     >>> answer_way(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
@@ -190,6 +190,6 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _expected_position(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
-    """Return the flat input index of a flat output index, by arithmetic."""
+    """Compute the flat input index that a flat output index reads."""
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

@@ -1,10 +1,10 @@
 """Strided copies to C order, in tiles that fit the cache, on several threads.
 
 Bytes that are contiguous on both sides are copied as one element. NumPy copies in the order of the destination, even if
-that reads the source in a slow order or makes the inner loop short. Where it pays, a copy is therefore cut into tiles
-whose source and target both fit the cache of a core, or is filled index by index along its last axis, so that the inner
-loop is long. NumPy makes all other copies. Each thread takes the next remaining tile. The calling thread fills tiles as
-well, so it never waits for another thread to wake up.
+that reads the source in a slow order or makes the inner loop short. Where it is faster, a copy is therefore split into
+tiles whose source and target both fit the cache of a core, or is filled index by index along its last axis, so that the
+inner loop is long. All other copies are single NumPy copies. Each thread takes the next remaining tile. The calling
+thread fills tiles as well, so it never waits for another thread to wake up.
 
 All thresholds were measured with `tests/benchmarks/engine.py`: NumPy 2.4 on an AMD EPYC of 2024, with 48 KiB of L1
 cache per core.
@@ -32,20 +32,20 @@ Array = np.ndarray[Any, np.dtype[Any]]
 FillFunction = Callable[[Array, Array], object]
 
 IN_ORDER, TILES, BY_POSITION = "in order", "tiles", "by position"
-"""The methods: a NumPy copy of the whole array, of each tile, or of each index of the last axis."""
+"""The methods: one NumPy copy of the whole array, one per tile, or one per index of the last axis."""
 MAX_TILED_ITEMSIZE = 16
 """The maximum size of an element, in bytes, for which tiles or copies by index are considered."""
 SHORT_AXIS, LONG_AXIS = 4, 16
-"""Copy by index if the last axis is at most, and the axis before it at least, this long."""
+"""The maximum size of the last axis, and the minimum size of the axis before it, for a copy by index."""
 CACHED_LINES = 1024
 """The number of cache lines of the source that stay in L1 until they are read again."""
 
 SMALL_COPY_BYTES = 1 << 15
-"""The size, in bytes, below which NumPy copies, since choosing a strategy would take longer."""
+"""The size, in bytes, below which `np.copyto` is used, because choosing a strategy would take longer."""
 MIN_ELEMENTS_PER_BYTE = 4
-"""NumPy copies arrays with fewer elements than this factor times the bytes of an element.
+"""The minimum element count for copying merged elements, as a multiple of their size in bytes.
 
-For them, viewing the array as raw elements takes longer than it saves.
+For fewer elements, viewing the array as merged elements takes longer than it saves.
 """
 BYTES_PER_THREAD = 1 << 22
 """The smallest share of a copy, in bytes, that is worth a separate thread.
@@ -55,7 +55,7 @@ A smaller copy is finished before another thread is awake.
 MAX_TILE_BYTES = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_POSITION: 1 << 20}
 """The largest tile of each method, in bytes."""
 MAX_TILE_ELEMENTS = 1 << 16
-"""The maximum number of elements in a tile that is read in another order than it is written."""
+"""The maximum number of elements in a tile whose read order differs from its write order."""
 MIN_TILE_EXTENT = 256
 """The minimum extent of a tile along the innermost axes of the source and of the target."""
 MAX_MERGED_BYTES = 512
@@ -66,7 +66,7 @@ NumPy copies such an element twice as fast as its parts.
 CACHE_LINE_BYTES = 64
 """The size of a cache line, in bytes."""
 MIN_REUSE = 4
-"""The minimum number of reads of a cache line for which tiles, which keep it cached, pay."""
+"""The minimum number of reads per cache line for which tiles are faster."""
 
 
 class CopyStrategy(Record):
@@ -75,21 +75,21 @@ class CopyStrategy(Record):
     shape: IntTuple
     """The shape of source and target, with axes merged where one stride steps through them."""
     itemsize: int
-    """The size of an element in bytes; a last axis merged into the element is included."""
+    """The size of an element in bytes, including a last axis that is merged into it."""
     method: str
     """The method: `IN_ORDER`, `TILES` or `BY_POSITION`."""
     tile_shape: IntTuple
-    """The shape of a tile."""
+    """The shape of a tile, without a last axis that is merged into the element."""
     thread_count: int
 
 
 def copy_into(
     target: Array, source: Array, tick: Callable[[int], object] = int, pieces: AxisPieces | None = None
 ) -> None:
-    """Copy `source` into the C-contiguous `target`, both of the same shape.
+    """Copy `source`, or pieces of it, into the C-contiguous `target`.
 
-    If `pieces` of a source axis are given, only they are copied, one after another. `tick` is called with the size of
-    each finished tile in bytes.
+    Without `pieces`, both have the same shape. `pieces` selects ranges of a source axis, which are copied one after
+    another. `tick` is called with the size, in bytes, of each finished tile or piece.
     """
     if pieces:
         before, offset = (slice(None),) * pieces[0], 0
@@ -108,9 +108,10 @@ def copy_into(
 
 
 def choose_fill(source: Array) -> Callable[..., object]:
-    """Return the function that copies sources of this layout to C-contiguous targets.
+    """Return the fastest function for copying arrays with the layout of `source`.
 
-    The function is `np.copyto`, or a function with the same arguments and an optional `tick`.
+    The targets are C-contiguous. The function is `np.copyto`, or a function with the same arguments and an optional
+    `tick`.
     """
     if source.nbytes < SMALL_COPY_BYTES or source.dtype.hasobject:
         return np.copyto
@@ -136,9 +137,9 @@ def _choose_fill_for_layout(shape: IntTuple, strides: IntTuple, itemsize: int, c
 
 @lru_cache(maxsize=256)
 def copy_strategy(shape: IntTuple, strides: IntTuple, itemsize: int, cores: int) -> CopyStrategy:
-    """Return the strategy that copies a source of this layout to C order.
+    """Return the strategy for copying an array with a given layout to C order.
 
-    `strides` and `itemsize` are in bytes, `cores` is the number of cores that may be used.
+    `strides` and `itemsize` are in bytes; `cores` is the number of cores that may be used.
 
     >>> strategy = copy_strategy((4096, 4096, 4), (4, 16384, 1), 1, cores=2)
     >>> strategy.shape, strategy.itemsize, strategy.method
@@ -194,10 +195,10 @@ def c_order_tile(shape: Sequence[int], max_elements: int) -> IntTuple:
 
 
 def choose_tile(method: str, shape: IntTuple, strides: IntTuple, itemsize: int, threads: int = 1) -> IntTuple:
-    """Return the shape of a tile for one of the methods.
+    """Return the shape of the tiles for a method.
 
-    The tile is first extended along the innermost axes of both sides, then as far as it fits. Each thread gets at least
-    two tiles.
+    A tile is first extended along the innermost axes of target and source, then along the target's axes up to the
+    maximum size. Each thread gets at least two tiles.
     """
     room = max(1, min(MAX_TILE_BYTES[method] // itemsize, MAX_TILE_ELEMENTS if method == TILES else 1 << 62))
     if threads > 1:
@@ -215,7 +216,7 @@ def choose_tile(method: str, shape: IntTuple, strides: IntTuple, itemsize: int, 
 def _grow_tile(sizes: list[int], order: Sequence[int], shape: Sequence[int], goal: int, max_elements: int) -> None:
     """Extend a tile along the axes in `order`.
 
-    Stops at `goal` elements along these axes, or at `max_elements` elements of the whole tile.
+    The extension stops at `goal` elements along these axes, or at `max_elements` elements in the tile.
     """
     extent = 1
     for axis in order:
@@ -229,7 +230,11 @@ def _grow_tile(sizes: list[int], order: Sequence[int], shape: Sequence[int], goa
 def _fill_by_tile(
     strategy: CopyStrategy, element: Any, target: Array, source: Array, tick: Callable[[int], object] = int
 ) -> None:
-    """Copy `source` into `target` by tiles, viewed as dtype `element` unless None."""
+    """Copy `source` into `target` tile by tile.
+
+    If `element` is not None, both arrays are viewed with that dtype. `tick` is called with the size, in bytes, of each
+    finished tile.
+    """
     source, target = source.reshape(strategy.shape), target.reshape(strategy.shape)
     if element:
         source, target = source.view(element)[..., 0], target.view(element)[..., 0]
@@ -241,21 +246,21 @@ def _fill_by_tile(
     axes = zip(source.shape, strategy.tile_shape, strict=True)
     remaining = every(*[[slice(start, start + step) for start in range(0, size, step)] for size, step in axes])
 
-    def work() -> None:
+    def fill_remaining_tiles() -> None:
         try:
             for tile in remaining:
                 part = target[tile]
                 fill(part, source[tile])
                 tick(part.nbytes)
         finally:
-            deque(remaining, maxlen=0)  # after a failure, the other threads stop at their current tile
+            deque(remaining, maxlen=0)  # after a failure, the other threads stop after their current tile
 
-    others = [_thread_pool().submit(work) for _ in range(strategy.thread_count - 1)]
+    others = [_thread_pool().submit(fill_remaining_tiles) for _ in range(strategy.thread_count - 1)]
     try:
-        work()
+        fill_remaining_tiles()
     finally:
         for thread in others:
-            if not thread.cancel():  # all tiles are done, so a thread that has not started is not needed
+            if not thread.cancel():  # a thread that has not started is no longer needed
                 thread.result()
 
 

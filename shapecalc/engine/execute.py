@@ -39,7 +39,7 @@ from shapecalc.reasoning.examples import stage_moves
 
 BACKEND_NAMES = ("auto", "numpy", "cupy")
 NUMBER_TYPES = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
-"""The numeric type codes as which elements are viewed on a device, by element size in bytes."""
+"""The numeric dtype with which elements are viewed on a device, by element size in bytes."""
 MAX_SHOWN = 1000
 """The maximum number of elements that are shown without gaps, as in NumPy."""
 EDGE_ITEMS = 3
@@ -54,7 +54,7 @@ For a smaller array, reading takes less time than starting a child process.
 
 
 class BackendError(Exception):
-    """A backend that cannot be used.
+    """The error for a backend that cannot be used.
 
     The message gives the reason and the package to install.
     """
@@ -63,7 +63,7 @@ class BackendError(Exception):
 class Backend(Record):
     """The array library that moves the data: NumPy or CuPy.
 
-    Both libraries have the same methods for views, but different ones for copies.
+    Both libraries have the same methods for views, but different methods for copies.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Backend(Record):
 
 
 class Result(Record):
-    """An array and how it was computed."""
+    """A result array, with the plan and the backend that computed it."""
 
     array: Any
     plan: Plan
@@ -137,7 +137,8 @@ class Result(Record):
 class Sample(Record):
     """Some elements of a tensor, as nested lists.
 
-    `gaps` has, for each axis, the index in the lists at which elements are omitted; None if none are omitted.
+    `gaps` contains, for each axis, the index in the lists before which elements are omitted; None if no elements are
+    omitted.
     """
 
     shape: Shape
@@ -210,7 +211,7 @@ def apply_plan(plan: Plan, source: Any, backend: Backend = NUMPY) -> Any:
 
 
 def select_backend(array: Any, name: str = "auto") -> Backend:
-    """Return the backend of a name; for `auto`, the library of the array.
+    """Return the backend with a given name; for `auto`, the library of `array`.
 
     Raises `BackendError` if there is no such backend, if CuPy cannot be used, or if NumPy cannot read the array.
     """
@@ -294,9 +295,9 @@ def has_combine(answer: Trace | Chain) -> bool:
 
 
 def combine_move(answer: Trace | Chain) -> Combine:
-    """Return the move of an answer that concatenates, stacks or broadcasts arrays.
+    """Return the move of an answer that concatenates, stacks or broadcasts operands.
 
-    Raises `ShapeError` (usage) if the answer computes new elements or is a chain.
+    Raises `ShapeError` (usage) if the answer computes new elements, has named dims, or is a chain.
     """
     if len(answer.stages) != 1:
         raise usage_error(
@@ -392,7 +393,7 @@ def sample_elements(
 
 
 def _make_sample(input_shape: Shape, index: tuple[Any, ...], shape: Shape, data: Source | None) -> Sample:
-    """Return the elements of the input at `index` as a sample of a tensor of `shape`."""
+    """Return a sample of a tensor of `shape`, read from the input at `index`."""
     counts = list(map(len, _sampled_positions(shape)))
     if 0 in shape:
         elements: Any = np.empty(counts)
@@ -403,7 +404,7 @@ def _make_sample(input_shape: Shape, index: tuple[Any, ...], shape: Shape, data:
 
 
 def _sample_of_elements(shape: Shape, elements: Any) -> Sample:
-    """Return a sample of a tensor of `shape`, with the resulting gaps."""
+    """Convert elements to a sample of a tensor of `shape`, with its gaps."""
     pairs = zip(_sampled_positions(shape), shape, strict=True)
     gaps = tuple([EDGE_ITEMS if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
@@ -440,7 +441,7 @@ def run_on_file(
     """Execute an answer on the array of a file, and write the result to a .npy file.
 
     `other_sources` are the files of the other operands. `tick` is called with the size of each copied piece in bytes.
-    Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is false, and if the
+    Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is false, or if the
     input is truncated during the copy.
     """
     if target.suffix != ".npy":
@@ -546,7 +547,7 @@ def _create_npy(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
 def _reserve_space(file: IO[bytes], size: int) -> None:
     """Extend a file to `size` bytes.
 
-    Where the system can reserve disk space, a full disk raises here instead of when the mapping is written.
+    Where disk space can be reserved, a full disk raises `OSError` here instead of a bus error during the copy.
     """
     try:
         if hasattr(os, "posix_fallocate"):

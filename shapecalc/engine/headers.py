@@ -51,9 +51,9 @@ PYTHON_2_LONG = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([0-9])L\b"
 """A string literal (group 1), or a Python 2 long integer such as `3L` (group 2: a digit before L)."""
 
 DAMAGE_ERRORS = (zipfile.BadZipFile, EOFError, zlib.error)
-"""Errors of `zipfile` while it reads a damaged archive."""
+"""The errors that `zipfile` raises while it reads a damaged archive."""
 OPEN_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, ValueError)
-"""Errors of `zipfile` while it opens an archive or a member.
+"""The errors that `zipfile` raises while it opens an archive or a member.
 
 The causes include unsupported versions, invalid names and invalid offsets.
 """
@@ -87,7 +87,7 @@ MAX_GROUP_DEPTH = 64
 
 
 class UnreadableError(ValueError):
-    """A file, or an array in it, that cannot be used.
+    """The error for a file or an array that cannot be used.
 
     The message gives the reason but not the name of the file.
     """
@@ -97,7 +97,7 @@ class ArrayInfo(Record):
     """The shape and element type of one array, or the reason why it cannot be read."""
 
     name: str
-    """The text that specifies the array on a command line."""
+    """The argument that specifies the array on a command line."""
     shape: IntTuple = ()
     dtype: str | None = None
     """The name of the element type; None for a structured dtype or raw bytes."""
@@ -117,18 +117,18 @@ class NpyHeader(Record):
     start: int
     """The byte offset of the first element."""
     end: int
-    """The byte offset after the last element (exclusive)."""
+    """The byte offset just after the last element."""
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
-        """The element type."""
+        """The element type as a NumPy dtype."""
         return parse_descr(self.descr)
 
 
 def iter_arrays(text: str) -> Iterator[ArrayInfo]:
-    """Yield the arrays at a path: of a file, an archive member or a Zarr store.
+    """Yield the arrays of a file, an archive member or a Zarr store.
 
-    No error is raised: an array that cannot be read is yielded with a `problem`, so that the other arrays are listed.
+    An unreadable array is yielded with its `problem` instead of raising an error, so that the other arrays are listed.
     """
     try:
         if not text:
@@ -163,7 +163,7 @@ def error_reason(error: BaseException) -> str:
 
 
 def wrong_size_error(end: int, size: int) -> UnreadableError:
-    """Return the error for a file whose size differs from its header."""
+    """Return the error for a file whose size contradicts its header."""
     return UnreadableError(f"its header asks for {end} bytes, and it holds {size}")
 
 
@@ -197,7 +197,7 @@ def open_regular_file(path: str) -> IO[bytes]:
 
 
 def file_stamp(path: Path) -> tuple[int, ...]:
-    """Return device, inode, size and modification time of a file.
+    """Return the device, inode, size and modification time of a file.
 
     Returns an empty tuple if there is no such file.
     """
@@ -225,8 +225,8 @@ def read_first_bytes(path: str, limit: int = FIRST_READ_BYTES) -> tuple[bytes, i
 def raise_unreadable_on(*errors: type[Exception], path: str = "") -> Iterator[None]:
     """Convert errors that a library raises for damaged files to `UnreadableError`.
 
-    `path` is the file of a store. `OSError` and `ImportError` pass through: a missing file or library is not
-    damage.
+    If `path` is not empty, the message begins with it. `OSError` and `ImportError` pass through: a missing file or
+    library is not damage.
     """
     try:
         yield
@@ -249,9 +249,9 @@ def read_npy_header(file: IO[bytes]) -> NpyHeader:
 
 
 def parse_npy_header(file: IO[bytes]) -> NpyHeader:
-    """Read the header of a .npy file that is open at its start, and nothing after it.
+    """Parse the header of a .npy file that is open at its start; read nothing else.
 
-    Raises `UnreadableError` for an invalid header, and for elements that cannot be used.
+    Raises `UnreadableError` for an invalid header or an unsupported element type.
     """
     version = _read_version(file)
     text, start = _read_header_text(file, version)
@@ -300,15 +300,15 @@ def _read_header_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, i
     return text, len(MAGIC) + 2 + LENGTH_BYTES[version] + length
 
 
-@lru_cache(maxsize=64)  # the arrays of a folder often have one header
+@lru_cache(maxsize=64)  # the arrays of a folder often have equal headers
 def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
     """Parse the text of a header.
 
-    Versions before 3.0 may contain long integers of Python 2.
+    Headers before version 3.0 may contain long integers of Python 2.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the parser warns of invalid escapes in the literal
+            warnings.simplefilter("ignore")  # the parser warns about invalid escapes in the literal
             try:
                 tree = ast.parse(text.lstrip(" \t"), mode="eval")
             except SyntaxError:
@@ -326,7 +326,7 @@ def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
 
 
 def parse_descr(descr: Any) -> np.dtype[Any]:
-    """Return the dtype of a `descr` field; raise `UnreadableError` if unusable."""
+    """Convert a `descr` field to a dtype; raise `UnreadableError` if unsupported."""
     import numpy as np
 
     unknown = UnreadableError(f"its header describes no element type that can be read: {truncate(repr(descr))}")
@@ -334,7 +334,7 @@ def parse_descr(descr: Any) -> np.dtype[Any]:
         raise unknown
     try:
         kind = np.lib.format.descr_to_dtype(descr)  # type: ignore[arg-type]  # it accepts strings, too
-    except Exception:  # NumPy does not convert the errors of its parser
+    except Exception:  # NumPy's parser raises errors of many types
         raise unknown from None
     if kind.subdtype:
         raise unknown
@@ -396,7 +396,8 @@ def archive_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 def find_entry(entries: Mapping[str, zipfile.ZipInfo], path: str, member: str) -> zipfile.ZipInfo:
     """Return the entry of an array in an archive.
 
-    Raises `UnreadableError` if the array does not exist, or if the sizes of its entry are impossible.
+    Raises `UnreadableError` if the array does not exist, if the entry is encrypted or compressed with an unsupported
+    method, or if its sizes are impossible.
     """
     if member not in entries:
         raise missing_member_error(entries, path)
@@ -422,7 +423,7 @@ def read_member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NpyHe
 
 
 def _iter_archive(path: str, member: str = "") -> Iterator[ArrayInfo]:
-    """Yield the arrays of an archive, or one of them.
+    """Yield the arrays of an archive, or only the array `member`.
 
     A damaged array is yielded with a `problem`; the remaining arrays follow.
     """
@@ -447,7 +448,7 @@ def _reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 JSON_DECODER = json.JSONDecoder(object_pairs_hook=_reject_repeated_keys)
-"""The decoder of all JSON headers. Creating one takes longer than most headers."""
+"""The decoder of all JSON headers. Creating a decoder takes longer than parsing most headers."""
 
 
 def parse_json_object(data: bytes) -> dict[str, Any]:
@@ -473,7 +474,7 @@ def parse_json_object(data: bytes) -> dict[str, Any]:
 
 
 def _parse_shape(value: object) -> IntTuple:
-    """Convert a list of sizes to a shape; raise `UnreadableError` otherwise."""
+    """Convert a JSON list of sizes to a shape; raise `UnreadableError` if invalid."""
     sizes = value if isinstance(value, list) else [None]
     for size in sizes:
         if type(size) is not int or not 0 <= size <= INT64_MAX:
@@ -482,10 +483,10 @@ def _parse_shape(value: object) -> IntTuple:
 
 
 def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
-    """Yield the tensors of a .safetensors file, or one of them.
+    """Yield the tensors of a .safetensors file, or only the tensor `member`.
 
-    A header is its length in eight bytes, then JSON. Raises `OSError` if the file cannot be read, `UnreadableError` if
-    the header is invalid.
+    The file begins with the length of the header in eight bytes, then the header as JSON. Raises `OSError` if the file
+    cannot be read, `UnreadableError` if the header is invalid.
     """
     data, size = read_first_bytes(path)
     length = int.from_bytes(data[:TENSOR_LENGTH_BYTES], "little")
@@ -505,7 +506,10 @@ def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
 
 
 def _tensor_info(name: str, entry: object, data_bytes: int) -> ArrayInfo:
-    """Return the tensor of a header entry; `data_bytes` is the size of all data."""
+    """Return the tensor of a header entry, with a `problem` if the entry is invalid.
+
+    `data_bytes` is the total size of the elements of all tensors.
+    """
     try:
         fields = entry if isinstance(entry, dict) else {}
         spelled, offsets = fields.get("dtype"), fields.get("data_offsets")
@@ -525,7 +529,7 @@ def _tensor_info(name: str, entry: object, data_bytes: int) -> ArrayInfo:
 
 
 def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
-    """Yield the arrays of a store, including those in its groups.
+    """Yield the arrays of a store, including the arrays in its groups.
 
     Links to other folders are not followed.
     """
@@ -550,8 +554,8 @@ def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
 def find_store_array(path: str) -> ArrayInfo:
     """Return the array at a path in a store.
 
-    Raises `OSError` if it cannot be read, `UnreadableError` if the path is not an array; the message for a group lists
-    its arrays.
+    Raises `OSError` if the array cannot be read, `UnreadableError` if the path is not an array; the message for a group
+    lists its arrays.
     """
     if info := _metadata_array(path, _read_metadata(path)):
         return info

@@ -1,6 +1,6 @@
 """Plans: the moves of an answer as strided views, with as few copies as possible.
 
-If all cuts of consecutive moves are aligned, the moves together are one reordering of atoms and need at most one copy.
+If consecutive moves split axes at the same boundaries, the moves together only reorder atoms and need at most one copy.
 Axes that one reshape mixes may be separated again by a later reshape. The search therefore continues past stages that
 no strided view can represent; if a later stage is a strided view of the buffer again, one strided copy executes all
 moves up to that stage. A plan is computed from strides alone, so it takes microseconds for data of any size.
@@ -52,7 +52,7 @@ class BufferCopy(Record):
 
     source: StridedView
     blocking_strides: tuple[int, int] | None
-    """Two strides of one axis, in bytes, that make the copy necessary; None if it copies pieces."""
+    """Two strides of one axis, in bytes, that make the copy necessary; None for a copy of pieces."""
     pieces: AxisPieces | None = None
 
     @property
@@ -62,7 +62,7 @@ class BufferCopy(Record):
 
 
 class Plan(Record):
-    """The copies of an array, executed in order, and the view of the last buffer."""
+    """The copies of an array, in order of execution, and the view of the last buffer."""
 
     copies: tuple[BufferCopy, ...]
     view: StridedView
@@ -99,14 +99,14 @@ class Plan(Record):
 
 
 class BufferView(Record):
-    """Consecutive moves that are represented by one view of a buffer."""
+    """A view of a buffer that represents consecutive moves."""
 
     view: View
     """The view after the last of these moves, or before `piecewise_move`."""
     end: int
-    """The total number of moves applied after the last of these moves."""
+    """The number of moves of the plan up to the last of these moves (inclusive)."""
     is_copied: bool
-    """Whether the view is then copied into a new C-contiguous buffer."""
+    """Whether the view is copied into a new C-contiguous buffer."""
     views: IndexedViews
     """The view after each of these moves."""
     piecewise_move: Roll | Take | None = None
@@ -116,8 +116,8 @@ class BufferView(Record):
 class _CopySearch:
     """A memoized search for the views with the fewest copies.
 
-    After a copy before a given move, the best continuation does not depend on earlier moves, so each continuation is
-    searched once.
+    After a copy, the best continuation is independent of the moves before the copy, so each continuation is searched
+    once.
     """
 
     def __init__(self, moves: tuple[Move, ...], shapes: tuple[IntTuple, ...], itemsize: int) -> None:
@@ -138,7 +138,7 @@ class _CopySearch:
         minimum = (
             1,
             min(map(prod, self.shapes[start:])),
-        )  # if the last choice needs one smallest copy, no other is better
+        )  # nothing is better than one copy at the smallest stage
         return last if self._cost(last) == minimum else min((last, *choices), key=self._cost)
 
     def _iter_views(self, start: int, view: View) -> Iterator[tuple[int, View]]:
@@ -182,7 +182,7 @@ class _CopySearch:
         return move if isinstance(move, Roll) and 0 not in sizes and move.shift % sizes[move.axis] else None
 
     def _iter_solutions(self, start: int, views: IndexedViews) -> Iterator[tuple[BufferView, ...]]:
-        """Yield the solutions that copy at one of the strided views, the last view first."""
+        """Yield solutions whose first copy is at a strided view, the last view first."""
         for count in range(len(views), 0, -1):
             index, view = views[count - 1]
             if not view.is_strided:
@@ -308,7 +308,7 @@ def axes_from_strides(shape: Sequence[int], strides: Sequence[int]) -> StridedAx
 
 
 def view_from_strides(shape: Sequence[int], strides: Sequence[int]) -> View:
-    """Return an array as a view of its buffer, relative to its own first element.
+    """Return the view of an array with byte strides, relative to its first element.
 
     >>> view_from_strides((3,), (-4,)).first_index
     0
@@ -367,6 +367,6 @@ def minimize_copies(
     search = _CopySearch(moves, shapes, itemsize)
     for start in (
         range(len(moves), 0, -1) if len(moves) > MAX_MIXED_STAGES else ()
-    ):  # backwards, so that recursion stays flat
+    ):  # last move first, which limits the recursion depth
         search.best_after_copy(start)
     return search.best_views(0, view)

@@ -21,7 +21,7 @@ ProgressCallback = Callable[[int], object]
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 """The mount point of Linux control groups."""
 UNLIMITED_CORES = 1 << 16
-"""More cores than any machine has: no limit."""
+"""The core count that represents no limit; it exceeds the count of any machine."""
 TERMINATION_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that terminate a program."""
 HEADROOM = 192 << 20
@@ -63,7 +63,7 @@ class SignalGuard:
 
 
 class KilledError(Exception):
-    """A child process was killed by a signal. The message names the signal."""
+    """The error for a child process that was killed; the message names the signal."""
 
 
 def count_cores() -> int:
@@ -101,8 +101,8 @@ def read_core_quota(cgroup_text: str, root: Path) -> int:
 def limit_memory(max_bytes: int) -> tuple[int, int] | None:
     """Limit the memory of this process to `max_bytes` plus a headroom for libraries.
 
-    An allocation beyond the limit raises `MemoryError`. Mapped files do not count. Returns the previous soft and hard
-    limit; None if the system does not support limits. Source: setrlimit(2).
+    An allocation beyond the limit raises `MemoryError`. Mapped files are not counted. Returns the previous soft and
+    hard limits; None if the system does not support limits. Source: setrlimit(2).
     """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -120,7 +120,7 @@ def limit_memory(max_bytes: int) -> tuple[int, int] | None:
 
 @contextmanager
 def memory_limit(max_bytes: int) -> Iterator[None]:
-    """Limit the memory of this process inside a block."""
+    """Limit the memory of this process inside a `with` block, as `limit_memory` does."""
     before = limit_memory(max_bytes)
     try:
         yield
@@ -171,9 +171,8 @@ def ignore_termination() -> None:
 def run_in_child(work: Callable[[ProgressCallback], object], tick: ProgressCallback) -> None:
     """Run `work` in a child process; call `tick` in this process.
 
-    Reading a mapped file that was truncated kills the reading process; in a child, this process survives. Errors of
-    `work` are raised again in this process; `KilledError` is raised if a signal kills the child. If this process ends,
-    the child ends as well.
+    `work` may read a mapped file; if the file is truncated, only the child is killed. Errors of `work` are re-raised in
+    this process; `KilledError` is raised if a signal kills the child. If this process ends, the child ends as well.
     """
     from multiprocessing import get_context
 
@@ -215,5 +214,5 @@ def _run_child(work: Callable[[ProgressCallback], object], receiver: Connection,
         try:
             work(sender.send)
             sender.send(None)
-        except Exception as error:  # raised again in the parent
+        except Exception as error:  # re-raised in the parent
             sender.send(error)

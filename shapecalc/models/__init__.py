@@ -1,1 +1,1 @@
-"""ONNX models at other batch sizes: reading, judging, fixing, proving, writing."""
+"""Read an ONNX model, judge it at several batch sizes, fix it, and prove the fix."""

@@ -1,10 +1,10 @@
 """Describe every node of a model: symbolic shapes, element counts and bytes.
 
-The symbolic form of a dim is fitted to its sizes in the lanes of the walk. The candidates are, in this order: a dim
-that was fitted before, a product or sum of the names in the model's inputs, a product or sum of the names in the node's
-inputs, the sum of the input dims on the same axis, and the floor of a multiple of a name. For a floor, the nodes that
-compute the tensor are walked at consecutive sizes, and exactly one floor must fit. Sums and floors get names of their
-own.
+The symbolic form of a dim is fitted to its sizes in the lanes of the walk; a lane is one assignment of sizes. The
+candidates are, in this order: a dim that was fitted earlier, a product or sum of the names in the model's inputs, a
+product or sum of the names in the node's inputs, the sum of the input dims on the same axis, and a floor division of a
+linear expression in one name, such as `(H+1)//2`. For a floor division, the nodes that compute the tensor are walked at
+consecutive sizes, and exactly one formula must fit. Each sum and each floor division gets a name of its own.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 ObservedSizes = tuple[int | None, ...]
 """The size of a dim in each lane with a batch above 0; None where it is unknown."""
 FLOOR_SIZES = 34
-"""The number of consecutive sizes at which nodes are walked to fit a floor. The divisor of the floor is smaller."""
+"""The number of consecutive sizes at which nodes are walked to fit a floor division; its divisor is smaller."""
 MAX_NODES_PER_DIM = 48
-"""The largest number of nodes that are walked to fit one dim."""
+"""The maximum number of nodes that are walked to fit one dim."""
 MAX_WALKED_NODES = 4000
-"""The largest number of nodes that are walked to fit all dims together."""
+"""The maximum number of nodes that are walked to fit all dims of a model."""
 MAX_LARGEST_TENSORS = 5
 UNIT_LANE = Lane(1, FrozenDict(), judged=False)
 
 
 class _PassiveTracker(BatchTracker):
-    """A batch tracker that does not fix failing nodes."""
+    """A batch tracker that leaves failing nodes unfixed."""
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
@@ -56,12 +56,12 @@ class _SymbolicDims:
         self._sizes: dict[str, ObservedSizes] = {
             name: tuple([lane.sizes[name] for lane in self._lanes]) for name in declared_lane.sizes
         }
-        """The size of each name in every lane, including the names of sums and floors."""
+        """The sizes of each name by lane, including the names of sums and floor divisions."""
         self.naming = NameAllocator(self._sizes, {})
         self._fitters: dict[tuple[str, ...], tuple[list[int], DimFitter]] = {
             (): ([*range(len(self._lanes))], DimFitter(walk.lanes, walk.batch))
         }
-        """The fitter for each tuple of names, with the indices of the lanes where all of these names are known.
+        """The fitter for each tuple of names, with the indices of the lanes in which all these names have known sizes.
 
         The empty tuple stands for the names in the model's inputs.
         """
@@ -87,7 +87,7 @@ class _SymbolicDims:
         return self._shapes[shapes]
 
     def resolve_dims(self, node: Node, number: int) -> None:
-        """Resolve the dims of an output of a node."""
+        """Resolve the symbolic dims of one output of a node."""
         if None not in (self.shape(number) or ()):
             return
         shapes = self._walk.shapes_of(number)
@@ -97,17 +97,17 @@ class _SymbolicDims:
         del self._shapes[shapes]
 
     def _observed_sizes(self, shapes: LaneShapes) -> list[ObservedSizes] | None:
-        """Return the sizes of each dim of a tensor by lane.
+        """Return the observed sizes of each dim of a tensor, one per lane.
 
         Returns None if the rank is unknown or differs between lanes.
         """
         return transpose_lane_shapes([shapes[place] for place in self._lane_indices])
 
     def _look_up_dim(self, sizes: ObservedSizes) -> Dim | None:
-        """Return the symbolic dim with these sizes, or None.
+        """Return the symbolic dim with these sizes; None if it is unresolved.
 
-        The dim was resolved before, or is an expression of the names in the model's inputs. A size that is known in
-        only one lane gives None.
+        The dim was resolved earlier, or is an expression in the names of the model's inputs. A dim whose size is known
+        in only one lane is unresolved.
         """
         if sizes not in self._dims:
             known_in_one = sizes.count(None) == len(sizes) - 1 > 0
@@ -115,7 +115,7 @@ class _SymbolicDims:
         return self._dims[sizes]
 
     def _store_dim(self, sizes: ObservedSizes, dim: Dim | NameRequest | None) -> Dim | None:
-        """Store and return a dim; first give a name to a sum or a floor."""
+        """Store a dim and return it; a sum or a floor division is named first."""
         if isinstance(dim, NameRequest):
             self.naming.assign_name(dim)
             dim = dim.dim
@@ -135,7 +135,7 @@ class _SymbolicDims:
         return size_or_name_request(dim.terms) if isinstance(dim, DimSum) else dim
 
     def _search_dim(self, node: Node, number: int, axis: int, sizes: ObservedSizes) -> None:
-        """Fit a dim to expressions of the names in the shapes that its node reads."""
+        """Fit a dim to the names in the shapes it is computed from, and store it."""
         nodes, read = self._unresolved_above(node)
         dims = [dim for tensor in read for dim in self.shape(tensor) or () if dim is not None]
         names = core.dim_names(dims)[:MAX_NAMES]
@@ -149,9 +149,9 @@ class _SymbolicDims:
         self._store_dim(sizes, dim)
 
     def _unresolved_above(self, node: Node) -> tuple[list[Node], list[int]]:
-        """Return a node with its unresolved upstream nodes, and the tensors that they read.
+        """Return a node with its unresolved upstream nodes, and the tensors they read.
 
-        Both lists are in the order of the walk. Tensors that these nodes compute themselves are omitted.
+        Both lists are in the order of the walk. Tensors that these nodes compute are omitted.
         """
         nodes = sorted(
             islice(self._tracker.iter_above([node], self._is_unresolved), MAX_NODES_PER_DIM),
@@ -189,9 +189,9 @@ class _SymbolicDims:
         axis: int,
         sizes: ObservedSizes,
     ) -> Dim | NameRequest | None:
-        """Return the floor of a multiple of `name` that equals a dim, or None.
+        """Return the floor division in `name` that equals a dim, or None.
 
-        The floor must equal the dim in the lanes, and at the consecutive sizes at which the nodes are walked.
+        The formula must hold in the lanes, and at the consecutive sizes at which the nodes are walked.
         """
         first, lanes = self._sizes[name][self._declared_index] or 0, zip(self._sizes[name], sizes, strict=True)
         pairs = [(x, y) for x, y in lanes if x is not None and y is not None and x >= first]
@@ -213,7 +213,7 @@ class _SymbolicDims:
     def _walk_at_sizes(
         self, nodes: Sequence[Node], read_tensors: Sequence[int], name: str, sizes: range, output: int
     ) -> LaneShapes:
-        """Walk nodes with `name` at each of these sizes; return the shapes of `output`."""
+        """Walk nodes at each size of `name`, and return the shapes of tensor `output`."""
         walk, home = (
             self._walker.walk,
             {other: lanes[self._declared_index] or 0 for other, lanes in self._sizes.items()},
@@ -231,9 +231,9 @@ class _SymbolicDims:
     def _shapes_at_sizes(
         self, number: int, other_sizes: Mapping[str, int], name: str, sizes: range
     ) -> Iterator[IntTuple | None]:
-        """Yield the shape of a tensor with `name` at each of these sizes.
+        """Yield the shape of a tensor at each size of `name`.
 
-        Yields None where a dim is not an integer.
+        Yields None where a dim is not an integer, and nothing if the symbolic shape is unresolved.
         """
         shape = self.shape(number)
         for size in sizes if shape is not None and None not in shape else ():
@@ -275,7 +275,7 @@ def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
 
 
 def fit_floor(pairs: Sequence[tuple[int, int]], *, unique: bool = True) -> tuple[int, int, int, int, int] | None:
-    """Return the floor formula that fits pairs `(x, y)`; None if there is none.
+    """Return the floor formula that fits the pairs `(x, y)`; None if none fits.
 
     The formula is `y = scale * ((times*x + more)//by) + rest`. If `unique`, exactly one value of `more` must fit. The
     result is (times, more, by, scale, rest).

@@ -28,7 +28,7 @@ MAX_AXIS_LENGTH = 1 << 20
 
 
 class BatchAxis(Record):
-    """The batch axis: its index `i` holds only sample `i // inner % batch`."""
+    """A mark: index `i` of `axis` holds only elements of sample `i // inner % batch`."""
 
     axis: int
     inner: int
@@ -47,14 +47,14 @@ BatchMark = BatchAxis | LostBatch | None
 
 
 class SharedSample(LostBatch):
-    """The mark of the output of a node that silently uses one sample for all."""
+    """The output mark of a node that silently uses one sample for the whole batch."""
 
     intended: BatchMark = None
-    """The mark of the output if the use of one sample is intended."""
+    """The output mark if the use of one sample is intended."""
 
 
 def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str] | None:
-    """Return the axis that holds the batch, and which part of the axis is the batch.
+    """Return the axis of the batch, and the part of the axis that is the batch.
 
     The part is `whole`, `major` (varies slowest) or `minor` (varies fastest). Returns None if no axis holds the batch,
     or if the batch is a middle part of an axis.
@@ -71,9 +71,9 @@ def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str
 
 
 def reshape_batch_axis(mark: BatchAxis, input_shape: IntTuple, output_shape: IntTuple, batch: int) -> BatchMark:
-    """Return the mark after a reshape that keeps the element order.
+    """Return the mark after a reshape, which keeps the element order.
 
-    A size of 0 counts as 1, so that the batch is also followed through empty tensors.
+    A size of 0 counts as 1, so that the batch can be tracked through empty tensors.
 
     >>> reshape_batch_axis(BatchAxis(0, 1), (3, 4, 5), (1, 60), 3)
     BatchAxis(axis=1, inner=20)
@@ -98,7 +98,7 @@ def _nonzero_product(shape: IntTuple) -> int:
 
 
 def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
-    """Return the mark of the result of an elementwise op on tensors with these marks."""
+    """Return the output mark of an elementwise op on tensors with these marks."""
     result: BatchMark = None
     for mark in marks:
         if isinstance(mark, LostBatch):
@@ -110,7 +110,7 @@ def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
 
 
 def samples_along_axis(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
-    """Return the sample at each index of the marked axis.
+    """Return the sample number at each index of the marked axis.
 
     >>> samples_along_axis(BatchAxis(0, 2), 8, 2)
     array([0, 0, 1, 1, 0, 0, 1, 1])
@@ -119,9 +119,9 @@ def samples_along_axis(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
 
 
 def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
-    """Return the mark of an axis, given the sample at each of its indices.
+    """Return the mark of an axis, given the sample number at each index.
 
-    A sample of -1 stands for an index that holds no sample.
+    The number -1 stands for an index without a sample.
 
     >>> import numpy as np
     >>> infer_mark(0, np.array([0, 1, -1, -1]), 2), infer_mark(0, np.array([1, 0]), 2)
@@ -150,18 +150,18 @@ class NodeInLane:
     inputs: Sequence[IntTuple | None]
     outputs: Sequence[IntTuple | None]
     elements: Callable[[int], Any]
-    """A function that returns the elements of an input by its index; None if they are unknown."""
+    """A function that returns the elements of the input at an index, or None if they are unknown."""
     absent: Sequence[int] = ()
     """The indices of absent optional inputs."""
     bounds: Callable[[int], Any] = lambda _: None
-    """A function that returns lower and upper bounds of an input's elements by its index; None if unknown."""
+    """A function that returns lower and upper bounds of the elements of the input at an index, or None if unknown."""
 
     def input_rank(self, index: int) -> int:
-        """Return the rank of an input whose shape is known."""
+        """Return the rank of an input; its shape must be known."""
         return len(self.inputs[index])  # type: ignore[arg-type]
 
     def output_rank(self, index: int = 0) -> int:
-        """Return the rank of an output whose shape is known."""
+        """Return the rank of an output; its shape must be known."""
         return len(self.outputs[index])  # type: ignore[arg-type]
 
     def axis_attribute(self, default: int, rank: int) -> int:
@@ -170,9 +170,9 @@ class NodeInLane:
         return axis + rank if axis < 0 else axis
 
     def integer_argument(self, name: str, input_index: int) -> tuple[int, ...] | None:
-        """Return an argument of integers; None if they are unknown or absent.
+        """Return an integer argument as a tuple; None if it is unknown or absent.
 
-        The argument is an attribute in old opsets and an input in new ones.
+        The argument is an attribute in older opsets and an input in newer opsets.
         """
         if name in self.attributes:
             value = self.attributes[name]
@@ -199,12 +199,12 @@ Operators that move elements along the marked axis need a mark rule.
 
 
 def broadcast_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
-    """Return the output axis of a broadcast, which aligns axes from the right."""
+    """Map an input axis of a broadcast to the output, aligning axes from the right."""
     return axis + node.output_rank(output_index) - node.input_rank(input_index)
 
 
 def keep_axes(*axes: int, inputs: int | None = None) -> AxisRule:
-    """Return the rule of an operator that works pointwise along these axes.
+    """Return the axis rule of an operator that is pointwise along these axes.
 
     The rule applies to the first `inputs` inputs; None means all inputs.
     """
@@ -216,14 +216,14 @@ def keep_axes(*axes: int, inputs: int | None = None) -> AxisRule:
 
 
 def keep_axes_of_first(*axes: int) -> AxisRule:
-    """Return the rule of an operator that is pointwise along axes of its first input."""
+    """Return the axis rule of an op that is pointwise along axes of its first input."""
     return keep_axes(*axes, inputs=1)
 
 
 def keep_unmixed_axes(axes: Callable[[NodeInLane, int], Iterable[int]] | slice) -> AxisRule:
-    """Return the rule of an operator that mixes some axes of its first input.
+    """Return the axis rule of an operator that mixes some axes of its first input.
 
-    `axes` is a slice of the axes, or a function that returns the mixed axes for a node and a rank.
+    The mixed axes are a slice of all axes, or the result of a function of a node and a rank.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -247,7 +247,7 @@ def trailing_axes(node: NodeInLane, rank: int, default: int = -1) -> Iterable[in
 def softmax_axes(node: NodeInLane, rank: int) -> Iterable[int]:
     """Return the axes that a Softmax mixes.
 
-    Softmax mixes the axis of its attribute; before opset 13 it also mixes all axes after that one.
+    Since opset 13, only the axis in the attribute `axis` is mixed; before, all later axes are mixed as well.
     """
     return axis_from_attribute(node, rank) if node.opset >= 13 else trailing_axes(node, rank, 1)
 
@@ -259,14 +259,14 @@ def axis_from_input(node: NodeInLane, rank: int) -> Iterable[int]:
 
 
 def axes_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Return the axes in the attribute `axes`; the default is 0, 2 and 3."""
+    """Return the axes in the attribute `axes`; the default axes are 0, 2 and 3."""
     return {axis % rank for axis in node.attributes.get("axes", (0, 2, 3))}
 
 
 def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of a reduction.
+    """Map an input axis of a reduction to the output; None for a reduced axis.
 
-    The reduced axes are an attribute in old opsets and an input in new ones.
+    The reduced axes are an attribute in older opsets and an input in newer opsets.
     """
     if input_index:
         return None
@@ -279,7 +279,7 @@ def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index:
 
 
 def argmax_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of an ArgMax or ArgMin."""
+    """Map an input axis of an ArgMax or ArgMin to the output; None if reduced."""
     return _axis_after_reduction({node.axis_attribute(0, node.input_rank(0))}, axis, node)
 
 
@@ -290,18 +290,18 @@ def _axis_after_reduction(reduced_axes: set[int], axis: int, node: NodeInLane) -
 
 
 def batch_norm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
-    """Return the output axis of a BatchNormalization.
+    """Map an input axis of a BatchNormalization to the output.
 
-    BatchNormalization mixes samples only in training mode.
+    The samples are mixed only in training mode.
     """
     return axis if input_index == output_index == 0 and not node.attributes.get("training_mode") else None
 
 
 def matmul_axis(second: int = 1) -> AxisRule:
-    """Return the rule of a matrix product `(..., m, k) @ (..., k, n)`.
+    """Return the axis rule of a matrix product `(..., m, k) @ (..., k, n)`.
 
-    `second` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix. If it
-    moves the leading axes (`transBatchA`, `transBatchB`), the rule returns None.
+    `second` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix. If
+    the leading axes are moved (`transBatchA`, `transBatchB`), the rule returns None.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -329,9 +329,9 @@ def _has_flag(node: NodeInLane, *names: str) -> bool:
 
 
 def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
-    """Return the output axis of a Gemm.
+    """Map an input axis of a Gemm to the output.
 
-    Gemm keeps the rows of the first matrix and the columns of the second matrix.
+    The output has the rows of the first matrix and the columns of the second matrix.
     """
     if input_index == 2:
         return broadcast_axis(node, input_index, axis, output_index)
@@ -340,7 +340,7 @@ def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) 
 
 
 def conv_axis(weights: int = 1) -> AxisRule:
-    """Return the rule of a convolution; `weights` is the input index of its kernels.
+    """Return the axis rule of a convolution; `weights` is the kernel's input index.
 
     The rule keeps the batch axis, and each axis along which the kernel has size 1, stride 1 and no padding.
     """
@@ -358,14 +358,14 @@ def conv_axis(weights: int = 1) -> AxisRule:
 
 
 def resize_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of a Resize; None for an axis that is resized."""
+    """Map an input axis of a Resize to the output; None for a resized axis."""
     before, after = node.inputs[0], node.outputs[0]
     crops = node.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
     return axis if input_index == 0 and before and after and before[axis] == after[axis] and not crops else None
 
 
 def pad_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of a Pad; None for an axis that is padded."""
+    """Map an input axis of a Pad to the output; None for a padded axis."""
     pads = node.integer_argument("pads", 1) or node.integer_argument("paddings", 1)
     if input_index or not pads or not node.is_absent(3):
         return None
@@ -373,7 +373,7 @@ def pad_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) 
 
 
 def einsum_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of an Einsum that has the letter of the input axis."""
+    """Map an input axis of an Einsum to the output axis with the same letter."""
     equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -384,9 +384,9 @@ def einsum_axis(node: NodeInLane, input_index: int, axis: int, _output_index: in
 
 
 def recurrent_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
-    """Return the output axis of an LSTM, GRU or RNN if the input axis is the batch.
+    """Map the batch axis of an LSTM, GRU or RNN input to the output.
 
-    With `layout` 1 the batch is the first axis.
+    The batch is the first axis if the attribute `layout` is 1.
     """
     first = bool(node.attributes.get("layout", 0))
     batch_axes = {0: 0 if first else 1, 4: 0, 5: 0 if first else 1, 6: 0 if first else 1}
@@ -396,12 +396,12 @@ def recurrent_axis(node: NodeInLane, input_index: int, axis: int, output_index: 
 
 
 def one_hot_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of a OneHot, which inserts an axis into the indices."""
+    """Map an axis of a OneHot's indices to the output, which has one more axis."""
     return None if input_index else axis + (axis >= node.axis_attribute(-1, node.output_rank()))
 
 
 def gather_elements_rule(output_shaped_input: int) -> AxisRule:
-    """Return the rule of a GatherElements or ScatterElements.
+    """Return the axis rule of a GatherElements or ScatterElements.
 
     `output_shaped_input` is the index of the input that has the shape of the output.
     """
@@ -411,7 +411,7 @@ def gather_elements_rule(output_shaped_input: int) -> AxisRule:
 
 
 def reverse_sequence_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of a ReverseSequence, which mixes its time axis."""
+    """Map an input axis of a ReverseSequence to the output; None for the time axis."""
     batch_axis: int = node.attributes.get("batch_axis", 1)
     if input_index:
         return batch_axis
@@ -419,7 +419,7 @@ def reverse_sequence_axis(node: NodeInLane, input_index: int, axis: int, _output
 
 
 def transpose_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of a Transpose."""
+    """Map an input axis of a Transpose to the output."""
     perm = node.attributes.get("perm", tuple(range(node.input_rank(0)))[::-1])
     return perm.index(axis) if axis in perm else None
 
@@ -487,7 +487,7 @@ def split_mark(node: NodeInLane, output_index: int) -> BatchMark:
 
 
 def slice_mark(node: NodeInLane, _output_index: int) -> BatchMark:
-    """Return the mark after a Slice, which may select a part of the samples."""
+    """Return the mark after a Slice, which may select some of the samples."""
     starts, ends = node.integer_argument("starts", 1), node.integer_argument("ends", 2)
     mark, rank = node.marks[0], node.input_rank(0)
     if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, BatchAxis):
@@ -507,7 +507,7 @@ def _is_omitted(node: NodeInLane, name: str, input_index: int) -> bool:
 
 
 def _onnx_slice(start: int, end: int, step: int, samples: np.ndarray) -> np.ndarray:
-    """Slice as ONNX does: a negative end may lie before the first element."""
+    """Slice with ONNX semantics: a negative end may precede the first element."""
     return samples[slice(start, None if step < 0 and end < -len(samples) else end, step)]
 
 
@@ -581,7 +581,7 @@ def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> Batc
 
 
 def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: int) -> np.ndarray:
-    """Return the samples at indices along the marked axis.
+    """Return the sample number at each of the indices along the marked axis.
 
     Negative indices count from the end of the axis.
     """

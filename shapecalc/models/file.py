@@ -5,7 +5,7 @@ of a local function. Tensors are therefore identified by numbers, which are uniq
 
 The file is memory-mapped. A protobuf message is a sequence of fields with numbers and lengths, so one pass over the
 lengths finds the tensors. The elements of a large tensor are replaced by a marker in a field that ONNX does not use. A
-marker identifies the removed elements (the payload), so that they can be restored after the message was edited.
+marker identifies the removed elements (the payload), so that they can be restored after the message is edited.
 
 Source: protobuf.dev/programming-guides/encoding, and onnx.proto for the field numbers.
 """
@@ -43,17 +43,17 @@ DTYPE_NUMBERS = {kind: number for number, kind in DTYPE_NAMES.items()}
 ABSENT = 0
 """The tensor number of an absent optional input or output, whose name in the file is empty."""
 MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""The exceptions raised while a node is processed that violates its ONNX schema.
+"""The exceptions that are raised for nodes that violate their ONNX schema.
 
-The outputs of such a node are unknown.
+The outputs of such nodes are unknown.
 """
 Buffer = bytes | memoryview
 Replacement = tuple[int, int, list[Buffer]]
 """The start and end of a byte range, and the buffers that replace it."""
 MAX_COPIED_BYTES = 32 * 1024
-"""The size in bytes above which the elements of a tensor are not copied from the file."""
+"""The maximum size, in bytes, of tensor elements that are copied from the file."""
 MAX_MESSAGE_DEPTH = 100
-"""The deepest nesting of messages. Source: the limit of protobuf's own parsers."""
+"""The maximum nesting depth of messages. Source: the limit of protobuf's own parsers."""
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 TRUNCATED_MESSAGE = "it is not an ONNX model, or it is cut short"
 
@@ -65,7 +65,7 @@ ATTRIBUTE_FIELDS |= {22: SPARSE_FIELDS, 23: SPARSE_FIELDS}
 NODE_FIELDS = {5: ATTRIBUTE_FIELDS}
 GRAPH_FIELDS[1] = NODE_FIELDS
 MODEL_FIELDS = {7: GRAPH_FIELDS, 20: {1: GRAPH_FIELDS, 2: GRAPH_FIELDS}, 25: {7: NODE_FIELDS, 11: ATTRIBUTE_FIELDS}}
-"""The fields of a ModelProto that contain tensors, by field number; each maps to such fields of its own message."""
+"""The fields of a ModelProto that contain tensors, by field number; each value is such a table for a nested message."""
 ELEMENT_FIELDS = frozenset({4, 5, 6, 7, 9, 10, 11})
 """The fields of a TensorProto that hold its elements."""
 ATTRIBUTE_VALUE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
@@ -75,16 +75,16 @@ FIRST_LIST_TYPE = 6
 CallAttributes = Mapping[str, Any]
 """The attributes that a call passes to its function, by name."""
 MAX_EXPANDED_NODES = 200_000
-"""The largest number of nodes from expanded function calls. Further calls are not expanded and count as unknown."""
+"""The maximum number of nodes from expanded function calls. The outputs of further calls are unknown."""
 MAX_CALL_DEPTH = 50
-"""The deepest nesting of expanded function calls."""
+"""The maximum nesting depth of expanded function calls."""
 NO_ATTRIBUTES: Mapping[str, Any] = {}
 Scope = ChainMap[str, int]
 """The numbers of the tensors that are visible in a graph, including tensors of outer graphs, by name."""
 MAX_ELEMENTS = 4096
-"""The largest number of elements of a tensor whose elements are tracked."""
+"""The maximum number of elements of a tensor whose elements are tracked."""
 MAX_FLOAT_ELEMENTS = 64
-"""The largest number of elements of a float constant whose elements are tracked.
+"""The maximum number of elements of a float constant whose elements are tracked.
 
 Scales and sizes have fewer elements, weights have more.
 """
@@ -98,7 +98,7 @@ class ValueInfo(Record):
     dtype: int
     """The element type as an ONNX number; 0 if it is not declared or the value is not a tensor."""
     dims: tuple[int | str | None, ...] | None
-    """Integers, names as written in the file, and None for undeclared dims; None without a shape."""
+    """The declared dims: integers, names as written in the file, None if undeclared. None without a shape."""
 
 
 class Initializer(Record):
@@ -128,7 +128,7 @@ class NodeGraph(Record):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node, with its tensors as numbers."""
+    """A node, with its tensors identified by number."""
 
     path: str
     """The path of node indices from the model's graph: `18`, `7/then_branch/3`, or `7/@NAME/3` in a function call."""
@@ -190,13 +190,13 @@ class Model(Record):
     outputs: tuple[ValueInfo, ...]
     graph: NodeGraph
     proto: Any
-    """The ModelProto without the stripped payloads; `restore_payloads` puts them back."""
+    """The ModelProto without the stripped payloads (see `restore_payloads`)."""
     payloads: Mapping[int, Payload]
     """The stripped payloads, by marker."""
 
 
 def iter_nodes(graphs: Iterable[NodeGraph]) -> Iterator[Node]:
-    """Yield all nodes of some graphs, each followed by the nodes of its bodies."""
+    """Yield all nodes of the graphs, each followed by the nodes of its bodies."""
     for body in graphs:
         for node in body.nodes:
             yield node
@@ -223,7 +223,7 @@ MARKER_TAG = encode_varint((2**29 - 1) << 3 | VARINT)
 
 
 def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[bytes, dict[int, Payload]]:
-    """Return a model message without large payloads, and the payloads.
+    """Strip large payloads from a model message; return the message and the payloads.
 
     The payloads are keyed by marker. Nested messages of up to `max_copied` bytes are copied unparsed.
 
@@ -253,7 +253,7 @@ def restore_payloads(message: bytes, payloads: Mapping[int, Payload], data: Buff
     view = memoryview(message)
     markers = [match.start() for match in re.finditer(re.escape(MARKER_TAG), message)] if payloads else []
 
-    def holds_marker(start: int, end: int) -> bool:
+    def has_marker(start: int, end: int) -> bool:
         index = bisect_left(markers, start)
         return index < len(markers) and markers[index] < end
 
@@ -265,7 +265,7 @@ def restore_payloads(message: bytes, payloads: Mapping[int, Payload], data: Buff
             ):
                 yield first, last, [data[payloads[mark].start : payloads[mark].end]]
 
-    return _rewrite_tensors(view, (0, len(view)), MODEL_FIELDS, holds_marker, replace_markers) or [view]
+    return _rewrite_tensors(view, (0, len(view)), MODEL_FIELDS, has_marker, replace_markers) or [view]
 
 
 def _rewrite_tensors(
@@ -278,9 +278,9 @@ def _rewrite_tensors(
 ) -> list[Buffer] | None:
     """Return the pieces of a message with edited tensors; None if unchanged.
 
-    The lengths of enclosing messages are updated. `message_fields` holds the fields to descend into, and
-    `should_descend` decides whether to descend into one, by its start and end offset. `replace_in_tensor` yields the
-    replacements in one tensor.
+    The lengths of enclosing messages are updated. `message_fields` maps the fields to descend into, and
+    `should_descend` decides by the start and end offsets of a field whether it is edited. `replace_in_tensor` yields
+    the replacements in one tensor.
     """
     if depth > MAX_MESSAGE_DEPTH:
         raise ValueError("it is nested deeper than protobuf reads")
@@ -357,7 +357,7 @@ def _decode_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
 
 
 def read_model(path: str | Path) -> Model:
-    """Return the model in a file.
+    """Read the model in a file.
 
     Raises `ShapeError` (file) if the file cannot be used or onnx is not installed.
     """
@@ -371,7 +371,7 @@ def read_model(path: str | Path) -> Model:
 
 
 def file_error(message: str, hint: str = "") -> ShapeError:
-    """Return the error to raise for a file that cannot be used."""
+    """Return the error for a file that cannot be used."""
     return ShapeError(Problem(FILE, message, hint))
 
 
@@ -396,7 +396,7 @@ def _map_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
 
 
 def _parse_message(message: bytes, messages: Any) -> Any:
-    """Return the ModelProto of a message; raise `ValueError` if it is malformed."""
+    """Parse a ModelProto; raise `ValueError` if the message is malformed."""
     from google.protobuf.message import DecodeError
 
     try:
@@ -410,7 +410,7 @@ def _parse_message(message: bytes, messages: Any) -> Any:
 
 
 def build_model(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Model:
-    """Build the model from a ModelProto.
+    """Build a `Model` from a ModelProto.
 
     Raises `ValueError` for a cycle, a recursive function, and a name that is not UTF-8.
     """
@@ -441,7 +441,7 @@ def _check_utf8(name: str | bytes) -> str:
 
 
 def _normalize_domain(name: str) -> str:
-    """Return the name of a domain, with an empty name for ONNX's own domain."""
+    """Return the name of a domain; empty for ONNX's own domain."""
     return "" if not name or name == "ai.onnx" else _check_utf8(name)
 
 
@@ -452,7 +452,7 @@ def _parse_value_info(value: Any, number: int) -> ValueInfo:
 
 
 def _parse_dim(dim: Any) -> int | str | None:
-    """Return a declared dim; None if it is missing, negative or has an empty name."""
+    """Parse a declared dim; None if it is missing, is negative or has an empty name."""
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
     return _check_utf8(dim.dim_param) or None
@@ -477,7 +477,7 @@ class _GraphBuilder:
         return number
 
     def build_graph(self, graph: Any, name: str, path: str, scope: Scope, call_attributes: CallAttributes) -> NodeGraph:
-        """Return a graph with its nodes; `path` is the prefix of their paths."""
+        """Build a graph with its nodes; `path` is the prefix of the node paths."""
         inputs = tuple([self.add_tensor(value.name, scope) for value in graph.input])
         constants = [
             Initializer(scope.maps[0].get(proto.name) or self.add_tensor(proto.name, scope), proto)
@@ -497,7 +497,7 @@ class _GraphBuilder:
     def _build_nodes(
         self, protos: Iterable[Any], path: str, scope: Scope, call_attributes: CallAttributes
     ) -> tuple[Node, ...]:
-        """Return the nodes of a graph in topological order.
+        """Build the nodes of a graph, in topological order.
 
         Raises `ValueError` for a cycle.
         """
@@ -511,7 +511,7 @@ class _GraphBuilder:
         return tuple(nodes) if is_sorted else _sort_nodes(nodes)
 
     def _build_node(self, proto: Any, path: str, scope: Scope, call_attributes: CallAttributes) -> Node:
-        """Return a node with its subgraphs, or with the body of the function it calls."""
+        """Build a node with its subgraphs, or with the body of the function it calls."""
         names = scope.maps[0]
         inputs = tuple([names.get(name) or self._tensor_number(name, scope) for name in proto.input[:]])
         domain, op = _normalize_domain(proto.domain), _check_utf8(proto.op_type)
@@ -532,7 +532,7 @@ class _GraphBuilder:
     def _parse_attributes(
         self, proto: Any, path: str, scope: Scope, call_attributes: CallAttributes
     ) -> tuple[Mapping[str, Any], tuple[NodeGraph, ...]]:
-        """Return the attributes of a node by name, and its subgraphs."""
+        """Return the attribute values of a node by name, and its subgraphs."""
         values: dict[str, Any] = {}
         bodies: list[NodeGraph] = []
         for attribute in proto.attribute:
@@ -548,7 +548,10 @@ class _GraphBuilder:
         return values, tuple(bodies)
 
     def _expand_function(self, function: Any, call: Any, path: str, inputs: tuple[int, ...]) -> tuple[NodeGraph, ...]:
-        """Return the body of a function for one call; empty if a limit is exceeded."""
+        """Build the body of a function for one call; empty if a limit is exceeded.
+
+        Raises `ValueError` for a recursive function.
+        """
         key = (_normalize_domain(function.domain), _check_utf8(function.name), function.overload)
         if key in self.call_stack:
             raise ValueError(f"the function {escape_unprintable(truncate(function.name))} calls itself")
@@ -581,7 +584,7 @@ def attribute_value(proto: Any) -> Any:
 
 
 def _substitute_attributes(proto: Any, call_attributes: CallAttributes) -> Any:
-    """Return a function's node with the attributes of a call substituted.
+    """Return a node of a function with the attributes of a call substituted.
 
     References to attributes that the call does not pass are removed.
     """
@@ -611,9 +614,9 @@ def _sort_nodes(nodes: list[Node]) -> tuple[Node, ...]:
 
 
 def parse_elements(proto: Any) -> ElementArray | None:
-    """Return the elements of a TensorProto.
+    """Parse the elements of a TensorProto.
 
-    None if the elements are too many, not numeric, or missing.
+    Returns None if there are too many elements, or if they are not numeric or missing.
     """
     shape = tuple(proto.dims)
     if proto.data_type not in DTYPE_NAMES or proto.data_location == 1 or len(shape) > 8 or min(shape, default=0) < 0:

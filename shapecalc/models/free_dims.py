@@ -1,7 +1,7 @@
 """Choose sizes for the free dims of a model, and fit symbolic dims.
 
 Before a walk, sizes are chosen for the free dims. After the walk, symbolic dims are fitted to the observed sizes. A
-declared number that may be the batch is *freed*: it is replaced by the name of the batch.
+declared number that may be the batch can be *freed*, that is, replaced by the name of the batch.
 
 A *lane* is one assignment of sizes to all free dims, including the batch. The model is walked in several lanes at once.
 """
@@ -33,7 +33,7 @@ InputKey = tuple[object, ...]
 The key is the declared shape, or the name for an input of rank 1 or without a shape.
 """
 DEFAULT_SIZES = (64, 224, 128, 8)
-"""The sizes to try for free dims whose size is not given; sizes that the file declares are tried first."""
+"""The sizes to try for free dims without a given size; sizes that the file declares are tried first."""
 BATCH_NAMES = ("N", "B", "batch")
 """The candidate names for an unnamed batch dim."""
 NO_BATCH = "none"
@@ -44,8 +44,8 @@ PERTURBATIONS = ((0, ()), (2, (-2, 8, 1)), (4, (32, 8, 1)), (7, (1,)))
 """Perturbations of the free dims other than the batch: a start index in `PRIMES`, and candidate steps.
 
 A perturbation increases a size by a prime number of steps. The step is the first candidate that is smaller than the
-size and divides it; -2 stands for half of the size. If there is no such candidate, the step is the size itself. Models
-often halve image sizes; the step of 1 in the last entry reveals where they round.
+size and divides the size; -2 stands for half of the size. If there is no such candidate, the step is the size itself.
+Models often halve image sizes; the step of 1 in the last entry reveals rounding.
 """
 REPLACE_BY_PRIME = (0,)
 """The steps of a perturbation that replaces the size by the prime itself."""
@@ -58,9 +58,9 @@ EXTRA_PERTURBATIONS = (
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 MAX_NAME_LENGTH = 40
 MAX_RELATIONS = 12
-"""The largest number of sums of dims, and of pairs of equal dims, that are tried."""
+"""The maximum number of sums of dims, and of pairs of equal dims, that are tried."""
 MAX_GUESSES, MAX_CHOICES = 16, 512
-"""The largest number of input choices that are tried, and that are ranked beforehand."""
+"""The maximum numbers of input choices that are tried, and that are ranked."""
 SIZE_SEARCH_RANGE = 4096
 """The number of consecutive values, from the initial size upwards, that are tried to satisfy conditions."""
 Powers = tuple[tuple[str, int], ...]
@@ -69,7 +69,7 @@ Term = tuple[Powers, tuple[int | Fraction, ...]]
 LinearSystems = tuple[list[tuple[Term, ...]], np.ndarray, np.ndarray]
 """Linear systems: the terms of candidate sums, the matrices of their values by lane, and the pseudo-inverses."""
 MAX_NAMES = 8
-"""The largest number of names from which products are built."""
+"""The maximum number of names from which products are built."""
 MAX_COEFFICIENT = 10**6
 """The exclusive upper bound of the absolute coefficient of a term in a sum."""
 
@@ -94,7 +94,7 @@ class Lane(Record):
     sizes: Mapping[str, int]
     """The size of every free dim, the batch included."""
     judged: bool
-    """Whether verdicts are based on this lane; other lanes only validate fitted dims."""
+    """Whether verdicts are based on this lane; other lanes validate fitted dims, or have a batch of 0."""
     perturbed: bool = False
     """Whether the other free dims have perturbed sizes that satisfy the known conditions."""
 
@@ -104,16 +104,16 @@ class InputChoice(Record):
 
     batch: str
     declared_batch: int | None
-    """The batch size that the file declares; None if the batch is free or named by a given shape."""
+    """The batch size that the file declares; None if the batch is free, or named in a shape from the user."""
     inputs: tuple[tuple[int | str | None, ...] | None, ...]
     lanes: tuple[Lane, ...]
     """The judged lanes by batch size, then the validation lanes, and last the lane with a batch of 0."""
     names: Mapping[str, str] = EMPTY_DICT
     """The origins of symbolic names: an invalid name in the file, or the sum that the dim is assumed to be."""
     assumed: Mapping[str, int] = EMPTY_DICT
-    """The assumed sizes of the free dims, except the batch, whose size was not given."""
+    """The assumed sizes of the free dims without a given size, except the batch."""
     uncertain_count: int = 0
-    """The number of freed inputs with the shape (1,), which may hold one value for all samples."""
+    """The number of freed inputs with the shape (1,), which may contain one value for all samples."""
     extra_lanes: tuple[Lane, ...] = ()
     """Additional lanes that are walked only for the report of all nodes."""
 
@@ -121,13 +121,13 @@ class InputChoice(Record):
 class DimSum(Record):
     """A sum of dims, such as `19200*N+1` or `S+past`.
 
-    A sum has two terms or more; a constant term is last.
+    A sum has at least two terms; a constant term is last.
     """
 
     terms: tuple[Dim, ...]
 
     def __str__(self) -> str:
-        """Return the sum as text.
+        """Format the sum.
 
         >>> from shapecalc.core.dims import named_dim
         >>> print(DimSum((named_dim("N"), -1)))
@@ -142,12 +142,12 @@ SymbolicShape = tuple[SymbolicDim, ...]
 
 
 class InputGuess:
-    """A choice of shapes for the inputs, before sizes are assigned."""
+    """A guess of the input shapes, before sizes are assigned to the free dims."""
 
     def __init__(
         self, input_shapes: _ShapeGuesser, shapes: list[InputDims], doubtful_count: int, judged: Sequence[int]
     ) -> None:
-        """Find the free dims; raise `ShapeError` (usage) if an unknown dim has a size."""
+        """Find the free dims; raise `ShapeError` (usage) for a size of an unknown dim."""
         self._input_shapes, self._shapes, self._doubtful, self._judged = input_shapes, shapes, doubtful_count, judged
         free = dict.fromkeys(dim for dims in shapes for dim in dims or () if isinstance(dim, str))
         self._others = [name for name in free if name != input_shapes.batch]
@@ -161,7 +161,7 @@ class InputGuess:
         size: int | None = None,
         sums: Mapping[str, Sequence[str]] = EMPTY_DICT,
     ) -> InputChoice:
-        """Choose sizes that satisfy conditions; return the inputs and their lanes.
+        """Choose sizes that satisfy conditions, and build the lanes.
 
         `size` replaces the declared sizes. `sums` maps each dim that is assumed to be a sum to its terms.
         """
@@ -184,7 +184,7 @@ class InputGuess:
             batch, sizes = next(held_back), _perturb_sizes(base, *move)
             fitting = _satisfy_conditions(sizes, conditions, [*sizes], {naming.batch: batch})
             if any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
-                # the conditions admit no other size of a dim, so the perturbed sizes ignore them
+                # the conditions admit no other size of a dim, so this perturbation ignores the conditions
                 moved.append(naming.build_lane(batch, sizes, totals))
             else:
                 moved.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))
@@ -203,13 +203,13 @@ class InputGuess:
         )
 
     def iter_other_sizes(self) -> Iterator[InputChoice]:
-        """Yield input choices with other sizes, then with dims that are related."""
+        """Yield input choices with other sizes, then with related dims."""
         for size in DEFAULT_SIZES[not self._input_shapes.declared_sizes :] if self.unsized_dims else ():
             yield self.choose_sizes((), size)
         yield from self.iter_related_dims()
 
     def iter_related_dims(self, conditions: Sequence[Condition] = ()) -> Iterator[InputChoice]:
-        """Yield input choices with dims that are related.
+        """Yield input choices in which dims are equal, or sums of other dims.
 
         First all dims are equal, then pairs of dims are equal. Then one dim is the sum of two others, as in an
         attention mask, whose length is the number of past and new tokens.
@@ -223,7 +223,7 @@ class InputGuess:
 
 
 def guess_inputs(model: Model, options: BatchOptions) -> Iterator[InputGuess]:
-    """Yield the choices of shapes for a model's inputs, the likeliest first.
+    """Yield guesses of the input shapes of a model, the likeliest first.
 
     Raises `ShapeError` (usage) for an input or a name that the model does not have, and for invalid sizes.
     """
@@ -241,9 +241,9 @@ def guess_inputs(model: Model, options: BatchOptions) -> Iterator[InputGuess]:
 def _satisfy_conditions(
     sizes: Mapping[str, int], conditions: Sequence[Condition], free: Sequence[str], batch_size: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return sizes that satisfy conditions, changing only the `free` ones.
+    """Return sizes that satisfy conditions; only the sizes of `free` names change.
 
-    Larger values are tried before smaller values.
+    Larger values are tried before smaller values. A size is kept if no value satisfies the conditions.
     """
     assigned = {**batch_size, **{name: size for name, size in sizes.items() if name not in free}}
     for name in free:
@@ -254,9 +254,9 @@ def _satisfy_conditions(
 
 
 def _perturb_sizes(sizes: Mapping[str, int], prime_index: int, steps: Sequence[int]) -> dict[str, int]:
-    """Increase each size by a different prime number of steps.
+    """Perturb each size by a different prime (see `PERTURBATIONS`).
 
-    See `PERTURBATIONS`.
+    The primes are taken in order, starting with `PRIMES[prime_index]`.
     """
     result, primes = {}, islice(cycle(PRIMES), prime_index, None)
     for name, size in sizes.items():
@@ -276,7 +276,7 @@ def _check_size_names(where: Mapping[str, int], others: Sequence[str], batch: st
 
 
 class _ShapeGuesser:
-    """The shapes of the inputs, with a valid symbolic name for every free dim."""
+    """A guesser of input shapes, which gives every free dim a valid symbolic name."""
 
     def __init__(self, inputs: Sequence[ValueInfo], options: BatchOptions) -> None:
         self.inputs, self.batch, self.where = inputs, "", options.where
@@ -297,7 +297,7 @@ class _ShapeGuesser:
     def _dim_name(self, text: str | None) -> str:
         """Return the symbolic name of a dim.
 
-        The name in the file is used if it is valid, otherwise d0, d1 ...
+        The name in the file is used if it is valid, otherwise `d0`, `d1` and so on.
         """
         if text is None:
             return self.reserve_name(f"d{number}" for number in count())
@@ -309,7 +309,7 @@ class _ShapeGuesser:
         return self._valid_names[text]
 
     def reserve_name(self, candidates: Iterable[str]) -> str:
-        """Return the first of these names that is unused, and reserve it."""
+        """Reserve and return the first unused name among the candidates."""
         name = next(name for name in candidates if name not in self._used_names)
         self._used_names.add(name)
         return name
@@ -318,9 +318,9 @@ class _ShapeGuesser:
         return self.reserve_name(chain(BATCH_NAMES, (f"N{number}" for number in count())))
 
     def find_batch(self, batch_name: str | None) -> None:
-        """Find the batch dim by name, or take the first dim of the first input.
+        """Set the batch dim: the dim with this name, or the first dim of the first input.
 
-        A batch dim that is a number is replaced by a name.
+        A batch dim that is declared as a number is replaced by a name.
         """
         batch_name = self._valid_names.get(batch_name, batch_name) if batch_name else None
         if batch_name and not batch_name.isidentifier():
@@ -371,9 +371,9 @@ class _ShapeGuesser:
     def guess_shapes(self) -> Iterator[tuple[list[InputDims], int]]:
         """Yield guesses of the input shapes, with the number of doubtful batch axes.
 
-        In the first guesses, all free first dims are the batch; in later ones, each of them keeps its own name. In both
-        groups, the guesses that free all dims equal to the declared batch come first, and the guess that frees none
-        comes last.
+        In the first guesses, all free first dims are the batch; in later guesses, each first dim keeps its own name. In
+        both groups, the guesses that free all dims equal to the declared batch come first, and the guess that frees no
+        dim comes last.
         """
         firsts = [(declared.name, dims[0]) for declared, dims in zip(self.inputs, self.shapes, strict=True) if dims]
         free = {dim for name, dim in firsts[1:] if isinstance(dim, str) and name not in self.given_shapes}
@@ -399,7 +399,7 @@ class _ShapeGuesser:
         return result, doubtful
 
     def _axes_to_free(self, shapes: list[InputDims]) -> dict[InputKey, list[int | None]]:
-        """Return the axes that may be the batch by input key, the likeliest first.
+        """Return the axes that may be the batch, the likeliest first, by input key.
 
         The axis None leaves the input unchanged.
         """
@@ -420,7 +420,7 @@ class _ShapeGuesser:
         return result
 
     def sum_terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
-        """Return the terms of a dim that the file declares as a sum, otherwise ()."""
+        """Return the terms of a dim that the file declares as a sum, otherwise `()`."""
         terms = tuple([term.strip() for term in self.written_names.get(name, "").split("+")])
         readable = [term.isdecimal() or (term in others and term != name) for term in terms]
         return terms if len(terms) > 1 and all(readable) else ()
@@ -428,7 +428,7 @@ class _ShapeGuesser:
     def build_lane(
         self, batch: int, base_sizes: Mapping[str, int], sums: Mapping[str, Iterable[str]], **flags: bool
     ) -> Lane:
-        """Return a lane with these sizes, and with the values of the dims that are sums."""
+        """Build a lane with these sizes, and evaluate the dims that are sums."""
         sizes = {self.batch: batch, **base_sizes}
         for name, terms in sums.items():
             sizes[name] = sum(int(term) if term.isdecimal() else base_sizes.get(term, 0) for term in terms)
@@ -446,7 +446,7 @@ def _rename_dims(dims: InputDims, names: Mapping[int | str, str]) -> InputDims:
 def _check_given_shapes(
     inputs: Sequence[ValueInfo], shapes: Mapping[str, tuple[int | str, ...]]
 ) -> dict[str, tuple[int | str, ...]]:
-    """Return the user's shapes; raise `ShapeError` (usage) if one does not fit."""
+    """Return the user's shapes; raise `ShapeError` (usage) if a shape does not fit."""
     ranks = {declared.name: None if declared.dims is None else len(declared.dims) for declared in inputs}
     for name, dims in shapes.items():
         if name not in ranks:
@@ -477,7 +477,7 @@ class DimFitter:
     """
 
     def __init__(self, lanes: Sequence[Lane], batch: str) -> None:
-        """Evaluate the products of names that a dim may equal."""
+        """Evaluate the products of names that a dim may equal in each lane."""
         self._lane_indices = [index for index, lane in enumerate(lanes) if lane.batch]
         self._lanes = [lanes[index].sizes for index in self._lane_indices]
         self._perturbed_lanes = {
@@ -539,7 +539,7 @@ class DimFitter:
         return self._fit_sum(observed, numbers)
 
     def _fit_sum(self, lanes: tuple[int, ...], numbers: Sequence[int]) -> SymbolicDim:
-        """Return the sum of two or three terms that has these values in the lanes.
+        """Return a sum of two or three terms that has these values in the lanes.
 
         There is at least one more lane than unknown coefficients; the additional lane validates the sum.
         """
@@ -573,7 +573,7 @@ class DimFitter:
                 yield [checked[index] for index in solvable], equations[solvable], np.linalg.pinv(equations[solvable])
 
     def _evaluate_term(self, powers: Powers) -> Term:
-        """Return a product of names with its value in each lane.
+        """Return a product of powers of names, with its value in each lane.
 
         Integral values are stored as `int`, which is faster than `Fraction`.
         """

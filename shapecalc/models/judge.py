@@ -24,9 +24,9 @@ from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
 DEFAULT_OPTIONS = BatchOptions()
 MAX_NODE_VISITS = 100_000
-"""The largest number of node visits spent on the choice of inputs."""
+"""The maximum number of node visits during the choice of inputs."""
 MAX_CONDITION_ROUNDS = 3
-"""The largest number of times that sizes are derived from conditions."""
+"""The maximum number of times that sizes are derived from conditions."""
 
 
 class _NodeReporter:
@@ -59,7 +59,7 @@ class _NodeReporter:
         )
 
     def symbolic_output(self, visit: NodeVisit) -> tuple[SymbolicShape | None, tuple[Condition, ...]]:
-        """Return a node's symbolic output without a fix, and the conditions on sizes."""
+        """Return the symbolic output of an unfixed node, and its conditions on sizes."""
         input, arguments = self._fitter.fit_shape(visit.input), self._symbolic_arguments(visit)
         output = self._fitter.fit_shape(visit.outputs)
         fails = any(visit.problems)
@@ -71,7 +71,7 @@ class _NodeReporter:
         return (answer[0] if fails and not visit.call.returns_shape else output), answer[1]
 
     def _symbolic_arguments(self, visit: NodeVisit) -> Mapping[str, Any] | None:
-        """Return the arguments of the core op in symbolic dims; None if unknown."""
+        """Return the arguments of the core op as symbolic dims; None if unknown."""
         lanes = visit.arguments
         first = next((arguments for arguments in lanes if arguments is not None), None)
         if first is None or is_same_in_all_lanes(lanes):
@@ -103,7 +103,7 @@ class _NodeReporter:
 
 
 class JudgedModel(Record):
-    """A model that was walked and judged."""
+    """A walked and judged model."""
 
     walk: WalkState
     """The walk with the best choice of inputs."""
@@ -112,7 +112,7 @@ class JudgedModel(Record):
     def can_run_as_declared(self) -> bool:
         """Return whether the model runs at the declared batch size.
 
-        Unlisted nodes must run at every batch size.
+        Listed nodes must run at this size, unlisted nodes at every judged size.
         """
         declared = next(
             index for index, lane in enumerate(self.walk.lanes) if lane.batch == self.tracker.declared_batch
@@ -125,7 +125,7 @@ class JudgedModel(Record):
         """The sort key of a choice of inputs; the smallest key is the best.
 
         The criteria are, by priority: whether the model fails at the declared batch size, the number of tensors whose
-        samples are lost, and the number of inputs that were freed with doubt.
+        samples are lost, and the number of inputs whose freed axis is doubtful.
         """
         if not self.can_run_as_declared():
             return True, 0, 0
@@ -148,7 +148,7 @@ class JudgedModel(Record):
         return any(shapes[0] is not None and all(shapes[lane] is None for lane in moved) for shapes in outputs if moved)
 
     def build_report(self, name: str) -> Report:
-        """Return the report; `name` is the path as the user wrote it."""
+        """Build the report, with the path of the model as the user wrote it."""
         sizes, model = self.walk.choice, self.walk.model
         names = _NodeReporter(self.walk, self.tracker.core_queries)
         nodes = [names.report_node(visit, verdict) for visit, verdict in self.tracker.judged_nodes]
@@ -174,8 +174,8 @@ def report_model(
 ) -> Report:
     """Return the report of the model in a file.
 
-    For each node in `names`, the report adds which node fails below it. If `include_all`, the report describes all
-    nodes, otherwise only the listed nodes.
+    For each node in `names`, the report adds an explanation (see `add_node_explanations`). If `include_all`, the report
+    describes all nodes, otherwise only the listed nodes.
 
     Raises `ShapeError` (file) if the file cannot be used, `ShapeError` (usage) if the options do not fit the model.
     """
@@ -207,7 +207,7 @@ def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> Judged
 def _judge_at_best_sizes(model: Model, guess: InputGuess, max_tries: int) -> JudgedModel:
     """Judge a model at the first sizes at which it runs.
 
-    Sizes that satisfy the conditions of failing nodes are tried first, then at most `max_tries` other sizes.
+    Sizes that satisfy the conditions of failing nodes are tried first, then at most `max_tries` other choices.
     """
     first = outcome = _judge_choice(model, guess.choose_sizes())
     conditions: dict[Condition, None] = {}
@@ -238,8 +238,8 @@ def _judge_choice(model: Model, choice: InputChoice, tracker: BatchTracker | Non
 def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[str]) -> Report:
     """Add explanations of the named nodes to a report.
 
-    If a named node fails without an error, its explanation says which node below it fails. If a named node is unlisted,
-    the path of the nearest failing node above it is added.
+    If a named node fails without an error, its explanation names the first downstream node that fails without
+    the fix. If a named node is unlisted, the path of the nearest failing upstream node is added.
     """
     changed: dict[str, JudgedNode] = {}
     above: dict[str, str] = {}
@@ -259,7 +259,7 @@ def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[st
 
 
 def _failing_path_above(model: JudgedModel, name: str) -> str | None:
-    """Return the path of the nearest failing node above a named node."""
+    """Return the path of the nearest failing node upstream of a named node."""
     every = iter_nodes((model.walk.model.graph,))
     named = (node for node in every if name and name in (node.name, node.path, f"#{node.path}"))
     above = model.tracker.iter_above([*islice(named, 1)])
@@ -267,9 +267,9 @@ def _failing_path_above(model: JudgedModel, name: str) -> str | None:
 
 
 def _describe_failure_below(model: JudgedModel, path: str) -> str:
-    """Describe which node fails first if the node at a path is not fixed.
+    """Describe the first downstream failure if the node at a path is not fixed.
 
-    The text is empty if that is unknown.
+    Returns an empty string if the first failure is unknown.
     """
     judge = UnfixedNodeTracker(path)
     _judge_choice(model.walk.model, model.walk.choice, judge)
@@ -283,9 +283,9 @@ def _describe_failure_below(model: JudgedModel, path: str) -> str:
 
 
 def movement_chains(model: Model, nodes: Iterable[JudgedNode]) -> list[list[JudgedNode]]:
-    """Return the runs of consecutive nodes that only move elements.
+    """Return the chains of consecutive nodes that only move elements.
 
-    A run has two nodes or more; runs are in file order.
+    A chain has at least two nodes; the chains are in file order.
     """
     uses = Counter(chain(model.graph.outputs, *[node.read_tensors for node in iter_nodes((model.graph,))]))
     open_runs: dict[int, list[JudgedNode]] = {}

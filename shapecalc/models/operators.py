@@ -34,8 +34,8 @@ InputSizes = Sequence[IntTuple | None]
 IndexBounds = Callable[[bool], Sequence[tuple[int, int]]]
 """A function that returns the minimum and maximum of a node's indices.
 
-Its argument selects one pair per column instead of one pair for all indices. The result is empty if the indices are
-unknown.
+If its argument is true, there is one pair per column instead of one pair for all indices. The result is empty if the
+indices are unknown.
 """
 SizeCheck = Callable[[Node, InputSizes, Container[int], IndexBounds], str | None]
 """A check for mismatched input sizes that ONNX inference accepts, or refuses without naming the input.
@@ -46,9 +46,9 @@ None.
 BatchInputs = list[tuple[str, int, int]]
 """The inputs that share a batch, each as name, input index and batch axis. The data input is first."""
 MAX_INFERRED_DIM = 2**40
-"""The largest dim that is passed to ONNX shape inference, whose arithmetic has 64 bits."""
+"""The largest dim that is passed to ONNX shape inference, which uses 64-bit arithmetic."""
 RECURRENT_STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
-"""The inputs of recurrent operators that have a batch, except X: name, input index, batch axis for `layout` 0."""
+"""The inputs of recurrent operators with a batch axis, except X: name, input index, and batch axis if `layout` is 0."""
 
 
 class FirstInputShape(Record):
@@ -79,11 +79,11 @@ class ComputedShape(Record):
     """
 
     compute: Callable[[Attributes, InputSizes], InputSizes]
-    """A function of attributes and input shapes; an output shape is None if unknown."""
+    """A function that maps attributes and input shapes to output shapes; None for an unknown output shape."""
 
 
 class ControlFlow(Enum):
-    """How an operator runs its subgraphs."""
+    """A kind of control flow: how an operator runs its subgraphs."""
 
     IF = "one of two branches runs"
     LOOP = "the body runs until a condition is false"
@@ -91,12 +91,12 @@ class ControlFlow(Enum):
 
 
 class CoreArgument(Record):
-    """An argument of a core op, and where a node stores it."""
+    """An argument of a core op, and the matching attribute or input of an ONNX node."""
 
     name: str
     attribute: str = ""
     kind: type = tuple
-    """The type of the attribute; a tuple holds integers and is the target of the node."""
+    """The type of the attribute. A tuple contains integers, and is the target of the node."""
     input_since: int | None = None
     """The first opset in which the argument is the second input; None if it is always an attribute."""
     default: Any = None
@@ -135,7 +135,7 @@ class OperatorSpec(Record):
     shape_rule: FirstInputShape | BroadcastShape | InferredShape | ComputedShape = InferredShape()
     evaluate: Evaluator | None = None
     axis_rule: AxisRule | None = None
-    """The axis rule, for operators that work index by index along an axis."""
+    """The axis rule, for operators that are pointwise along an axis."""
     mark_rule: MarkRule | None = None
     """The mark rule, for operators that move elements along the marked axis."""
     element_inputs: int | None = None
@@ -144,7 +144,7 @@ class OperatorSpec(Record):
     Other inputs give only a type or a shape.
     """
     size_check: SizeCheck | None = None
-    """The check of sizes that must match between inputs."""
+    """The check of input sizes that must match."""
     core_call: CoreOp | None = None
     """The core op. Nodes of operators that have a core op appear in the report."""
     control_flow: ControlFlow | None = None
@@ -167,7 +167,7 @@ def integer_tuple(array: ElementArray | None) -> tuple[int, ...] | None:
 
 
 def constant_elements(attributes: Attributes) -> ElementArray | None:
-    """Return the elements of a Constant node; None if too many or not numeric."""
+    """Return the elements of a Constant; None if they are too many or not numeric."""
     for name, value in attributes.items():
         if name == "value":
             return parse_elements(value)
@@ -202,9 +202,9 @@ def _concat(attributes: Attributes, *parts: ElementArray) -> ElementArray:
 
 
 def _slice(attributes: Attributes, data: ElementArray, *slice_inputs: ElementArray | None) -> ElementArray:
-    """Slice as ONNX does.
+    """Evaluate a Slice.
 
-    Since opset 10, starts, ends, axes and steps are inputs. Source: the operator Slice.
+    Since opset 10, starts, ends, axes and steps are inputs. Source: the ONNX operator Slice.
     """
     if not slice_inputs:
         slice_inputs = tuple(
@@ -247,7 +247,7 @@ def _reduce_inputs(function: Any) -> Evaluator:
 def _reduction(function: Any) -> Evaluator:
     """Return the evaluator of a reduction.
 
-    The reduced axes are an attribute in old opsets and an input in new ones.
+    The reduced axes are an attribute in older opsets and an input in newer opsets.
     """
 
     def reduce(attributes: Attributes, data: ElementArray, axes: ElementArray | None = None) -> ElementArray:
@@ -307,7 +307,7 @@ def element_count(_: Attributes, data: ElementArray) -> ElementArray:
 
 
 def _check_concat(node: Node, shapes: InputSizes, constants: Container[int], _: IndexBounds) -> str | None:
-    """Return an error message if Concat inputs differ on an axis except `axis`."""
+    """Return an error message if Concat inputs differ on any axis but `axis`."""
     along = node.attributes.get("axis", 1)
     axis = _differing_axis(shapes, along) if isinstance(along, int) else None
     if axis is None:
@@ -323,7 +323,7 @@ def _check_concat(node: Node, shapes: InputSizes, constants: Container[int], _: 
 
 
 def _differing_axis(shapes: InputSizes, along: int) -> int | None:
-    """Return the first axis, other than `along`, on which shapes differ.
+    """Return the first axis on which shapes differ, except the ignored axis.
 
     >>> _differing_axis([(1, 2), (3, 2)], 1), _differing_axis([(1, 2), (1, 4)], -1), _differing_axis([(1, 2), None], 1)
     (0, None, None)
@@ -338,7 +338,7 @@ def _differing_axis(shapes: InputSizes, along: int) -> int | None:
 def check_indices(node: Node, shapes: InputSizes, _: Container[int], extremes: IndexBounds) -> str | None:
     """Return an error message if Gather or Scatter indices do not fit the data.
 
-    The shapes are checked, and also the indices if they are known.
+    The shapes are checked, and the elements of the indices if they are known.
     """
     data, indices = (*shapes, None, None)[:2]
     if data is None or indices is None:
@@ -366,7 +366,7 @@ def _check_update_shape(updates: IntTuple | None, expected: IntTuple) -> str | N
 
 
 def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: int) -> str | None:
-    """Return an error message if indices exceed the data on an axis except `axis`.
+    """Return an error message if indices exceed the data on any axis but `axis`.
 
     >>> _check_index_shape((1, 8), (2, 3), 1), _check_index_shape((2, 8), (2, 9), -1)
     ('indices have 2 on axis 0, and data 1', None)
@@ -446,7 +446,7 @@ def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
 
 
 def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shape of an attention.
+    """Return the output shape of an attention operator.
 
     The heads of key and value may be a separate axis.
 
@@ -462,7 +462,7 @@ def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
 
 
 def _grouped_query_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shape of a grouped-query attention.
+    """Return the output shape of a grouped-query attention operator.
 
     The shape is unknown if query, key and value are packed in one input.
     """
@@ -719,9 +719,9 @@ def evaluate_node(
 
 
 def control_flow_of(node: Node) -> ControlFlow | None:
-    """Return how a node runs its subgraphs.
+    """Return the kind of control flow of a node.
 
-    None if the node calls a function, or if its operator has no control flow.
+    Returns None if the node calls a function, or if its operator has no control flow.
     """
     row = ONNX_OPERATORS.get(node.op)
     return row.control_flow if row and not node.is_function_call else None

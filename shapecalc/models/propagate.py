@@ -1,6 +1,6 @@
 """Track the batch through a model: propagate marks and judge listed nodes.
 
-A failing node is fixed at once, so that the nodes below it are judged as if it were right.
+A failing node is fixed at once, so that downstream nodes are judged with correct input shapes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState
 LaneMarks = tuple[BatchMark, ...]
 """The marks of a tensor by lane."""
 INDEX_OUTPUTS = {"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)}
-"""For operators that return indices along an axis, the index of the output with the indices, and the default axis."""
+"""For each operator that returns indices along an axis: the output index of the indices, and the default axis."""
 ORDER_PRESERVING_OPERATORS = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 INDEX_EVALUATORS: dict[str, Any] = {
     **dict.fromkeys(ORDER_PRESERVING_OPERATORS, lambda _, shape, data, *_others: data.reshape(shape)),
@@ -46,20 +46,20 @@ INDEX_EVALUATORS: dict[str, Any] = {
 UNBOUNDED = 1 << 40
 """A bound beyond any index."""
 MAX_NODES_ABOVE = 64
-"""The largest number of nodes searched above a failure, or above indices."""
+"""The maximum number of upstream nodes that are searched for a failure, or for bounds of indices."""
 SILENT_VERDICTS = (BatchVerdict.SWALLOWS, BatchVerdict.SCRAMBLES)
 """The verdicts on failing nodes that raise no error."""
 
 
 class UnlistedFailure(Record):
-    """An unlisted node that fails even after all listed nodes above it are fixed."""
+    """An unlisted node that fails although all upstream listed nodes are fixed."""
 
     node: Node
     why: str
     cause: str | None
     """The path of the listed node that causes the failure; None if unknown."""
     silent: bool = False
-    """Whether the node runs without an error, but uses one sample for all."""
+    """Whether the node runs without an error, but uses one sample for the whole batch."""
 
 
 class NodeVerdict(Record):
@@ -79,14 +79,14 @@ class NodeVerdict(Record):
     empty: str | None
     """The outcome at a batch of 0: `ok` or `refused`; None if unknown."""
     batch_in: tuple[int, str] | None
-    """The input axis that holds the batch, and the part that is the batch (see `locate_batch`); None if unknown."""
+    """The input axis of the batch, and the part of the axis that is the batch (see `locate_batch`); None if unknown."""
     batch_out: tuple[int, str] | None
     blocked_by: str | None
-    """The path of the first failing node above this node, which must be fixed first; None if there is none."""
+    """The path of the first failing upstream node, which must be fixed first; None if there is none."""
 
 
 def output_mark(node: NodeInLane, output_index: int = 0) -> BatchMark:
-    """Return the mark of an output of a node."""
+    """Return the mark of one output of a node."""
     row = find_operator(node)
     reached = [mark for mark in node.marks[: row.element_inputs] if mark]
     if not reached:
@@ -103,7 +103,7 @@ def output_mark(node: NodeInLane, output_index: int = 0) -> BatchMark:
 
 
 def _apply_axis_rule(node: NodeInLane, spec: OperatorSpec, output_index: int) -> BatchMark:
-    """Return the mark of an output by the axis rule of its operator."""
+    """Return the mark of an output according to the axis rule of the operator."""
     if spec.axis_rule is None:
         return LostBatch(f"the batch is not followed through {node.op}")
     marks: list[BatchMark] = []
@@ -126,7 +126,7 @@ def _is_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTupl
 
 
 def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
-    """Return the mark of a slice of a Scan input, which lacks the scanned axis."""
+    """Return the mark of one slice of a Scan input, without the scanned axis."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None or axis % len(shape) == mark.axis:
@@ -135,7 +135,7 @@ def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis
 
 
 def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
-    """Return the mark of a loop output that is collected along a new axis."""
+    """Return the mark of a loop output that is stacked along a new axis."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None:
@@ -144,9 +144,10 @@ def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> B
 
 
 class BatchTracker:
-    """The tracker of the batch along a walk.
+    """A tracker that follows the batch along a walk.
 
-    The tracker propagates marks, judges and fixes the listed nodes, and records the first failure above each tensor.
+    The tracker propagates marks, judges and fixes the listed nodes, and records the first failure upstream of each
+    tensor.
     """
 
     trial_attributes = ("_marks", "stops", "judged_nodes", "failing_nodes", "cause_fixes", "_failures_above")
@@ -163,19 +164,19 @@ class BatchTracker:
         self.failing_nodes: dict[str, tuple[Node, NodeVerdict]] = {}
         """The failing listed nodes by path."""
         self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
-        """The listed causes of unlisted failures and their fixes, by path."""
+        """The listed nodes that cause unlisted failures, with their fixes, by path."""
         self._producers: dict[int, Node] | None = None
         self._read_tensors: set[int] | None = None
         self._verdict_cache: dict[object, NodeVerdict] = {}
         self._failures_above: dict[int, tuple[int, str]] = {}
-        """The order number and the path of the first failure above each tensor."""
+        """The sequence number and the path of the first failure upstream of each tensor."""
 
     def start_walk(self, walk: WalkState) -> None:
-        """Bind a walk, and mark the inputs that have the batch as a dim."""
+        """Bind the tracker to a walk, and mark the inputs that have a batch dim."""
         self._walk = walk
         self._batches = tuple([lane.batch for lane in walk.lanes])
         self._tracked_lanes = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
-        """Whether a lane has samples to track; verdicts are based on these lanes."""
+        """Whether each lane is judged and has at least two samples to track."""
         self._no_marks: LaneMarks = (None,) * len(walk.lanes)
         self._empty_lane = next((index for index, lane in enumerate(walk.lanes) if lane.batch == 0), None)
         self.declared_batch = walk.declared_batch or 1
@@ -193,7 +194,7 @@ class BatchTracker:
     def propagate(self, node: Node) -> None:
         """Propagate marks through an unlisted node that runs.
 
-        The bodies of the node must have been walked before.
+        The bodies of the node must already have been walked.
         """
         self._propagate_failure(node)
         if node.bodies:
@@ -222,7 +223,7 @@ class BatchTracker:
         return sum(any(isinstance(mark, LostBatch) for mark in marks) for marks in self._marks.values())
 
     def mark_lost(self, node: Node, reason: str) -> None:
-        """Mark the outputs of a node as lost."""
+        """Mark the batch as lost in the outputs of a node."""
         for tensor in node.outputs:
             self._store_marks(tensor, self._lost_in_lanes(reason))
         self._propagate_failure(node)
@@ -235,15 +236,15 @@ class BatchTracker:
         return trial
 
     def loop_marks(self, tensors: Sequence[int]) -> list[LaneMarks]:
-        """Return the marks of the tensors that a loop carries."""
+        """Return the marks of loop-carried tensors."""
         return [self.marks_of(tensor) or self._no_marks for tensor in tensors]
 
     def lost_marks(self, count: int) -> list[LaneMarks]:
-        """Return lost marks for a number of tensors."""
+        """Return `LostBatch` marks for `count` tensors."""
         return [self._lost_in_lanes("a loop above moves the batch")] * count
 
     def mark_body_inputs(self, tensors: Sequence[int], marks: Sequence[LaneMarks]) -> None:
-        """Set the marks of the inputs of a body."""
+        """Replace the marks of body inputs."""
         for tensor, tensor_marks in zip(tensors, marks, strict=True):
             self._marks.pop(tensor, None)
             self._store_marks(tensor, tensor_marks)
@@ -257,7 +258,7 @@ class BatchTracker:
         )
 
     def merge_loop_marks(self, marks: Sequence[LaneMarks], tensors: Sequence[int]) -> list[LaneMarks]:
-        """Merge marks with the marks of loop-carried tensors."""
+        """Merge marks with the current marks of loop-carried tensors."""
         after = self.loop_marks(tensors)
         return [tuple(map(merge_marks, zip(*both, strict=True))) for both in zip(marks, after, strict=True)]
 
@@ -332,21 +333,20 @@ class BatchTracker:
             )
 
     def _elements(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return the elements of a small integer input in a lane; None if unknown."""
+        """Return the elements of a small input in a lane; None if unknown."""
         tensor = node.inputs[input_index] if input_index < len(node.inputs) else ABSENT
         is_integer = self._walk.dtypes[tensor] in (INT32, INT64)
         values = self._walk.elements_of(tensor) if is_integer else self._walk.values.get(tensor)
         return None if values is None else values[lane]
 
     def _index_bounds(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return bounds of the elements of an input in a lane; None if unknown."""
+        """Return lower and upper bounds of an input in a lane; None if unknown."""
         return self._compute_bounds(node.inputs[input_index], lane, MAX_NODES_ABOVE)
 
     def _compute_bounds(self, tensor: int, lane: int, node_budget: int) -> Any:
         """Return lower and upper bounds of an integer tensor; None if unknown.
 
-        The bounds are computed from the nodes above the tensor. `node_budget` is the number of nodes that may still be
-        searched.
+        The bounds are computed from the upstream nodes. `node_budget` is the maximum number of nodes to search.
         """
         known, shape = (
             (self._walk.elements_of(tensor) or self._walk.all_unknown)[lane],
@@ -371,9 +371,9 @@ class BatchTracker:
         return np.full(shape, -UNBOUNDED), np.full(shape, UNBOUNDED)
 
     def _resolve_shared_samples(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
-        """Replace each `SharedSample` by its intended mark, and record the failure.
+        """Replace each `SharedSample` by its intended mark, and record a silent failure.
 
-        The marks stay unchanged unless the node uses one sample for all in every tracked lane.
+        The marks stay unchanged unless the node uses one sample for the whole batch in every tracked lane.
         """
         shared = [mark for mark in marks if isinstance(mark, SharedSample)]
         if not shared or len(shared) < sum(self._tracked_lanes):
@@ -383,7 +383,7 @@ class BatchTracker:
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
     def _is_read(self, tensor: int) -> bool:
-        """Return whether some node reads elements of a tensor, not only its shape."""
+        """Return whether the elements of a tensor are used, not only its shape."""
         if self._read_tensors is None:
             graph = self._walk.model.graph
             self._read_tensors = {*graph.outputs}
@@ -399,11 +399,11 @@ class BatchTracker:
             self._marks[tensor] = by_lane
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
-        """Judge a listed node, mark its fixed output, and return the fixed output shapes."""
+        """Judge a listed node; return its output shapes after the best fix."""
         return self._judge(visit).outputs
 
     def _judge(self, visit: NodeVisit) -> NodeVerdict:
-        """Return and record the verdict on a listed node."""
+        """Judge a listed node; record and return the verdict."""
         node = visit.node
         before = self.marks_of(node.inputs[0]) if node.inputs else None
         reached = len(node.inputs) > 1 and any(map(self.marks_of, node.inputs[1:]))
@@ -465,14 +465,14 @@ class BatchTracker:
             walk.batch,
         )
 
-        def answer(tried: tuple[Any, ...], switch: bool | None) -> LaneShapes:
-            arguments = [None if target is None else FrozenDict({argument.name: target}) for target in tried]
+        def evaluate_targets(targets: tuple[Any, ...], switch: bool | None) -> LaneShapes:
+            arguments = [None if target is None else FrozenDict({argument.name: target}) for target in targets]
             return self.core_queries.query(visit.node, switch, visit.input, arguments).outputs
 
-        return verdicts.find_fixes(failure, visit.call.fix_candidates, answer)
+        return verdicts.find_fixes(failure, visit.call.fix_candidates, evaluate_targets)
 
     def add_failure(self, node: Node, failures: LaneFailures) -> None:
-        """Record an unlisted node that fails; the batch is lost below it."""
+        """Record a failing unlisted node; its outputs lose the batch."""
         why = next((reason for reason in failures if reason), "it fails")
         cause = self._find_cause(node)
         self.stops.append(UnlistedFailure(node, why, cause[0].path if cause else None))
@@ -486,7 +486,7 @@ class BatchTracker:
     def producer_of(self, tensor: int) -> Node | None:
         """Return the node that produces a tensor.
 
-        None for inputs, initializers and absent tensors.
+        Returns None for inputs, initializers and absent tensors.
         """
         if self._producers is None:
             self._producers = {
@@ -495,7 +495,7 @@ class BatchTracker:
         return self._producers.get(tensor) if tensor != ABSENT else None
 
     def iter_above(self, nodes: Iterable[Node], should_follow: Callable[[int], bool] = bool) -> Iterator[Node]:
-        """Yield nodes and the producers of their inputs, breadth first.
+        """Yield nodes and their upstream nodes, breadth first.
 
         `should_follow` decides whether the producer of a tensor is visited.
         """
@@ -522,9 +522,9 @@ class BatchTracker:
         return "refused" if visit.problems[lane] else "ok"
 
     def _propagate_failure(self, node: Node, *, is_failing: bool = False) -> str | None:
-        """Propagate the first failure above a node to the outputs of the node.
+        """Propagate the first failure upstream of a node to the outputs of the node.
 
-        Returns the path of that failure, or None. `is_failing` states whether the node itself fails.
+        Returns the path of the first upstream failure, or None. `is_failing` states whether the node itself fails.
         """
         if not self._failures_above and not is_failing:
             return None
@@ -538,9 +538,9 @@ class BatchTracker:
         return first and first[1]
 
     def _find_cause(self, node: Node) -> tuple[Node, NodeFix] | None:
-        """Find the nearest node above that expands a constant to the declared batch.
+        """Find the nearest upstream node that expands a constant to the declared batch.
 
-        Returns that node and its fix, or None.
+        Returns the node and its fix, or None.
         """
         rank_and_axis = self._find_whole_batch_axis(node)
         if rank_and_axis is None:
@@ -555,7 +555,7 @@ class BatchTracker:
         return None
 
     def _find_whole_batch_axis(self, node: Node) -> tuple[int, int] | None:
-        """Return the rank and the axis of an input that has the batch as a whole axis."""
+        """Return the rank and the batch axis of an input whose batch is a whole axis."""
         for tensor in node.inputs:
             shapes = self._walk.shapes[tensor]
             mark = next((mark for mark in self.marks_of(tensor) or () if mark), None)
@@ -565,24 +565,24 @@ class BatchTracker:
 
 
 class UnfixedNodeTracker(BatchTracker):
-    """A tracker that leaves one node and all nodes below it unfixed.
+    """A tracker that leaves one node and all its downstream nodes unfixed.
 
-    The tracker records the first failing node below the unfixed node. Other nodes that fail without an error are not
-    fixed either, because they may fail for the same reason.
+    The tracker records the first of these nodes that fails. Other nodes that fail without an error are not fixed
+    either, because they may fail for the same reason.
     """
 
     def __init__(self, path: str) -> None:
         """Create a tracker that leaves the node at this path unfixed."""
         super().__init__()
         self.first_failure: Node | None = None
-        """The first failing node below the unfixed node."""
+        """The first failing node: the unfixed node or a downstream node."""
         self.is_certain = True
         """Whether all output shapes between the unfixed node and the first failure are known."""
         self._path = path
         self._tensors_below: set[int] = set()
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
-        """Judge a listed node; fix it unless it is the unfixed node or below that node."""
+        """Judge a listed node; leave the unfixed node and its downstream nodes unfixed."""
         verdict = self._judge(visit)
         if visit.node.path != self._path and not self._is_below(visit.node):
             return visit.outputs if verdict.verdict in SILENT_VERDICTS else verdict.outputs
@@ -598,7 +598,7 @@ class UnfixedNodeTracker(BatchTracker):
                 self._record_below(node, self._walk.shapes_of(tensor)[: len(self._walk.judged_lanes)])
 
     def add_failure(self, node: Node, failures: LaneFailures) -> None:
-        """Record an unlisted node that fails."""
+        """Record a failing unlisted node; its outputs lose the batch."""
         if self._is_below(node):
             self._record_below(node, (), fails=True)
         super().add_failure(node, failures)
@@ -607,7 +607,7 @@ class UnfixedNodeTracker(BatchTracker):
         return not self._tensors_below.isdisjoint(node.read_tensors)
 
     def _record_below(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
-        """Record a node below the unfixed node, with its outputs in the judged lanes."""
+        """Record a downstream node of the unfixed node, or the unfixed node itself."""
         self._tensors_below.update(node.outputs)
         if self.first_failure is None and fails:
             self.first_failure = node

@@ -1,9 +1,9 @@
-"""Prove a fixed model: run it and the original on equal samples in ONNX Runtime.
+"""Prove a fixed model: compare it with the original model in ONNX Runtime.
 
-The proof runs in a process of its own with limits on memory and time, because the cost of a model is unknown. The
-process is started by the path of this file, with a task as JSON in its first argument and the fixed model on standard
-input; it prints a JSON object. This file therefore imports nothing from shapecalc. The process runs in the model's
-folder, which holds the model's external data.
+Both models run on equal samples, in a separate process with limits on memory and time, because the cost of a model is
+unknown. The process runs this file as a script, so this file imports nothing from shapecalc. The first argument of the
+script is the task as JSON, its standard input is the fixed model, and its output is a JSON object. The process runs in
+the model's folder, which contains the model's external data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Feeds = dict[str, np.ndarray]
 SampleAxis = tuple[int, int] | None
 """The axis that separates the samples of an output, and its `inner` as in `BatchAxis`; None without a batch."""
 NO_TELEMETRY = {"ORT_DISABLE_TELEMETRY": "1"}
-"""The environment that turns off ONNX Runtime's telemetry, which also writes a file."""
+"""The environment variable that disables ONNX Runtime's telemetry, which also writes a file."""
 TIMEOUT_SECONDS = 300
 """The time limit of a proof, in seconds."""
 MAX_MODEL_BYTES = 2**31 - 1
@@ -52,24 +52,24 @@ class Proof:
     """The result of a proof."""
 
     proved: bool | None
-    """Whether both models are equal; None if no proof was possible."""
+    """Whether both models give equal outputs; None if no proof was possible."""
     why: str
-    """What was proved, what differs, or why no proof was possible."""
+    """The proved property, the difference, or the reason why no proof was possible."""
 
 
 class ProofImpossible(Exception):
-    """No proof is possible; the message is the reason."""
+    """Raised if no proof is possible; the message is the reason."""
 
 
 class ProofFailed(Exception):
-    """The models differ; the message describes the difference."""
+    """Raised if the models differ; the message describes the difference."""
 
 
 class ModelComparison:
     """A comparison of two models on equal samples."""
 
     def __init__(self, task: Mapping[str, Any], fixed_model: bytes) -> None:
-        """Load both models, and draw samples for the larger batch."""
+        """Load both models, and draw inputs for the larger of the two batch sizes."""
         self.task, self.declared_batch, self.other_batch = task, task["declared"], task["other"]
         self.original_session = _load_session(Path(task["model"]).read_bytes())
         try:
@@ -80,9 +80,9 @@ class ModelComparison:
         self.samples = self._draw_inputs(np.random.default_rng(SEED))
 
     def compare_outputs(self) -> str:
-        """Compare the outputs of both models, and return what was proved.
+        """Compare the outputs of both models, and return a description of the proof.
 
-        Raises `NotProved` if no proof is possible, `ProofFailed` if the models differ.
+        Raises `ProofImpossible` if no proof is possible, `ProofFailed` if the models differ.
         """
         home = self._run(self.original_session, self._select_samples(range(self.declared_batch)), ProofImpossible)
         fixed = self._run(self.fixed_session, self._select_samples(range(self.declared_batch)), ProofFailed)
@@ -102,9 +102,9 @@ class ModelComparison:
     def _compare_sample(
         self, sample: int, larger_outputs: list[np.ndarray], declared_outputs: list[np.ndarray], index: int
     ) -> None:
-        """Compare a sample's outputs in the larger batch and in the declared batch.
+        """Compare a sample's outputs in the other batch and in the declared batch.
 
-        `sample` is its index in the larger batch, `index` its index in the declared batch.
+        The sample is identified by its index in each batch. Raises `ProofFailed` if the outputs differ.
         """
         places = self.task["places"], self.task["home_places"]
         for name, many, few, axis, home_axis in zip(
@@ -116,9 +116,9 @@ class ModelComparison:
                 raise ProofFailed(f"output {name} differs in sample {sample} of batch {self.other_batch}")
 
     def _draw_inputs(self, random: np.random.Generator) -> Feeds:
-        """Return random inputs for the larger batch.
+        """Return random inputs for the larger of the two batch sizes.
 
-        An input without the batch keeps its shape.
+        An input without a batch dim keeps its shape.
         """
         largest = max(self.declared_batch, self.other_batch)
         feeds = {}
@@ -137,7 +137,7 @@ class ModelComparison:
         return feeds
 
     def _select_samples(self, samples: range | list[int]) -> Feeds:
-        """Return the inputs with these samples only."""
+        """Return the inputs, restricted to these samples."""
         feeds = {}
         for name, array in self.samples.items():
             dims = self.task["inputs"][name]
@@ -149,7 +149,7 @@ class ModelComparison:
             outputs: list[np.ndarray] = session.run(self.output_names, feeds)
         except MemoryError:
             raise ProofImpossible("it is too large") from None
-        except Exception as error:  # ONNX Runtime has no common base of its errors
+        except Exception as error:  # the exceptions of ONNX Runtime have no common base class
             raise error_type(_error_reason(error)) from None
         if not all(hasattr(output, "dtype") for output in outputs):
             raise ProofImpossible("an output is not a tensor")
@@ -157,7 +157,7 @@ class ModelComparison:
 
 
 def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes]) -> Proof:
-    """Try to prove that a fixed model equals the model in a file.
+    """Try to prove that a fixed model is equivalent to the model in a file.
 
     If `task` is a string, it is the reason why no proof is possible. Otherwise its keys are `model` and `folder` (the
     paths), `declared` and `other` (the two batch sizes), `inputs` (the shapes by name, with None for the batch),
@@ -215,7 +215,7 @@ def _load_session(model: bytes) -> Any:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except MemoryError:
         raise ProofImpossible("it is too large") from None
-    except Exception as error:  # ONNX Runtime has no common base of its errors
+    except Exception as error:  # the exceptions of ONNX Runtime have no common base class
         raise ProofImpossible(_error_reason(error)) from None
 
 
@@ -226,7 +226,7 @@ def _error_reason(error: Exception) -> str:
 
 
 def _take_sample(array: np.ndarray, sample_axis: SampleAxis, batch: int, sample: int) -> np.ndarray:
-    """Return one sample of an output; the whole output if it has no batch."""
+    """Return one sample of an output; the whole output if it has no batch axis."""
     if sample_axis is None or batch == 1:
         return array
     axis, inner = sample_axis
@@ -261,12 +261,12 @@ def _run_checker(task: Mapping[str, Any], fixed_model: bytes) -> str:
 
 
 def _checker_error(model: bytes) -> str:
-    """Return the error of ONNX's checker; empty if the model is valid."""
+    """Return the error message of ONNX's checker; empty if the model is valid."""
     import onnx
 
     try:
         onnx.checker.check_model(model)
-    except Exception as error:  # the checker has no common base of its errors
+    except Exception as error:  # the exceptions of the checker have no common base class
         return str(error).strip().partition("\n")[0] or "it gives no reason"
     return ""
 
@@ -291,7 +291,7 @@ def _exit_with_parent(parent_id: int) -> None:
 
 
 def main() -> int:
-    """Run the proof of the task in the arguments, and print the result as JSON."""
+    """Run the task in the first argument, and print the proof as JSON."""
     proved: bool | None
     task = json.loads(sys.argv[1])
     _limit_memory()

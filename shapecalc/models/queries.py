@@ -1,8 +1,8 @@
 """Query core and ONNX shape inference for the outputs of one node, with a cache.
 
-The package `core` resolves listed operators, ONNX shape inference all others. Both are queried with integers, once per
-lane; core also resolves symbolic dims. Nodes and fix candidates with equal operators, inputs and arguments share one
-cached answer.
+The package `core` resolves listed operators, ONNX shape inference all others. A query has integer dims and is made once
+per lane; core, and inference that only copies dims, also accept symbolic dims. Nodes and fix candidates with equal
+operators, inputs and arguments share one cached answer.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ CoreArguments = FrozenDict
 OpSetting = tuple[str, int | None, bool | None]
 """An op, the opset of the model, and the value of its switch (allowzero)."""
 UNKNOWN_ANSWER = (None, None, ())
-"""An unknown answer has no output, no problem and no conditions."""
+"""The output, problem and conditions of an unknown answer."""
 MAX_TARGET_DIMS = 10_000
-"""The largest number of dims in a target for which core is queried."""
+"""The maximum number of dims in a target for which core is queried."""
 TensorType = tuple[int, tuple[int | str, ...] | None] | bytes
 """The element type and shape of a tensor, or the serialized TypeProto of another value.
 
@@ -47,7 +47,7 @@ InferredTypes = tuple[TensorType, ...] | str
 MAX_COUNT_ATTRIBUTE = 4096
 """The largest value of a counting attribute for which inference is run.
 
-Inference allocates as many entries as the attribute says.
+Inference allocates one entry for each counted item.
 """
 ERROR_PREFIX = "[ShapeInferenceError] "
 """The prefix of ONNX's inference errors."""
@@ -59,7 +59,7 @@ COUNT_ATTRIBUTES = ("num_outputs", "group", "num_groups")
 class CoreAnswers:
     """Core's answers to one query; each tuple has one entry per lane.
 
-    Equal queries return the same object, so identity is equality.
+    Equal queries return the same object, so answers are compared by identity.
     """
 
     version: int | None
@@ -74,12 +74,12 @@ class CoreAnswers:
 
 @dataclass(slots=True, eq=False)
 class NodeVisit:
-    """A listed node as the walk reaches it, with every failing node above it fixed."""
+    """A listed node during a walk, with all failing upstream nodes fixed."""
 
     node: Node
     call: CoreOp
     input: LaneShapes
-    """The shape of the data input."""
+    """The shape of the data input in each lane."""
     arguments: tuple[CoreArguments | None, ...]
     """The arguments of the core op in each lane; None where they depend on data."""
     switch: bool | None
@@ -99,7 +99,7 @@ class NodeVisit:
 
 @dataclass(slots=True, eq=False)
 class NodeSignature:
-    """A node without its tensor names, as an argument of shape inference."""
+    """A node without its tensor names, in the form that shape inference accepts."""
 
     schema: Any
     message: Any
@@ -108,7 +108,7 @@ class NodeSignature:
 
 
 def has_target_input(node: Node) -> bool:
-    """Return whether the target of a listed node is the second input in its opset."""
+    """Return whether the target of a listed node is its second input."""
     return _is_input_argument(LISTED_OPERATORS[node.op].arguments[0], node)
 
 
@@ -117,7 +117,7 @@ def _is_input_argument(argument: CoreArgument, node: Node) -> bool:
 
 
 def read_allowzero(node: Node) -> bool | None:
-    """Return the value of allowzero; None if it is absent."""
+    """Return the value of the attribute allowzero; None if it is absent."""
     name = LISTED_OPERATORS[node.op].switch
     return bool(_check_type(node.attributes[name], int)) if name and name in node.attributes else None
 
@@ -155,7 +155,7 @@ def _check_type(value: Any, kind: type) -> Any:
 
 
 class CoreQueries:
-    """Queries to core with a cache."""
+    """A cached interface to the shape rules of the package `core`."""
 
     def __init__(self) -> None:
         """Start with an empty cache."""
@@ -178,7 +178,7 @@ class CoreQueries:
     ) -> tuple[Any, Conditions] | None:
         """Run the core op on symbolic dims; return its output and conditions.
 
-        Returns None if core has no form for a dim, if the answer is unknown, or if the answer contradicts the walk in
+        Returns None if core cannot represent a dim, if the answer is unknown, or if the answer contradicts the walk in
         some lane.
         """
         if input is None or arguments is None or not _is_core_shape(input):
@@ -208,8 +208,8 @@ def _query_lanes(
 def _query_lane(op_setting: OpSetting, shape: Any, arguments: CoreArguments | None) -> Any:
     """Return the output, problem and conditions of one query.
 
-    A Reshape of an unknown input returns its target if all entries are above 0. Empty tensors use the onnxruntime
-    dialect, because the ONNX specification does not define how -1 is inferred for them.
+    A Reshape of an unknown input returns its target if all entries are above 0. An empty input uses the onnxruntime
+    dialect, because the ONNX specification does not define how -1 is inferred for an empty input.
     """
     if shape is None or arguments is None:
         is_explicit = op_setting[0] == "reshape" and arguments is not None and min(arguments["target"], default=0) > 0
@@ -220,7 +220,7 @@ def _query_lane(op_setting: OpSetting, shape: Any, arguments: CoreArguments | No
     dialect = "onnxruntime" if 0 in shape else "onnx"
     try:
         trace = resolve(Request(op, shape, arguments, dialect, opset, None, switch))
-    except (ShapeError, TypeError):  # an attribute may be of any type
+    except (ShapeError, TypeError):  # an attribute may have a type that core does not accept
         return UNKNOWN_ANSWER
     return trace.output, trace.problem, trace.conditions
 
@@ -244,7 +244,8 @@ def _is_consistent(visit: NodeVisit, output: Any, conditions: Conditions, lanes:
 def has_equal_element_count(input: SymbolicShape | None, output: SymbolicShape | None) -> bool:
     """Return whether two shapes have equal element counts at all sizes.
 
-    The dims of the output must be integers at all sizes. No op sets conditions on such a pair of shapes.
+    The output dims must be integers at all sizes; otherwise the result is False. An op sets no conditions on shapes for
+    which the result is True.
     """
     if not (_is_core_shape(input) and _is_core_shape(output)):
         return False
@@ -253,12 +254,12 @@ def has_equal_element_count(input: SymbolicShape | None, output: SymbolicShape |
 
 
 def _is_core_shape(shape: object) -> bool:
-    """Return whether a value is a shape of integers and monomials, as in core."""
+    """Return whether a value is a shape that core accepts: integers and monomials."""
     return isinstance(shape, tuple) and all(isinstance(dim, (int, Monomial)) for dim in shape)
 
 
 class ShapeInference:
-    """Queries to ONNX shape inference with a cache.
+    """A cached interface to ONNX shape inference.
 
     Most nodes of a model repeat an earlier query.
     """
@@ -332,8 +333,8 @@ class ShapeInference:
         """Infer the output shapes and element types of a node in all lanes at once.
 
         Each dim that differs between lanes is passed as a name. This is valid only for an operator whose inference
-        copies such dims. Returns None unless each name appears exactly once in the output; if each does, the node fails
-        in no lane.
+        copies such dims. Returns None unless each name appears exactly once in the output; if each does, the node runs
+        in all lanes.
         """
         first = inputs[0][1] if inputs and inputs[0] else ()
         lanes = [lane for lane, shape in enumerate(first) if shape is not None]
@@ -391,7 +392,7 @@ class ShapeInference:
         return self._onnx.helper.make_tensor_type_proto(*tensor_type)
 
     def _parse_type(self, message: Any) -> TensorType:
-        """Return the type in a TypeProto.
+        """Convert a TypeProto to a `TensorType`.
 
         An unknown element type is 0, and an unknown shape is None.
         """

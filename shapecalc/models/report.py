@@ -1,4 +1,4 @@
-"""The report of a model, which front ends show and print as JSON."""
+"""The report of a model, which front ends display and print as JSON."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 
 UNKNOWN_TEXT = "?"
 MAX_COMPARED_NAMES = 1000
-"""The largest number of node names that an unknown name is compared with."""
+"""The maximum number of node names that an unknown name is compared with."""
 MAX_LISTED_PATHS = 8
-"""The largest number of paths that are listed for nodes with equal names."""
+"""The maximum number of paths that are listed for nodes with equal names."""
 
 
 class ModelInput(Record):
-    """An input of the model, as declared and as walked."""
+    """An input of the model, with its declared shape and its shape in the walk."""
 
     name: str
     declared: tuple[int | str | None, ...] | None
@@ -65,13 +65,13 @@ class FixResult(Record):
     proved: bool | None
     """Whether the proof passed; False means that no file was written, None that there was no proof."""
     why: str
-    """What was proved, or why nothing was proved."""
+    """The proved property, or the reason why there is no proof."""
     path: str | None
     """The path of the output file; None if none was written."""
     freed: tuple[ModelInput, ...] = ()
     """The inputs whose declared shape was changed."""
     stays: tuple[ModelInput, ...] = ()
-    """The inputs that still declare a number which may be the batch."""
+    """The inputs that still declare a number that may be the batch."""
     stops: tuple[UnlistedFailure, ...] = ()
     """The unlisted nodes that fail in the output file; empty after a proof."""
 
@@ -89,7 +89,7 @@ class NodeOutput(Record):
 
 
 class NodeSummary(Record):
-    """A row of `--all`: a node with its shapes."""
+    """A row of the output of `--all`: a node with its shapes."""
 
     node: Node
     input: SymbolicShape | None
@@ -103,11 +103,11 @@ class AllNodes(Record):
     nodes: tuple[NodeSummary, ...]
     """The nodes in file order; the nodes of a body follow the node that contains the body."""
     results: Mapping[str, str]
-    """The definitions of the names for sums and floors."""
+    """The definitions of the names of sums and floor divisions."""
     counted_at: Mapping[str, int]
     """The sizes at which elements and bytes are counted."""
     unknown: int
-    """The number of dims that are unknown."""
+    """The number of unknown dims."""
     shapeless: int
     """The number of tensors of unknown rank."""
     largest: tuple[tuple[Node, NodeOutput], ...]
@@ -129,7 +129,7 @@ class Report(Record):
     assumed: Mapping[str, int]
     """The sizes assumed for other free dims, by name."""
     names: Mapping[str, str]
-    """The meaning of each name such as `d0`: a text in the file (`past_len + 1`) or an equal dim (`past`)."""
+    """The meaning of each name such as `d0`: an expression in the file (`past_len + 1`) or an equal dim (`past`)."""
     inputs: tuple[ModelInput, ...]
     nodes: tuple[JudgedNode, ...]
     """The listed nodes in file order."""
@@ -139,10 +139,10 @@ class Report(Record):
     all_nodes: AllNodes | None = None
     """All nodes; None without the option `--all`."""
     failing_above: Mapping[str, str] = EMPTY_DICT
-    """The path of the nearest failing node above each requested unlisted node, by the name of the requested node."""
+    """The path of the nearest failing upstream node of each requested unlisted node, by the requested name."""
 
     def axis_to_free(self, input: ModelInput) -> int | None:
-        """Return the axis of an input that may be the batch, if it was not freed.
+        """Return the axis of an unfreed input that may be the batch, or None.
 
         The axis that is the batch in other inputs is preferred.
         """
@@ -165,7 +165,7 @@ def format_shape(shape: SymbolicShape | None) -> str:
 
 
 def node_name(node: Node) -> str:
-    """Return the name of a node, or its path as `--node` accepts it."""
+    """Return the name of a node; for an unnamed node, its path in the form `#18`."""
     return node.name or f"#{node.path}"
 
 
@@ -178,7 +178,7 @@ def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
 
 
 def sort_failing(nodes: Iterable[JudgedNode], *, strict: bool = False) -> list[JudgedNode]:
-    """Return the failing nodes, the worst first, otherwise in file order."""
+    """Return the failing nodes, the worst first, and equal verdicts in file order."""
     order = [*FAILING_VERDICTS, BatchVerdict.UNKNOWN]
     failing = [judged for judged in nodes if is_failing(judged, strict=strict)]
     return sorted(failing, key=lambda judged: order.index(judged.verdict))
@@ -202,7 +202,7 @@ def format_fix(fix: NodeFix) -> str:
 
 
 def format_assumption(fix: NodeFix) -> str:
-    """Format the assumption of a fix; empty if it has none.
+    """Format the assumption of a fix; empty if the fix has none.
 
     >>> format_assumption(NodeFix((0, -1), None, "the batch stays first"))
     'assumes that the batch stays first'
@@ -228,9 +228,9 @@ def format_failures(report: Report, stops: Iterable[UnlistedFailure]) -> list[st
 def find_node(report: Report, text: str) -> JudgedNode:
     """Return the listed node with this name or path.
 
-    A path is written as `18`, `7/body/3` or `#18`.
+    A path is written as `18`, `7/body/3` or `#18`. A node with this name has priority over a node with this path.
 
-    An exact name has priority. Raises `ShapeError` (usage) if there is no such node or more than one.
+    Raises `ShapeError` (usage) if no node matches, or more than one.
     """
     named = [judged for judged in report.nodes if text and judged.node.name == text]
     matches = named or [judged for judged in report.nodes if judged.node.path == text.removeprefix("#")]
@@ -284,7 +284,7 @@ def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | 
 
 
 def _core_options(node: Node, call: CoreOp) -> dict[str, object]:
-    """Return the arguments and the switch of a core op that are attributes of a node."""
+    """Return a node's attributes as options of a core op, without the target."""
     names = {argument.attribute: argument.name for argument in call.arguments if argument is not call.target}
     names |= {call.switch: call.switch}
     values = {name: node.attributes[attribute] for attribute, name in names.items() if attribute in node.attributes}
@@ -294,7 +294,10 @@ def _core_options(node: Node, call: CoreOp) -> dict[str, object]:
 
 
 def _evaluate_dim(dim: SymbolicDim, sizes: Mapping[str, int]) -> SymbolicDim:
-    """Evaluate a dim at some sizes; names without a size are kept."""
+    """Evaluate a dim at some sizes.
+
+    A monomial keeps names without a size; a sum with such a name gives None.
+    """
     if isinstance(dim, DimSum):
         terms = [substitute(term, sizes) for term in dim.terms]
         return sum(term for term in terms if isinstance(term, int)) if all(isinstance(t, int) for t in terms) else None

@@ -1,8 +1,8 @@
 """Judge one node from its outcomes at several batch sizes, and find fixes for it.
 
-A fix is another target. Each candidate is tried at all batch sizes: at the declared size the output shape must not
-change, and at the other sizes the samples must stay separate. In a target, 0 copies the batch dim and -1 infers it. If
-neither works, inserted nodes read the batch size from an input of the model.
+A fix replaces the target of a node: a shape, a permutation or axes. Each candidate is tried at all batch sizes: at the
+declared size the output shape must not change, and at the other sizes the samples must stay separate. In a target, 0
+copies the batch dim and -1 infers it. If neither works, inserted nodes read the batch size from an input of the model.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.SCRAMBLES, BatchVerdict.SWA
 NO_SAMPLE_AXIS = "no axis separates the samples"
 PART_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
 MAX_TARGETS = 256
-"""The largest number of candidate targets for each target entry that may be the batch."""
+"""The maximum number of candidate targets for each target entry that may be the batch."""
 OTHER_SIZES_STAY, NO_TRANSPOSE = "the other sizes stay", "no Transpose"
 TargetEvaluator = Callable[[tuple[Any, ...], bool | None], tuple[IntTuple | None, ...]]
-"""A function of targets and allowzero that returns core's output shape in each lane; None if core refuses."""
+"""A function of targets and allowzero that returns core's output shape in each lane; None where core refuses."""
 
 
 class BatchRun:
@@ -69,9 +69,9 @@ class BatchRun:
         )
         self.error = error
         self.batch_in = locate_batch(input_mark, input, batch) if input is not None else None
-        """The input axis that holds the batch, and which part of it."""
+        """The input axis of the batch, and the part of the axis that is the batch; None if unknown."""
         self.batch_out = locate_batch(output_mark, output, batch) if output is not None else None
-        """The output axis that holds the batch, and which part of it."""
+        """The output axis of the batch, and the part of the axis that is the batch; None if unknown."""
 
     @property
     def outcome(self) -> str:
@@ -94,18 +94,18 @@ class BatchRun:
 
 
 class NodeFix(Record):
-    """A change to a node that fixes it."""
+    """A change that fixes a failing node."""
 
     target: tuple[int, ...] | None
     """The new target, or the new argument of another op; None if inserted operators compute it."""
     allowzero: bool | None
-    """The value that allowzero must have; None if it does not matter."""
+    """The new value of allowzero; None if the value is kept."""
     assumes: str
-    """The assumption that makes the fix right: `the batch stays first`."""
+    """The assumption under which the fix is correct, such as `the batch stays first`."""
     effect: str = ""
-    """How the fix works: `copies axis 0`, `counts it`."""
+    """The effect of the fix, such as `copies axis 0`."""
     inserts: tuple[str, ...] = ()
-    """The operators that are inserted: `Shape`, `Gather`, `Concat`; empty for a new constant."""
+    """The inserted operators, such as `Shape`, `Gather` and `Concat`; empty for a new constant."""
     entry_index: int | None = None
     """The index of the target entry that the inserted operators compute; None for a new constant."""
 
@@ -171,15 +171,13 @@ class BatchFailure(Record):
 
 
 CandidateGenerator = Callable[[BatchFailure], Iterator[FixCandidate]]
-"""A generator of fixes to try. An operator without one can only be fixed by a change to other nodes."""
+"""A generator of fixes to try. An operator without a generator can only be fixed by a change to other nodes."""
 
 
 def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tuple[BatchVerdict, str]:
     """Return the verdict on a node, and the reason.
 
-    `declared_batch` is the declared batch size, or 1 for a free batch.
-
-    Samples are checked at all batch sizes except the declared size.
+    `declared_batch` is the declared batch size, or 1 for a free batch. Samples are checked at all other batch sizes.
     """
     others = [run for run in runs if run.batch != declared_batch]
     if None not in [run.output for run in runs]:
@@ -255,7 +253,7 @@ def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetE
 def mark_after_fix(
     mark: BatchMark, input_shape: IntTuple | None, output_shape: IntTuple | None, batch: int
 ) -> BatchMark:
-    """Return the mark of the output of a fixed node.
+    """Return the output mark of a fixed node.
 
     The node must keep the element order or repeat elements.
     """
@@ -332,7 +330,7 @@ def _reshape_candidate(
 
 
 def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
-    """Describe the sizes that must not change for an inferred dim to be right.
+    """Describe the sizes that must not change for an inferred dim to be correct.
 
     These are the input sizes whose product appears as a number in the target.
     """
@@ -354,7 +352,7 @@ def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
 def folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None) -> tuple[int, ...] | None:
     """Return the permutation that a reshape of one sample may represent, or None.
 
-    Exporters write a Transpose as a Reshape if it moves only a batch of 1.
+    Exporters write a Transpose that moves only a batch of 1 as a Reshape.
 
     >>> folded_transpose((1, 8, 8, 8), (64, 1, 8))
     (1, 0, 2)
@@ -368,7 +366,7 @@ def folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None
 
 
 def expand_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield targets with a 1 instead of an entry that equals the input's size.
+    """Yield targets with a 1 instead of an entry that equals the input dim.
 
     A 1 keeps the input dim at any size.
     """
@@ -391,7 +389,7 @@ def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield targets in which one number is replaced by the batch size of an input."""
+    """Yield fixes that replace one target entry by the batch size of a model input."""
     for index, size in enumerate(node.targets[node.declared_lane]):
         if size == node.declared:
             targets = [

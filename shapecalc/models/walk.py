@@ -1,7 +1,7 @@
 """Walk a model: visit its nodes in order, and compute every shape in all lanes.
 
 The package `core` resolves the listed nodes; ONNX shape inference and the table of operators resolve all other nodes.
-Subgraphs are walked at the node that runs them. A tracker judges the listed nodes and fixes the failing ones, so the
+A subgraph is walked when its node is visited. A tracker judges the listed nodes and fixes the failing nodes, so the
 walk continues with the fixed shapes.
 """
 
@@ -53,14 +53,14 @@ from shapecalc.models.walk_state import (
 LoopValue = tuple[int, int, int]
 """A loop-carried value: its initial tensor, the body's input, and the body's output."""
 MAX_TRIAL_DEPTH = 3
-"""The deepest nesting of loops whose bodies are walked in trials. Deeper loops are assumed to change everything."""
+"""The maximum nesting depth of loops whose bodies are walked as trials. Carried shapes of deeper loops are unknown."""
 MAX_TRIALS = 6
-"""The largest number of trials until the carried values of a loop are stable."""
+"""The maximum number of trials until the carried values of a loop are stable."""
 CHANGED_BY_LOOP = "a loop above changes it"
 
 
 class Walker:
-    """A walk in progress, with the tracker that follows it."""
+    """A walk in progress, with its tracker."""
 
     def __init__(self, walk: WalkState, tracker: BatchTracker) -> None:
         """Create a visitor for each kind of node."""
@@ -99,7 +99,7 @@ class Walker:
     def record_outputs(
         self, node: Node, outputs: Sequence[LaneShapes | None], dtypes: Sequence[int], failures: LaneFailures | None
     ) -> None:
-        """Record the outputs of an unlisted node.
+        """Record the output shapes and element types of an unlisted node.
 
         The outputs are unknown if the node fails in a judged lane.
         """
@@ -150,7 +150,7 @@ class ListedNodeVisitor:
         )
 
     def _arguments_in_lanes(self, node: Node) -> tuple[CoreArguments | None, ...]:
-        """Return core's arguments in each lane."""
+        """Return the arguments of the core op in each lane."""
         walk = self._walk
         number = node.inputs[1] if len(node.inputs) > 1 and has_target_input(node) else ABSENT
         values = walk.elements_of(number) or walk.all_unknown
@@ -159,7 +159,7 @@ class ListedNodeVisitor:
         return tuple([read_arguments(node, lambda _, array=array: operators.integer_tuple(array)) for array in values])  # type: ignore[misc]
 
     def _unknown_reason(self, node: Node, shapes: LaneShapes, arguments: Sequence[CoreArguments | None]) -> str:
-        """Return why a node cannot be judged; empty if it can."""
+        """Return the reason why a node cannot be judged; empty if it can be judged."""
         walk = self._walk
         if walk.live_lanes is not None and not any(walk.live_lanes[lane] for lane in walk.judged_lanes):
             return "it never runs: the If around it takes the other branch"
@@ -170,7 +170,7 @@ class ListedNodeVisitor:
         return ""
 
     def _record_output(self, visit: NodeVisit, fixed_shapes: LaneShapes) -> None:
-        """Record the output shape, and the output elements if the input's are known."""
+        """Record the output shape, and the output elements if they can be computed."""
         walk, node, call = self._walk, visit.node, visit.call
         output, first = node.outputs[0], node.inputs[0] if node.inputs else 0
         is_unfixed = fixed_shapes == visit.outputs
@@ -384,7 +384,10 @@ class UnlistedNodeVisitor:
         return shapes, dtypes, failures if any(failures) else None  # type: ignore[return-value]  # shapes from inference are integers
 
     def _index_range(self, node: Node, lane: int, by_columns: bool) -> Sequence[tuple[int, int]]:
-        """Return the minimum and maximum of a node's indices in a lane; empty if unknown."""
+        """Return the minimum and maximum of a node's indices; empty if they are unknown.
+
+        If `by_columns`, there is one pair for each column of the indices.
+        """
         array = (self._walk.elements_of(node.inputs[1]) or self._walk.all_unknown)[lane]
         if array is None or not array.size:
             return ()
@@ -481,9 +484,9 @@ class ControlFlowVisitor:
             walk.values[number] = tuple(arrays)
 
     def _walk_loop(self, node: Node) -> None:
-        """Walk the body of a Loop with stable carried shapes; record the Loop's outputs.
+        """Walk the body of a Loop with stable carried shapes, and record the outputs.
 
-        Inside the body the loop condition is true.
+        The loop condition is true inside the body.
         """
         walk, body = self._walk, node.bodies[0]
         carried = node.inputs[2:]
@@ -501,7 +504,7 @@ class ControlFlowVisitor:
             self._record_stacked(number, result, turns, 0)
 
     def _iteration_counts(self, node: Node, body: NodeGraph, *, has_condition: bool) -> Sequence[int | None]:
-        """Return the number of iterations in each lane; None if data may stop the loop."""
+        """Return the number of iterations in each lane; None if it depends on data."""
         walk = self._walk
         counts = (walk.elements_of(node.inputs[0]) if node.inputs and node.inputs[0] else None) or walk.all_unknown
         if not has_condition:
@@ -552,7 +555,7 @@ class ControlFlowVisitor:
     def _walk_trial(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: list[LaneShapes], marks: list[Any]
     ) -> tuple[list[LaneShapes], list[Any]]:
-        """Return the shapes and marks on which a body's inputs and outputs agree."""
+        """Walk a body as a trial; return the shapes and marks that an iteration keeps."""
         walk, walker, judge, count = self._walk, self._walker, self._walker.tracker, len(self._walk.values)
         walker.tracker = trial = judge.copy_for_trial()
         walker.trial_depth += 1
@@ -613,7 +616,7 @@ def _is_true(array: Any) -> bool:
 
 
 def _split_axis(shape: IntTuple | None, axis: int) -> tuple[int | None, IntTuple | None]:
-    """Return the size of an axis, and the shape without it."""
+    """Return the size of an axis, and the shape without the axis; None if unknown."""
     if shape is None or not -len(shape) <= axis < len(shape):
         return None, None
     return shape[axis], (*shape[: axis % len(shape)], *shape[axis % len(shape) + 1 :])

@@ -1,6 +1,6 @@
 """The state of a walk: the type, shape and elements of each tensor in each lane.
 
-Entries per lane are in the order of `WalkState.lanes`. Lists are indexed by the number of a tensor.
+Entries per lane are in the order of `WalkState.lanes`. Lists are indexed by tensor number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_SHAPE, FROM_DATA = "no shape", "size from data"
 
 
 class WalkState:
-    """The properties of all tensors that the walk has reached."""
+    """The properties of the tensors that a walk has reached."""
 
     def __init__(self, model: Model, choice: InputChoice) -> None:
         """Record the inputs and the initializers of a model."""
@@ -39,9 +39,9 @@ class WalkState:
         self.values: dict[int, LaneValues] = {}
         """The elements of small tensors; other tensors have no entry."""
         self.origins: dict[int, str] = {}
-        """The source of elements: `initializer`, `Constant`, `folded` (computed from constants) or `external`.
+        """The source of elements, by tensor: `initializer`, `Constant`, `folded` or `external`.
 
-        A tensor without an entry has elements that were computed from shapes.
+        Folded elements are computed from constants. The elements of other tensors are computed from shapes.
         """
         self.unknown_reasons: dict[int, str] = {}
         """The reason why the shape of a tensor is unknown in some lane."""
@@ -49,7 +49,7 @@ class WalkState:
         self.non_tensor_types: dict[int, tuple[bytes | None, ...]] = {}
         """The serialized TypeProto of non-tensors (sequences, optionals), by lane."""
         self.live_lanes: tuple[bool, ...] | None = None
-        """The lanes in which the current nodes run, inside an If with a known condition; None for all."""
+        """Whether the current nodes run in each lane, inside an If with a known condition; None means all lanes."""
         self._declare(model.inputs)
         self.add_initializers(model.graph.initializers)
 
@@ -88,11 +88,11 @@ class WalkState:
         return None if values is self.all_unknown else values
 
     def is_constant(self, number: int) -> bool:
-        """Return whether a tensor's elements are constant, or folded from constants."""
+        """Return whether a tensor's elements are constants, or folded from constants."""
         return self.origins.get(number) in ("initializer", "Constant", "folded")
 
     def mask_dead_lanes(self, values: tuple[T | None, ...]) -> tuple[T | None, ...]:
-        """Return values per lane, with None in lanes where the current nodes do not run."""
+        """Replace values by None in the lanes where the current nodes do not run."""
         if self.live_lanes is None:
             return values
         return tuple([value if live else None for value, live in zip(values, self.live_lanes, strict=True)])
@@ -132,11 +132,11 @@ class WalkState:
         self.set_shape(number, tuple(known), dtype)
 
     def has_unknown(self, lanes: Sequence[Any]) -> bool:
-        """Return whether a value is unknown in a judged lane."""
+        """Return whether the value in a judged lane is unknown."""
         return None in lanes and None in lanes[: len(self.judged_lanes)]
 
     def unknown_reason(self, node: Node) -> str:
-        """Return why the output shape of a node is unknown."""
+        """Return the reason why the output shape of a node is unknown."""
         for number in node.inputs:
             if number and self.has_unknown(self.shapes_of(number)):
                 return self.unknown_reasons.get(number, NO_SHAPE)
@@ -153,7 +153,7 @@ def is_same_in_all_lanes(lanes: Sequence[Any]) -> bool:
 
 
 def broadcast_shapes(shapes: Sequence[IntTuple]) -> IntTuple | str:
-    """Return the broadcast of shapes, or the reason why they do not broadcast.
+    """Return the broadcast shape, or the reason why the shapes do not broadcast.
 
     >>> broadcast_shapes([(2, 1), (3,)]), broadcast_shapes([(2,), (3,)])
     ((2, 3), '2 and 3 do not broadcast')

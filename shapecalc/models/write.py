@@ -1,8 +1,8 @@
 """Fix a model, prove the result, and write it.
 
 The fixes are applied to a copy of the ModelProto, and declared dims that are no longer correct are removed from the
-copy. A new constant is a separate node or initializer, so that other nodes that read the old constant are unaffected.
-An old constant that becomes unused is removed.
+copy. A constant that only the fixed node reads is overwritten. Otherwise a new constant is added, so that other nodes
+that read the old constant are unaffected. An initializer that becomes unused is removed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from shapecalc.models.walk_state import WalkState
 PREFERRED_PROOF_BATCH = 3
 """The preferred batch size for the comparison of samples."""
 MAX_REPORTED_DOUBTS = 3
-"""The largest number of fixes whose assumption is reported for an unproved model."""
+"""The maximum number of fixes whose assumption is reported for an unproved model."""
 
 
 class FixedModel(Record):
@@ -56,7 +56,7 @@ class FixedModel(Record):
     remaining: tuple[str, ...]
     """The paths in the original model of the listed nodes that still fail."""
     failure_count: int
-    """The number of nodes that still fail at some size or mix the samples."""
+    """The number of nodes that still fail or mix the samples at some batch size."""
     freed_inputs: frozenset[str]
     """The names of the inputs whose declared shape was changed."""
 
@@ -72,7 +72,7 @@ class FixedModel(Record):
 
 
 class ModelEditor:
-    """An editor of the arguments of nodes in a ModelProto."""
+    """An editor of node arguments in a ModelProto."""
 
     def __init__(self, proto: Any, names: Iterable[str]) -> None:
         """Edit `proto` in place; `names` are the tensor names in use."""
@@ -89,7 +89,7 @@ class ModelEditor:
         }
 
     def find_node(self, path: str) -> tuple[Any, Any]:
-        """Return the graph or function that contains a node, and the node, by its path."""
+        """Find a node by its path; return its graph or function, and its NodeProto."""
         index, *rest = path.split("/")
         graph = self.proto.graph
         node = graph.node[int(index)]
@@ -138,7 +138,10 @@ class ModelEditor:
         return [indices, self._build_node("Gather", [name, indices.output[0]], f"{name}_kept")]
 
     def _add_target(self, graph: Any, node: Any, target: Sequence[int]) -> str:
-        """Add a constant to a graph, as an initializer if possible, and return its name."""
+        """Store a target as a constant of a graph, and return the name of the constant.
+
+        The old initializer is overwritten if only this node reads it.
+        """
         old = node.input[1]
         if id(graph) not in self._initializers_of:
             self._initializers_of[id(graph)] = {tensor.name: tensor for tensor in getattr(graph, "initializer", ())}
@@ -157,7 +160,7 @@ class ModelEditor:
     def _replace_input(self, graph: Any, node: Any, name: str) -> None:
         """Replace the second input of a node.
 
-        The initializer that the node read before is removed if it is now unused.
+        The initializer of the old input is removed if it is no longer used.
         """
         old = node.input[1]
         if old == name:
@@ -204,7 +207,7 @@ def write_fixed_model(
 ) -> Report:
     """Write a fixed model, and return its report.
 
-    `chosen_fixes` maps node paths to fixes that replace the best ones. Nothing is written if the proof fails.
+    `chosen_fixes` maps node paths to fixes that override the best fixes. No file is written if the proof fails.
 
     Raises `ShapeError` (usage) if the model was judged at other sizes than the file declares, `ShapeError` (file) if
     the output would overwrite the model, or would not be in the folder of the model's external data. Raises `OSError`
@@ -226,14 +229,14 @@ def write_fixed_model(
 
 
 def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str, NodeFix]) -> FixedModel:
-    """Fix a model, and walk it again until there is nothing more to fix.
+    """Apply fixes to a model and walk it again until no fix remains to apply.
 
     `chosen_fixes` have priority over the best fixes.
     """
     done: dict[str, NodeFix] = {}
     inserted: frozenset[str] = frozenset()
     freed: frozenset[str] = frozenset()
-    for _ in range(8):  # each round judges the nodes below the nodes that the previous round fixed
+    for _ in range(8):  # each round judges the nodes downstream of the previous round's fixes
         first = {
             path: _original_path(walk.model, path, inserted) for path in (*tracker.failing_nodes, *tracker.cause_fixes)
         }
@@ -274,7 +277,7 @@ def _select_fixes(
 
 
 def _original_path(model: Model, path: str, inserted_names: frozenset[str]) -> str:
-    """Return the path of a node before nodes were inserted."""
+    """Return the path of a node in the model without the inserted nodes."""
     index, slash, rest = path.partition("/")
     inserted_before = (
         sum(node.name in inserted_names for node in model.proto.graph.node[: int(index)]) if inserted_names else 0
@@ -307,7 +310,7 @@ def _check_output_path(model: Model, output_path: Path) -> None:
 
 
 def _prove_fixed_model(fixed: FixedModel, file: Any, prove: bool) -> Proof:
-    """Prove a fixed model, unless it is known to fail or `prove` is false."""
+    """Prove a fixed model, unless it fails, is random, or `prove` is false."""
     if not prove:
         return Proof(None, "nobody asked for it")
     if fixed.failure_count:
@@ -351,7 +354,7 @@ def _proof_task(walk: WalkState, marks_of: Callable[[int], LaneMarks | None]) ->
 def _proof_inputs(walk: WalkState, lane: int) -> dict[str, list[int | None] | None]:
     """Return the input shapes by name, with None for the batch dim.
 
-    An unknown shape is None.
+    The entry of an input with an unknown shape is None.
     """
     sizes: dict[Any, Any] = {**walk.lanes[lane].sizes, walk.batch: None}
     return {
@@ -410,7 +413,7 @@ def apply_fixes(
 
 
 def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: NodeFix, walk: WalkState) -> bool:
-    """Apply a fix to a ModelProto; return whether that was possible."""
+    """Apply a fix to a ModelProto; return whether the fix could be applied."""
     if fix.entry_index is None:
         editor.set_argument(graph, message, node.opset, fix)
         return True
@@ -424,7 +427,7 @@ def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: N
 
 
 def message_pieces(model: Model, proto: Any) -> list[bytes | memoryview]:
-    """Return a ModelProto with the model's payloads restored, as pieces to write.
+    """Return the bytes of a ModelProto with restored payloads, as pieces to write.
 
     Raises `OSError` if the file can no longer be mapped.
     """
@@ -457,9 +460,9 @@ def _iter_tensors(proto: Any) -> Iterable[Any]:
 
 
 def update_declarations(proto: Any, walk: WalkState) -> list[str]:
-    """Update the declared dims of a ModelProto; return the changed inputs' names.
+    """Update the declared dims of a ModelProto; return the names of changed inputs.
 
-    Inputs get the shapes that they were walked with. Output dims that vary are freed, and stale value_info is removed.
+    Inputs get their shapes in the walk. Output dims that vary are freed, and stale value_info is removed.
     """
     changed = [*_update_input_dims(proto, walk)]
     for graph, body in _pair_graphs(proto, walk):
@@ -500,7 +503,7 @@ def _pair_graphs(proto: Any, walk: WalkState) -> Iterator[tuple[Any, NodeGraph]]
 
 
 def _stale_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> Iterator[tuple[Any, list[int | None]]]:
-    """Yield each declared dim that differs in a judged lane, with its sizes by lane."""
+    """Yield each declared dim that differs in a judged lane, and its sizes by lane."""
     judged = [shapes[lane] if shapes is not None else None for lane in walk.judged_lanes]
     for axis, dim in enumerate(value_info.type.tensor_type.shape.dim):
         sizes = [shape[axis] if shape is not None and axis < len(shape) else None for shape in judged]

@@ -1,1 +1,1 @@
-"""Readers that turn text, code and case lines into requests."""
+"""Parsing of command lines, chains, code and case files into requests."""

@@ -1,8 +1,8 @@
-"""The syntax of case files: questions, expectations and defaults.
+"""Parsing of case files: questions, expectations and defaults.
 
     case        = question ["=>" expectation] ["#" comment] | JSON object
     question    = op input {value | option} | input "|" stage {"|" stage}
-    default     = "@default" {name "=" value}       for the lines below
+    default     = "@default" {name "=" value}       applies to the lines below
     expectation = "error" [rule] | "same as" chain
                 | pattern ["when" condition {"and" condition}] ["with" definition {"and" definition}]
     condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim    | dim ">=" dim
@@ -52,15 +52,15 @@ class Expectation(Record):
     """An expected answer: an output shape, a refusal or a chain."""
 
     output: ShapePattern | None
-    """The output shape or a pattern of it; None for a refusal or a chain."""
+    """The pattern of the output shape; None for a refusal or a chain."""
     conditions: frozenset[str] | None = None
-    """The conditions as shapecalc prints them; None if any are allowed."""
+    """The conditions, as printed by shapecalc; None if any conditions are allowed."""
     rule: str | None = None
     """The rule that must refuse the request; None for any rule."""
     same_as: str | None = None
-    """The chain that the answer must equal; None if no chain is named."""
+    """The chain that the answer must equal; None for a shape or a refusal."""
     options: Mapping[str, object] = EMPTY_DICT
-    """The default options of the stages of the chain in `same_as`."""
+    """The default options for the stages of `same_as`."""
     results: Mapping[str, str] = EMPTY_DICT
     """The expected definitions of named results; other results are not checked."""
     fixed_names: frozenset[str] = frozenset()
@@ -78,10 +78,10 @@ class Expectation(Record):
 
 
 def read_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
-    """Parse an expectation.
+    """Parse an expected shape, refusal or chain.
 
-    `options` are the default options of the stages of a `same as` chain. Raises `ShapeError` (usage) if the expectation
-    is invalid.
+    `options` are the default options for the stages of a `same as` chain. Raises `ShapeError` (usage) if the
+    expectation is invalid.
 
     >>> print(read_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
@@ -101,9 +101,9 @@ def read_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> E
 
 
 def read_expectation_for(text: str, stage_options: Iterable[Mapping[str, object]]) -> Expectation:
-    """Parse the expectation of a question whose stages have the given options.
+    """Parse an expectation, given the options of the question's stages.
 
-    The names to which the options assign sizes become fixed names. Raises `ShapeError` (usage) if the expectation is
+    Names to which the options assign sizes become fixed names. Raises `ShapeError` (usage) if the expectation is
     invalid.
 
     >>> sorted(read_expectation_for("N,3", [{"where": "N=2"}]).fixed_names)
@@ -113,22 +113,22 @@ def read_expectation_for(text: str, stage_options: Iterable[Mapping[str, object]
 
 
 def _read_definition(text: object) -> tuple[str, str]:
-    """Parse the definition of a named result.
+    """Parse the definition of a named result, such as `H1 == (H - 1)//2 + 1`.
 
     Raises `ShapeError` (usage) if the definition is invalid.
     """
-    name, there, definition = str(text).partition("==")
-    if not there or not name.strip().isidentifier():
+    name, separator, definition = str(text).partition("==")
+    if not separator or not name.strip().isidentifier():
         shown = escape_unprintable(truncate(str(text)))
         raise usage_error(f"'{shown}' defines no name", "write H1 == (H - 1)//2 + 1", argument="expect")
     return name.strip(), " ".join(definition.split())
 
 
 def expectation_from_json(value: object, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
-    """Return the expectation of a JSON case.
+    """Convert the `expect` value of a JSON case to an expectation.
 
     A valid value is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`
-    with optional `"results"`, or the text of a plain expectation. Raises `ShapeError` (usage) for any other value.
+    with optional `"results"`, or an expectation as a string. Raises `ShapeError` (usage) for any other value.
 
     >>> print(expectation_from_json({"output": [2, 6], "conditions": ["N == 3"]}))
     2,6 when N == 3
@@ -182,13 +182,13 @@ RELATION_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
     " is not ": require_different,
     " is ": require_equal,
 }
-"""The relations in words; they are tried in this order, after the symbols."""
+"""Relations in words, in the order in which they are tried, after all symbols."""
 
 
 def read_conditions(texts: Iterable[str]) -> Conditions:
-    """Parse conditions, combine them, and drop conditions that are always true.
+    """Parse and simplify conditions; conditions that are always true are dropped.
 
-    Raises `ShapeError` (usage) if a condition is invalid or can never be true.
+    Raises `ShapeError` (usage) if a condition is invalid, or if the conditions are unsatisfiable.
 
     >>> [str(condition) for condition in read_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
     ['C*H*W % 64 == 0', 'N == 3']
@@ -208,11 +208,11 @@ def read_conditions(texts: Iterable[str]) -> Conditions:
 
 def _read_condition(text: str) -> Conditions:
     for sign, relation in (RELATIONS | RELATION_WORDS).items():
-        left, there, right = text.partition(sign)
-        if sign == "%" and there:
-            right, there, zero = right.partition("==")
-            there = there if zero.strip() == "0" else ""
-        if there:
+        left, separator, right = text.partition(sign)
+        if sign == "%" and separator:
+            right, separator, zero = right.partition("==")
+            separator = separator if zero.strip() == "0" else ""
+        if separator:
             return relation(_read_dim(left, text), _read_dim(right, text))
     hint = "write N == 3, C*H % 64 == 0, N != 1 or H >= 7, or N is 3, 64 divides C*H or N is not 1"
     raise usage_error(f"'{escape_unprintable(truncate(text))}' is not a condition", hint, argument="expect")
@@ -229,7 +229,7 @@ def _read_dim(text: str, condition: str) -> Dim:
 def format_expectation(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
     """Format an expectation from its output, conditions and named results."""
     condition_text = " and ".join(conditions)
-    output = f"[{output}]" if output == ERROR_KEYWORD else output  # a dim named `error`
+    output = f"[{output}]" if output == ERROR_KEYWORD else output  # `error` alone would be a refusal
     output = f"{output} when {condition_text}" if condition_text else output
     definition_text = " and ".join([f"{name} == {definition}" for name, definition in results.items()])
     return f"{output} with {definition_text}" if definition_text else output
@@ -239,7 +239,7 @@ PARAMETER_NAMES = [param.name for op in OPS.values() for param in params_of(op)]
 CASE_KEYS = dict.fromkeys(["op", "input", *PARAMETER_NAMES, *common_option_names(), "expect", "id", "source"])
 """The keys of a JSON case; `source` is a note for readers of the file."""
 NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
-"""The keys of a JSON case, without the options of the op."""
+"""The keys of a JSON case that are not options of the op."""
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
 
 
@@ -266,9 +266,9 @@ def read_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def is_json_object(text: str) -> bool:
-    """Return whether a line is written as a JSON object.
+    """Return whether a line starts like a JSON object, as opposed to a chain.
 
-    A line such as `{2,3} | flatten` is a chain.
+    The JSON is not validated.
 
     >>> is_json_object('{ "op": "reshape"'), is_json_object("{2,3} | flatten")
     (True, False)
@@ -277,7 +277,10 @@ def is_json_object(text: str) -> bool:
 
 
 def request_text(text: str) -> str:
-    """Return the question of a plain line, without its expectation and comment."""
+    """Return the question of a plain line, without the expectation and the comment.
+
+    A plain line is not JSON.
+    """
     return text.partition(COMMENT_MARK)[0].partition(ARROW)[0].strip()
 
 
@@ -304,7 +307,7 @@ def _read_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Expectation | None:
-    """Return the expectation with the fixed names that the stages' options imply."""
+    """Return the expectation with `fixed_names` derived from the stages' options."""
     with_sizes = [options for _, options in stages if "where" in options]
     return (
         replace(expected, fixed_names=frozenset(names_with_sizes(with_sizes))) if expected and with_sizes else expected
@@ -312,7 +315,7 @@ def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Exp
 
 
 def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
-    """Return the case of a JSON object; raise `ShapeError` (usage) if it is invalid."""
+    """Convert a JSON object to a case; raise `ShapeError` (usage) if it is invalid."""
     if not fields.keys() <= CASE_KEYS.keys():
         name = next(name for name in fields if name not in CASE_KEYS)
         raise usage_error(
@@ -332,7 +335,7 @@ def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) ->
 
 
 def read_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
-    """Return the defaults in effect after an `@default` line.
+    """Parse an `@default` line; return the defaults that apply after it.
 
     A line without options resets all defaults. Raises `ShapeError` (usage) for an unknown or incomplete option.
 
@@ -362,7 +365,7 @@ def _read_default_value(option: Option, value: str) -> object:
 def read_json_object(text: str) -> dict[str, Any]:
     """Parse a JSON object.
 
-    Raises `ShapeError` (usage) for a text that is not a JSON object, and for repeated keys.
+    Raises `ShapeError` (usage) if the string is not a JSON object, or if a key is repeated.
 
     >>> read_json_object('{"op": "shape", "input": [2.5]}')
     {'op': 'shape', 'input': [2.5]}

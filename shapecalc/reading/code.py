@@ -1,6 +1,6 @@
 """Abstract interpretation of PyTorch, NumPy, TensorFlow and JAX code as chains.
 
-The code is parsed and never run: each expression gets a value with shapes instead of data.
+The code is parsed but never executed: the values of expressions have shapes instead of data.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CodeValue: TypeAlias = (
 )
 """The value of an expression; nan is an unknown number or truth value."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
-"""A function that returns the error for an expression, given message and hint."""
+"""A function that converts a message and a hint to the error for an expression."""
 
 MAX_EXPONENT = 64
 OPERATOR_SYMBOLS = {
@@ -54,34 +54,34 @@ OPERATOR_SYMBOLS = {
     "Pow": "**",
     "MatMult": "@",
 }
-"""The symbols of operators by the names of their syntax tree nodes."""
+"""The symbols of operators by the names of their `ast` classes."""
 INTEGER_OPERATORS = {"+": operator.add, "-": operator.sub, "//": operator.floordiv, "%": operator.mod}
 """The operators that are defined on integers only."""
 
 
 class StageRefused(Exception):
-    """Signals that a rule refuses an op.
+    """Raised if a rule refuses an op.
 
-    The arguments of the exception are the input shape and the stages up to the refused stage.
+    `args` contains the input shape and the stages up to and including the refused stage.
     """
 
 
 class TracedTensor(Record):
-    """A traced tensor: its shape and the stages that led to it, without data."""
+    """A tensor without data: its shape and the stages that produced it."""
 
     shape: Shape
     stages: tuple[StageRequest, ...]
     dialect: str
     traces: tuple[Trace, ...] = ()
-    """The answers to the stages."""
+    """The answer to each stage."""
     copied_after: int = 0
     """The number of stages before the last `contiguous`, which is not a stage itself."""
     input_shape: Shape = ()
-    """The shape before all stages."""
+    """The shape before the first stage."""
     is_main: bool = False
     """Whether the tensor derives from the first input."""
     size: Dim | None = None
-    """The size that the tensor denotes in arithmetic; None if the rank is not 1."""
+    """The size that an input of rank 1 denotes in arithmetic; otherwise None."""
 
     @property
     def rank(self) -> int:
@@ -103,13 +103,13 @@ class TracedTensor(Record):
         return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace), size=None)
 
     def reshape(self, *target: Dim) -> TracedTensor:
-        """Return the tensor after a reshape."""
+        """Return the tensor reshaped to `target`."""
         return self.apply("reshape", target=target)
 
     def insert_axes(self, axes: Sequence[int]) -> TracedTensor:
-        """Return the tensor with dims of 1 inserted.
+        """Return the tensor with dims of size 1 inserted.
 
-        `axes` are indices in the output, in ascending order.
+        `axes` are output indices, in ascending order.
         """
         groups = [(axis,) for axis in axes] if DIALECTS[self.dialect].inserts_one else [tuple(axes)]
         tensor = self
@@ -118,7 +118,7 @@ class TracedTensor(Record):
         return tensor
 
     def permute(self, perm: Sequence[int]) -> TracedTensor:
-        """Return the tensor after a transpose."""
+        """Return the tensor with its axes permuted by `perm`."""
         return self.apply("transpose", perm=tuple(perm))
 
     def reverse_axes(self) -> TracedTensor:
@@ -136,7 +136,7 @@ class TracedTensor(Record):
         return self.apply("view", target=target, strides=strides)
 
     def verify_views(self) -> TracedTensor:
-        """Return the tensor; raise `StageRefused` if a view's strides are incompatible."""
+        """Return the tensor itself; raise `StageRefused` if a view is not possible."""
         problem = resolve_chain([trace.request for trace in self.traces]).problem if self.traces else None
         if problem and problem.rule == STRIDE_INCOMPATIBLE:
             raise StageRefused(self.input_shape, self.stages)
@@ -151,10 +151,10 @@ class TensorChunks(Record):
     count: int | None
     """The number of parts; None if unknown."""
     split_options: Mapping[str, object] | None = None
-    """The options of `split`; None for an unbind, which drops the axis."""
+    """The options of the `split` op; None for an unbind, which drops the axis."""
 
     def chunk(self, index: int) -> TracedTensor:
-        """Return the part at an index."""
+        """Return the part at `index` as a tensor."""
         if self.split_options is None:
             return self.tensor.apply("select", axis=self.axis, index=index)
         return self.tensor.apply("split", axis=self.axis, part=index, **self.split_options)
@@ -170,7 +170,7 @@ class TensorChunks(Record):
 
 
 class LayerInstance(Record):
-    """An instantiated layer, before it is called: `nn.Conv2d(3, 64, 7)`."""
+    """A layer that is instantiated but not yet called, such as `nn.Conv2d(3, 64, 7)`."""
 
     name: str
     positional: tuple[CodeValue, ...]
@@ -178,7 +178,7 @@ class LayerInstance(Record):
 
 
 class Call(Record):
-    """A call in code: the function's name and its arguments without the tensor."""
+    """A call: the function's name, and its arguments except the tensor."""
 
     name: str
     """The name of the function, method or layer."""
@@ -203,9 +203,10 @@ class Call(Record):
         return arguments
 
     def sequence_argument(self, *names: str) -> tuple[CodeValue, ...]:
-        """Return the sequence that is the call's only argument.
+        """Return the only argument of the call, which is a sequence.
 
-        The sequence is one tuple, a keyword argument with one of the `names`, or all positional arguments.
+        The sequence is one tuple, a keyword argument with one of the `names`, or all positional arguments. Raises
+        `ShapeError` (usage) for any other keyword.
         """
         keyword_values = [value for name, value in self.keywords.items() if name in names]
         if len(keyword_values) < len(self.keywords):
@@ -214,23 +215,23 @@ class Call(Record):
         return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else arguments
 
     def dims_argument(self, *names: str) -> Shape:
-        """Return the sequence argument as a shape.
+        """Convert the sequence argument to a shape.
 
         Raises `ShapeError` (usage) if an item is not a size.
         """
         return tuple([self.to_dim(dim) for dim in self.sequence_argument(*names)])
 
     def axes_argument(self, *names: str) -> tuple[int, ...]:
-        """Return the sequence argument as axes.
+        """Convert the sequence argument to axes.
 
         Raises `ShapeError` (usage) if an item is not an integer.
         """
         return tuple([self.to_integer(axis) for axis in self.sequence_argument(*names)])
 
     def to_integer(self, value: CodeValue, default: int | None = None) -> int:
-        """Return a value as an integer, with `default` for None.
+        """Convert a value to an integer; None becomes `default`.
 
-        Raises `ShapeError` (usage) for any other value.
+        Raises `ShapeError` (usage) if the value is not an integer.
         """
         value = unwrap_size(value)
         if value is None and default is not None:
@@ -240,21 +241,21 @@ class Call(Record):
         return value
 
     def to_size(self, value: CodeValue) -> int | Shape:
-        """Return a value as an integer or a tuple of sizes.
+        """Convert a value to an integer or a tuple of sizes.
 
         Raises `ShapeError` (usage) for any other value.
         """
         return tuple(map(self.to_dim, value)) if isinstance(value, tuple) else self.to_integer(value)
 
     def to_dim(self, value: CodeValue) -> Dim:
-        """Return a value as a size; raise `ShapeError` (usage) for any other value."""
+        """Convert a value to a size; raise `ShapeError` (usage) if it is not a size."""
         value = unwrap_size(value)
         if not is_dim(value):
             raise self.error(f"{self.name} needs sizes here")
         return value
 
     def to_axis(self, tensor: TracedTensor, value: CodeValue, default: int | None = None) -> int:
-        """Return an axis of the tensor as a non-negative index.
+        """Convert an axis of the tensor to a non-negative index.
 
         Raises `ShapeError` (usage) if the axis is out of range.
         """
@@ -265,7 +266,7 @@ class Call(Record):
 
 
 def is_number(value: CodeValue) -> TypeGuard[Dim | float]:
-    """Return whether a value is a size or another number."""
+    """Return whether a value is a number or a symbolic size."""
     return isinstance(value, int | float | Monomial)
 
 
@@ -275,7 +276,10 @@ def is_dim(value: CodeValue) -> TypeGuard[Dim]:
 
 
 def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:
-    """Apply `-`, `+`, `~` or `not`; raise `ShapeError` (usage) for `-` or `~` before a named size."""
+    """Apply a unary operator: `-`, `+`, `~` or `not`.
+
+    Raises `ShapeError` (usage) if the operator is not defined for the value: `-` is not defined for a named size.
+    """
     if isinstance(op, ast.Not):
         return not value if value is None or isinstance(value, int) else nan
     if isinstance(op, ast.UAdd) and is_number(value):
@@ -292,7 +296,8 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
 def apply_binary(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
     """Apply a binary operator to two sizes, or concatenate two tuples.
 
-    Raises `ShapeError` (usage) for a sum with names, a division by 0, or a result that is too large.
+    Raises `ShapeError` (usage) for a sum that contains names, a division by 0, a result that is too large, and operands
+    of other types.
     """
     if isinstance(left, tuple) and isinstance(right, tuple) and symbol == "+":
         if len(left) + len(right) > MAX_SHAPE_DIMS:
@@ -333,7 +338,7 @@ def _apply_to_dims(left: Dim, symbol: str, right: Dim, error: ErrorFactory) -> D
 
 
 def square_root(value: CodeValue) -> int | float:
-    """Return the square root of a square number; nan for anything else."""
+    """Return the square root of a perfect square; nan for any other value."""
     return isqrt(value) if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value else nan
 
 
@@ -389,14 +394,14 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TracedTensor], CodeValue]] = {
     "mT": lambda tensor: tensor.permute([*range(tensor.rank)[:-2], tensor.rank - 1, tensor.rank - 2]),
     "data": lambda tensor: tensor,
 }
-"""Functions that return the values of a tensor's attributes."""
+"""Functions that evaluate the attributes of a tensor, by attribute name."""
 
 
 def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> TracedTensor:
     """Return the tensor after an index expression.
 
-    An integer selects an index, a slice keeps a range, and None inserts a dim of 1. Raises `ShapeError` (usage) for
-    other items.
+    An integer selects one index, a slice keeps a range, and None inserts a dim of size 1. Raises `ShapeError` (usage)
+    for any other item.
     """
     items = _expand_index(key if isinstance(key, tuple) else (key,), tensor.rank, error)
     axes = [item for item in items if item is not None]
@@ -429,9 +434,9 @@ def _expand_index(items: tuple[CodeValue, ...], rank: int, error: ErrorFactory) 
 
 
 TENSOR_KEYWORDS = ("input", "x", "a", "tensor", "array", "arr")
-"""The keywords under which functions take the tensor."""
+"""The names of the tensor parameter in functions of one tensor."""
 OPERAND_KEYWORDS = ("tensors", "arrays", "values", "input", "x", "other", "y")
-"""The keywords under which functions take several tensors."""
+"""The names of the tensor parameters in functions of several tensors."""
 
 
 def _read_shape(value: CodeValue, call: Call) -> CodeValue:
@@ -468,7 +473,7 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(_require_dims(value, call))),
     **dict.fromkeys(("numel", "prod", "nelement"), lambda value, call: product(_require_dims(value, call))),
 }
-"""The functions that return sizes of a tensor or a shape."""
+"""Functions that return sizes of a tensor or a shape, by name."""
 
 
 def _requested_shape(call: Call) -> Shape:
@@ -498,7 +503,7 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
     ),
     "arange": _arange_shape,
 }
-"""Functions that return the shape of the tensor that a call creates."""
+"""Functions that return the shape of a created tensor, by the function's name."""
 
 
 def is_known_function(name: str) -> bool:
@@ -519,10 +524,10 @@ def is_known_function(name: str) -> bool:
 def call_function(
     name: str, values: Sequence[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory
 ) -> CodeValue:
-    """Return the value of a function call.
+    """Evaluate a function call.
 
-    The tensor is the first positional value or a keyword argument. Raises `ShapeError` (usage) for an unknown function
-    or a function without an op, and `StageRefused` if a rule refuses the op.
+    The tensor is the first positional value or a keyword argument. Raises `ShapeError` (usage) for an unsupported
+    function or argument, and `StageRefused` if a rule refuses the op.
     """
     keywords = dict(keywords)
     if name in MULTI_OPERAND_FUNCTIONS:
@@ -553,7 +558,7 @@ def _apply_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
         options = layer.build_options(tensor.shape, shapes)
-    except (TypeError, ValueError, IndexError):  # an argument that is not a size
+    except (TypeError, ValueError, IndexError):  # some argument is not a size
         options = {"weight": None}
     weight = options.get("weight", ())
     if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
@@ -585,7 +590,7 @@ def _call_multi_operand(call: Call) -> TracedTensor:
 def apply_multi_operand(op: str, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
     """Apply an op to several tensors; the main tensor continues the chain.
 
-    The main tensor derives from the first input, if one of the tensors does.
+    The main tensor is one that derives from the first input, or else the first tensor.
     """
     tensors = [part for part in values if isinstance(part, TracedTensor)]
     if len(tensors) < len(values) or not tensors:
@@ -645,9 +650,9 @@ def _squeeze(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _tile(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Apply `tile`.
+    """Apply `tile`, or PyTorch's `repeat`.
 
-    NumPy aligns the repeats with the last dims; TensorFlow needs one repeat for each dim.
+    `tile` aligns the repeat counts with the last dims, except in TensorFlow, which requires one count per dim.
     """
     counts = call.dims_argument("repeats", "reps", "dims", "multiples", "sizes")
     missing = tensor.rank - len(counts) if call.name == "tile" else 0
@@ -657,7 +662,7 @@ def _tile(tensor: TracedTensor, call: Call) -> TracedTensor:
 def _repeat(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Apply `repeat` of PyTorch, einops or NumPy.
 
-    PyTorch tiles, einops follows a pattern, and NumPy repeats element by element.
+    PyTorch tiles the tensor, einops follows a pattern, and NumPy repeats each element.
     """
     if call.positional and isinstance(call.positional[0], str):
         return _rearrange(tensor, call)
@@ -708,9 +713,9 @@ def _apply_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str,
 
 
 def _chunk(tensor: TracedTensor, call: Call) -> TensorChunks:
-    """Split a tensor into a number of parts, at cut positions, or by sizes.
+    """Split a tensor by a number of parts, by split indices, or by part sizes.
 
-    NumPy takes cut positions; TensorFlow and Paddle take sizes.
+    A list contains split indices, except in `split` of TensorFlow and Paddle, where it contains part sizes.
     """
     count, axis = call.bind_arguments(
         "chunks/indices_or_sections/num_or_size_splits/num_or_indices/indices", "dim/axis"
@@ -727,9 +732,9 @@ def _chunk(tensor: TracedTensor, call: Call) -> TensorChunks:
 
 
 def _part_sizes(dim: Dim, positions: Sequence[Dim], call: Call) -> Shape:
-    """Return the sizes of the parts between cut positions.
+    """Return the sizes of the parts between split indices.
 
-    Raises `ShapeError` (usage) if the positions are unknown or not ascending.
+    Raises `ShapeError` (usage) if the indices are unknown or not ascending.
     """
     if isinstance(dim, int):
         cuts = [position if isinstance(position, int) else dim + 1 for position in positions]
@@ -740,9 +745,9 @@ def _part_sizes(dim: Dim, positions: Sequence[Dim], call: Call) -> Shape:
 
 
 def _split(tensor: TracedTensor, call: Call) -> TensorChunks:
-    """Apply PyTorch's `split`.
+    """Apply `split`.
 
-    The argument is the size of each part, or the list of all sizes.
+    In PyTorch, the argument is the size of each part, or a list of the sizes of all parts.
     """
     if tensor.dialect != "torch":
         return _chunk(tensor, call)
@@ -766,7 +771,7 @@ def _unbind(tensor: TracedTensor, call: Call) -> TensorChunks:
 
 
 def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Apply a function that is composed of a few stages, such as `narrow`."""
+    """Apply a function that expands to several stages, such as `rot90`."""
     parameters = [parameter.rstrip("?") for parameter in COMPOSITE_OPS[call.name][2]]
     arguments = [
         value if value is None or isinstance(value, tuple) else (value,) for value in call.bind_arguments(*parameters)
@@ -792,9 +797,9 @@ def _single_op(op: str, **arguments: str) -> Callable[[TracedTensor, Call], Trac
 
 
 def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Return the result of a reduction, at which a new chain starts.
+    """Return the result of a reduction as the initial tensor of a new chain.
 
-    A new chain is needed because no op of a chain reduces an axis. `max` and `min` of PyTorch return a pair.
+    No op of a chain reduces an axis. In PyTorch, `max` and `min` along an axis return a pair.
     """
     power = ("p/ord",) if call.name == "norm" else ()
     *_, axes, keepdims = call.bind_arguments(*power, "dim/axis", "keepdim/keepdims")
@@ -863,7 +868,7 @@ SHAPE_CHANGING_FUNCTIONS: dict[str, Callable[[TracedTensor, Call], CodeValue]] =
     }.items()
     for name in listed.split()
 }
-"""The functions that change a shape."""
+"""Functions that may change the shape of a tensor, by name."""
 SHAPE_PRESERVING_NAMES = (
     "clone detach to float half double bfloat16 cpu cuda type type_as numpy copy astype requires_grad_ long "
     "asarray array tensor constant convert_to_tensor cast identity from_numpy as_tensor bool eval stop_gradient "
@@ -872,7 +877,7 @@ SHAPE_PRESERVING_NAMES = (
     "masked_fill masked_fill_ tril triu cumsum zeros_like ones_like randn_like rand_like empty_like full_like"
 )
 SHAPE_PRESERVING_FUNCTIONS = {*SHAPE_PRESERVING_NAMES.split()}
-"""The functions that preserve a shape."""
+"""The names of functions that preserve the shape of a tensor."""
 
 
 MODULE_DIALECTS = {
@@ -882,7 +887,7 @@ MODULE_DIALECTS = {
     **dict.fromkeys(("tf", "tensorflow", "keras", "K"), "tensorflow"),
     "paddle": "paddle",
 }
-"""The dialects of modules by their usual import names."""
+"""The dialect of each module, by the module's usual import name."""
 TORCH_ONLY_METHODS = {"view", "permute", "unsqueeze", "contiguous"}
 """Methods of PyTorch tensors that NumPy arrays lack or define differently."""
 MODULE_NAMES = {*MODULE_DIALECTS, "einops", "math", "ops", "layers"}
@@ -894,7 +899,7 @@ PRESERVING_LAYER_WORDS = "drop(out|path)?|(batch|layer|group|instance|rms)?_?nor
 PRESERVING_LAYER = re.compile(
     rf"(?i)(.+_)?({PRESERVING_LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?"
 )
-"""A regular expression for the names of layers that preserve a shape."""
+"""A regular expression for the names of layers that preserve shapes."""
 DIM_REGEX = r"(?:\d+|[A-Z]\w{0,3}|[a-z]{1,2}\d?|\w+[*/][\w*/]+|\?|\.\.\.)"
 MAX_COMMENT_LENGTH = 200
 SHAPE_COMMENT = re.compile(
@@ -922,7 +927,7 @@ def normalize_pasted_code(text: str) -> str:
 
 
 def parse_code(text: str) -> ast.Module:
-    """Parse code; raise `ShapeError` (usage) if it is not valid Python."""
+    """Parse Python code; raise `ShapeError` (usage) if its syntax is invalid."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -939,9 +944,9 @@ def parse_code(text: str) -> ast.Module:
 
 
 def normalize_tensor_name(name: str) -> str:
-    """Normalize the name of a tensor, or the call that creates it.
+    """Normalize the name of a tensor, or the call that creates the tensor.
 
-    The result is the text that `ast.unparse` prints. Raises `ShapeError` (usage) for any other expression.
+    The result is formatted by `ast.unparse`. Raises `ShapeError` (usage) for any other expression.
     """
     match parse_code(name).body:
         case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
@@ -954,13 +959,13 @@ def normalize_tensor_name(name: str) -> str:
 
 
 def detect_dialect(tree: ast.AST) -> str:
-    """Guess the dialect from imported module names and methods; PyTorch by default."""
+    """Guess the dialect from module names and methods; PyTorch by default."""
     markers = set[str | None]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in MODULE_DIALECTS:
             return MODULE_DIALECTS[node.id]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            # PyTorch's transpose takes two axes, NumPy's takes all.
+            # PyTorch's `transpose` takes two axes; NumPy's takes all axes.
             takes_all_axes = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2
             markers |= {"all axes" if takes_all_axes else node.func.attr, *[keyword.arg for keyword in node.keywords]}
     is_numpy = markers & {"all axes", "astype", "ravel"} or ("axis" in markers and not markers & TORCH_ONLY_METHODS)
@@ -970,8 +975,9 @@ def detect_dialect(tree: ast.AST) -> str:
 def select_statements(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], str]:
     """Return the statements to interpret and the name of the input tensor.
 
-    If the module defines only functions and classes, the statements are the body of the last function, or of the last
-    class's `__init__` and `forward`. The name is that of the function's only parameter, otherwise empty.
+    If no statement outside of definitions operates on a tensor, the statements include the body of the last function,
+    or of the last class's `__init__` and `forward`. The name is that of the function's only required parameter; it is
+    empty if there is no such parameter.
     """
     defined = [node for node in statements if isinstance(node, DEFINITIONS)]
     lines = [node for node in statements if not isinstance(node, DEFINITIONS)]
@@ -993,7 +999,7 @@ def select_statements(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], s
 
 
 def first_variable(statements: Iterable[ast.stmt]) -> str:
-    """Return the first name that is neither a module nor a function.
+    """Return the first name that is read and is neither a module nor a function.
 
     Returns `x` if there is no such name.
     """
@@ -1007,14 +1013,14 @@ def first_variable(statements: Iterable[ast.stmt]) -> str:
 
 
 def has_tensor_operation(statements: Iterable[ast.AST]) -> bool:
-    """Return whether the statements contain a supported call or an index."""
+    """Return whether the statements contain a supported call or an index expression."""
     nodes = [node for statement in statements for node in ast.walk(statement)]
     called = [getattr(node.func, "attr", full_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
     return any(map(is_known_function, called)) or any(isinstance(node, ast.Subscript) for node in nodes)
 
 
 def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
-    """Return the names that a statement loads or stores."""
+    """Return the names that a statement loads or stores, depending on `context`."""
     return {full_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
 
 
@@ -1028,7 +1034,7 @@ def is_preserving_layer(layer_name: str) -> bool:
 
 
 def full_name(node: ast.AST) -> str:
-    """Return the text of a dotted name; empty for any other expression."""
+    """Return a dotted name as a string; empty for any other expression."""
     text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
     return text if text.replace(".", "").isidentifier() else ""
 
@@ -1044,7 +1050,7 @@ def _char_offset(text: str, line: int, column: int) -> int:
 
 
 def source_span(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
-    """Return the span of an expression in code, in characters."""
+    """Return the start and the exclusive end of a node, as character offsets."""
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
     return _char_offset(text, node.lineno, node.col_offset), _char_offset(text, end_line, end_column)
 
@@ -1092,9 +1098,9 @@ class CodeChain(Record):
 
 
 class UnnamedInputIdentified(Exception):
-    """Signals that the tensor of the unnamed input shape was identified.
+    """Raised when the tensor of the unnamed input shape is identified.
 
-    The argument of the exception is the name of the tensor.
+    The only argument of the exception is the name of the tensor.
     """
 
 
@@ -1131,7 +1137,7 @@ def read_code(
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text is Python with a supported call or index.
+    """Return whether a string is Python code with a supported call or index.
 
     A shape is not code.
 
@@ -1149,10 +1155,10 @@ def is_code(text: str) -> bool:
 
 
 class CodeReader:
-    """An interpreter of a syntax tree over sizes, tuples and traced tensors.
+    """An abstract interpreter of Python code over sizes, tuples and tensors.
 
     The error of an unsupported statement becomes the value of the names that the statement assigns. The error is raised
-    where such a name is used, so unsupported statements that do not affect the answer do no harm.
+    where such a name is used, so unsupported statements that do not affect the answer are harmless.
     """
 
     def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
@@ -1160,31 +1166,32 @@ class CodeReader:
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.inputs: dict[str, TracedTensor] = {}
         self.has_unnamed_input = False
-        """Whether an input shape still lacks the name of its tensor."""
+        """Whether the name of the input tensor is still unknown."""
         self.variables: dict[str, CodeValue | ShapeError] = {}
         self.last_result: CodeValue | ShapeError = None
-        """The value of the last statement with a tensor, or the error of the statement."""
+        """The value or the error of the last statement that operates on a tensor."""
         self.skipped: dict[ShapeError, None] = {}
         """The errors of skipped statements, in order."""
         self.shape_by_line: dict[int, Shape] = {}
         """The shape that each statement produces, by the last line of the statement."""
         self.notes: dict[str, None] = {}
         self.sizes_read: set[str] = set()
-        """The names of the sizes that the code has used."""
+        """The names that the code has looked up as sizes."""
         self.statement_count = 0
         """The number of interpreted statements."""
         self.has_returned = False
-        """Whether the code has returned."""
+        """Whether a `return` or `raise` was interpreted."""
         self.in_shape_argument = False
         """Whether a shape argument is being evaluated.
 
-        Inside a shape argument, a tensor of one dim denotes a size.
+        Inside a shape argument, an input of rank 1 denotes a size.
         """
 
     def read(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
         """Interpret statements and return their chain.
 
-        Raises `UnnamedInputFound` if the input shape has no name yet.
+        Raises `ShapeError` (usage) for code that is not supported, and `UnnamedInputIdentified` when the tensor of an
+        unnamed input shape is identified.
         """
         numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
         self.has_unnamed_input = "" in inputs
@@ -1247,7 +1254,7 @@ class CodeReader:
         """Interpret statements in order, up to the first return.
 
         The error of an unsupported statement becomes the value of the names that the statement assigns. If the
-        statement defines an input, the input keeps its shape.
+        statement assigns only inputs, the inputs keep their shapes.
         """
         for statement in statements:
             self.statement_count += 1
@@ -1267,7 +1274,7 @@ class CodeReader:
                 return
 
     def read_statement(self, node: ast.stmt) -> None:
-        """Interpret one statement and record its tensor."""
+        """Interpret one statement; record its value if it is a tensor."""
         match node:
             case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Assert() | ast.Global() | ast.Delete():
                 return
@@ -1301,7 +1308,7 @@ class CodeReader:
     def read_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
         """Bind the targets of an assignment and return the value.
 
-        If the first target is an input, the input replaces a constant or a created tensor.
+        If the first target is an input, the input is bound instead of a constant or a created tensor.
         """
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         name, is_created = (
@@ -1321,7 +1328,7 @@ class CodeReader:
         return value
 
     def check_shape_known(self, value_node: ast.expr, target: ast.expr) -> None:
-        """Raise the missing-shape error for `B, T, C = x.shape` with an unknown `x`."""
+        """Raise `ShapeError` (usage) for `B, T, C = x.shape` if `x` is unknown."""
         name, dims = full_name(value_node), ",".join(filter(None, map(full_name, getattr(target, "elts", ()))))
         if dims and name.endswith(".shape") and not (self.is_assigned(name) or {name, "shape"} & self.sizes.keys()):
             assert isinstance(value_node, ast.Attribute)
@@ -1367,7 +1374,7 @@ class CodeReader:
     def apply_layer(
         self, layer: LayerInstance, values: list[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory
     ) -> CodeValue:
-        """Apply a layer to a tensor."""
+        """Apply a layer, or each layer of a `Sequential`, to a tensor."""
         if layer.name == "Sequential" and values:
             for inner in layer.positional:
                 if not isinstance(inner, LayerInstance):
@@ -1452,9 +1459,9 @@ class CodeReader:
         return any(name == variable or name.startswith(f"{variable}.") for variable in self.variables)
 
     def lookup_size(self, node: ast.expr, name: str) -> CodeValue:
-        """Return the size or the sizes of a name.
+        """Return the size, or the list of sizes, that a name denotes.
 
-        An attribute such as `self.heads` is looked up in full and by its last part.
+        An attribute such as `self.heads` is looked up by its full name, then by its last component.
         """
         last = name.rpartition(".")[2]
         if not name.isascii() or len(name) > MAX_DIM_TEXT_LENGTH:
@@ -1528,7 +1535,7 @@ class CodeReader:
         return get_item(base, key, self.error_at(node))
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
-        """Return the value of a call of a method, a function or a layer."""
+        """Evaluate a call of a function, a method or an instantiated layer."""
         function, path = node.func, full_name(node.func)
         if any("(" in name for name in self.inputs) and ast.unparse(node) in self.inputs:
             return self.inputs[ast.unparse(node)]
@@ -1586,7 +1593,7 @@ class CodeReader:
         return value
 
     def check_tensors_known(self, nodes: Iterable[ast.expr]) -> None:
-        """Raise `ShapeError` (usage) for the first name whose shape is unknown."""
+        """Raise `ShapeError` (usage) for the first tensor whose shape is unknown."""
         for node in nodes:
             if full_name(node) and isinstance(self.evaluate(node), Monomial):
                 raise self.missing_shape_error(node)
@@ -1615,7 +1622,7 @@ class CodeReader:
         return self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
 
     def input_hint(self, node: ast.expr, example: str) -> str:
-        """Return the `--input` option that declares the shape of an expression."""
+        """Return a hint with the `--input` option that declares an expression's shape."""
         inputs = " ".join([f"{name}={shape_text(tensor.shape)} " for name, tensor in self.inputs.items()])
         return f"give its shape: --input '{truncate(inputs)}{truncate(self.source_text(node))}={example}'"
 

@@ -3,9 +3,9 @@
 An example of a command line is `reshape 2,3,4 0,-1 --allowzero`.
 
     chain = input "|" stage {"|" stage}
-    stage = op {value | option | option ("=" | blank) value}
+    stage = op {value | option | option ("=" | space) value}
 
-Every entry point parses its command lines with this module, so all entry points accept the same options. Blanks inside
+Every entry point parses its command lines with this module, so all entry points accept the same options. Spaces inside
 brackets or quotes do not separate words.
 """
 
@@ -69,7 +69,7 @@ StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
 
 
 class ParsedStage(Record):
-    """A parsed stage: the op, the options as texts, and the input if present."""
+    """A parsed stage: the op, its unconverted options, and the input if present."""
 
     op: str
     options: Mapping[str, object]
@@ -79,7 +79,7 @@ class ParsedStage(Record):
 def read_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option] = ()) -> dict[str, Any]:
     """Parse the words of an op's command line into arguments by name.
 
-    `extra_options` and `--help` are allowed in addition to the op's own options. Raises `ShapeError` (usage) for an
+    `extra_options` and `--help` are accepted in addition to the op's own options. Raises `ShapeError` (usage) for an
     unknown option, an extra value or a missing argument.
 
     >>> read_op_words(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
@@ -89,8 +89,8 @@ def read_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option] 
     values, arguments = parse_words(words, known, op.name, allow_named="lengths" not in op.positional_or_named)
     if HELP.name in arguments:
         return arguments
-    places = ("input", *op.positional_or_named)
-    arguments = assign_positional(order_values(values, places), places, arguments, op.name)
+    names = ("input", *op.positional_or_named)
+    arguments = assign_positional(order_values(values, names), names, arguments, op.name)
     check_required(
         arguments, {"input": "INPUT"} | {param.name: param.name.upper() for param in op.params if param.required}
     )
@@ -100,8 +100,8 @@ def read_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option] 
 def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return the values in the order of the parameter names.
 
-    Several operands are joined into one value, and so are several lengths. A pattern may come before or after the
-    shape, since its arrow identifies it. An einsum pattern without an arrow must be the first value.
+    Several operands are joined into one value, as are several lengths. A pattern with an arrow may come before or after
+    the shape. An einsum pattern without an arrow must be the first value.
 
     >>> order_values(["a b -> b a", "2,3"], ("input", "pattern"))
     ['2,3', 'a b -> b a']
@@ -134,14 +134,14 @@ UNSUPPORTED_OPS = {
         "einops follows a pattern: rearrange 2,3 'a b -> r a b' r=2",
     ),
 }
-"""The reason why each op is not supported, and the alternative to write."""
+"""For each unsupported op, the reason and a supported alternative."""
 
 
 def resolve_aliases(words: Sequence[str]) -> list[str]:
-    """Replace a framework's op name by shapecalc's, and add the dialect.
+    """Replace a framework's op name with shapecalc's, and add the `--dialect` option.
 
-    A composite op of several stages becomes a chain. Raises `ShapeError` if a composite op refuses its input, or if
-    this input is a file.
+    A composite op with several stages becomes a chain. Raises `ShapeError` if a composite op refuses its input, or if
+    the input of a composite op is a file.
 
     >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
@@ -168,18 +168,18 @@ def resolve_aliases(words: Sequence[str]) -> list[str]:
 
 
 def _quote_words(words: Iterable[str]) -> str:
-    """Join the words of a stage; quote words that contain blanks."""
+    """Join the words of a stage; quote words that contain spaces."""
     return " ".join([f'"{word}"' if " " in word else word for word in words])
 
 
 def _add_dialect(words: Sequence[str], dialect: str) -> list[str]:
-    """Return the words with a `--dialect` option added, if they lack one."""
+    """Add a `--dialect` option to words without one."""
     has_dialect = any(word in ("-d", "--dialect") or word.startswith("--dialect=") for word in words)
     return [*words, *([] if has_dialect else ["--dialect", dialect])]
 
 
 def _read_input_shape(words: Sequence[str]) -> Shape:
-    """Return the input shape of a composite op.
+    """Parse the input shape of a composite op.
 
     Raises `ShapeError` (usage) if the input is a file or standard input.
     """
@@ -198,14 +198,14 @@ def expand_composite(name: str, shape: Shape, values: Sequence[str]) -> list[lis
     >>> expand_composite("narrow", (2, 8), ["1", "-3", "2"]), expand_composite("rollaxis", (2, 3, 4), ["2"])
     ([['slice', ':,5:7']], [['moveaxis', '2', '0']])
     """
-    _, _, places, make = COMPOSITE_OPS[name]
-    names = [specification.partition("/")[0].rstrip("?") for specification in places]
+    _, _, specifications, make = COMPOSITE_OPS[name]
+    names = [specification.partition("/")[0].rstrip("?") for specification in specifications]
     texts = assign_positional(order_values(values, names), names, {}, name)
     check_required(
         texts,
         {
             parameter: parameter.upper()
-            for parameter, specification in zip(names, places, strict=True)
+            for parameter, specification in zip(names, specifications, strict=True)
             if specification[-1] != "?"
         },
     )
@@ -226,7 +226,7 @@ def _expand_narrow(shape: Shape, axis: int, start: int, length: int) -> list[lis
         raise usage_error(f"narrow needs the size of dim {index}, {dim}", "write slice, or the size")
     first += dim if first < 0 else 0
     if not 0 <= first <= first + length <= dim:
-        from shapecalc.core.ops.slice import SLICE_OUT_OF_BOUNDS  # imported late: few lines contain `narrow`
+        from shapecalc.core.ops.slice import SLICE_OUT_OF_BOUNDS  # imported late: `narrow` is rare
 
         message = f"dim {index} is {truncate(str(dim))}, and has no {length} positions from {start} on"
         raise rule_error(SLICE_OUT_OF_BOUNDS, message)
@@ -246,7 +246,7 @@ def _expand_rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> lis
 def _expand_rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]:
     """Return the `moveaxis` stage that equals `numpy.rollaxis`.
 
-    The axis is moved in front of the axis at index `start`.
+    The axis is moved before the axis at index `start`.
     """
     rank = len(shape)
     source, destination = _normalize_axis(axis, rank, rank), _normalize_axis(start, rank, rank + 1)
@@ -255,7 +255,7 @@ def _expand_rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]
 
 EINSUM_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 EINOPS_REDUCTIONS = ("any", "all", "max", "mean", "min", "prod", "sum")
-"""The names of einops' reductions; all of them give the same shape."""
+"""The names of einops' reductions; all of them result in the same shape."""
 
 
 def _expand_reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
@@ -282,9 +282,9 @@ def _expand_reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[s
 
 
 def _normalize_axis(axis: int, rank: int, limit: int) -> int:
-    """Return an axis or insertion index as a non-negative index.
+    """Convert an axis or insertion index to a non-negative index.
 
-    `limit` is the exclusive upper end of the valid indices. Raises `ShapeError` (axis-out-of-range).
+    `limit` is the exclusive upper bound of valid indices. Raises `ShapeError` (axis-out-of-range).
     """
     if not -rank <= axis < limit:
         raise rule_error(AXIS_OUT_OF_RANGE, f"axis {axis} does not exist: the input has {rank_text(rank)}")
@@ -299,13 +299,13 @@ COMPOSITE_OPS: dict[str, tuple[str, str, tuple[str, ...], Any]] = {
 }
 """Composite ops by name.
 
-A row has a similar op to suggest for data, the dialect that defines the composite op, its parameters (those with `?`
-are optional), and the function that expands it into stages.
+A row contains a similar op to suggest for input files, the dialect that defines the composite op, the parameters (those
+with `?` are optional), and the function that returns the stages.
 """
 
 
 def expand_composites(text: str) -> str:
-    """Replace the composite ops of a chain, such as `rot90`, by their stages.
+    """Replace the composite ops of a chain, such as `rot90`, with their stages.
 
     Raises `ShapeError` if a stage before a composite op is refused, or if a composite op refuses its input.
 
@@ -328,7 +328,7 @@ def expand_composites(text: str) -> str:
 
 
 def _chain_output(text: str) -> Shape:
-    """Return the output shape of a chain; without stages, the input shape.
+    """Return the output shape of a chain, which may have no stages.
 
     Raises `ShapeError` if the chain is refused.
     """
@@ -350,7 +350,7 @@ def unsupported_op_error(name: str) -> ShapeError | None:
 
 
 def find_op(name: str) -> Op:
-    """Return the op with a name; raise `ShapeError` (usage) if there is none."""
+    """Look up an op by name; raise `ShapeError` (usage) if there is none."""
     if "," in name or name[:1].isdigit():
         shown = escape_unprintable(truncate(name))
         raise usage_error(
@@ -360,7 +360,7 @@ def find_op(name: str) -> Op:
 
 
 def read_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
-    """Parse the words of a stage, or of a command line if `with_input`.
+    """Parse the words of a stage, or those of a command line if `with_input`.
 
     Raises `ShapeError` (usage) for invalid words.
 
@@ -391,7 +391,7 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
 
 
 def read_values(words: Sequence[str]) -> list[str]:
-    """Return the positional values of a stage, in order.
+    """Return the positional values of a command line, in order.
 
     >>> read_values(["squeeze", "1,3,1", "--axes", "0"])
     ['1,3,1']
@@ -431,9 +431,9 @@ def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
 
 
 def read_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
-    """Parse the words of a `chain` command into the chain's text and the options.
+    """Parse the words of a `chain` command into the chain and the options.
 
-    The syntax is `'INPUT | OP ...' [--where SIZES]`. Raises `ShapeError` (usage) for other words.
+    The syntax is `'INPUT | OP ...' [--where SIZES]`. Raises `ShapeError` (usage) for any other words.
 
     >>> read_chain_words(["N,3 | flatten", "--where", "N=2"])
     ('N,3 | flatten', {'where': 'N=2'})
@@ -470,9 +470,9 @@ def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | Non
 
 
 def argument_texts(request: Request) -> dict[str, object]:
-    """Return the arguments of a request as texts.
+    """Return the arguments of a request by name, as written in a command line.
 
-    An argument keeps the text that the user typed; without such a text, the value is formatted.
+    An argument that the user typed is returned verbatim; any other argument is formatted.
     """
     values = {"input": request.input, **request.arguments}
     texts: dict[str, object] = {
@@ -510,7 +510,7 @@ def command_line(answer: Trace | Chain) -> str:
 
 
 def chain_text(answer: Trace | Chain) -> str:
-    """Return a chain as text, with normalized shapes.
+    """Format a chain, with normalized shapes.
 
     >>> import shapecalc as sc
     >>> chain_text(sc.chain((2, 3), "transpose", "reshape [1, -1]"))
@@ -520,7 +520,7 @@ def chain_text(answer: Trace | Chain) -> str:
 
 
 def stage_line(request: Request) -> str:
-    """Return a request as a stage of a chain, without its input.
+    """Format a request as a stage of a chain, without its input.
 
     >>> import shapecalc as sc
     >>> stage_line(sc.reshape((2, 3), (0, -1)).request)
@@ -530,7 +530,7 @@ def stage_line(request: Request) -> str:
 
 
 def stage_text(op: str, options: Mapping[str, object]) -> str:
-    """Return a stage of a chain as text; words with blanks are quoted.
+    """Format a stage of a chain; words that contain spaces are quoted.
 
     >>> stage_text("rearrange", {"pattern": "b c -> c b"})
     'rearrange "b c -> c b"'
@@ -565,9 +565,9 @@ def find_invalid_stage(stages: str) -> int | None:
 
 
 def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
-    """Return the span of the token at fault in the stage at `index`.
+    """Return the span of the faulty token in the stage at `index`.
 
-    If the token is unknown, the span is that of the whole stage.
+    If the token is unknown, returns the span of the whole stage.
 
     >>> from shapecalc.core.rules import INDIVISIBLE
     >>> from shapecalc.core.problem import Problem
@@ -611,4 +611,4 @@ def parse_chain_request(text: str, shape: object = None) -> ChainRequest:
     input_shape = input_text or shape
     if not input_shape and input_shape != ():
         raise usage_error("the first chain needs an input", "write INPUT | OP ...", argument="first")
-    return ChainRequest(input_shape, tuple(stages))  # type: ignore[arg-type]  # a shape, as a text or as dims
+    return ChainRequest(input_shape, tuple(stages))  # type: ignore[arg-type]  # a shape, as a string or as dims

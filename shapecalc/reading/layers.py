@@ -1,7 +1,7 @@
 """Tables that map layers and functions of frameworks to ops.
 
-A row converts the arguments of a layer, such as `nn.Conv2d(3, 64, 7)`, to the options of an op. An argument that is a
-tensor is represented by its shape.
+A row converts the arguments of a layer, such as `nn.Conv2d(3, 64, 7)`, to the options of an op. A tensor argument is
+represented by its shape.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ LayerArguments: TypeAlias = Mapping[str, Any]
 An omitted argument is None, and a tensor is represented by its shape.
 """
 OptionBuilder: TypeAlias = Callable[[Shape, LayerArguments], Options]
-"""Returns the options of an op for the tensor's shape and the arguments."""
+"""A function from a tensor's shape and the arguments to the options of an op."""
 
 
 class Layer(Record):
-    """A layer or function: the op, the parameters, and the options of the op.
+    """A supported layer or function: its op and its parameters.
 
-    `build_options` returns the options for a shape and arguments.
+    `build_options` returns the options of the op, given the tensor's shape and the arguments.
     """
 
     op: str
@@ -36,7 +36,7 @@ class Layer(Record):
 
 
 def _window_options(arguments: LayerArguments) -> dict[str, object]:
-    """Return the arguments that describe a moving window."""
+    """Return the arguments that describe a sliding window."""
     return {
         name: arguments.get(name) for name in ("stride", "padding", "dilation", "groups", "output_padding", "layout")
     }
@@ -60,7 +60,7 @@ def _conv_options(transposed: bool | None, rank: int) -> OptionBuilder:
 
 
 def _pool_options(kind: str | None, layout: str | None = None) -> OptionBuilder:
-    def build(_: Shape, arguments: LayerArguments) -> Options:
+    def build(_shape: Shape, arguments: LayerArguments) -> Options:
         kernel = arguments.get("kernel_size")
         if "output_size" in arguments:
             is_global = arguments["output_size"] in (1, (1,), (1, 1), (1, 1, 1))
@@ -72,10 +72,10 @@ def _pool_options(kind: str | None, layout: str | None = None) -> OptionBuilder:
 
 
 def _pad_options(shape: Shape, arguments: LayerArguments) -> Options:
-    """Return the padding widths and the axes of a pad.
+    """Return the options of `pad`: the padding widths and the axes.
 
-    PyTorch lists the pairs of widths from the last axis backwards; NumPy and TensorFlow list one pair for each axis,
-    from the first axis on.
+    PyTorch lists the pairs of widths from the last axis backwards. NumPy and TensorFlow list one pair per axis, from
+    the first axis on.
     """
     widths = arguments["pad"]
     if not isinstance(widths, tuple):
@@ -158,7 +158,7 @@ LAYERS: Mapping[str, Layer] = {
     ),
     **_layer_rows(
         "Permute", "transpose", "dims", lambda _, arguments: {"perm": (0, *arguments["dims"])}
-    ),  # Keras counts these axes from 1, after the batch
+    ),  # Keras numbers the axes from 1, after the batch axis
     **_layer_rows("pad", "pad", "pad/pad_width/paddings mode value", _pad_options),
     **_layer_rows(
         "interpolate Upsample",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class OptionKind(Choice):
-    """The kinds of options, by the value that the option takes."""
+    """The kind of value that an option takes."""
 
     FLAG = "nothing: it is there or not"
     FLAG_OR_ALL = "nothing, or =all, which asks for everything"
@@ -72,11 +72,11 @@ class Option(Record):
     """Whether the help shows the default."""
     minimum: int = 0
     maximum: int = 0
-    """The largest integer that the option accepts; see `minimum`."""
+    """The largest integer that the option accepts, if the option takes an integer."""
 
     @property
     def spelling(self) -> str:
-        """The long spelling.
+        """The long spelling, with dashes.
 
         >>> Option("follow_out", "...").spelling
         '--follow-out'
@@ -121,11 +121,11 @@ HELP = Option("help", "Show this message and exit.", OptionKind.FLAG, short="-h"
 
 
 class ExtraValueError(ShapeError):
-    """Raised when a line has more values than the op has positional arguments."""
+    """Raised if a command line has more values than the op has positional arguments."""
 
 
 AXIS_SPELLINGS = ("--axis", "--axes", "--dim", "--dims", "--perm")
-"""The names that frameworks give to the option with an op's axes.
+"""The frameworks' spellings of the option that specifies an op's axes.
 
 All of these spellings select the same option.
 """
@@ -141,8 +141,8 @@ SHUFFLE_SPELLINGS = {
 class OptionLookup:
     """A lazy lookup of options by spelling.
 
-    Options are created one after another until a spelling matches. The last options need every dialect, and importing
-    every dialect takes longer than most answers.
+    Options are created one after another until a spelling matches. The last options require the import of every
+    dialect, which takes longer than most answers.
     """
 
     def __init__(self, options: Iterable[Option]) -> None:
@@ -150,7 +150,7 @@ class OptionLookup:
         self._pending, self._known = iter(options), dict[str, "SpelledOption"]()
 
     def find(self, spelling: str) -> SpelledOption | None:
-        """Return the option with a spelling and the value that it implies, or None."""
+        """Return the option with a spelling, and the implied value; None if unknown."""
         while spelling not in self._known:
             option = next(self._pending, None)
             if option is None:
@@ -159,7 +159,7 @@ class OptionLookup:
         return self._known[spelling]
 
     def _find_alias(self, spelling: str) -> SpelledOption | None:
-        """Return the option with an alias, or None.
+        """Return the option with an alias, and the implied value; None if unknown.
 
         An alias has underscores instead of dashes, or is another framework's name of the option.
         """
@@ -177,7 +177,7 @@ class OptionLookup:
 
 
 def is_value(word: str) -> bool:
-    """Return whether a word is a value and not an option.
+    """Return whether a word is a value rather than an option.
 
     `-`, a shape such as `-1,4` and a pattern such as `-> n` are values.
 
@@ -188,9 +188,9 @@ def is_value(word: str) -> bool:
 
 
 def strip_padding(text: str) -> str:
-    """Strip the leading blank of a negative number.
+    """Strip the space before a negative number.
 
-    Some shells and programs need the blank, so that the number is not parsed as an option.
+    In some shells and programs, the space prevents the number from being parsed as an option.
 
     >>> strip_padding(" -1,4"), strip_padding(" -> n")
     ('-1,4', ' -> n')
@@ -203,8 +203,9 @@ def parse_words(
 ) -> tuple[list[str], dict[str, Any]]:
     """Split words into positional values and options by name.
 
-    After `--` every word is a value. With `allow_unknown`, an unknown option is a value; otherwise raises `ShapeError`
-    (usage). With `allow_named`, a word such as `axis=1` is an option, as in Python.
+    After `--` every word is a value. If `allow_unknown`, an unknown option is a value; otherwise, raises `ShapeError`
+    (usage). If `allow_named`, a word such as `axis=1` is an option, as in Python. `owner` is the name of the command or
+    op in error messages.
 
     >>> from shapecalc.core.ops import OPS
     >>> parse_words(["1,3,1", "--axes", "-1", "-donnx"], op_option_lookup(OPS["squeeze"]), "squeeze")
@@ -256,7 +257,7 @@ def _read_option(word: str, remaining_words: Iterator[str], options: OptionLooku
 def assign_positional(
     values: Sequence[str], names: Sequence[str], options: Mapping[str, Any], owner: str
 ) -> dict[str, Any]:
-    """Return the options together with the positional values by name.
+    """Assign positional values to names, and merge them with the options.
 
     Raises `ShapeError` (usage) for an extra value, or for a name that already has a value in `options`.
     """
@@ -279,7 +280,7 @@ def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) ->
 
 
 def options_by_name(*options: Option) -> dict[str, Option]:
-    """Return options by name, in order."""
+    """Return a dict of options by name, in the given order."""
     return {option.name: option for option in options}
 
 
@@ -317,7 +318,7 @@ _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
 
 
 def switch_options(op: Op | None = None) -> list[Option]:
-    """Return the switches of all dialects as options.
+    """Return the options for the switches of all dialects.
 
     For an op, returns only the switches that apply to the op.
     """
@@ -339,7 +340,7 @@ def rule_options(op: Op | None = None) -> list[Option]:
 def op_options(op: Op) -> Iterator[Option]:
     """Yield the options of an op's command line.
 
-    The op's own parameters come first; options that need every dialect come last.
+    The op's own parameters come first; options that require the import of every dialect come last.
     """
     yield from map(option_from_param, op.params)
     yield from RULE_OPTIONS.values()
@@ -348,14 +349,14 @@ def op_options(op: Op) -> Iterator[Option]:
 
 
 def op_option_lookup(op: Op) -> OptionLookup:
-    """Return the option lookup of an op; it is created once per op."""
+    """Return the option lookup of an op; lookups are cached."""
     if op.name not in _option_lookups or _option_lookups[op.name][0] is not op:
         _option_lookups[op.name] = op, OptionLookup(op_options(op))
     return _option_lookups[op.name][1]
 
 
 def option_from_param(param: Param) -> Option:
-    """Return the option of a parameter: a switch for a flag, otherwise a text."""
+    """Convert a parameter of an op to an option; a flag becomes a switch."""
     words, description = param.choices, f"{param.help[:1].upper()}{param.help[1:]}."
     if param.kind is ParamKind.FLAG:
         return Option(param.name, description, OptionKind.SWITCH)
@@ -364,5 +365,5 @@ def option_from_param(param: Param) -> Option:
 
 
 def to_dashes(name: str) -> str:
-    """Return the name of an option or command with dashes instead of underscores."""
+    """Replace the underscores in the name of an option or command with dashes."""
     return name.replace("_", "-")

@@ -1,8 +1,8 @@
-"""Shape patterns and their matching against shapes.
+"""Shape patterns, and the matching of shapes against patterns.
 
-    pattern = type "[" dims "]" | dims        dims as in a shape; one of them may be "..."
+    pattern = type "[" dims "]" | dims        dims as in a shape; one of the dims may be "..."
 
-`?` matches any dim, `...` any number of dims. A name is bound to the first size that it matches.
+`?` matches any dim, and `...` matches any number of dims. A name is bound to the first size that it matches.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ ANY_DIMS = "..."
 ExpectedDim: TypeAlias = int | str | Monomial | None
 """A dim of a pattern, in the form in which it is compared.
 
-An integer or a monomial must equal the actual dim, a text is a name to bind, and None matches any dim.
+An integer or a monomial must equal the actual dim, a string is a name to bind, and None matches any dim.
 """
 DimMismatch: TypeAlias = tuple[int | None, str]
 """The index of the differing dim, and the reason.
 
-The index is None if the whole shape differs.
+The index is None if the rank or the element type differs.
 """
 
 
@@ -75,7 +75,7 @@ class ShapePattern(Record):
         return f"{self.dtype}[{text}]" if self.dtype else text or "[]"
 
     def is_open(self, fixed_names: Collection[str]) -> bool:
-        """Return whether the pattern matches more than one shape.
+        """Return whether the pattern has `...`, an element type or a name to bind.
 
         Names in `fixed_names` match only themselves; other names match any size.
         """
@@ -108,7 +108,7 @@ def read_pattern(text: str, argument: str) -> ShapePattern:
     ShapePattern(dims=(N, 3), ellipsis_index=1, dtype='float32')
     """
     dtype, start = _read_element_type(text, argument)
-    text = " " * start + text[start:]  # blanks keep the spans of the dims
+    text = " " * start + text[start:]  # spaces preserve the spans of the dims
     if ANY_DIMS not in text:
         return ShapePattern(parse_dims(text, argument), None, dtype)
     dim_tokens = tokenize_shape(text, argument)
@@ -135,7 +135,10 @@ def pattern_from_sequence(value: object, argument: str) -> ShapePattern:
 
 
 def _read_element_type(text: str, argument: str) -> tuple[str | None, int]:
-    """Return the element type before a bracket, if any, and the index of the bracket."""
+    """Parse the element type before a bracket; return it with the bracket's index.
+
+    Returns None and 0 if there is no element type. Raises `ShapeError` (usage) for an unknown element type.
+    """
     word, bracket, _ = text.partition("[")
     name = word.strip()
     if not bracket or not name.isidentifier():
@@ -157,7 +160,7 @@ def _check_single_ellipsis(ellipses: list[Token] | list[int], argument: str) -> 
 
 
 class Matcher:
-    """A matcher of several shapes against one pattern.
+    """A matcher that compares shapes with one pattern.
 
     A name keeps the size of its first match.
     """
@@ -165,27 +168,28 @@ class Matcher:
     def __init__(
         self, pattern: ShapePattern, sizes: Mapping[str, Dim] | None = None, fixed_names: Collection[str] = ()
     ):
-        """Create a matcher in which some names already have sizes.
+        """Create a matcher; `sizes` contains the names that are already bound.
 
         Names in `fixed_names` match only themselves.
         """
         self.pattern = pattern
         self.sizes: dict[str, Dim] = dict(sizes or {})
-        """The sizes of the names that are bound so far."""
+        """The sizes of the bound names."""
         self.first_seen: dict[str, str] = dict.fromkeys(self.sizes, "as given")
         """The location at which each name was bound."""
         self._fixed_names = frozenset(fixed_names)
         self._expected = tuple([self._compile_dim(dim) for dim in pattern.dims])
         self._last_match: tuple[Shape, str | None] | None = None
-        """The last matching shape and element type.
+        """The last shape and element type that matched.
 
-        They still match, since names keep their sizes.
+        An equal shape matches again, since names keep their sizes.
         """
 
     def find_problem(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
         """Match a shape and bind names; return the problem if the shape differs.
 
-        If the shape differs, no name is bound. Later problems quote `location` as the place where a name was bound.
+        If the shape differs, no name is bound. `location` is the source of the shape, which later problems report for
+        names that this shape binds.
 
         >>> from shapecalc.reading.pattern import to_pattern
         >>> matcher = Matcher(to_pattern("N,2*H,..."))
@@ -276,7 +280,7 @@ class Matcher:
         return _find_unsatisfiable(pending, shape, sizes)
 
     def _free_names(self, dim: Monomial, sizes: Mapping[str, Dim]) -> list[str]:
-        """Return the unbound names of a product."""
+        """Return the names of a product that are neither bound nor fixed."""
         return [name for name, _ in dim.powers if name not in sizes and name not in self._fixed_names]
 
     def _explain_mismatch(
@@ -298,7 +302,7 @@ class Matcher:
 
 
 def element_type_of(array: object) -> str | None:
-    """Return the name of the element type of an array of any framework.
+    """Return the name of an array's element type, for arrays of any framework.
 
     Returns None if the element type is unknown.
 
@@ -320,9 +324,9 @@ def _format_dim(dim: Dim, sizes: Mapping[str, Dim]) -> str:
 
 
 def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = "") -> Dim | None:
-    """Solve `dim == size` for the one free name, or check it if there is none.
+    """Solve `dim == size` for the free name `name`; return the size of the name.
 
-    Returns None if there is no solution.
+    Without a free name, returns `size` if the equation holds. Returns None if there is no solution.
     """
     try:
         dim = monomial(substitute_dims(dim, sizes))
@@ -341,9 +345,9 @@ def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = 
 
 
 def _find_unsatisfiable(dims: Mapping[int, Monomial], shape: Shape, sizes: Mapping[str, Dim]) -> int | None:
-    """Return the first axis whose product cannot equal the size, or None.
+    """Return the first axis whose product cannot equal its size, or None.
 
-    Each product has several free names. The equations of all axes must be solvable together.
+    The products have several free names each. The equation of an axis must be compatible with those of earlier axes.
     """
     stated: Conditions = ()
     for axis, dim in dims.items():
@@ -358,8 +362,8 @@ def _find_unsatisfiable(dims: Mapping[int, Monomial], shape: Shape, sizes: Mappi
 def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names: Iterable[str] = ()) -> str | None:
     """Return the reason why an output does not match a pattern, or None.
 
-    The reason is an empty text if the pattern matches one shape only. Names in the request and names in `fixed_names`,
-    to which the request assigns sizes, match only themselves; other names match any size.
+    The reason is an empty string if the pattern has nothing but fixed dims. Names in the request and names in
+    `fixed_names`, to which the request assigns sizes, match only themselves; other names match any size.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reading.pattern import read_pattern
@@ -394,7 +398,7 @@ def names_with_sizes(stage_options: Iterable[Mapping[str, object]]) -> set[str]:
 
 
 def _element_type(answer: Trace | Chain) -> str | None:
-    """Return the element type of an output; None if the request names no type."""
+    """Return the element type of an output; None if no request specifies a type."""
     if any(OPS[trace.op].ends_chain for trace in answer.traces):
         return "int64"
     return next((trace.request.dtype for trace in reversed(answer.traces) if trace.request.dtype), None)

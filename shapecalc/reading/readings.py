@@ -1,7 +1,7 @@
 """Detection of the command for an input without a command name.
 
-The input is a file, shapes, an error message, a chain or code. The readers run in the order of `READERS`; the first one
-that recognizes the input wins.
+The input is a file, shapes, an error message, a chain or code. Each kind of input has a recognizer. The recognizers run
+in a fixed order; the first one that recognizes the input determines the command.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ SHAPE_STARTS = ("-", "?", "[", "(", "{")
 CHAIN_ARROW = re.compile(" ?(?:->|=>|→) ?")
 SHAPE_SEPARATOR = re.compile(" ?(?:->|=>|→) ?| (?:to|into) ")
 INFIX_OPS = {"@": "matmul", **dict.fromkeys("+-*/", "broadcast")}
-"""The ops of infix operators between two shapes."""
+"""The op of each infix operator between two shapes."""
 NAMED_SHAPE = re.compile(r"[A-Za-z_][\w.]*\s*=\s*(.+)", re.DOTALL)
 """A regular expression for the name and shape of a tensor: `x=2,3`."""
 MAX_WORD_LENGTH = 200
 """The maximum number of characters of a word in a message, or of a file name."""
 MAX_PRINTED_WORDS = 20
-"""The maximum number of words of the input that a message repeats."""
+"""The maximum number of words of the input that a message quotes."""
 MAX_INSPECTED = 1 << 20
-"""The maximum number of characters of a text that are inspected."""
+"""The maximum number of characters of an input that are inspected."""
 
 
 class UserInput(Record):
-    """The words of a command line without a command name.
+    """A command line without a command name.
 
-    `is_error_message` returns whether a text is an error message of a runtime.
+    `is_error_message` returns whether a string is an error message of a runtime.
     """
 
     arguments: tuple[str, ...]
@@ -58,17 +58,17 @@ class UserInput(Record):
 
     @property
     def text(self) -> str:
-        """The words joined by blanks."""
+        """The words, joined by spaces."""
         return " ".join(self.words)
 
     @property
     def line(self) -> str:
-        """The text with single blanks; empty if it is too long to be code."""
+        """The text with whitespace collapsed; empty if it is too long to be code."""
         return " ".join(self.text.split()) if len(self.text) <= MAX_CODE_LENGTH else ""
 
 
 def read_user_input(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
-    """Return the command line for an input; None if no reader recognizes the input.
+    """Return the command line for an input; None if the input is not recognized.
 
     In this command line, the word `-` denotes the text of the input.
 
@@ -94,13 +94,13 @@ COMMAND_ALIASES = {
     "lint": "model --lint",
     "version": "--version",
 }
-"""Names that other programs use for commands of shapecalc."""
+"""The command for each command name that other programs use."""
 
 
 def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
-    """Replace another program's command name by shapecalc's own.
+    """Replace another program's command name with shapecalc's own.
 
-    Returns None if the first word is not such a name. Raises `ShapeError` (usage) for `convert` without a target.
+    Returns None if the first word is not such a name. Raises `ShapeError` (usage) for `convert` without `--as`.
 
     >>> resolve_command_alias(["lint", "yolo.onnx"]), resolve_command_alias(["reshape", "2,3", "6"])
     (['model', '--lint', 'yolo.onnx'], None)
@@ -112,7 +112,7 @@ def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
 
 
 def is_shape(text: str) -> bool:
-    """Return whether a text is a shape and not a word.
+    """Return whether a string is a valid shape rather than a word.
 
     A shape starts with a digit, `-`, `?` or a bracket, or it contains a comma.
 
@@ -130,7 +130,7 @@ def is_shape(text: str) -> bool:
 
 
 def describe_reading(line: Iterable[str]) -> str:
-    r"""Format the message that reports how an input was read.
+    r"""Format the message that reports the command line for an input.
 
     A word that is long or has several lines is printed as `-`.
 
@@ -152,10 +152,9 @@ def _quote_word(word: str) -> str:
 
 
 def suggest_command(words: Sequence[str]) -> str:
-    """Return a hint for words that no reader recognizes.
+    """Return a hint for words that are not recognized; empty if there is none.
 
-    Hints exist for two shapes in a sentence, and for a shape that the shell split into words. The hint is empty for
-    other words.
+    Hints exist for three or four shapes, for two shapes in a sentence, and for a shape that the shell split into words.
 
     >>> suggest_command(["how", "to", "reshape", "2x3x4", "to", "6x4"])
     'write shapecalc 2x3x4 6x4'
@@ -179,11 +178,11 @@ ARRAY_SUFFIXES = (".npy", ".npz", ".safetensors", ".zarr")
 MAX_FOLDER_NAMES = 50_000
 """The maximum number of files and folders below a folder of arrays."""
 SUFFIX_COMMANDS = {".onnx": "model", ".py": "code"}
-"""The commands that read files, by suffix."""
+"""The command for each suffix of a file name."""
 
 
 def _read_file(user_input: UserInput) -> list[str] | None:
-    """Read the path of a file.
+    """Recognize the path of a file.
 
     The file contains arrays, a model, code, cases or an error message. A pattern may accompany arrays.
     """
@@ -246,8 +245,8 @@ def _find_arrays(folder: Path) -> list[str]:
 def _read_beginning(path: Path) -> str:
     """Return the beginning of a text file.
 
-    Returns an empty text if the file cannot be opened, because the command then reports the reason. Raises `ShapeError`
-    (file) if the path does not exist, and (usage) if it is not a text file.
+    Returns an empty string if the file cannot be opened, because the command then reports the reason. Raises
+    `ShapeError` (file) if the path does not exist, and (usage) if it is not a text file.
     """
     path_name = escape_unprintable(truncate(str(path)))
     if not path.exists():
@@ -267,7 +266,7 @@ def _read_beginning(path: Path) -> str:
 
 
 def _is_case(text: str) -> bool:
-    """Return whether a text starts with a case of `shapecalc check`.
+    """Return whether a string starts with a case of `shapecalc check`.
 
     Leading comments are skipped.
     """
@@ -283,9 +282,9 @@ def _is_case(text: str) -> bool:
 
 
 def _read_cases(user_input: UserInput) -> list[str] | None:
-    """Read lines of cases.
+    """Recognize the lines of a case file.
 
-    A single line without an expectation is read as the command line of an op.
+    A single line without an expectation is recognized as the command line of an op.
     """
     text = user_input.text
     if (
@@ -300,9 +299,9 @@ def _read_cases(user_input: UserInput) -> list[str] | None:
 
 
 def _read_shapes(user_input: UserInput) -> list[str] | None:
-    """Read two shapes as a reshape.
+    """Recognize two shapes as a reshape.
 
-    Raises `ShapeError` (usage) if the shell took the `>` of an arrow as a redirection.
+    Raises `ShapeError` (usage) if the shell interpreted the `>` of an arrow as a redirection.
     """
     if len(user_input.words) == 2 and user_input.words[1] == "-" and is_shape(user_input.words[0]):
         hint = f"quote the arrow: shapecalc '{escape_unprintable(truncate(user_input.words[0]))} -> ...'"
@@ -314,7 +313,7 @@ def _read_shapes(user_input: UserInput) -> list[str] | None:
 
 
 def _read_operands(user_input: UserInput) -> list[str] | None:
-    """Read two shapes with an infix operator between them."""
+    """Recognize two shapes with an infix operator between them."""
     match re.split(" ([@+*/-]) ", user_input.line):
         case [first, sign, second] if is_shape(first) and is_shape(second):
             return [INFIX_OPS[sign], first.strip(), second.strip()]
@@ -332,7 +331,7 @@ SHUFFLE_PARTS = {
 }
 """Regular expressions for the parts of a TensorRT Shuffle, by option.
 
-They match the names of the parts in C++, in Python and in logs.
+The expressions match the names of the parts in C++, in Python and in logs.
 """
 PART_NUMBERS = r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
 """A regular expression for the numbers of a part, after brackets and type names."""
@@ -342,9 +341,9 @@ SHUFFLE_PART = re.compile(
     r"|(?P<made>add_?shuffle)|(?P<literal>zero_?is_?placeholder\W{1,5}(?:false|0)))",
     re.IGNORECASE,
 )
-"""A regular expression for a part of a Shuffle, or for the call that adds one.
+"""A regular expression for a part of a Shuffle, or a call that adds a Shuffle.
 
-The first two groups match the variable of the layer.
+The first two groups match the name of the variable that holds the layer.
 """
 OTHER_LAYER = re.compile(r"set_?input|network(?:\.|->)add(?!_?shuffle)", re.IGNORECASE)
 """A regular expression for a computed shape, or for a layer of another kind."""
@@ -356,10 +355,10 @@ The shape is in a comment printed by `--as`, or it is any other list of numbers.
 
 
 def _read_shuffles(user_input: UserInput) -> list[str] | None:
-    """Read TensorRT Shuffles, whose parts are recognized by their names.
+    """Recognize TensorRT Shuffles by the names of their parts.
 
-    A shape outside of the Shuffles is the input. Error messages are not read. Raises `ShapeError` (usage) for other
-    layers, for computed shapes, and for several Shuffles with separate inputs.
+    A shape outside of the Shuffles is the input. Error messages are left to another recognizer. Raises `ShapeError`
+    (usage) for other layers, for computed shapes, and for several Shuffles with separate inputs.
     """
     layers = _parse_shuffles(user_input.line)
     part_words = [word for word in user_input.words if re.search("|".join(SHUFFLE_PARTS.values()), word, re.IGNORECASE)]
@@ -379,14 +378,14 @@ def _read_shuffles(user_input: UserInput) -> list[str] | None:
 
 
 def _find_shapes(text: str) -> list[str]:
-    """Return the shapes in a text, except those inside Shuffles."""
+    """Return the shapes in a string, except those inside Shuffles."""
     return [named or numbers for named, numbers in PRINTED_SHAPE.findall(SHUFFLE_PART.sub(" ", " ".join(text.split())))]
 
 
 def _parse_shuffles(text: str) -> list[str]:
-    """Return the options of each Shuffle in a text.
+    """Parse the options of each Shuffle in a string.
 
-    A new Shuffle starts at a call that adds a layer, or at a part that cannot follow the previous part.
+    A new Shuffle starts at a call that adds a Shuffle, or at a part that cannot follow the previous part.
 
     >>> _parse_shuffles("second_transpose: (1, 0) first_transpose: [1,0] l.reshape_dims = Dims{2, {3, -1}}")
     ['--second 1,0', '--first 1,0', '--to 3,-1']
@@ -406,16 +405,16 @@ def _parse_shuffles(text: str) -> list[str]:
 
 
 def _read_message(user_input: UserInput) -> list[str] | None:
-    """Read an error message of a runtime."""
+    """Recognize an error message of a runtime."""
     text = user_input.text
     is_known = "Traceback" in text or "Error" in text or (" " in text and user_input.is_error_message(text))
     return ["doctor", "-"] if is_known else None
 
 
 def _read_chain(user_input: UserInput) -> list[str] | None:
-    """Read a chain of ops that are separated by bars or arrows.
+    """Recognize a chain of ops that are separated by bars or arrows.
 
-    Ops that are written as calls are read as code.
+    A chain with an op that is written as a call becomes code.
     """
     for stages in (_split_stages(user_input.text), CHAIN_ARROW.split(user_input.line)):
         first, *others = map(str.strip, stages)
@@ -435,9 +434,9 @@ def _read_chain(user_input: UserInput) -> list[str] | None:
 
 
 def _split_stages(text: str) -> list[str]:
-    """Split a text at bars.
+    """Split a string at vertical bars.
 
-    The text stays in one piece if a quotation mark is unmatched, as in a comment.
+    A string with an unmatched quotation mark, such as an apostrophe in a comment, is not split.
     """
     try:
         return split_unbracketed(text, "|")
@@ -446,9 +445,9 @@ def _split_stages(text: str) -> list[str]:
 
 
 def _read_pattern(user_input: UserInput) -> list[str] | None:
-    """Read a pattern and its shapes in any order.
+    """Recognize a pattern and its shapes, in any order.
 
-    A pattern with a comma is read as `einsum`, any other pattern as `rearrange`.
+    A pattern with a comma becomes an `einsum`, any other pattern a `rearrange`.
     """
     patterns = [word for word in user_input.words if "->" in word and not re.match(r"[\w.]+\(\w", word)]
     others = [word for word in user_input.words if word not in patterns]
@@ -466,7 +465,7 @@ LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
 
 
 def _read_code(user_input: UserInput) -> list[str] | None:
-    """Read Python code on a tensor: a call, an index, an assignment or a function."""
+    """Recognize Python code on a tensor: a call, index, assignment or function."""
     code, *others = user_input.words
     while others and not (NAMED_SHAPE.fullmatch(others[0]) or is_shape(others[0])):
         code = f"{code} {others.pop(0)}"
@@ -484,7 +483,8 @@ def _read_code(user_input: UserInput) -> list[str] | None:
 def _last_statement(text: str, operator_type: type[ast.AST]) -> ast.AST | None:
     """Return the last statement of Python code on a tensor, or None.
 
-    For an expression statement, returns the expression.
+    Such code contains a call, an index, an assignment, a function, or a node of `operator_type`. For an expression
+    statement, returns the expression.
     """
     try:
         parsed = ast.parse(dedent(text[:MAX_INSPECTED]).strip())
@@ -498,7 +498,7 @@ def _last_statement(text: str, operator_type: type[ast.AST]) -> ast.AST | None:
 
 
 def _read_multiline_message(user_input: UserInput) -> list[str] | None:
-    """Read any other text of several lines as an error message."""
+    """Recognize any string of several lines as an error message."""
     return ["doctor", "-"] if "\n" in user_input.text.strip() else None
 
 
@@ -514,7 +514,7 @@ READERS = (
     _read_multiline_message,
     _read_one_shape,
 )
-"""The readers of inputs that are not files, in order.
+"""The recognizers for inputs other than files, in the order in which they run.
 
-Each returns None for an input that it does not recognize.
+A recognizer returns None for an input that it does not recognize.
 """

@@ -20,11 +20,11 @@ from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 
 class ComparisonRow(Record):
-    """One row of a comparison: a request or chain under one setting of one dialect."""
+    """One row of a comparison: the answer under one switch setting of one dialect."""
 
     trace: Trace | Chain
     default: bool
-    """Whether the setting is a default of the dialect, so that it counts for `agree`."""
+    """Whether the setting is a default of the dialect; `agree` ignores other rows."""
 
     @property
     def dialect(self) -> str:
@@ -78,10 +78,10 @@ class Comparison(Record):
 def compare(
     op: str, shape: str | Iterable[object], arguments: Options, dialects: Sequence[str], options: Options
 ) -> Comparison:
-    """Return the answers to one request under every setting of each dialect.
+    """Answer one request under every switch setting of each dialect.
 
-    Without `dialects`, compares all dialects that have the op. Raises `ShapeError` (usage) if no dialect can parse the
-    request.
+    If `dialects` is empty, all dialects that have the op are compared. Raises `ShapeError` (usage) if the arguments are
+    invalid in a dialect of `dialects`, or in every dialect.
 
     >>> compare("reshape", (2, 3, 4), {"target": (6, -1)}, [], {}).agree
     True
@@ -118,7 +118,7 @@ def compare(
 
 
 def _refusal_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
-    """Return the refusal message of each dialect."""
+    """Return the message of each dialect's error."""
     return FrozenDict((name, error.problem.message) for name, error in errors.items())
 
 
@@ -137,10 +137,10 @@ def _apply_limits(request: Request, arguments: Options, dialect: Dialect, option
 
 
 def compare_chain(shape: str, stages: Sequence[StageRequest], dialects: Sequence[str], options: Options) -> Comparison:
-    """Return the answers to one chain under every setting of each dialect.
+    """Answer one chain under every switch setting of each dialect.
 
-    Without `dialects`, compares all dialects that have the chain's ops. Raises `ShapeError` (usage) if no dialect can
-    parse the chain.
+    If `dialects` is empty, all dialects that have the chain's ops are compared. Raises `ShapeError` (usage) if the
+    chain is invalid in a dialect of `dialects`, or in every dialect.
     """
     rows, errors = list[ComparisonRow](), dict[str, ShapeError]()
     sizes = parse_sizes(options.get("where") or {})

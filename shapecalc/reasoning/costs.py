@@ -1,6 +1,6 @@
 """Costs of a chain: transposes, TensorRT Shuffles, and bytes moved by copies.
 
-A Shuffle is a transpose, a reshape and a transpose, each of them optional. Source: TensorRT's operator document.
+A Shuffle is a transpose, a reshape and a transpose, each of them optional. Source: TensorRT's operator documentation.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Cost(Record):
     def bytes(self) -> object:
         """The total bytes of all copies.
 
-        The value is a number, or the text of a sum if sizes are named.
+        The value is an integer, or a string that contains a sum if sizes are symbolic.
 
         >>> Cost(2, 1, (48, 48)).bytes
         96
@@ -65,7 +65,7 @@ class Cost(Record):
         return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": self.bytes}
 
     def is_at_most(self, other: Cost, goal: Goal) -> bool:
-        """Return whether this cost never exceeds another cost, for all sizes of names.
+        """Return whether this cost is at most another cost, for all sizes of names.
 
         `goal` selects the quantity that is compared.
 
@@ -79,7 +79,7 @@ class Cost(Record):
 
 
 def group_into_shuffles(items: Iterable[Entry], move_of: Callable[[Entry], Move | None]) -> list[list[Entry]]:
-    """Group items into runs that one Shuffle can execute.
+    """Group items into runs, each of which one Shuffle can execute.
 
     An item whose move is neither a transpose nor a reshape is a run of its own.
 
@@ -103,7 +103,7 @@ def group_into_shuffles(items: Iterable[Entry], move_of: Callable[[Entry], Move 
 def count_shuffles(shape: Shape, moves: Iterable[Move]) -> int:
     """Count the Shuffles that execute moves on a tensor of `shape`.
 
-    An expand that adds dims needs a Shuffle, and so does a selection that drops an axis.
+    An expand that adds dims requires a Shuffle, and so does a selection that drops an axis.
 
     >>> count_shuffles((2, 3), [Permute((1, 0)), Permute((1, 0))])
     0
@@ -111,7 +111,7 @@ def count_shuffles(shape: Shape, moves: Iterable[Move]) -> int:
     1
     """
     return sum(
-        _needs_shuffle(run[0]) for run in group_into_shuffles(_fold_moves(shape, moves), lambda placed: placed[1])
+        _needs_shuffle(run[0]) for run in group_into_shuffles(_fold_moves(shape, moves), lambda applied: applied[1])
     )
 
 
@@ -191,8 +191,8 @@ def cost_of(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsize: i
 
 
 def _copy_volumes(shape: Shape, moves: Iterable[Move], known: Assumptions) -> Iterator[Dim]:
-    """Yield the element count of each move that copies."""
-    strides: Shape | None = None  # None for C order
+    """Yield the number of elements that each copying move copies."""
+    strides: Shape | None = None  # None means C order
     for move in moves:
         after = move.output_shape(shape)
         if 0 in (*shape, *after) or isinstance(move, ShapeVector | Combine):
@@ -208,5 +208,5 @@ def _copy_volumes(shape: Shape, moves: Iterable[Move], known: Assumptions) -> It
 
 
 def parse_goal(name: str) -> Goal:
-    """Return the goal with a name; raise `ShapeError` (usage) for an unknown name."""
+    """Look up a goal by name; raise `ShapeError` (usage) for an unknown name."""
     return lookup(name, {goal.value: goal for goal in Goal}, "goal")

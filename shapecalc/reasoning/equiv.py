@@ -1,11 +1,11 @@
-"""Equivalence of two chains, proved under conditions or disproved by an element.
+"""Equivalence of two chains: proofs under conditions, and counterexamples.
 
 Two chains are the same function if the views of their outputs read the same elements of the input, and if both chains
 are defined for the same sizes. A proof holds for all sizes. Without a proof, small sizes are tried. Then conditions
 that fit the results of the trials are assumed one after another, and a proof is attempted under each condition.
 
-Chains may be given as texts. If the second chain begins with `|`, it has the input of the first chain. A chain without
-stages returns its input.
+Chains may be strings. A second chain that begins with `|` uses the input of the first chain. A chain without stages
+returns its input.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
 BLOCK_SIZE = 4096
 """The number of elements that are compared at once, as one block.
 
-Before the blocks, the first elements are compared one by one, as many elements as there are blocks.
+Before the blocks, the first elements are compared one by one: as many elements as there are blocks.
 """
 
 
@@ -63,7 +63,7 @@ The time of one proof is quadratic in the number of dims.
 
 
 class EquivalenceVerdict(Choice):
-    """Whether two chains are the same function."""
+    """A verdict on whether two chains are the same function."""
 
     SAME = "same"
     SAME_WHEN = "same-when"
@@ -72,7 +72,7 @@ class EquivalenceVerdict(Choice):
 
 
 class Counterexample(Record):
-    """Sizes at which two chains differ, and the first output element that differs."""
+    """Sizes for which two chains differ, and the first output element that differs."""
 
     sizes: Mapping[str, int]
     outputs: tuple[dims.Shape, dims.Shape]
@@ -95,7 +95,7 @@ class Counterexample(Record):
 
 
 class Equivalence(Record):
-    """A verdict on whether two chains are the same function, with its reasons."""
+    """The result of an equivalence check: the verdict and its reasons."""
 
     verdict: EquivalenceVerdict
     conditions: tuple[Conditions, ...] = ()
@@ -108,7 +108,7 @@ class Equivalence(Record):
     counterexample: Counterexample | None = None
     """A difference between the chains; None if no difference is known."""
     tested: int = 0
-    """The number of choices of sizes that were tried."""
+    """The number of trials, each with different sizes."""
     by_shape: bool = False
     """Whether only shapes were compared, because a chain computes elements."""
 
@@ -121,9 +121,11 @@ class Equivalence(Record):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Sentences on the domain of each chain, and on the difference or the tests."""
+        """Sentences about each chain's conditions, and the difference or the trials."""
         pairs = zip(("first", "second"), self.defined, strict=True)
-        reasons = [f"the {which} is defined when {each.phrase}" for which, conditions in pairs for each in conditions]
+        reasons = [
+            f"the {which} is defined when {condition.phrase}" for which, conditions in pairs for condition in conditions
+        ]
         if self.counterexample:
             reasons.append(str(self.counterexample))
         elif self.verdict is EquivalenceVerdict.UNDECIDED and self.by_shape:
@@ -150,16 +152,17 @@ class Equivalence(Record):
 
 
 def max_element_count(chain: MoveChain) -> int:
-    """Return the largest element count among the shapes of a numeric chain."""
+    """Return the largest element count of the shapes in a chain without names."""
     return max(int(str(dims.product(shape))) for shape in chain.shapes)
 
 
 def find_counterexample(
     first: MoveChain, second: MoveChain, sizes: Mapping[str, int], *, are_strided: bool
 ) -> Counterexample | None:
-    """Return the first difference of two numeric chains; None if they are equal.
+    """Return the first difference of two chains without names; None if equal.
 
-    `are_strided` states that both views are strided: no axes mix or roll.
+    `sizes` are the sizes that were substituted for names. `are_strided` states that both views are strided, that is, no
+    axes mix or roll.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reasoning.equiv import moves_of
@@ -186,7 +189,7 @@ def find_counterexample(
 def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield output indices, each with the input index that each chain reads there.
 
-    All indices are flat. The first indices, as many as there are blocks, are followed by all indices of the blocks that
+    All indices are flat. First come as many leading indices as there are blocks, then all indices of the blocks that
     differ.
     """
     volumes = [int(str(dims.product(shape))) for shape in (first.input, first.output)]
@@ -203,10 +206,10 @@ def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, 
 def _compare_atom_starts(
     first: MoveChain, second: MoveChain, first_view: View, second_view: View
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield the output index of each atom's first element, with both input indices.
+    """Yield output index 0 and one step along each atom, with both input indices.
 
-    All indices are flat. Two different strided views differ at one of these indices; the first one at which they differ
-    is the first difference of the outputs.
+    All indices are flat. If two strided views differ, they differ at one of these indices, and the first such index is
+    the first difference of the outputs.
     """
     corners, inner = [0], 1
     for size, *axes in zip(first.output[::-1], first_view.axes[::-1], second_view.axes[::-1], strict=True):
@@ -218,7 +221,7 @@ def _compare_atom_starts(
 
 
 def answer_pair(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Return the answers to two chains, with sizes substituted for names.
+    """Answer two parsed chains, with sizes substituted for names.
 
     Raises `ShapeError` (usage) for a stage that cannot be parsed, and for a name that occurs in neither chain.
     """
@@ -242,10 +245,10 @@ def _chain_names(parsed: ChainRequest) -> tuple[str, ...]:
 
 
 def answer_chains(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Return the answers to two chains, either of which may be a text.
+    """Return the answers to two chains, either of which may be a string.
 
-    `sizes` maps names in the texts to the sizes that replace them. Raises `ShapeError` (usage) as `parse_chain_request`
-    and `answer_pair` do.
+    `sizes` maps names in the strings to the sizes that replace the names. Raises `ShapeError` (usage) as
+    `parse_chain_request` and `answer_pair` do.
     """
     one = parse_chain_request(first) if isinstance(first, str) else first
     other = parse_chain_request(second, one.input) if isinstance(second, str) else second
@@ -312,20 +315,23 @@ def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
 
 
 class _ChainPair:
-    """Two chains with the conditions under which each is defined."""
+    """Two chains, and the conditions under which each chain is defined."""
 
     def __init__(self, first: Trace | Chain, second: Trace | Chain, max_elements: int = MAX_EQUIV_ELEMENTS) -> None:
         self.chains, self.max_elements = (moves_of(first), moves_of(second)), max_elements
         self.defined, self.results = (first.conditions, second.conditions), (first.results, second.results)
         self.dims = tuple(dict.fromkeys(self.chains[0].dims + self.chains[1].dims))
-        all_dims = [*self.dims, *(side for each in sum(self.defined, ()) for side in (each.left, each.right))]
+        all_dims = [
+            *self.dims,
+            *(side for condition in sum(self.defined, ()) for side in (condition.left, condition.right)),
+        ]
         all_dims += [term for each in {**first.results, **second.results}.values() for term in each.terms + each.inside]
         self.names = tuple(
-            [name for name in dims.dim_names(all_dims) if not any(name in each for each in self.results)]
+            [name for name in dims.dim_names(all_dims) if not any(name in results for results in self.results)]
         )
 
     def decide(self) -> Equivalence:
-        """Return the verdict on the two chains."""
+        """Decide whether the two chains are the same function."""
         needed = self.prove(())
         if needed is not None:
             verdict = EquivalenceVerdict.SAME_WHEN if needed else EquivalenceVerdict.SAME
@@ -376,7 +382,8 @@ class _ChainPair:
     def _run_trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
         """Yield the counterexample of each trial, or the sizes if there is none.
 
-        A trial is a choice of sizes. The trials end when `max_elements` elements were compared.
+        A trial compares the chains for one choice of sizes. The trials end before more than `max_elements` elements are
+        compared.
         """
         budget = self.max_elements
         for sizes in self._trial_sizes():
@@ -476,7 +483,10 @@ def _implies_any(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
 
 
 def _divisors(values: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
-    """Return the numbers in dims and the names in their denominators, except 1."""
+    """Return the coefficients of dims and the names in their denominators.
+
+    The coefficients 0 and 1 are omitted.
+    """
     divisors: list[dims.Dim] = []
     for dim in map(dims.monomial, values):
         divisors += [dim.numerator, dim.denominator]

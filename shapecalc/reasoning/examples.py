@@ -18,18 +18,19 @@ from shapecalc.core.text import shape_text
 MIN_SIZE = 2
 """The size that is tried first, because a dim of 1 hides most changes."""
 MAX_CHOICES = 600
-"""The maximum number of choices of sizes in one sequence."""
+"""The maximum number of assignments of sizes to names in one sequence."""
 MAX_VALID_CHOICES = 60
-"""The maximum number of valid choices that are checked for an informative one."""
+"""The maximum number of valid assignments that are tested for informativeness."""
 
 
 @lru_cache(maxsize=1)
 def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[str, int]:
-    """Return small sizes for which an answer holds, informative sizes if possible.
+    """Return small, preferably informative sizes for which an answer holds.
 
     Sizes are informative if they make no dim 1, and if axes that mix for symbolic sizes also mix for these sizes. If
-    informative sizes are not found soon, the first valid sizes are returned. A name that occurs in no condition gets 2.
-    Without `smallest`, multiples of the divisors in the conditions are tried first.
+    informative sizes are not found soon, the first valid sizes are returned. Names that occur in no condition are 2 if
+    possible. Unless `smallest`, multiples of the divisors in the conditions are tried first, and the sizes may be
+    uninformative.
 
     Raises `ShapeError` (usage) if no small sizes satisfy the conditions.
 
@@ -80,7 +81,7 @@ def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
 
 
 def _constrained_sizes(conditions: Conditions, known: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
-    """Yield ascending sizes for the names in conditions; other names get 2."""
+    """Yield ascending sizes for the names in conditions; other names have size 2."""
     sides = dim_names([side for condition in conditions for side in (condition.left, condition.right)])
     bound = tuple([name for name in sides if name in known])
     for sizes in ascending_sizes(bound, MIN_SIZE) if 0 < len(bound) < len(known) else ():
@@ -94,9 +95,9 @@ def _distinct_dims(answer: Trace | Chain) -> Shape:
 
 
 def ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
-    """Yield at most `MAX_CHOICES` choices of sizes, all sizes at least `start`.
+    """Yield at most `MAX_CHOICES` assignments of sizes, each size at least `start`.
 
-    Choices with a small sum come first. Among equal sums, choices that enlarge later names come first.
+    Assignments with a small sum come first. Among equal sums, assignments that enlarge later names come first.
     """
     queue, seen = [tuple(start for _ in known)], set[tuple[int, ...]]()
     for sizes in queue:
@@ -109,9 +110,10 @@ def ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str,
 
 
 def sizes_from_conditions(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
-    """Return sizes that satisfy each condition by itself.
+    """Return sizes derived from the conditions, which are considered one by one.
 
-    A divisor of a dim becomes a factor of the size of the dim's first name.
+    A number that divides a dim becomes a factor of the size of the dim's first name. Conditions whose right side
+    contains names are ignored.
     """
     sizes = dict.fromkeys(known, 1)
     for condition in conditions:
@@ -125,7 +127,7 @@ def sizes_from_conditions(known: tuple[str, ...], conditions: Conditions) -> Map
 def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
     """Return the label, the input shape and the move of each stage.
 
-    Raises `ShapeError` (usage) if the request is refused, if names have no size, and for op `shape`.
+    Raises `ShapeError` (usage) if the request is refused, if names have no size, and for the op `shape`.
     """
     if answer.output is None:
         raise usage_error("the request is refused, so no element moves")
@@ -138,8 +140,8 @@ def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
 def trace_element(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
     """Return the index of an input element after each stage.
 
-    If a stage repeats the element, its first index is returned. After a stage that drops the element, the index is None
-    and the path ends.
+    If a stage repeats the element, the index of its first copy is returned. After a stage that drops the element, the
+    index is None and the path ends.
 
     Raises `ShapeError` (usage) as `stage_moves` does, and if the input has no such element.
 
@@ -177,7 +179,7 @@ def trace_element_back(answer: Trace | Chain, index: Index) -> list[tuple[str, I
 
 
 def _normalize_index(index: Index, shape: Shape) -> Index:
-    """Return an index with its negative items counted from the start.
+    """Return an index with its negative items made non-negative.
 
     Raises `ShapeError` (usage) if the tensor has no element at the index.
     """
@@ -194,7 +196,7 @@ def _normalize_index(index: Index, shape: Shape) -> Index:
 
 
 def index_text(index: Sequence[int] | None) -> str:
-    """Return an index as printed in a path.
+    """Format an index in the path of an element; None means a dropped element.
 
     >>> index_text((0, 2)), index_text(None)
     ('[0,2]', 'left out')

@@ -1,13 +1,12 @@
 """Chains of reshapes and transposes that lead from one shape to another.
 
-The axes of the input are split into factors. In another order, the factors are merged into the axes of the output. An
-input axis and an output axis share at most one factor. A factor ends where one of its two axes ends, so every boundary
-between factors is a cut of one of the shapes. Each factor completes one of its two axes. Therefore axes that share
-factors in a cycle, such as 6,10 and 4,15, are not split. Only the splits with the fewest factors are kept.
+The axes of the input are split into factors, which are permuted and merged into the axes of the output. An input axis
+and an output axis share at most one factor, and each factor completes one of its two axes. Therefore, axes that share
+factors in a cycle, such as 6,10 and 4,15, are not split. Only the splits with the fewest factors are retained.
 
 A pair of arrays determines a rearrangement, which is described by atoms. An atom has a size, and a stride in elements
-of the first array; the atoms are in the order of the second array. The atoms are split at the cuts of both shapes. A
-factor that has different sizes in different pairs becomes a named size.
+of the first array; the atoms are in the order of the second array. The atoms are split at the axis boundaries of both
+shapes. A factor that has different sizes in different pairs becomes a named size.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ SizesAndStrides = tuple[tuple[int, int], ...]
 """Pairs of a size and a stride, the outermost pair first."""
 
 FACTOR_SIDES = "source", "out"
-"""The attributes of a factor that hold its input axis and its output axis."""
+"""The attributes of a factor that contain its input axis and its output axis."""
 
 
 class SharedFactor(Record):
@@ -116,7 +115,7 @@ class Rearrangement(Record):
 
     @property
     def canonical_form(self) -> tuple[Shape, tuple[int, ...]]:
-        """The split and the permutation, with neighbours merged and dims of 1 dropped.
+        """The split and the permutation, with neighbours merged and unit dims dropped.
 
         Two rearrangements with equal canonical forms are the same function.
         """
@@ -127,13 +126,13 @@ class Rearrangement(Record):
 
     @property
     def moves(self) -> int:
-        """The number of transposes; moving only dims of 1 does not count."""
+        """The number of transposes that move dims of sizes other than 1."""
         moving = [axis for axis in self.perm if self.split[axis] != 1]
         return int(moving != sorted(moving))
 
     @property
     def transposed_shape(self) -> Shape:
-        """The factors in the order in which they are merged."""
+        """The shape after the transpose: the factors in output order."""
         return tuple(self.split[axis] for axis in self.perm)
 
     @property
@@ -143,7 +142,7 @@ class Rearrangement(Record):
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages of the chain, as text."""
+        """The stages of the chain, as strings."""
         if not self.moves:
             return (_reshape_text(self.after),)
         stages = [] if self.split == self.before else [_reshape_text(self.split)]
@@ -152,7 +151,7 @@ class Rearrangement(Record):
 
     @property
     def chain(self) -> str:
-        """The chain with its input, as text."""
+        """The chain with its input, as a string."""
         return " | ".join((shape_text(self.before), *self.stages))
 
     @property
@@ -171,7 +170,7 @@ class Rearrangement(Record):
 
 
 class ChainSearch(Record):
-    """The chains from one shape to another, with the number of distinct functions."""
+    """A search result: chains from one shape to another, and the number of functions."""
 
     ways: tuple[Rearrangement, ...]
     fits: int
@@ -225,7 +224,7 @@ class PairSearch(Record):
 def find_splits(before: Shape, after: Shape) -> FactorSplits:
     """Split the axes of an input into factors that make up the axes of an output.
 
-    Both shapes have the same volume.
+    Both shapes have the same element count.
 
     >>> splits = find_splits((6, 4), (3, 8))
     >>> [sorted((part.source, part.out, part.size) for part in parts) for parts in splits.candidates]
@@ -278,7 +277,7 @@ def _last_factor_index(split: PartialSplit, previous: PartialSplit) -> int:
 
 
 def _exact_divisor(a: Dim, b: Dim, known: Assumptions) -> Dim | None:
-    """Return the dim that divides the other for all sizes; None if neither does."""
+    """Return whichever dim divides the other for all sizes; None if neither does."""
     if a == b or known.divides(a, b):
         return a
     return b if known.divides(b, a) else None
@@ -320,7 +319,7 @@ def _match_axes(split: PartialSplit, source: int, out: int, size: Dim) -> Partia
 
 
 def parse_named_shape(value: object, argument: str) -> Shape:
-    """Parse a shape without unknown dims, from a text or from dims.
+    """Convert a string or a sequence of dims to a shape without unknown dims.
 
     Raises `ShapeError` (usage) for any other value; `argument` is the name of the argument in the error.
     """
@@ -334,7 +333,7 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
     """Return the chains from one shape to another, the simplest first.
 
     The candidates are a single reshape, and all splits into the fewest factors with one transpose and one merge. Shapes
-    of different volumes have no candidates.
+    with different element counts have no candidates.
 
     >>> found = search_chains((2, 3, 4), (6, 4))
     >>> found.fits, [way.chain for way in found.ways]
@@ -364,7 +363,7 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
 def iterate_rearrangements(before: Shape, after: Shape) -> Iterator[Rearrangement]:
     """Yield at most `MAX_ORDERS` rearrangements from one shape to another.
 
-    Yields nothing if the volumes differ.
+    Yields nothing if the element counts differ.
     """
     if product(before) != product(after):
         return iter(())
@@ -442,9 +441,9 @@ def find_permutation(source: Sequence[object], target: Iterable[object]) -> tupl
 
 
 def shortest_rearrangement(before: Shape, split: Shape, perm: tuple[int, ...], after: Shape) -> Rearrangement:
-    """Return the rearrangement of a split, the shorter of two forms.
+    """Return the shorter of two forms of a rearrangement.
 
-    One form has all factors of the split; in the other, neighbours are merged.
+    One form has all factors of the split; in the other form, neighbours are merged.
     """
     fine, coarse = (
         Rearrangement(before, split, perm, after),
@@ -470,7 +469,7 @@ def _reshape_text(shape: Shape) -> str:
 
 
 def _unit_factors(before: Shape, after: Shape) -> SharedFactors:
-    """Return the factors that pair the dims of 1 of two shapes.
+    """Return factors that pair the dims of size 1 of two shapes, in order.
 
     Returns no factors if the shapes have different numbers of such dims.
     """
@@ -490,15 +489,15 @@ def _factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
 
 
 def _permute_groups(groups: list[list[SharedFactor]]) -> Iterator[tuple[SharedFactor, ...]]:
-    """Yield the factors of all groups, with at most `MAX_ORDERS` orders per group."""
+    """Yield the factors of all groups in every order, at most `MAX_ORDERS` per group."""
     for orders in every(*(islice(permutations(group), MAX_ORDERS) for group in groups)):
         yield tuple(chain(*orders))
 
 
 def _group_by_axis(factors: SharedFactors, side: str) -> list[list[SharedFactor]]:
-    """Group factors by their axis on one side.
+    """Group factors by their axis on one side, `source` or `out`.
 
-    Within a group, the factors are in the order of the axes of the other side.
+    Within a group, the factors are in the order of the axes on the other side.
     """
     ordered = sorted(sorted(factors, key=lambda factor: (factor.source, factor.out)), key=attrgetter(side))
     return [list(group) for _, group in groupby(ordered, key=attrgetter(side))]
@@ -523,14 +522,16 @@ def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shap
 
 
 def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, int]:
-    """Return the size of each name, as the shapes of a pair determine it.
+    """Return the size of each name, derived from the shapes of a pair.
 
-    Raises `ShapeError` (usage) if the arrays do not have the requested shapes.
+    Raises `ShapeError` (usage) if the arrays do not have the requested shapes, or if they do not determine a size.
     """
     stated: Conditions = ()
     for actual, requested, argument in ((pair.before, before, "input"), (pair.after, after, "output")):
         try:
-            equations = [each for size, dim in zip(actual, requested, strict=True) for each in require_equal(dim, size)]
+            equations = [
+                equation for size, dim in zip(actual, requested, strict=True) for equation in require_equal(dim, size)
+            ]
             stated += simplify_conditions(equations)
         except ValueError:  # the ranks differ, or `Unsatisfiable`
             message = f"an array has shape {shape_text(actual)}, and {shape_text(requested)} is asked for"
@@ -635,7 +636,7 @@ def _build_rearrangement(
 ) -> Rearrangement:
     """Return the rearrangement that the factors describe.
 
-    Dims of 1 keep their order if both shapes have the same number of them.
+    Dims of size 1 keep their order if both shapes have the same number of such dims.
     """
     pairs = zip(factors, dims, strict=True)
     rows = [(factor.source, -factor.stride, factor.out, -factor.out_stride, dim) for factor, dim in pairs]

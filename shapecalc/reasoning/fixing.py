@@ -1,7 +1,7 @@
-"""Fixes and hints for refused requests, and answers to requests with hints.
+"""Fixes and hints for refused requests, and answers that include hints.
 
 Every candidate change is resolved before it is offered, so every offered fix works. A fix changes one option: the
-argument at fault, the dialect's switch, or the opset. Hints describe fixes in words.
+faulty argument, the dialect's switch, or the opset. Hints describe fixes in words.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.requests import StageRequest as Asked
+    from shapecalc.core.requests import StageRequest
 
     CandidateValues = Iterator[Any]
     ArgumentChanges = Iterator[ArgumentChange]
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 MAX_DIVISOR_DISTANCE = 20_000
-"""The maximum distance between a number and a divisor to suggest."""
+"""The maximum distance between a requested size and a suggested divisor."""
 
 
 COPY_ASSUMPTION, INFER_ASSUMPTION = "since 0 copies the input's first dim", "as long as the other sizes stay"
@@ -52,10 +52,10 @@ MAX_NEAR_AXES = 4
 """The maximum number of axes that are tried in place of a wrong axis."""
 
 OPERAND_ARGUMENTS = ("input", "operands", "weight", "kernel")
-"""The arguments that may be at fault if operands do not fit each other."""
+"""The arguments that may be faulty if operands are incompatible."""
 
 MAX_TRIED_VALUES = 24
-"""The maximum number of values that are tried for the argument at fault."""
+"""The maximum number of values that are tried for the faulty argument."""
 
 MAX_SUCCESSIVE_CHANGES = 4
 """The maximum number of successive changes to one argument in a fix."""
@@ -79,47 +79,47 @@ MAX_LISTED_RANK = 64
 """The maximum rank for which a hint lists axes."""
 
 IDENTITY_STAGES = (("flip", {"axes": (), "dialect": "torch"}),)
-"""A single stage that changes no input.
+"""A chain of one stage that has no effect.
 
-Its answer has the conditions of the input.
+The answer to this chain contains the conditions of the input.
 """
 
 
 class Fix(Record):
-    """An option of a refused request, with a value for which the request resolves."""
+    """A new value for an option of a request, with which the request resolves."""
 
     name: str
     """The name of the option: `target`, `perm`, `axis`, `allowzero`, `opset` ..."""
     value: str | bool | None
-    """The value as text, a bool for a switch, None to omit the option."""
+    """The value as a string, a bool for a switch, or None if the option is omitted."""
     description: str
     """A short description of the change."""
     every_batch: str = ""
     """The reason why the change fits every batch size; empty if unknown."""
     moves: str = ""
-    """A description of where the change moves the batch.
+    """A description of how the change moves the batch axis.
 
-    Empty if the batch stays first, or if there is no batch.
+    Empty if the batch axis stays first, or if there is no batch axis.
     """
     copies: bool = False
-    """Whether the change replaces zeros that were meant to copy dims by these dims."""
+    """Whether the change replaces zeros with the dims that they were meant to copy."""
 
 
 class RefusedRequest(Record):
-    """A refused request, and the argument at fault."""
+    """A refused request, and its faulty argument."""
 
     trace: Trace
     problem: Problem
     kind: StageKind | None
     """The kind of the refused stage; None if no stage was reached."""
     value: Any
-    """The argument at fault: dims, axes, one axis, or None if it was omitted."""
+    """The faulty argument: dims, axes, one axis, or None if it was omitted."""
     shape: Shape
     """The dims to which the argument is applied."""
 
     @property
     def index(self) -> int:
-        """The index of the token at fault."""
+        """The index of the faulty token."""
         return self.problem.index or 0
 
     @property
@@ -129,7 +129,7 @@ class RefusedRequest(Record):
 
     @property
     def nearest(self) -> tuple[int, list[int]]:
-        """The index of the dim nearest to a fitting size, and the fitting sizes."""
+        """The index of the target dim nearest to a fitting size, and its fitting sizes."""
         if not isinstance(self.value, tuple):
             return 0, []
         return nearest_sizes(product(self.shape), self.value, self.resolved_target, self.infer_index)
@@ -141,7 +141,7 @@ class RefusedRequest(Record):
 
     @property
     def infer_index(self) -> int | None:
-        """The index of the first dim to infer; None if there is none."""
+        """The index of the first dim that is inferred; None if there is none."""
         readings = DIALECTS[self.trace.dialect].reshape_semantics.values()
         only = None if any(reading.infers is InferMarker.ANY_NEGATIVE for reading in readings) else -1
         negative = (out for out, dim in enumerate(self.value) if isinstance(dim, int) and dim < 0)
@@ -150,7 +150,7 @@ class RefusedRequest(Record):
     def replace_token(self, *dims: Any, index: int | None = None) -> Any:
         """Return the argument with one token replaced by `dims`.
 
-        `index` is the index of the token; None selects the token at fault.
+        `index` is the index of the token; None selects the faulty token.
         """
         position = self.index if index is None else index
         if not isinstance(self.value, tuple):
@@ -158,16 +158,16 @@ class RefusedRequest(Record):
         return (*self.value[:position], *dims, *self.value[position + 1 :])
 
     def aligned_input_dim(self, out: int) -> Shape:
-        """Return the input dim aligned with a requested dim; empty if there is none."""
+        """Return the input dim aligned with a requested dim, or nothing, as a tuple."""
         axis = out + (len(self.shape) - len(self.value) if self.kind is StageKind.EXPAND else 0)
         return self.shape[axis : axis + 1] if axis >= 0 else ()
 
 
 def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_index: int | None) -> tuple[int, list[int]]:
-    """Return the index of the dim nearest to a fitting size, and the fitting sizes.
+    """Return the index of the dim nearest to a fitting size, and its fitting sizes.
 
     Only dims of `target` that are positive numbers are considered. `resolved_target` is `target` with its zeros
-    resolved and 1 instead of -1. The sizes are sorted by distance; there are none if no size fits.
+    resolved and 1 instead of -1. The sizes are sorted by distance; the list is empty if no size fits.
 
     >>> nearest_sizes(24, (5, -1), (5, 1), 1), nearest_sizes(7, (0,), (2,), None)
     ((0, [4, 6]), (0, []))
@@ -213,10 +213,10 @@ def _size_to_fit(volume: Dim, target_volume: Dim, dim: int) -> int | None:
 
 
 def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, Shape]]:
-    """Yield replacements for dims of a target that describe another image.
+    """Yield replacements for the target dims that describe an image of another size.
 
-    A replacement is an index, and the dims to write from this index on. The image of the target has other sides in the
-    same ratio, is flattened into one dim, or is another square.
+    A replacement is an index in `target`, and the dims that replace the target dims from this index on. The target's
+    image has sides in the same ratio as the input's image, is flattened into one dim, or is another square.
 
     >>> [*find_image_replacements((1, 27, 120, 120), (1, 3, 9, 30, 30))]
     [(3, (120, 120))]
@@ -239,9 +239,10 @@ def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, 
 
 
 def _find_square_replacements(shape: Shape, target: Shape, start: int, count: int) -> Iterator[tuple[int, Shape]]:
-    """Yield replacements for two equal neighbouring dims among `count` dims.
+    """Yield replacements for two equal neighbouring dims of `target`.
 
-    A replacement is the index of the first dim, and the square with which the volumes agree.
+    Only the `count` dims from index `start` on are considered. A replacement is the index of the first of the two dims,
+    and two equal sizes with which the element counts agree.
     """
     for axis in range(start, start + count - 1):
         side = target[axis]
@@ -251,15 +252,15 @@ def _find_square_replacements(shape: Shape, target: Shape, start: int, count: in
 
 
 def _is_square_map(sides: Shape, pixels: Dim) -> bool:
-    """Return whether the sides and the pixel count are both those of a square."""
+    """Return whether the two sides are equal, and the pixel count is a square number."""
     return len(sides) == 2 and sides[0] == sides[1] and isinstance(pixels, int) and isqrt(pixels) ** 2 == pixels
 
 
 def find_differing_dims(shape: Shape, target: Shape) -> tuple[int, Shape, Shape]:
-    """Return where two shapes start to differ, and the dims of both that differ.
+    """Return the index of the first difference, and the differing dims of each shape.
 
-    The first result is an index in `target`. The dims before the differing dims have equal element counts in both
-    shapes, and so have the dims after them.
+    The index is an index in `target`. The dims before the differing dims have equal element counts in both shapes, and
+    so do the dims after the differing dims.
 
     >>> find_differing_dims((1, 27, 120, 120), (1, 3, 9, 30, 30))
     (3, (120, 120), (30, 30))
@@ -282,7 +283,7 @@ def _prefix_volumes(shape: Shape) -> Iterator[Dim]:
 
 
 def differs_in_batch_only(shape: Shape, target: Shape) -> bool:
-    """Return whether two shapes differ in volume by their first dims only.
+    """Return whether two element counts differ only because of the first dims.
 
     >>> differs_in_batch_only((8, 255, 52), (1, 3, 85, 52))
     True
@@ -298,8 +299,8 @@ def differs_in_batch_only(shape: Shape, target: Shape) -> bool:
 def batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shape) -> Iterator[tuple[Shape, str]]:
     """Yield targets that fit every batch size, each with its assumption.
 
-    Yields nothing unless `target` states another batch size as a number. `resolved_target` is `target` with its zeros
-    resolved.
+    Yields nothing unless the first dim of `target` is a number other than the batch size. `resolved_target` is `target`
+    with its zeros resolved.
 
     >>> [value for value, _ in batch_independent_targets((8, 6), (1, 2, 3), (1, 2, 3))]
     [(0, 2, 3), (-1, 2, 3)]
@@ -314,7 +315,7 @@ def batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shap
 def describe_batch_move(before: Shape, after: Shape) -> str:
     """Describe where a reshape moves the batch if the first output dim is 1.
 
-    Returns an empty text if the batch is not moved.
+    Returns an empty string if the batch is not moved.
 
     >>> describe_batch_move((4, 197, 768), (1, 788, 12, 64)), describe_batch_move((4, 6), (1, 3, 8))
     ('takes the batch into axis 1', 'mixes the samples of the batch')
@@ -336,7 +337,7 @@ def describe_batch_move(before: Shape, after: Shape) -> str:
 def batch_first_targets(before: Shape, after: Shape, target: Shape, value: Shape) -> Iterator[tuple[Shape, str]]:
     """Yield targets that keep the batch first, each with its assumption.
 
-    `target` is the refused target. `value` is a fix of `target` that states the batch size, and `after` is the output
+    `target` is the refused target. `value` is a fix of `target` with an explicit first dim, and `after` is the output
     shape for `value`.
 
     >>> [value for value, _ in batch_first_targets((4, 6), (1, 24), (1, 9), (1, 24))]
@@ -362,13 +363,13 @@ def batch_first_targets(before: Shape, after: Shape, target: Shape, value: Shape
 
 
 def _resolve_target(stages: Sequence[Stage], target: Shape) -> Shape:
-    """Return a target as resolved by the steps of stages; unresolved dims are 1."""
+    """Return the dims of a target that the stages resolved; other dims are 1."""
     known = {step.out: step.dim for stage in stages for step in stage.steps if step.out is not None}
     return tuple(known.get(out, 1) for out in range(len(target)))
 
 
 def locate_fault(trace: Trace, problem: Problem) -> RefusedRequest:
-    """Return the argument at fault with the dims to which it is applied."""
+    """Return the refused request of a trace with its faulty argument."""
     arguments, name = trace.request.arguments, problem.argument
     stage = trace.stages[-1] if trace.stages else None
     shape = stage.before if stage else trace.input
@@ -405,24 +406,24 @@ def _compute_inferred_dim(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
-    """Yield the target with the token at fault replaced by the aligned input dim."""
+    """Yield the target with the faulty token replaced by the aligned input dim."""
     return (refused.replace_token(dim) for dim in refused.aligned_input_dim(refused.index))
 
 
 def _replace_with(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
-    """Return a change that replaces the token at fault by `dims`."""
-    return lambda at: iter([at.replace_token(*dims)] if isinstance(at.value, tuple) else [])
+    """Return a change that replaces the faulty token with `dims`."""
+    return lambda refused: iter([refused.replace_token(*dims)] if isinstance(refused.value, tuple) else [])
 
 
 def _set_to(value: object) -> Callable[[RefusedRequest], CandidateValues]:
-    """Return a change that sets the argument to `value`."""
+    """Return a change that sets the faulty argument to `value`."""
     return lambda _: iter([value])
 
 
 def _truncate_to_rank(refused: RefusedRequest) -> CandidateValues:
     """Yield the target truncated to the dialect's maximum rank.
 
-    In a reshape, the last dim is inferred. In an unsqueeze, the new axes are truncated.
+    In a reshape, the last remaining dim is inferred. In an unsqueeze, the list of new axes is truncated.
     """
     if refused.kind is StageKind.UNSQUEEZE:
         yield refused.value[: refused.index - len(refused.shape)]
@@ -452,15 +453,18 @@ def _complete_permutation(refused: RefusedRequest) -> CandidateValues:
 
 
 def _count_from_zero(refused: RefusedRequest) -> CandidateValues:
-    """Yield a negative axis as a non-negative index; 0 if it is out of range."""
+    """Yield the argument with its negative axis converted to a non-negative index.
+
+    An axis that is out of range becomes 0.
+    """
     axis = refused.value[refused.index] if isinstance(refused.value, tuple) else refused.value
     yield refused.replace_token(max(0, axis + refused.rank))
 
 
 def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
-    """Yield the argument with the axes nearest to the wrong axis.
+    """Yield the argument with the wrong axis replaced by each of the nearest axes.
 
-    An omitted axis counts as axis 1.
+    An omitted argument is treated as axis 1.
     """
     axis = (
         refused.value[refused.index]
@@ -474,7 +478,7 @@ def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_axes_of_one(refused: RefusedRequest) -> CandidateValues:
-    """Yield axes of size 1 in place of the only requested axis, the nearest first."""
+    """Yield the axes of size 1 as replacements of the only axis, the nearest first."""
     axis = refused.value[0] if isinstance(refused.value, tuple) else refused.value
     ones = [other for other, dim in enumerate(refused.shape) if dim == 1 and refused.value in (axis, (axis,))]
     return (refused.replace_token(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))
@@ -491,26 +495,28 @@ CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues]
     rules.ZERO_OUT_OF_RANGE: (DROP_TOKEN, WRITE_INFER, WRITE_ONE),
     rules.ZERO_BESIDE_INFER: (_compute_inferred_dim,),
     rules.ZERO_VOLUME_INFER: (write_out_zeros, _compute_inferred_dim),
-    rules.INFER_LIMIT: (lambda at: (at.replace_token(dim, -1) for dim in at.aligned_input_dim(at.index)),),
+    rules.INFER_LIMIT: (
+        lambda refused: (refused.replace_token(dim, -1) for dim in refused.aligned_input_dim(refused.index)),
+    ),
     rules.OVERFLOW: (_use_input_dim,),
     rules.RANK_LIMIT: (_truncate_to_rank,),
     rules.NOT_A_PERMUTATION: (_complete_permutation, OMIT),
-    rules.MISSING_ARGUMENT: (lambda at: iter([tuple(range(at.rank))[::-1]]),),
+    rules.MISSING_ARGUMENT: (lambda refused: iter([tuple(range(refused.rank))[::-1]]),),
     rules.NEGATIVE_AXIS: (_count_from_zero,),
     rules.AXIS_OUT_OF_RANGE: (_use_near_axes, DROP_TOKEN),
     rules.REPEATED_AXIS: (DROP_TOKEN,),
     rules.AXIS_NOT_ONE: (_use_axes_of_one, DROP_TOKEN),
-    rules.START_AFTER_END: (lambda at: iter([at.trace.request.arguments["end_dim"]]),),
+    rules.START_AFTER_END: (lambda refused: iter([refused.trace.request.arguments["end_dim"]]),),
     rules.NOT_BROADCASTABLE: (
         _use_input_dim,
         WRITE_ONE,
-        lambda at: iter([(*at.shape[: len(at.shape) - len(at.value)], *at.value)]),
+        lambda refused: iter([(*refused.shape[: len(refused.shape) - len(refused.value)], *refused.value)]),
     ),
     rules.NEGATIVE_SIZE: (_use_input_dim, WRITE_ONE, DROP_TOKEN),
     rules.NEEDS_SIZE: (_use_input_dim,),
     rules.NO_SUCH_ATTRIBUTE: (OMIT,),
 }
-"""The changes to the argument at fault, in the order in which they are tried."""
+"""The changes to the faulty argument, by rule; they are tried in this order."""
 
 CHANGES_BY_RULE_AND_KIND: Mapping[tuple[Rule, StageKind], tuple[Callable[[RefusedRequest], CandidateValues], ...]] = {
     (rules.NEGATIVE_AXIS, StageKind.PERMUTE): (_complete_permutation,),
@@ -518,11 +524,11 @@ CHANGES_BY_RULE_AND_KIND: Mapping[tuple[Rule, StageKind], tuple[Callable[[Refuse
     (rules.AXIS_OUT_OF_RANGE, StageKind.UNSQUEEZE): (_use_near_axes,),
     (rules.REPEATED_AXIS, StageKind.UNSQUEEZE): (_use_near_axes,),
 }
-"""The changes for stages of one kind, in place of those in `CHANGES_BY_RULE`."""
+"""The changes for stages of one kind, which override `CHANGES_BY_RULE`."""
 
 
 def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
-    """Yield the op's own changes, or else changes of the argument at fault."""
+    """Yield the op's own changes, or else changes to the faulty argument."""
     op_changes = OPS[trace.op].fix_candidates.get(problem.rule)
     if op_changes is not None:
         yield from (ArgumentChange(name, value) for name, value in op_changes(trace.input, trace.request.arguments))
@@ -532,20 +538,20 @@ def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
         return
     if problem.rule is rules.VOLUME_MISMATCH:
         yield from propose_batch_changes(trace)
-    at, name = locate_fault(trace, problem), str(problem.argument)
-    of_kind = CHANGES_BY_RULE_AND_KIND.get((problem.rule, at.kind)) if at.kind else None
+    refused, name = locate_fault(trace, problem), str(problem.argument)
+    of_kind = CHANGES_BY_RULE_AND_KIND.get((problem.rule, refused.kind)) if refused.kind else None
     for change in CHANGES_BY_RULE.get(problem.rule, ()) if of_kind is None else of_kind:
-        values = change(at) if name != "input" else ()  # only options change, never the input
+        values = change(refused) if name != "input" else ()  # these changes never replace the input
         yield from (ArgumentChange(name, value, copies=change is write_out_zeros) for value in values)
 
 
 def _is_operand_mismatch(trace: Trace, problem: Problem) -> bool:
-    """Return whether a request is refused because its operands do not fit."""
+    """Return whether a request is refused because its operands are incompatible."""
     return trace.op in SHAPE_FIXES and problem.argument in OPERAND_ARGUMENTS
 
 
 def propose_batch_changes(trace: Trace) -> ArgumentChanges:
-    """Yield targets that fit every batch size, in place of a fixed batch size."""
+    """Yield targets that fit every batch size, to replace those for one batch size."""
     arguments = trace.request.arguments
     for stage in trace.stages:
         target = arguments.get(stage.argument)
@@ -561,20 +567,20 @@ def propose_batch_changes(trace: Trace) -> ArgumentChanges:
 def propose_last_resorts(trace: Trace, problem: Problem) -> ArgumentChanges:
     """Yield targets with one token replaced, then the target with -1 appended.
 
-    A token is replaced by the aligned input dim and by -1. The rightmost token comes first.
+    Each token, from right to left, is replaced by the aligned input dim and then by -1.
     """
-    at = locate_fault(trace, problem)
-    if at.kind is not StageKind.RESHAPE or not OPS[trace.op].uses_switch or not isinstance(at.value, tuple):
+    refused = locate_fault(trace, problem)
+    if refused.kind is not StageKind.RESHAPE or not OPS[trace.op].uses_switch or not isinstance(refused.value, tuple):
         return
     name = str(problem.argument)
-    for index in range(len(at.value))[::-1]:
-        for dim in (*at.aligned_input_dim(index), -1):
-            yield ArgumentChange(name, at.replace_token(dim, index=index))
-    yield ArgumentChange(name, (*at.value, -1))
+    for index in range(len(refused.value))[::-1]:
+        for dim in (*refused.aligned_input_dim(index), -1):
+            yield ArgumentChange(name, refused.replace_token(dim, index=index))
+    yield ArgumentChange(name, (*refused.value, -1))
 
 
 def find_fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the fixes of a request, fixes without conditions first.
+    """Return the fixes of a request; fixes without conditions come first.
 
     If the request resolves for one batch size only, the fixes make it resolve for every batch size.
 
@@ -594,9 +600,10 @@ def find_fixes(trace: Trace) -> tuple[Fix, ...]:
 
 
 def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
-    """Return a fix of a target, preceded by fixes that keep the batch first.
+    """Return a fix of a target together with fixes that keep the batch first.
 
-    `answer` is the answer after `fix`. If `fix` moves the batch, it comes last and its description says so.
+    `answer` is the answer after `fix`. If `fix` moves the batch, it comes last, and its description mentions the move;
+    otherwise it comes first.
     """
     stage = next((stage for stage in answer.stages if stage.argument == fix.name and stage.kind in RESHAPE_KINDS), None)
     old, new = (either.request.arguments.get(fix.name) for either in (trace, answer))
@@ -619,15 +626,15 @@ def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
 def find_single_fixes(trace: Trace, problem: Problem, name: str | None = None) -> FixesWithAnswers:
     """Yield fixes that consist of one change, each with the answer after the fix.
 
-    Fixes are searched only as they are consumed. `name` restricts the fixes to one option. The first fix is also the
-    first one of `find_fixes`, and is found with fewer attempts.
+    Fixes are computed lazily. `name` restricts the fixes to one option. The first fix is also the first fix of
+    `find_fixes`, but requires fewer attempts.
     """
     attempts = ((fix, answer) for fix, answer in _try_changes(trace, problem) if name in (None, fix.name))
     return ((fix, answer) for fix, answer in attempts if answer.output is not None)
 
 
 def _batch_fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the fixes that make a conditional answer independent of the batch."""
+    """Return the fixes that make a conditional answer independent of the batch size."""
     attempts = _try_fixes(trace.request, _describe_changes(trace.request, propose_batch_changes(trace)))
     limit = len(trace.conditions)
     return tuple(fix for fix, answer in attempts if answer.output is not None and len(answer.conditions) < limit)
@@ -700,7 +707,7 @@ def _try_fixes(request: Request, fixes: Iterable[Fix]) -> FixesWithAnswers:
 
 
 def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fix]:
-    """Yield a fix with a description for each change.
+    """Convert changes to fixes with descriptions, at most `MAX_TRIED_VALUES`.
 
     Yields nothing for a request with more than `MAX_REQUEST_DIMS` dims.
     """
@@ -718,7 +725,7 @@ def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fi
 
 
 def _switch_fixes(request: Request) -> Iterator[Fix]:
-    """Yield the other settings of the dialect's switch, if the op uses the switch."""
+    """Yield a fix for each other setting of the dialect's switch for the op, if any."""
     row = DIALECTS[request.dialect]
     name = switch_name(OPS[request.op], row)
     if name and row.switch:
@@ -756,7 +763,7 @@ def build_hint(trace: Trace) -> str:
 def batch_hint(answer: Trace | Chain) -> str:
     """Return a hint for making an answer hold for every batch size.
 
-    Returns an empty text unless the answer holds for one batch size only.
+    Returns an empty string unless the answer holds for one batch size only.
 
     >>> from shapecalc.core.requests import make_request
     >>> batch_hint(resolve(make_request("reshape", "N,6", {"target": "1,2,3", "dialect": "numpy"})))
@@ -772,24 +779,24 @@ def batch_hint(answer: Trace | Chain) -> str:
 
 
 def _batch_fix_text(fixes: Iterable[Fix]) -> str:
-    """Describe the fixes that fit every batch size."""
+    """Describe the fixes that fit every batch size; empty if there are none."""
     texts = [f"{truncate(str(fix.value))}, {fix.every_batch}" for fix in fixes if fix.every_batch]
     return f"for every batch try {'; or '.join(texts)}" if texts else ""
 
 
 def _argument_hint(trace: Trace, problem: Problem) -> str:
     """Describe a fix for the faulty argument or for the opset."""
-    at = locate_fault(trace, problem)
+    refused = locate_fault(trace, problem)
     is_volume_problem = problem.rule in (rules.INDIVISIBLE, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
-    if is_volume_problem and (text := _target_hint(at)) is not None:
+    if is_volume_problem and (text := _target_hint(refused)) is not None:
         return text
     if problem.rule is rules.NOT_A_PERMUTATION:
-        return _missing_axes_hint(at)
+        return _missing_axes_hint(refused)
     if problem.rule is rules.NEEDS_SIZE:
         may_copy = trace.op == "view" and problem.argument == "strides"
         return "give the sizes with --where" + (", or write reshape in place of view" if may_copy else "")
     if problem.rule == "stride-incompatible":
-        from shapecalc.core.ops.view import COPY_FIRST_HINT  # only `view` has this hint
+        from shapecalc.core.ops.view import COPY_FIRST_HINT  # imported late: only `view` has this hint
 
         return COPY_FIRST_HINT
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
@@ -800,7 +807,7 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
 
 
 def _target_hint(refused: RefusedRequest) -> str | None:
-    """Describe a fix of the target; None if the problem is not in the target."""
+    """Describe a fix of the target; None if another argument may be faulty."""
     trace, problem = refused.trace, refused.problem
     attempts = find_single_fixes(trace, problem, problem.argument)
     has_zeros = problem.rule is not rules.INDIVISIBLE and next(write_out_zeros(refused), None) is not None
@@ -827,10 +834,10 @@ def _target_hint(refused: RefusedRequest) -> str | None:
 
 
 def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -> str:
-    """Describe the sizes that fit in place of one dim of the target.
+    """Describe the sizes that could replace one dim of the target.
 
-    If no size fits, describes the reason. `fix` is the first fix of the target, if there is one, and `answer` is the
-    answer after `fix`.
+    If no size fits, describes the reason. `fix` is the first fix of the target, if any, and `answer` is the answer
+    after `fix`.
     """
     if fix is not None and answer is not None:
         *batch_fixes, last = add_batch_fixes(refused.trace, fix, answer)
@@ -870,7 +877,7 @@ def _missing_axes_hint(refused: RefusedRequest) -> str:
 
 
 def _switch_hint(request: Request, problem: Problem) -> str:
-    """Describe the effect of the dialect's switch, if the answer depends on it."""
+    """Describe the effect of the dialect's switch, if the switch affects the answer."""
     texts = []
     for fix, answer in _try_fixes(request, _switch_fixes(request)):
         copies = DIALECTS[request.dialect].reshape_semantics[bool(fix.value)].zero is ZeroMeaning.COPIES
@@ -893,7 +900,7 @@ def _zero_size_hint(request: Request) -> str:
 
 
 def answer_request(request: Request) -> Trace:
-    """Return the answer to a request, or its problem with a hint.
+    """Answer a request; add a hint to the problem of a refused request.
 
     >>> from shapecalc.core.requests import make_request
     >>> answer_request(make_request("transpose", "2,3,4", {"perm": "1,0,1"})).problem.hint
@@ -905,7 +912,7 @@ def answer_request(request: Request) -> Trace:
     return trace.with_problem(replace(trace.problem, hint=build_hint(trace)))
 
 
-def answer_chain(shape: str | Iterable[object], stages: Sequence[Asked], sizes: Mapping[str, int]) -> Chain:
+def answer_chain(shape: str | Iterable[object], stages: Sequence[StageRequest], sizes: Mapping[str, int]) -> Chain:
     """Answer a chain of ops, each applied to the output of the previous op.
 
     Without stages, the input is returned unchanged. `stages` are op names with their options; `sizes` replaces names in

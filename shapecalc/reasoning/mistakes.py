@@ -1,7 +1,7 @@
-"""Typical mistakes in predictions: right answers to misread requests.
+"""Typical mistakes in predictions: correct answers to misread requests.
 
-Each kind of mistake turns the request into a misread request, and the resolver answers that request. To add a kind, add
-a function and its line in `MISTAKE_KINDS`.
+Each kind of mistake converts the request to a misread request, which the resolver answers. A new kind requires a
+function and an entry in `MISTAKE_KINDS`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ MisreadRequest: TypeAlias = tuple[Request, str]
 
 
 class Mistake(Record):
-    """A mistake, and the answer that it leads to."""
+    """A mistake, and the answer that results from the mistake."""
 
     kind: str
     sentence: str
     """A sentence that describes the mistake."""
     answer: Trace | Chain
-    """The right answer to the misread request."""
+    """The correct answer to the misread request."""
 
 
 def find_mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
-    """Yield the mistakes that lead to another answer.
+    """Yield the mistakes that result in a different answer.
 
     Yields nothing for a refused request.
 
@@ -54,8 +54,8 @@ def find_mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
 def explain_prediction(answer: Trace | Chain, predicted: Sequence[Dim | None] | None) -> Mistake | None:
     """Return the mistake that explains a predicted output shape.
 
-    Returns None if the prediction is right or unexplained. In `predicted`, None is a dim without a prediction. If
-    `predicted` itself is None, it predicts a refusal.
+    Returns None if the prediction is correct or unexplained. In `predicted`, None is a dim without a prediction. If
+    `predicted` itself is None, the prediction is a refusal.
 
     >>> import shapecalc as sc
     >>> explain_prediction(sc.transpose((2, 3, 4), (1, 2, 0)), (4, None, None)).kind
@@ -82,7 +82,7 @@ def find_same_shape_mistake(answer: Trace | Chain) -> Mistake | None:
 def explain_misplacement(answer: Trace | Chain, element: Index, predicted: Index) -> Mistake | None:
     """Return the mistake that moves an input element to the predicted index, if any.
 
-    Raises `ShapeError` (usage) as `follow` does for the answer.
+    Raises `ShapeError` (usage) as `trace_element` does for the answer.
 
     >>> import shapecalc as sc
     >>> explain_misplacement(sc.reshape((2, 3), (3, 2)), (0, 2), (2, 0)).kind
@@ -95,13 +95,13 @@ def explain_misplacement(answer: Trace | Chain, element: Index, predicted: Index
 
 
 def _matches(output: Shape | None, predicted: Sequence[Dim | None]) -> bool:
-    """Return whether a shape matches the predicted dims."""
+    """Return whether a shape matches the predicted dims; None matches any dim."""
     same_rank = output is not None and len(output) == len(predicted)
     return same_rank and all(dim in (None, actual) for actual, dim in zip(output or (), predicted, strict=True))
 
 
 def _replace_request(answer: Trace | Chain, index: int, request: Request) -> Trace | Chain:
-    """Return the answer after one request of the chain is replaced."""
+    """Return the answer to the chain with the request at `index` replaced."""
     if isinstance(answer, Trace):
         return resolve(request)
     requests = [trace.request for trace in answer.traces]
@@ -160,8 +160,8 @@ def _copy_zeros_from_input(trace: Trace) -> Iterator[MisreadRequest]:
 def _fill_zeros(stage: Stage, shape: Shape, start: int = 0, increment: int = 1) -> Shape:
     """Return the target with its zeros replaced by dims of `shape`.
 
-    The zero at index `out` copies the dim at `start + increment * out`. The result is empty if an index is out of
-    range.
+    A zero at index i copies the dim at index `start + increment * i`. The result is empty if the target has no zeros,
+    if an index is out of range, or if a copied dim is 0.
     """
     outs = [step.out for step in stage.steps if step.rule == COPIED_ZERO and step.out is not None]
     target = list(stage.requested)

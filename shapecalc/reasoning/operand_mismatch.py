@@ -1,6 +1,6 @@
-"""Mismatched operands: explanations of their sizes, and candidate changes.
+"""Explanations of mismatched operands, and candidate changes to fix a mismatch.
 
-The module `fixing` resolves each changed request, and ranks the changes in the order in which they are yielded here.
+The module `fixing` resolves each changed request, and offers the changes in the order in which they are yielded here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shapecalc.core.text import shape_text, truncate
 ShapeFix = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
 """A function that yields changed shapes, each with a description.
 
-Its arguments are the shape of the tensor to change and the shape of the other operand. In the description, `{}` is the
+The arguments are the shape of the tensor to change and the shape of the other operand. In the description, `{}` is the
 placeholder for the name of the changed tensor.
 """
 
@@ -33,7 +33,7 @@ MIN_ROUNDED_SIZE = 4
 """The size above which a difference of one is attributed to rounding."""
 
 MAX_MULTIPLE = 64
-"""The maximum ratio of two sizes that is explained; features have no maximum."""
+"""The maximum ratio of two explained sizes, except for feature counts."""
 
 
 class ArgumentChange(Record):
@@ -42,9 +42,9 @@ class ArgumentChange(Record):
     name: str
     value: object
     every_batch: str = ""
-    """The reason why the value fits every batch size; empty if it may not."""
+    """The reason why the value fits every batch size; empty if unknown."""
     copies: bool = False
-    """Whether the value replaces zeros that were meant to copy dims by these dims."""
+    """Whether the value replaces zeros with the dims that they were meant to copy."""
     description: str = ""
     """The description of a change to one of several operands; otherwise empty."""
 
@@ -58,7 +58,7 @@ def swap_last_axes(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
 def move_channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with its last axis moved to index 1, after the batch axis.
 
-    The dims between the batch and the last axis must be possible sides of an image.
+    The dims between the batch axis and the last axis must be possible sides of an image.
 
     >>> [*move_channels_first((1, 361, 424, 3), ())][0]
     ('put the channels of {} first, NCHW for NHWC', (1, 3, 361, 424))
@@ -73,7 +73,7 @@ def move_channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def move_channels(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with its channels moved from last to second, or the reverse."""
+    """Yield the shape with its last axis moved to index 1, or axis 1 moved last."""
     yield from move_channels_first(shape, other)
     if len(shape) > 2:
         last = "put the channels of {} last, NHWC for NCHW"
@@ -81,7 +81,7 @@ def move_channels(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def insert_ones(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with dims of 1 inserted."""
+    """Yield the shape with neighbouring dims of size 1 inserted at each index."""
     for count in range(1, len(other) - len(shape) + 1):
         for axis in range(len(shape), -1, -1):
             ones = "a dim of 1" if count == 1 else f"{count} dims of 1"
@@ -89,7 +89,7 @@ def insert_ones(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def drop_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with one of its dims of 1 dropped."""
+    """Yield the shape without one of its dims of size 1."""
     if len(shape) > len(other):
         ones = [axis for axis, dim in enumerate(shape) if dim == 1]
         yield from (("drop a 1 of {}", (*shape[:axis], *shape[axis + 1 :])) for axis in ones)
@@ -103,16 +103,16 @@ def reshape_to_other(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def flatten_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with its last dims flattened, if `other` has their product."""
+    """Yield the shape with its last dims flattened to a dim that `other` contains."""
     for start in range(1, len(shape) - 1):
         if product(shape[start:]) in other:
             yield f"flatten {{}} from axis {start} on", (*shape[:start], product(shape[start:]))
 
 
 def pool_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with a flattened square map pooled to its channels.
+    """Yield the shape with a flattened square feature map pooled to its channels.
 
-    The number of features that the other operand takes must be the number of channels.
+    The other operand must expect as many features as the map has channels.
     """
     features = other[-2:][0] if other else 0
     side = _map_side(shape[-1], features) if shape else 0
@@ -121,16 +121,16 @@ def pool_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def widen_weight(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a weight that takes the features of a flattened square feature map."""
+    """Yield a weight that accepts the features of a flattened square feature map."""
     if len(shape) == 2 and other and _map_side(other[-1], shape[0]):
         yield f"let {{}} take {other[-1]} features", (other[-1], shape[1])
 
 
 def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with sizes that differ by one made equal.
+    """Yield the shape with dims changed that differ from `other` by one.
 
-    The number of patches of an image grows by one, for the class token. Any other size shrinks by one, as after
-    rounding.
+    A known number of image patches grows by one, for the class token. Any other dim shrinks by one, since the
+    difference may be due to rounding.
     """
     pairs = [*zip(shape, other, strict=False)]
     longer = tuple([large if size in PATCH_GRID_SIDES and _is_one_more(large, size) else size for size, large in pairs])
@@ -185,11 +185,11 @@ SHAPE_FIXES: Mapping[str, tuple[tuple[str, ShapeFix], ...]] = {
     "stack": _fix_input_or_operands(drop_one, insert_ones, move_channels, swap_last_axes),
     "conv": (("input", move_channels_first), ("input", insert_ones)),
 }
-"""The candidate fixes of an op's arguments, in the order in which they are tried."""
+"""The candidate fixes for each op's arguments; they are tried in this order."""
 
 
 def propose_operand_changes(request: Request) -> Iterator[ArgumentChange]:
-    """Yield changes that may make the operands of a request fit.
+    """Yield changes that may make the operands of a request compatible.
 
     >>> from shapecalc.core.requests import make_request
     >>> change = next(propose_operand_changes(make_request("matmul", "2,3", {"operands": "4,3"})))
@@ -236,7 +236,7 @@ def _highest_rank_operand(operands: Sequence[Shape | str]) -> Shape:
 def keeps_batch(before: Request, after: Trace) -> bool:
     """Return whether the output keeps the first dim of the highest-rank operand.
 
-    A new first dim of 1 in the input is accepted, too. Returns False for an answer with conditions.
+    A new first dim of size 1 in the input is accepted, too. Returns False for an answer with conditions.
     """
     if after.conditions:
         return False
@@ -249,7 +249,7 @@ def keeps_batch(before: Request, after: Trace) -> bool:
 
 
 def find_size_mismatch(request: Request) -> tuple[int, int] | None:
-    """Return the actual and the expected size that mismatch; None if there are none.
+    """Return the first mismatch as actual and expected size; None if there is none.
 
     >>> from shapecalc.core.requests import make_request
     >>> find_size_mismatch(make_request("broadcast", "1,64,245", {"operands": "64,244"}))
@@ -277,7 +277,7 @@ def find_size_mismatch(request: Request) -> tuple[int, int] | None:
 
 
 def explain_sizes(actual: int, expected: int, op: str | None) -> str:
-    """Explain how two sizes that should be equal differ; empty if unclear.
+    """Explain the difference of two sizes that should be equal; empty if unclear.
 
     >>> explain_sizes(2304, 256, "matmul"), explain_sizes(245, 244, "broadcast")
     ('2304 = 9*256: a 3x3 map was flattened', '245 is one more than 244, as by rounding')
@@ -296,7 +296,7 @@ def explain_sizes(actual: int, expected: int, op: str | None) -> str:
 
 
 def explain_mismatch(request: Request) -> str:
-    """Explain the sizes of a refused request of several operands; empty if unclear.
+    """Explain the mismatched sizes of a request's operands; empty if unclear.
 
     >>> from shapecalc.core.requests import make_request
     >>> explain_mismatch(make_request("matmul", "14336,7", {"operands": "3136,10"}))

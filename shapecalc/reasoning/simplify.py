@@ -1,18 +1,18 @@
-"""Simplification of a chain to an equal chain with the lowest cost.
+"""Simplification of a chain to an equivalent chain with the lowest cost.
 
 The cost is the number of transposes, the number of Shuffles, or the number of bytes moved. Among chains of equal cost,
 the one with the fewest stages is chosen. A TensorRT Shuffle is a transpose, a reshape and a transpose, each of them
-optional. Source: TensorRT's operator document. A stage copies if its output is not a strided view of the last buffer; a
-roll always copies.
+optional. Source: TensorRT's operator documentation. A stage copies if its output is not a strided view of the last
+buffer; a roll always copies.
 
-Short forms are made from the atoms of a chain's output. If no axes mix, the short form is a reshape that splits, a
-transpose, and a reshape that merges; each of the three is omitted if it has no effect. A Shuffle may also transpose
+Short forms are constructed from the atoms of a chain's output. If no axes mix, the short form is a reshape that splits,
+a transpose, and a reshape that merges; each of the three is omitted if it has no effect. A Shuffle may also transpose
 before its reshape. Link all atoms that are adjacent within an axis of the input or of the output: one Shuffle suffices
-if and only if the links form disjoint paths. Axes are repeated last.
+if and only if the links form disjoint paths. An expand comes last.
 
 A window of neighbouring stages is replaced by a short form of its composition if that makes the chain shorter. Windows
-that drop elements, change the offset or mix axes are kept. The resulting chain is answered and proved like any other
-chain; if the proof fails, the original chain is returned.
+that drop elements, change the offset or mix axes are retained. The resulting chain is resolved, and its equivalence to
+the original chain is proved; if the proof fails, the original chain is returned.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MoveSequence = tuple[Move, ...]
 AxisOrder = Sequence[int]
 Segments = tuple["ChainSegment", ...]
 SegmentWeight = tuple[int, int, int]
-"""The cost by the goal, the number of stages, and the number of new stages."""
+"""The cost under the goal, the number of stages, and the number of new stages."""
 
 
 MAX_WINDOW = 8
@@ -64,7 +64,7 @@ MAX_MIXED_WINDOW = 64
 
 
 class Simplification(Record):
-    """The cheapest equal chain that was found, with the costs of both chains."""
+    """The cheapest equivalent chain that was found, with the costs of both chains."""
 
     chain: Chain
     """The simplified chain, or the original chain if none is better."""
@@ -73,11 +73,11 @@ class Simplification(Record):
     shorter: bool
     """Whether a cheaper or shorter chain was found."""
     proved: bool = True
-    """Whether the chain provably equals the original where the latter is defined."""
+    """Whether the chain provably equals the original where the original is defined."""
 
     @property
     def text(self) -> str:
-        """The simplified chain as text."""
+        """The simplified chain as a string."""
         return chain_text(self.chain)
 
     def as_json(self) -> dict[str, object]:
@@ -87,7 +87,7 @@ class Simplification(Record):
 
 
 class ChainSegment(Record):
-    """A part of a chain: an original op, or moves that replace some ops."""
+    """A segment of a chain: an original op, or moves that replace original ops."""
 
     before: Shape
     moves: MoveSequence
@@ -142,9 +142,9 @@ def _transpose_if_needed(axes: AxisOrder) -> tuple[Permute, ...]:
 
 
 def _undo_repeat(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Shape, Shape]:
-    """Return axes and shape before dims of 1 are repeated, and the shape after that.
+    """Return the axes and the shape before an expand, and the shape after it.
 
-    An axis that is only partly repeated is split into its atoms.
+    The expand repeats dims of size 1. If an axis is only partly repeated, all axes are split into their atoms.
     """
     has_partial_repeat = any(len(axis) > 1 and any(atom.stride == 0 for atom in axis) for axis in axes)
     if has_partial_repeat:
@@ -158,7 +158,7 @@ def _undo_repeat(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Shape, S
 def _forms_without_repeat(
     before: Shape, axes: StridedAxes, after: Shape, known: Assumptions, for_shuffle: bool
 ) -> Iterator[MoveSequence]:
-    """Yield the shortest form of axes without repeats, and the form of a Shuffle."""
+    """Yield the shortest form of axes without repeats, then the form of one Shuffle."""
     column = merge_atoms(chain(*axes))
     if len(column) < 2:
         yield _reshape_if_needed(before, after)
@@ -209,7 +209,7 @@ def _cover_atom(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] 
     items: list[Item] = []
     end = _atom_end(atom)
     while end != atom.stride:
-        if end not in ends or len(items) == len(ends):  # a cycle: `C/H` and `H/C` if C is not known to be H
+        if end not in ends or len(items) == len(ends):  # a cycle: `C/H` and `H/C` if C may differ from H
             return None
         item, end = ends[end]
         items.append(item)
@@ -329,7 +329,7 @@ class RequestBuilder:
     """A builder of requests with the dialects, opsets, types and switches of a chain."""
 
     def __init__(self, chain: Chain) -> None:
-        """Keep the first request of each dialect, the most frequent dialect first."""
+        """Store the first request of each dialect; the most frequent dialect comes first."""
         requests = [trace.request for trace in chain.traces]
         dialects = [request.dialect for request in requests]
         order = sorted(dict.fromkeys(dialects), key=lambda name: -dialects.count(name))
@@ -339,7 +339,7 @@ class RequestBuilder:
     def group_stages(self, moves: Sequence[Move]) -> list[list[Move]]:
         """Group moves into stages.
 
-        If the chain has Shuffles, a stage is a run of moves for one Shuffle; otherwise it is one move.
+        If the chain has Shuffles, a stage is a run of moves for one Shuffle; otherwise, a stage is one move.
         """
         return group_into_shuffles(moves, lambda move: move) if self.has_shuffles else [[move] for move in moves]
 
@@ -381,9 +381,10 @@ class RequestBuilder:
 
 
 def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:
-    """Return the dims to request; None if several of them would have to be -1.
+    """Return the dims to request; None if several dims would have to be -1.
 
-    A dim of unknown size is requested as -1.
+    A dim of unknown size is requested as 0 if the dialect copies the dim, otherwise as -1. Returns None for an expand
+    to an unknown size.
     """
     unknown = [axis for axis, dim in enumerate(move.shape) if any(name.startswith("?") for name in dim_names((dim,)))]
     if not unknown:
@@ -400,7 +401,7 @@ def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape
 def _switch_setting(op: str, dialect: str, current: bool | None, *, literal: bool) -> bool | None:
     """Return the setting of a dialect's switch for a stage; None for the default.
 
-    If `literal`, the setting is one under which 0 is a size.
+    If `literal`, 0 is a size under the returned setting.
     """
     row = DIALECTS[dialect]
     if row.switch is None or not OPS[op].uses_switch:
@@ -412,11 +413,11 @@ def _switch_setting(op: str, dialect: str, current: bool | None, *, literal: boo
 
 
 def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | None = None) -> Simplification:
-    """Return the cheapest chain that equals an answer wherever that is defined.
+    """Return the cheapest chain that equals an answer wherever the answer is defined.
 
-    `dtype` is NumPy's name of the element type, whose size determines the bytes; by default the type of the request, or
-    else float32. Raises `ShapeError` with the problem of a refused answer, and (usage) for a type whose elements have
-    no fixed size.
+    `dtype` is NumPy's name of the element type, which determines the number of bytes; the default is the type of the
+    request, or else float32. Raises `ShapeError` with the problem of a refused answer, and (usage) for a type whose
+    elements have no fixed size.
 
     >>> import shapecalc as sc
     >>> found = simplify(sc.chain("N,C,H", "transpose 2,0,1", "transpose 1,2,0"))
@@ -443,13 +444,13 @@ class _ChainSimplifier:
         chains = [layout.MoveChain(trace.input, moves).rewrite(self.known.values) for trace, moves in pairs]
         self.segments = tuple(
             [
-                ChainSegment(each.input, each.moves, (trace,), True)
-                for each, trace in zip(chains, chain.traces, strict=True)
+                ChainSegment(segment.input, segment.moves, (trace,), True)
+                for segment, trace in zip(chains, chain.traces, strict=True)
             ]
         )
 
     def simplify(self) -> Simplification:
-        """Return the best replacement if it is cheaper and proved, else the original."""
+        """Return the best replacement if it is better and proved, else the original."""
         before, plan = self._cost(self.segments), self._choose_segments()
         if all(piece.is_original for piece in plan):
             return Simplification(self.chain, before, before, shorter=False)
@@ -479,7 +480,7 @@ class _ChainSimplifier:
         return sum(1 if piece.is_original else len(self.builder.group_stages(piece.moves)) for piece in plan)
 
     def _choose_segments(self) -> Segments:
-        """Return the cheapest segments; segments that are not replaceable stay."""
+        """Return the segments, with each replaceable span in its cheapest form."""
         spans = [tuple(span) for _, span in groupby(self.segments, _is_replaceable)]
         return tuple(chain(*(self._cheapest_segments(span) if _is_replaceable(span[0]) else span for span in spans)))
 

@@ -1,1 +1,1 @@
-"""Pictures and texts of answers, for the command line and the terminal app."""
+"""Renderers of answers as pictures, films, text and code."""

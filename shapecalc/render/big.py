@@ -1,4 +1,4 @@
-"""Large figures for a projector: a stage in letters that are several lines high."""
+"""Large text for projectors: a stage in characters that are several lines high."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FONT_ROWS = (
     "W55775 X55255 Y55222 Z71247 -00700 _00007 *05250 /11244 ?71302 ,00024 [64446 ]31113 ~01740 =07070 +02720 ▸46764 "
     "✗55255 …00005 ·00200 .00002"
 )
-"""Each character, followed by five hexadecimal digits: one per row of three pixels."""
+"""Each character, followed by five octal digits: one per row of three pixels."""
 FIGURE_ROWS = {" ": "00000"} | {glyph[0]: glyph[1:] for glyph in FONT_ROWS.split()}
 BOLD = Style(bold=True)
 COLUMN_GAP = 2
@@ -40,7 +40,7 @@ DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 
 class Scale(Enum):
-    """The size of a figure: its rows, its columns and the gap after it."""
+    """The size of a large character, in cells."""
 
     LARGE = 5, 8, 2
     """A pixel is two cells wide and one cell high."""
@@ -48,23 +48,23 @@ class Scale(Enum):
     """A pixel is one cell wide and half a cell high."""
 
     def __init__(self, rows: int, columns: int, gap: int) -> None:
-        """Set the height of a figure, its width including the gap, and the gap, in cells."""
+        """Set the height, the width including the gap, and the gap after the character."""
         self.rows, self.columns, self.gap = rows, columns, gap
 
 
 class FigureColumn(Record):
-    """A column of texts in large figures, with their styles."""
+    """A column of strings that are drawn as large text, each with its style."""
 
     texts: tuple[str, ...]
     styles: tuple[Style, ...]
 
     def width(self, scale: Scale) -> int:
-        """Return the width of the widest text in cells."""
+        """Return the width of the widest string, in cells."""
         return max((figures_width(text, scale) for text in self.texts), default=0)
 
 
 def render_figures(text: str, scale: Scale) -> list[str]:
-    r"""Return the lines of a text in large figures, in upper case and of equal width.
+    r"""Return the lines of a string as large text in upper case, all of equal width.
 
     >>> print("\n".join(render_figures("24", Scale.MEDIUM)))
     ▀▀█ █ █
@@ -79,13 +79,13 @@ def render_figures(text: str, scale: Scale) -> list[str]:
 
 
 def _half_block_row(pixel_rows: list[int], row: int) -> str:
-    """Return the half-block characters of two rows of pixels."""
+    """Return the half-block characters for two rows of pixels."""
     lower = pixel_rows[row + 1] if row + 1 < len(pixel_rows) else 0
     return "".join(" ▀▄█"[bool(pixel_rows[row] & bit) + 2 * bool(lower & bit)] for bit in (4, 2, 1))
 
 
 def figures_width(text: str, scale: Scale) -> int:
-    """Return the width of a text in large figures, in cells.
+    """Return the width of a string as large text, in cells.
 
     >>> figures_width("24", Scale.LARGE), len(render_figures("24", Scale.LARGE)[0])
     (14, 14)
@@ -102,9 +102,10 @@ def draw_large_figures(
     holes: Holes = NO_HOLES,
     selected_dim: HolePosition | None = None,
 ) -> Text | None:
-    """Draw the stage of a step in the largest figures that fit; None if none fit.
+    """Draw the stage of a step as the largest text that fits.
 
-    `holes` are the placeholders of hidden dims, by column and index. The selected hole is marked by a pointer.
+    `holes` maps the column and index of each hidden dim to its placeholder. The selected hole is marked by a pointer.
+    Returns None if the stage does not fit at any scale.
     """
     all_layouts = stage_layouts(answer)
     holes = {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in holes.items()}
@@ -130,7 +131,7 @@ def draw_large_figures(
 def _dim_column(
     cells: tuple[Cell, ...], column_index: int, holes: Holes, selected_dim: HolePosition | None
 ) -> FigureColumn:
-    """Return a column of dims with their marks, or placeholders for hidden dims."""
+    """Return a column of dims with their marks; hidden dims are placeholders."""
     texts, styles = [], []
     for row, cell in enumerate(cells):
         hole = holes.get((column_index, row))
@@ -144,14 +145,17 @@ def _dim_column(
 
 
 def _medium_lines(text: str, width: int) -> list[Text]:
-    """Return a text in medium figures and a blank line; empty if it does not fit."""
+    """Return the lines of a heading as medium text; empty if it does not fit.
+
+    The last line is blank.
+    """
     if not text or figures_width(text, Scale.MEDIUM) > width:
         return []
     return [*(Text(line, BOLD) for line in render_figures(text, Scale.MEDIUM)), Text("")]
 
 
 def _division_text(answer: Trace | Chain, step_index: int, holes: Holes) -> str:
-    """Return the division that solves a -1 at a step; empty for other steps."""
+    """Return the division that infers a -1 at a step; empty for other steps."""
     step = answer.steps[step_index] if step_index < len(answer.steps) else None
     if step is None or step.rule not in INFER_RULES:
         return ""
@@ -161,7 +165,7 @@ def _division_text(answer: Trace | Chain, step_index: int, holes: Holes) -> str:
 def _draw_columns(
     layout: StageLayout, sides: tuple[FigureColumn, FigureColumn, FigureColumn], scale: Scale
 ) -> list[Text]:
-    """Return the lines of the input dims, tokens, output dims and wires."""
+    """Return the lines of a stage: input dims, wires, tokens and output dims."""
     before, tokens, after = sides
     rows, pitch, centre = max(1, *(len(side.texts) for side in sides)), scale.rows + 1, scale.rows // 2
     canvas, lines = Canvas(UNICODE, rows * pitch), BrailleCells()
@@ -182,7 +186,7 @@ def _draw_columns(
 
 
 def _write_column(canvas: Canvas, column: FigureColumn, x: int, scale: Scale) -> None:
-    """Draw a column of texts; its left edge is cell `x`."""
+    """Draw a column of strings as large text, starting in cell `x`."""
     for row, (text, style) in enumerate(zip(column.texts, column.styles, strict=True)):
         for offset, line in enumerate(render_figures(text, scale) if text else ()):
             canvas.write(x, row * (scale.rows + 1) + offset, line, style)
@@ -193,7 +197,7 @@ def _draw_line(
 ) -> None:
     """Draw a straight line between two cells, two braille dots thick.
 
-    With `dotted`, the line stands for a copied size along which no elements move.
+    A dotted line represents a copied size, along which no elements move.
     """
     (x, y), (to_x, to_y) = start, end
     columns = max(1, 2 * (to_x - x))

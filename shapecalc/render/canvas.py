@@ -1,4 +1,4 @@
-"""The canvas of all pictures: character cells, glyphs, styles and text helpers."""
+"""The canvas for all pictures: character cells, glyphs, styles and text helpers."""
 
 from __future__ import annotations
 
@@ -24,54 +24,54 @@ TEXT_FLAG = 16
 """The flag of a cell that contains text, used instead of line directions."""
 BLANK: CanvasCell = (" ", "", 0)
 NOTE_GAP = 3
-"""The number of blanks between two notes on one line."""
+"""The number of spaces between two notes on one line."""
 
 
 class GlyphSet(Record):
-    """The characters of a picture, named by meaning: Unicode or ASCII."""
+    """The characters for drawing pictures, named by meaning."""
 
     box_lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
-    """The 16 box-drawing characters, indexed by the sum of their directions."""
+    """The 16 box-drawing characters, indexed by the sum of their line directions."""
     size_line: str = "┄"
-    """A dotted line: a size is copied, but no elements move."""
+    """The dotted line of a copied size, along which no elements move."""
     falling: str = "╲"
-    """The line of an axis that moves down."""
+    """The line of an axis whose index increases."""
     rising: str = "╱"  # noqa: RUF001
-    """The line of an axis that moves up."""
+    """The line of an axis whose index decreases."""
     crossing: str = "╳"  # noqa: RUF001
-    """The cell in which a falling and a rising line cross."""
+    """The crossing of a falling and a rising line."""
     junction: str = "•"
-    """The cell in which lines meet from all four sides."""
+    """The junction of lines from all four sides."""
     pointer: str = "▸"
     wall: str = "┤"
-    """The end of the wire of a dropped axis, called a wall."""
+    """The end of the wire of a dropped axis."""
     block: str = "█"
     shade: str = "░"
-    """The fill of a ruler whose cuts are too close together to be drawn."""
+    """The fill of padding, and of a ruler whose cuts are too close together to be drawn."""
     excess: str = "▒"
-    """The block of a surplus or missing element."""
+    """The block that represents a surplus or missing element."""
     hole: str = "_"
     unknown: str = "?"
     fail: str = "✗"
     maps_to: str = "→"
     no_axis: str = "·"
-    """The mark of an output dim that comes from no input axis."""
+    """The mark of an output dim without an input axis."""
     ellipsis: str = "…"
 
     @property
     def horizontal(self) -> str:
-        """The horizontal line."""
+        """The horizontal box-drawing character."""
         return self.box_lines[LEFT | RIGHT]
 
     @property
     def vertical(self) -> str:
-        """The vertical line."""
+        """The vertical box-drawing character."""
         return self.box_lines[UP | DOWN]
 
 
 UNICODE = GlyphSet()
 ASCII = GlyphSet(" '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...")
-"""The glyphs of terminals without Unicode."""
+"""The glyphs for terminals without Unicode."""
 
 
 def glyphs_for_encoding(encoding: str | None) -> GlyphSet:
@@ -90,7 +90,7 @@ def glyphs_for_encoding(encoding: str | None) -> GlyphSet:
 
 
 def clip(text: str, width: int, glyphs: GlyphSet) -> str:
-    """Return `text`, truncated to `width` characters with an ellipsis at the end.
+    """Truncate `text` to `width` characters, with an ellipsis at the end.
 
     >>> clip("C*H*W/64", 6, ASCII), clip("12", 6, ASCII)
     ('C*H...', '12')
@@ -110,9 +110,9 @@ def make_style(
     reverse: bool = False,
     meta_item: tuple[str, object] | None = None,
 ) -> Style:
-    """Return a cached style.
+    """Return a style, cached by its arguments.
 
-    An empty colour is the default colour of the terminal. `meta_item` is one entry of the style's metadata.
+    An empty colour is the default colour of the terminal. `meta_item` is a key and value of the style's metadata.
 
     >>> make_style("#D55E00", bold=True) is make_style("#D55E00", bold=True)
     True
@@ -123,7 +123,9 @@ def make_style(
 
 
 def contrast_ratio(first: Colour, second: Colour) -> float:
-    """Return the contrast ratio of two colours, from 1 to 21. Source: WCAG 2.1.
+    """Return the contrast ratio of two colours, from 1 to 21.
+
+    Source: WCAG 2.1.
 
     >>> contrast_ratio((0, 0, 0), (255, 255, 255))
     21.0
@@ -145,7 +147,7 @@ class Canvas:
     """
 
     def __init__(self, glyphs: GlyphSet, row_count: int) -> None:
-        """Create empty rows. Drawing below the last row has no effect."""
+        """Create `row_count` empty rows; drawing below the last row has no effect."""
         self.glyphs = glyphs
         self._rows: list[dict[int, CanvasCell]] = [{} for _ in range(row_count)]
 
@@ -209,14 +211,14 @@ class Canvas:
             }
 
     def dash_lines(self, left: int, right: int) -> None:
-        """Replace the horizontal lines between two columns by dotted lines."""
+        """Make horizontal lines dotted from column `left` up to column `right`."""
         for row in self._rows:
             for x, (_, style, ways) in row.items():
                 if left <= x < right and ways == LEFT | RIGHT:
                     row[x] = self.glyphs.size_line, style, TEXT_FLAG
 
     def render(self, width: int, rows: Sequence[int] | None = None) -> Text:
-        """Return rows as text; all rows if `rows` is None.
+        """Render the given rows as text, or all rows if `rows` is None.
 
         A row that is wider than `width` is truncated with an ellipsis.
         """
@@ -224,9 +226,9 @@ class Canvas:
         return Text("\n", no_wrap=True, overflow="ignore", end="").join([self._render_row(y, width) for y in indices])
 
     def _render_row(self, y: int, width: int) -> Text:
-        """Return one row as text.
+        """Render one row as text.
 
-        A blank gets the style of the cell before it, unless that style is reversed.
+        A space without reverse video gets the style of the preceding cell, which reduces the number of runs.
         """
         row, line, cells = self._rows[y], Text(), list[tuple[Style | str, str]]()
         style: Style | str = ""
@@ -240,7 +242,7 @@ class Canvas:
 
 
 def clip_line(line: Text, width: int, glyphs: GlyphSet) -> Text:
-    """Strip trailing blanks from a line, and truncate it to `width` with an ellipsis."""
+    """Strip trailing spaces from a line, and truncate it to `width` with an ellipsis."""
     line.rstrip()
     if len(line) > width:
         dots = clip(glyphs.ellipsis, width, glyphs)
@@ -250,7 +252,7 @@ def clip_line(line: Text, width: int, glyphs: GlyphSet) -> Text:
 
 
 def rows_around(focus: int, row_count: int, limit: int) -> range:
-    """Return a range around row `focus` of at most `limit` rows out of `row_count`.
+    """Return a range of at most `limit` rows that contains row `focus`.
 
     >>> rows_around(6, 8, 4), rows_around(0, 3, 9)
     (range(4, 8), range(0, 3))
@@ -261,7 +263,7 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
 
 
 def fit_pitch(row_count: int, height: int, other_lines: int, max_height: int = 20) -> int:
-    """Return the largest distance between rows, 1 to 3 lines, that fits a height.
+    """Return the largest row pitch, from 1 to 3 lines, that fits the height.
 
     The rows and `other_lines` further lines must fit into `height` lines.
 
@@ -269,7 +271,7 @@ def fit_pitch(row_count: int, height: int, other_lines: int, max_height: int = 2
     [1, 2, 3]
     """
     largest = (min(height, max_height) - other_lines - 1) // max(1, row_count - 1)
-    return max(1, min(3, largest, height // 7))  # a larger pitch is slower to draw and no clearer
+    return max(1, min(3, largest, height // 7))  # a larger pitch is slower to draw without being clearer
 
 
 def pack_notes(notes: list[Text], width: int, glyphs: GlyphSet) -> list[Text]:

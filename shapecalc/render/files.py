@@ -1,7 +1,7 @@
-"""Picture files of an answer: SVG for light and dark pages, PNG and HTML.
+"""Picture files of answers, as SVG, PNG or HTML.
 
-resvg renders the PNG from an SVG with the package's own font, which is passed as a file: if resvg does not find a font
-by name, it draws no text and reports no error.
+resvg renders the PNG from the SVG with the package's own font. The font is passed as a file, because resvg draws no
+text, and reports no error, if a font is missing.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
 CELL_SPACING = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
 """The SVG attributes that keep lines joined and columns aligned in any font."""
 FONT_STACK = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
-"""The CSS font list. PNGs use the first font, which the package contains."""
+"""The CSS font list; the package contains its first font."""
 MAX_LINES = 400
-"""The maximum number of lines of a picture; a longer picture is truncated with a note."""
+"""The maximum number of lines of a picture; a longer picture is truncated."""
 PAGE_COLOURS: dict[str, tuple[Colour, Colour, Colour]] = {
     "light": ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
     "dark": ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
 }
-"""The colours of the page, of text and of dimmed text, by theme."""
+"""The colours of the page, of its text and of dimmed text, by theme."""
 MIN_CONTRAST = 4.5
-"""The minimum contrast of text with the page. Source: WCAG 2.1, 1.4.3."""
+"""The minimum contrast ratio of text and page. Source: WCAG 2.1, 1.4.3."""
 FONT_FILE = files("shapecalc.render") / "fonts" / "DejaVuSansMono.ttf"
-"""The font file. DejaVu Sans Mono has all glyphs of the pictures."""
+"""The font file; DejaVu Sans Mono has all glyphs of the pictures."""
 FONT_FAMILY = "DejaVu Sans Mono"
 ENDINGS = (".svg", ".png", ".html")
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 80, 40, 400
@@ -78,7 +78,7 @@ PAGE_TEMPLATE = """<!doctype html>
 def render_story(
     answer: Trace | Chain, media_type: str, encoding: str | None = "utf-8", *, everything: bool = False
 ) -> str:
-    """Return the story of an answer as SVG, or as text that an encoding supports.
+    """Render the story of an answer as SVG, or as text for an output encoding.
 
     >>> import shapecalc as sc
     >>> print(render_story(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
@@ -91,9 +91,9 @@ def render_story(
 
 
 def render_svg(text: Text, description: str, theme: str | None = None) -> str:
-    """Return a text as an SVG picture, in shades that are legible in a theme.
+    """Render styled text as SVG, in shades that are legible in a theme.
 
-    If `theme` is None, the picture contains both themes and follows the viewer's colour scheme.
+    If `theme` is None, the SVG contains both themes and follows the viewer's colour scheme.
     """
     lines = list(text.split("\n"))
     if len(lines) > MAX_LINES:
@@ -118,7 +118,7 @@ def render_svg(text: Text, description: str, theme: str | None = None) -> str:
 def _line_elements(
     line: Text, row: int, css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str]
 ) -> Iterator[str]:
-    """Yield the SVG elements of a line; add a class for each new style."""
+    """Yield the SVG elements of a line; add a CSS class for each new style."""
     column, y = 0, MARGIN + row * CELL_HEIGHT + 13
     for segment in line.render(Console(file=StringIO(), color_system="truecolor"), end=""):
         cells = segment.cell_length
@@ -132,9 +132,9 @@ def _line_elements(
 
 
 def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
-    """Yield the vertical parts of the box-drawing lines in a text as SVG paths.
+    """Yield an SVG path for each vertical line of box-drawing characters.
 
-    The paths are as high as a row, since the box-drawing glyphs of fonts leave gaps between rows.
+    The paths extend to the edges of the row, because the glyphs of fonts leave gaps between rows.
     """
     for column, char in enumerate(text):
         directions = UNICODE.box_lines.find(char) & (UP | DOWN) if char in UNICODE.box_lines else 0
@@ -147,7 +147,7 @@ def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
 
 
 def _style_key(style: Style | None) -> tuple[Colour | None, bool, bool]:
-    """Return the colour of a style, and whether it is bold and dimmed."""
+    """Return a style's colour, whether it is bold, and whether it is dimmed."""
     if style is None:
         return None, False, False
     colour = None if style.color is None or style.color.is_default else tuple(style.color.get_truecolor())
@@ -171,7 +171,7 @@ def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool],
 
 
 def legible_shade(colour: Colour, page: Colour, ink: Colour) -> Colour:
-    """Return the nearest shade between a colour and the text colour that is legible."""
+    """Mix the text colour `ink` into a colour until it is legible on the page."""
     shades = (_mix_colours(colour, ink, part / 20) for part in range(20))
     return next((shade for shade in shades if contrast_ratio(shade, page) >= MIN_CONTRAST), ink)
 
@@ -182,12 +182,15 @@ def _mix_colours(first: Colour, second: Colour, fraction: float) -> Colour:
 
 
 def css_colour(colour: Colour) -> str:
-    """Return a colour in the notation of CSS."""
+    """Format a colour for CSS, as in `#0072b2`."""
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 def render_png(svg: str, zoom: int = 2) -> bytes:
-    """Return an SVG as PNG. Raises `ShapeError` (file) if resvg-py is not installed."""
+    """Render an SVG as PNG.
+
+    Raises `ShapeError` (file) if resvg-py is not installed.
+    """
     try:
         from resvg_py import svg_to_bytes
     except ModuleNotFoundError as error:
@@ -201,12 +204,14 @@ def render_png(svg: str, zoom: int = 2) -> bytes:
 
 
 def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
-    """Return the error to raise if a package of the extra `film` is missing."""
+    """Return the error for a missing package of the extra `film`."""
     return ShapeError(Problem(FILE, missing_package_message(str(error.name), "film")))
 
 
 def match_ending(name: str, endings: Iterable[str], kind: str) -> str:
-    """Return the extension of a file name; raise `ShapeError` (usage) for any other.
+    """Return the extension of a file name.
+
+    Raises `ShapeError` (usage) if the extension is not one of `endings`.
 
     >>> match_ending("a/B.SVG", ENDINGS, "picture")
     '.svg'
@@ -219,12 +224,12 @@ def match_ending(name: str, endings: Iterable[str], kind: str) -> str:
 
 
 def check_theme(name: str) -> None:
-    """Raise `ShapeError` (usage) if there is no theme with that name."""
+    """Raise `ShapeError` (usage) if no theme has the given name."""
     lookup(name, PAGE_COLOURS, "theme")
 
 
 def check_step(answer: Trace | Chain, step: int | None) -> None:
-    """Raise `ShapeError` (usage) if the answer has no step with that number, from 1."""
+    """Raise `ShapeError` (usage) if a step, counted from 1, does not exist."""
     if step is not None and step > len(answer.steps):
         steps = pluralize(len(answer.steps), "step", "steps")
         raise usage_error(f"there is no step {step}", f"the answer has {steps}", argument="step")
@@ -233,11 +238,11 @@ def check_step(answer: Trace | Chain, step: int | None) -> None:
 def render_still(
     answer: Trace | Chain, name: str, step: int | None = None, *, theme: str | None = None, width: int = DEFAULT_WIDTH
 ) -> bytes:
-    """Return the contents of a picture file: of one step, or of the whole answer.
+    """Return the contents of a picture file for one step, or for the whole answer.
 
-    Steps are counted from 1. Step 0 is the question, with holes instead of sizes. If `theme` is None, an SVG or HTML
-    picture follows the viewer's colour scheme, and a PNG is `light`. Raises `ShapeError` (usage) for an unknown
-    extension, step or theme, `ShapeError` (file) if the renderer is not installed.
+    Steps are counted from 1; step 0 is the question, with holes instead of output sizes. If `theme` is None, an SVG or
+    HTML picture follows the viewer's colour scheme, and a PNG is `light`. Raises `ShapeError` (usage) for an unknown
+    extension, step or theme, and `ShapeError` (file) if the renderer is not installed.
     """
     ending = match_ending(name, ENDINGS, "picture")
     check_step(answer, step)
@@ -251,9 +256,10 @@ def render_still(
 
 
 def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Text:
-    """Return the picture of a step with holes for later dims, or of the answer.
+    """Draw a step with holes for later dims, or the whole answer.
 
-    For the whole answer, the most informative picture is returned; for the step `QUESTION_STEP`, only the question.
+    If `step_index` is None, the most informative picture of the answer is drawn. For `QUESTION_STEP`, only the question
+    is drawn.
     """
     picture_step = main_step(answer, width) if step_index is None else max(step_index, 0)
     flow_step = step_index if step_index is not None or answer.problem is None else len(answer.steps)
@@ -279,7 +285,7 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Tex
 
 
 def _caption_lines(answer: Trace | Chain, step_index: int | None, width: int) -> list[Text]:
-    """Return the wrapped caption of a step, or of the whole answer."""
+    """Return the lines of the caption of a step, or of the whole answer."""
     problem = answer.problem
     if step_index == QUESTION_STEP:
         sentence, style = "predict the output shape, or error", "bold"
@@ -294,7 +300,7 @@ def _caption_lines(answer: Trace | Chain, step_index: int | None, width: int) ->
 
 
 def _html_page(svg: str, title: str, theme: str | None) -> str:
-    """Return an SVG picture as an HTML page."""
+    """Embed an SVG picture in an HTML page."""
     light, dark = (css_colour(PAGE_COLOURS[page_theme][0]) for page_theme in (theme or "light", theme or "dark"))
     colours = f"background: {light}; }} @media (prefers-color-scheme: dark) {{ body {{ background: {dark}; }}"
     return PAGE_TEMPLATE.format(title=escape(escape_unprintable(title)), colours=colours, svg=svg)

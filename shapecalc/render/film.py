@@ -1,4 +1,4 @@
-"""Film files (animated SVG, GIF, HTML player), and frames on a terminal."""
+"""Films as files (animated SVG, GIF, HTML player) and as terminal text."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ GLYPH_SPACING = 'lengthAdjust="spacingAndGlyphs"'
 BAR_WIDTHS = {"│": 1, "┃": 3, "║": 5}
 """The width in pixels of each bar character of a tape.
 
-Bars are drawn as rectangles, since fonts leave gaps between rows.
+Bars are drawn as rectangles, since the glyphs of fonts leave gaps between rows.
 """
 PAGE_TEMPLATE = resources.files("shapecalc.render") / "film.html"
 ZOOM = 2
-"""The scale of a GIF relative to its SVG."""
+"""The scale factor from the SVG to the GIF."""
 STILL_HINT = "a still picture: an op's --picture FILE.png"
 """The hint for a film path with a still-image extension."""
 SAMPLE_TEXT = "0123456789 │┃║█░ abcdefghijklm"
-"""The text that is drawn in each look to derive the palette of a GIF."""
+"""The string that is drawn in each look to derive the palette of a GIF."""
 
 
 class Look(Record):
-    """A style of words: colour, weight and background."""
+    """A text style of a film: colour, weight and background."""
 
     terminal_style: str
     colour: str = ""
-    """The colour; empty for the text colour of the page."""
+    """The text colour; empty for the default text colour of the page."""
     is_quiet: bool = False
     is_bold: bool = False
     background: str = ""
-    """The background colour of the word; empty for none."""
+    """The background colour; empty for none."""
 
 
 LOOKS: Mapping[str, Look] = {
@@ -69,11 +69,11 @@ LOOKS: Mapping[str, Look] = {
     "bad": Look("bold red", "#C00000", is_bold=True),
     **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(HUES)},
 }
-"""All looks by name. Colours repeat information that is also in the text."""
+"""All looks by name. No information is conveyed by colour alone."""
 
 
 def look_colour(look: Look, theme: str) -> str:
-    """Return a legible shade of a look's colour for a theme, in hexadecimal."""
+    """Return the CSS colour of a look in a theme, in a legible shade."""
     page, ink, quiet = files.PAGE_COLOURS[theme]
     if look.background:
         return look.colour
@@ -89,9 +89,9 @@ def _parse_rgb(text: str) -> Colour:
 
 @cache
 def terminal_styles(page: Colour | None) -> Mapping[str, str]:
-    """Return the terminal style of each look.
+    """Return the terminal style of each look, by name.
 
-    The styles are legible on the background `page`, if it is known.
+    The colours are legible on the terminal's background colour `page`, if it is known.
     """
     styles = {name: look.terminal_style for name, look in LOOKS.items()}
     if page is None:
@@ -108,12 +108,12 @@ def terminal_styles(page: Colour | None) -> Mapping[str, str]:
 
 
 def page_background(theme: str) -> str:
-    """Return the page colour of a theme, in hexadecimal."""
+    """Return the CSS colour of the page in a theme."""
     return files.css_colour(files.PAGE_COLOURS[theme][0])
 
 
 def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
-    """Return words as terminal text, each at the cells nearest to its position."""
+    """Render sprites as terminal text, each at the cells nearest to its position."""
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
         canvas.write(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.look])
@@ -121,7 +121,7 @@ def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = N
 
 
 def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
-    """Return a film as a looping animated SVG without a script.
+    """Render a film as a looping animated SVG without scripts.
 
     Returns None if the SVG would be larger than `MAX_SVG_BYTES`. If `theme` is None, the SVG follows the viewer's
     colour scheme.
@@ -136,7 +136,7 @@ def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
 
 
 def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
-    """Render one moment of a film as a still SVG."""
+    """Render the sprites of one moment of a film as a still SVG."""
     return _svg_document(
         film, "".join(_word_element(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme
     )
@@ -165,14 +165,14 @@ def style_sheet(theme: str | None) -> str:
 
 
 def _colour_rules(theme: str) -> str:
-    """Return the CSS rules with the colours of all looks in a theme."""
+    """Return the CSS rules for the colours of all looks in a theme."""
     inks = "".join(f".{name}{{fill:{look_colour(look, theme)}}}" for name, look in LOOKS.items())
     behind = "".join(f".{name}-behind{{fill:{look.background}}}" for name, look in LOOKS.items() if look.background)
     return f".page{{fill:{page_background(theme)}}}{inks}{behind}"
 
 
 def _word_element(text: str, look: str, x: float, y: float, animation: str = "") -> str:
-    """Return the SVG elements of a word and its background, with an animation."""
+    """Return the SVG element of a text, with its background and animation."""
     x, text = x + len(text) - len(text.lstrip()), text.lstrip()
     width, left, top = (
         len(text) * files.CELL_WIDTH,
@@ -199,12 +199,12 @@ def _word_element(text: str, look: str, x: float, y: float, animation: str = "")
 
 
 def _format_number(number: float) -> str:
-    """Return a number with at most one decimal."""
+    """Format a number with at most one decimal."""
     return f"{number:.1f}".removesuffix(".0")
 
 
 def _group_element(start: float, end: float, words: Iterable[Track], seconds: float) -> str:
-    """Return the SVG group of words that are visible during the same interval."""
+    """Return the SVG group of tracks that are visible during the same interval."""
     changes = [(0.0, "visible" if start == 0 else "hidden")]
     changes += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
     values, times = ";".join(value for _, value in changes), _key_times([second for second, _ in changes], seconds)
@@ -217,7 +217,7 @@ def _group_element(start: float, end: float, words: Iterable[Track], seconds: fl
 
 
 def _motion_element(track: Track, seconds: float) -> str:
-    """Return the SVG animation of a moving word; empty if the word does not move."""
+    """Return the SVG animation of a track; empty if the track does not move."""
     if len(track.points) == 1:
         return ""
     points = [(0.0, *track.points[0][1:]), *track.points, (seconds, *track.points[-1][1:])]
@@ -236,7 +236,7 @@ def _key_times(times: Iterable[float], seconds: float) -> str:
 
 
 def render_page(film: Film, theme: str | None) -> bytes:
-    """Return a film as an HTML page with a player; the player can pause at questions.
+    """Render a film as an HTML page with a player, which can pause at questions.
 
     If `theme` is None, the page starts with the viewer's colour scheme.
     """
@@ -256,7 +256,7 @@ def render_page(film: Film, theme: str | None) -> bytes:
 
 
 def _script_data(film: Film) -> dict[str, object]:
-    """Return the data for the player's script: tracks, and frames with their times."""
+    """Return the data for the player's script: tracks, and frames with start times."""
     words = [
         [word.text, word.look, *_round_numbers((word.start, word.end)), [*map(_round_numbers, word.points)]]
         for word in collect_tracks(film)
@@ -276,7 +276,7 @@ def _round_numbers(seconds_and_cells: Iterable[float]) -> list[float]:
 
 
 def _script_json(value: object) -> str:
-    """Return a value as JSON that is safe inside a `script` element."""
+    """Serialize a value to JSON that is safe inside a `script` element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -284,10 +284,10 @@ def _script_json(value: object) -> str:
 
 
 def render_gif(film: Film, theme: str | None) -> bytes:
-    """Return a film as a looping GIF.
+    """Render a film as a looping GIF.
 
-    Each word is rasterized once, and each GIF frame contains only the changed area. Raises `ShapeError` (file) if the
-    extra `film` is not installed, `ShapeError` (usage) if there are too many GIF frames.
+    Each text is rasterized once per look, and each GIF frame contains only the changed area. Raises `ShapeError` (file)
+    if the extra `film` is not installed, and `ShapeError` (usage) if there are too many GIF frames.
     """
     try:
         from PIL import Image, ImageChops
@@ -335,17 +335,18 @@ FORMATS: Mapping[str, Callable[[Film, str | None], bytes | None]] = {
     ".gif": render_gif,
     ".html": render_page,
 }
-"""The function that renders a film, by file extension.
+"""The functions that render films, by file extension.
 
-The function returns None if the film is too large.
+A function returns None if the film is too large.
 """
 
 
 def render_film(answer: Trace | Chain, name: str, theme: str | None = None) -> tuple[Film, bytes]:
-    """Return the film of an answer, and the contents of a file with the given name.
+    """Return the film of an answer, and the contents of a film file.
 
-    If the film is too large, it is rendered again with a smaller height. Raises `ShapeError` (usage) if the theme or
-    the extension is unknown or the film is too long, `ShapeError` (file) if the renderer is not installed.
+    The extension of `name` selects the format. If the film is too large, it is rendered again with a smaller height.
+    Raises `ShapeError` (usage) if the theme or the extension is unknown or if the film is too long, and `ShapeError`
+    (file) if the renderer is not installed.
 
     >>> import shapecalc as sc
     >>> render_film(sc.reshape((2, 3), (3, 2)), "x.pdf")

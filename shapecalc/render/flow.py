@@ -1,8 +1,8 @@
 """The flow diagram: one column per stage and one wire per axis.
 
-Row i is axis i on both sides of a stage, so an axis that keeps its index is a straight line. A hole is the placeholder
-of a hidden dim. The module also draws the rail, a line with the names of the stages, and the strip, a line with the
-shapes after the stages.
+Row i shows axis i on both sides of a stage, so the wire of an axis that keeps its index is a straight line. A hole is
+the placeholder of a hidden dim. The module also draws the rail, a line with the names of the stages, and the strip, a
+line with the shapes after the stages.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ from shapecalc.render.wires import Wiring, draw_wires, is_knot, route_wires
 
 Holes = Mapping[tuple[int, int], str]
 NO_HOLES: Holes = {}
-"""The empty mapping from the column and index of hidden dims to their placeholders."""
+"""The mapping from (column, index) to placeholder for an answer without hidden dims."""
 SCALAR_TEXT = "[]"
 MAX_DIM_WIDTH = 14
 MAX_SPACED_AXES = 5
-"""The maximum number of axes that are drawn two lines apart by default.
+"""The maximum rank of a flow that is drawn with a pitch of two lines by default.
 
-They are drawn two lines apart only if their parts have named wires.
+The larger pitch is used only if some wires have labels.
 """
 MAX_MIXING_NOTES = 4
-"""The maximum number of notes on mixed axes of a stage; more are replaced by one note."""
+"""The maximum number of notes on the mixed axes of a stage; more are replaced by one."""
 SPACINGS = ((3, 11), (3, 3), (2, 7), (2, 3), (1, 3), (1, 1))
-"""Pairs of an axis pitch, in lines, and a minimum wire length, in cells; most spacious first."""
+"""Pairs of an axis pitch in lines and a minimum wire length in cells, largest first."""
 
 
 def column_holes(holes: Holes, column: int) -> Mapping[int, str]:
-    """Return the placeholders of the hidden dims of a column, by index."""
+    """Return the placeholder of each hidden dim of a column, by index."""
     return {row: text for (hole_column, row), text in holes.items() if hole_column == column}
 
 
 class Column(Record):
-    """A column of the flow: the dims after a stage, and their texts."""
+    """A column of the flow: the dims after a stage, with formatted marks and sizes."""
 
     cells: tuple[Cell, ...]
     marks: tuple[str, ...]
@@ -79,13 +79,13 @@ class Column(Record):
 
     @property
     def width(self) -> int:
-        """The width of a row of the column: a mark, a blank and a dim."""
+        """The width of the column: a mark, a space and a dim, or the minimum width."""
         dims = max(map(len, self.dims), default=len(SCALAR_TEXT) * self.is_scalar)
         return max(self.mark_width + bool(self.mark_width) + dims, self.min_width)
 
 
 class Gap(Record):
-    """The space between two columns, with the wires in it."""
+    """The wires between two columns, with their title and tokens."""
 
     wiring: Wiring
     title: str
@@ -94,32 +94,38 @@ class Gap(Record):
     min_wire_width: int
 
     def width(self, column_width: int) -> int:
-        """Return the width of the gap: enough for the wires, the tokens and the title."""
+        """Return the width of the gap, which fits the wires, the tokens and the title.
+
+        The title may extend over the next column, which has the width `column_width`.
+        """
         tokens = max(map(len, self.tokens), default=0)
         lines = self.wiring.width + self.min_wire_width + (tokens + 2 if tokens else 0)
         return max(lines, len(self.title) + 1 - column_width, self.min_wire_width + 2)
 
 
 class FlowLayout(Record):
-    """All columns and gaps of a flow, and the range of columns that is shown."""
+    """The columns and gaps of a flow, and the range of visible columns."""
 
     columns: tuple[Column, ...]
     gaps: tuple[Gap, ...]
     window: tuple[int, int]
-    """The first and the last visible column (inclusive)."""
+    """The indices of the first and the last visible column, both inclusive."""
     pitch: int
-    """The distance in lines between two axes."""
+    """The distance between two axes, in lines."""
 
     @property
     def height(self) -> int:
-        """The height of the visible columns, without the heading."""
+        """The height of the visible columns in lines, excluding the heading."""
         first, last = self.window
         dims = max([1, *(len(column.cells) for column in self.columns[first : last + 1])])
         return max([1 + self.pitch * (dims - 1), *(gap.wiring.height for gap in self.gaps[first:last])])
 
 
 def write_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position: tuple[int, int]) -> None:
-    """Draw the token before a dim, and a pointer if this step settles the dim."""
+    """Draw the token of a dim, and a pointer if the step resolves the dim.
+
+    `position` is the column and the row at which the wire ends.
+    """
     right, y = position
     if token:
         canvas.write(right - len(token) - 4, y, f" {token} ", "bold")
@@ -130,7 +136,7 @@ def write_token(canvas: Canvas, cell: Cell, token: str, step_index: int, positio
 def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout | None = None) -> Column:
     """Return the column of the dims after a stage, or of the input.
 
-    If the stage outputs a vector of sizes, its entries have numbers instead of marks.
+    If the stage outputs a vector of sizes, its entries have indices instead of marks.
     """
     finished = layout is None or (layout.problem is None and layout.stage.is_finished)
     sizes = [glyphs.unknown if cell.dim is None else clip(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
@@ -149,7 +155,7 @@ def _make_gap(
     spacing: tuple[int, int],
     glyphs: GlyphSet,
 ) -> Gap:
-    """Return the gap between two columns for a pitch and a minimum wire length."""
+    """Return the gap between two columns; `spacing` is an item of `SPACINGS`."""
     tokens = _wire_tokens(layout, glyphs)
     for out in layout.size_only_dims:
         tokens[out] += f"{glyphs.size_line}{mark_text(layout.cells_before[out].mark, glyphs)}"
@@ -163,9 +169,9 @@ def _make_gap(
 
 
 def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
-    """Return the tokens on the wires into the dims.
+    """Return the token on the wire into each dim.
 
-    The tokens are the requested values; they are omitted if all of them equal the dims.
+    If a reshape requests some dim by a token such as 0 or -1, the requested sizes are tokens too.
     """
     tokens, asked = [cell.token for cell in layout.cells], layout.stage.requested
     if layout.is_regrouping and len(asked) == len(tokens) and layout.stage.after not in (None, asked):
@@ -174,7 +180,10 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
 
 
 def _fit_window(widths: Sequence[int], gaps: tuple[Gap, ...], index: int, width: int) -> tuple[int, int]:
-    """Return the first and last column that fit `width`, around the stage at `index`."""
+    """Return the range of columns around the stage at `index` that fits the width.
+
+    The range consists of the first and the last column, both inclusive.
+    """
     widths_with_gap = [gap.width(after) + after for gap, after in zip(gaps, widths[1:], strict=True)]
     first, last = max(0, index), max(0, index + 1)
     if not gaps:
@@ -203,12 +212,12 @@ def draw_flow(
     holes: Holes = NO_HOLES,
     hides_refusal: bool = False,
 ) -> Text:
-    r"""Return the flow of an answer at a step, or after all steps if it is None.
+    r"""Draw the flow of an answer at a step, by default after all steps.
 
-    `width` and `height` are in character cells. Axes that do not fit are omitted, except those around the current step.
-    `selected_dim` is a dim by column and index; the dim and its ancestors are highlighted. The style of each dim has
-    its column and index as the metadata `dim`. `holes` are the placeholders of hidden dims, by column and index; no
-    wires lead to them. With `hides_refusal`, the refused dim and the problem are omitted.
+    `width` and `height` are in character cells. If not all axes fit, only the axes around the current step are drawn.
+    `selected_dim` is the column and index of a dim; the dim and its ancestors are highlighted. Each dim's style has its
+    column and index as the metadata `dim`. `holes` maps the column and index of each hidden dim to its placeholder;
+    hidden dims have no wires. With `hides_refusal`, the refused dim and the problem are omitted.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -253,9 +262,9 @@ def _lay_out_columns(
     height: int | None,
     glyphs: GlyphSet,
 ) -> FlowLayout:
-    """Return the columns of an answer with the largest spacing that fits the size.
+    """Return the layout of a flow with the largest spacing that fits the size.
 
-    If not all stages fit, the stages around index `index` are shown.
+    If not all stages fit, the stages around the stage at `index` are visible.
     """
     input_column = replace(make_column(input_cells(answer), glyphs), min_width=len("input") if all_layouts else 0)
     columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
@@ -274,7 +283,7 @@ def _lay_out_columns(
 
 
 def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tuple[int, int] | None) -> int:
-    """Return the row of the selected dim, or of the dim settled by the step."""
+    """Return the row of the selected dim, or of the dim that the step resolves."""
     if selected_dim is not None:
         return selected_dim[1]
     step = answer.steps[step_index] if step_index is not None and step_index < len(answer.steps) else None
@@ -286,7 +295,7 @@ def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tu
 def _flow_notes(
     all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout, glyphs: GlyphSet, *, explains: bool
 ) -> list[Text]:
-    """Return the notes below the wires: omitted stages, the refusal, explanations."""
+    """Return the notes below the flow: explanations, omitted stages, the refusal."""
     notes, (first, last) = list[str](), flow_layout.window
     shown_layouts = all_layouts[first:last]
     for layout, gap in zip(shown_layouts, flow_layout.gaps[first:last], strict=True):
@@ -311,7 +320,10 @@ def _flow_notes(
 
 
 def _operand_notes(all_layouts: tuple[StageLayout, ...], first: int, last: int) -> list[str]:
-    """Return a note with the shape of each operand, numbered across all stages."""
+    """Return notes with the shapes of the operands, numbered across all stages.
+
+    Only the operands of the stages from `first` to `last`, exclusive, have notes.
+    """
     numbered = [
         (index, operand)
         for index, layout in enumerate(all_layouts)
@@ -339,7 +351,7 @@ def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
 def _dim_ancestors(
     all_layouts: tuple[StageLayout, ...], selected_dim: tuple[int, int] | None
 ) -> frozenset[tuple[int, int]]:
-    """Return the selected dim and all its ancestors, by column and index."""
+    """Return the column and index of the selected dim and of each ancestor."""
     if selected_dim is None:
         return frozenset()
     column, lit = selected_dim[0], {selected_dim[1]}
@@ -352,18 +364,18 @@ def _dim_ancestors(
 
 
 class _FlowDrawing(Record):
-    """The state of a flow while it is drawn from left to right."""
+    """The drawing of a flow on a canvas, from left to right."""
 
     canvas: Canvas
     pitch: int
     step_index: int
     highlighted: frozenset[tuple[int, int]]
-    """The selected dim and its ancestors, by column and index."""
+    """The column and index of the selected dim and of each ancestor."""
     holes: Holes
     selected_dim: tuple[int, int] | None
 
     def draw(self, all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout) -> None:
-        """Draw the shown columns and the wires between them."""
+        """Draw the visible columns and the wires between them."""
         first, last = flow_layout.window
         x = self.draw_column(flow_layout.columns[first], first, 0)
         strokes = self.canvas.glyphs
@@ -375,7 +387,7 @@ class _FlowDrawing(Record):
             )
 
     def draw_column(self, column: Column, column_index: int, x: int) -> int:
-        """Draw the dims of a column; return the x at which the next wires start."""
+        """Draw the dims of a column; return the x coordinate at which wires start."""
         widest = column.mark_width
         width = column.width - (widest + 1 if widest else 0)
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
@@ -388,7 +400,7 @@ class _FlowDrawing(Record):
         return x + column.width + 1
 
     def draw_stage(self, layout: StageLayout, gap: Gap, output_column: Column, column_index: int, x: int) -> int:
-        """Draw a stage and its output column; return the x at which the next wires start."""
+        """Draw a stage and its output column; return the x coordinate for the next wires."""
         right = x + gap.width(output_column.width)
         self.canvas.write(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
         draw_wires(
@@ -411,7 +423,7 @@ class _FlowDrawing(Record):
     def _line_style(
         self, layout: StageLayout, out_dims: Collection[int], axes: Collection[int], column_index: int
     ) -> Style:
-        """Return the style of the wires from some axes into some dims."""
+        """Return the style of the wires from axes to output dims."""
         hue = "".join([mark_hue(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
         is_later = (
             out_dims and all(layout.cells[out].step_index > self.step_index for out in out_dims)
@@ -434,10 +446,10 @@ class _FlowDrawing(Record):
 def draw_rail(
     answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Return one line with the names of the stages and the current step.
+    """Draw one line with the names of the stages and the current step.
 
-    The style of a stage has the index of its first step as the metadata `step`; the style of the current step has its
-    own index.
+    The style of a stage has the index of its first step as the metadata `step`; the style of the current step has the
+    index of that step.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -460,9 +472,9 @@ def draw_rail(
 
 
 def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet) -> Text:
-    """Return the number and the name of a step.
+    """Format the number and the name of a step.
 
-    For an index past the last step, the text is the rule of the refusal, or `done`.
+    An index past the last step is formatted as the rule of the refusal, or as `done`.
     """
     if step_index < len(answer.steps):
         return Text(
@@ -474,16 +486,16 @@ def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet)
 
 @lru_cache(maxsize=256)
 def _step_style(step_index: int, bold: bool | None = None) -> Style:
-    """Return a style with a step as metadata, so that a click opens the step."""
+    """Return a style with a step index as metadata, so that a click opens the step."""
     return Style(bold=bold, meta={"step": step_index})
 
 
 def draw_strip(
     answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Return one line with the shape after each stage.
+    """Draw one line with the input shape and the shape after each stage.
 
-    A dim that is not settled before step `step_index` is a hole. A vector is in brackets.
+    A dim that is not resolved before step `step_index` is a hole. A vector of sizes is in brackets.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -498,7 +510,7 @@ def draw_strip(
 
 
 def _shape_text_before(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> str:
-    """Return the output shape of a stage as far as it is settled before a step."""
+    """Format the output shape of a stage, with holes for dims not resolved yet."""
     if layout.step_range.start > step_index or (not layout.cells and layout.problem):
         return glyphs.unknown
     dims = ",".join(str(cell.dim) if cell.step_index < step_index else glyphs.hole for cell in layout.cells)

@@ -1,8 +1,8 @@
-"""The grid: the elements at every stage, as tables that follow one element.
+"""The grid: tables of the elements after every stage, with one traced element.
 
 The last axis of a tensor is horizontal, the other axes are vertical, and each row and column is labelled with its
-index. Lines separate blocks of rows. Of a tensor that is too large, only the part around one element is shown, with a
-note on the omitted rows and columns.
+index. Lines separate blocks of rows. If a tensor is too large, only the part around one element is shown, with a note
+on the visible rows and columns.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from shapecalc.render.pictures import division_notes
 from shapecalc.render.stage_layout import DimMark, input_cells, mark_text, stage_layouts
 
 MIN_TABLE_WIDTH = 23
-"""The minimum width of a table."""
+"""The minimum width of a table, in character cells."""
 HEADING_LINES = 3
-"""The number of lines above the elements, excluding the rule below the column indices."""
+"""The number of lines above the elements, excluding the line below the column indices."""
 TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
 MAX_COMPARED = 4096
-"""The maximum number of elements that are compared in C order.
+"""The maximum number of elements that are compared, in C order.
 
-In larger tensors, one further element along each axis is compared.
+In larger tensors, the second element along each axis is also compared.
 """
 
 
 class Element(Record):
-    """One element: its text, its input index, and whether it is highlighted."""
+    """An element of a table, with its input index."""
 
     text: str
     source: tuple[int, ...]
@@ -59,16 +59,16 @@ class ElementTable(Record):
 
     title: str
     long_title: str
-    """The title that is used if the long titles of all tables fit; empty if there is none."""
+    """The title with the stage's arguments, used if all long titles fit; empty for the input."""
     position_text: str
-    """The text on the index of the highlighted element; empty if there is none."""
+    """The line that reports the index of the highlighted element; empty if there is none."""
     shape: tuple[int, ...]
     marks: tuple[str, ...]
     """The mark of each axis."""
     focus: tuple[int, ...]
     """The index of the element around which the table is shown."""
     element_width: int
-    """The width of an element in character cells."""
+    """The maximum width of an element, in character cells."""
     element_at: Callable[[Index], Element]
 
     @property
@@ -83,44 +83,44 @@ class ElementTable(Record):
 
     @property
     def block_rows(self) -> int:
-        """The number of rows in a block: the size of the innermost row axis above 1."""
+        """The number of rows in a block: the size of the last row axis larger than 1."""
         return next((size for size in reversed(self.shape[:-1]) if size > 1), 1)
 
     @property
     def index_widths(self) -> tuple[int, ...]:
-        """The width of each axis's index column: fits its mark and its largest index."""
+        """The width of each axis's index column, which fits its mark and its indices."""
         return tuple(max(len(mark), len(str(size - 1))) for mark, size in zip(self.marks, self.shape, strict=True))
 
     @property
     def label_width(self) -> int:
-        """The width of the row labels: row indices, a line and the last mark."""
+        """The width of the row labels: row indices, a vertical line and the last mark."""
         return (
             sum(self.index_widths[:-1]) + max(0, len(self.shape) - 2) + 2 * (len(self.shape) > 1) + self.last_mark_width
         )
 
     @property
     def last_mark_width(self) -> int:
-        """The width of the mark of the last axis."""
+        """The width of the last axis's mark, with a space if there are row indices."""
         return len(self.marks[-1]) + (len(self.shape) > 1) if self.marks else 0
 
     @property
     def cell_width(self) -> int:
-        """The width of a column: an element in brackets, or the largest column index."""
+        """The width of a column, which fits an element in brackets and a column index."""
         return max(self.element_width, len(str(self.columns - 1))) + 2
 
     @property
     def height(self) -> int:
-        """The height of the whole table."""
+        """The height of the complete table, in lines."""
         return HEADING_LINES + self.rows + (self.rows - 1) // self.block_rows
 
     def width(self, height: int) -> int:
-        """Return the width of the whole table; includes the note if rows exceed `height`."""
+        """Return the width that fits all columns, and the note if rows are omitted."""
         note = MIN_TABLE_WIDTH if self.rows + self.rows // self.block_rows + HEADING_LINES > height else 0
         return max(self.label_width + self.columns * self.cell_width, len(self.title), len(self.position_text), note)
 
 
 class JourneyPoint(Record):
-    """The tensor at one point of a journey: the input, or the output of a stage."""
+    """One tensor of a journey: the input, or the output of a stage."""
 
     name: str
     title: str
@@ -130,23 +130,22 @@ class JourneyPoint(Record):
 
 
 class Journey(Record):
-    """The tensor at each point, the moves between points, and the sizes of names."""
+    """The tensors from input to output, the moves between them, and named sizes."""
 
     points: tuple[JourneyPoint, ...]
     moves: tuple[Move, ...]
     sizes: Mapping[str, int]
 
     def source_index(self, point_index: int, index: Index) -> Index:
-        """Return the input index of the element at `index` of a point."""
+        """Return the input index of the element at `index` of a tensor."""
         for earlier in range(point_index, 0, -1):
             index = index_before_move(index, self.points[earlier - 1].shape, self.moves[earlier - 1])
         return index
 
     def indices_of(self, cursor: Index) -> list[Index | None]:
-        """Return the index of an input element at each point.
+        """Return the index of an input element in each tensor.
 
-        For a repeated element, its first index is returned. From the point at which the element is dropped, the index
-        is None.
+        The index of a repeated element is its first index. After a move drops the element, the index is None.
         """
         indices: list[Index | None] = [cursor]
         for number, move in enumerate(self.moves):
@@ -156,7 +155,9 @@ class Journey(Record):
 
 
 def format_values(elements: Any, gaps: Sequence[int | None]) -> str:
-    """Format nested lists in columns, with dots at the gap of each axis.
+    """Format nested lists in columns.
+
+    `gaps` has the index at which an ellipsis is inserted along each axis, or None.
 
     >>> print(format_values([[0, 1], [2, 13]], (None, 1)))
     [[ 0 ...  1]
@@ -183,7 +184,7 @@ def _leaves(elements: Any, depth: int) -> list[Any]:
 
 
 def arrange_tables(tables: Sequence[ElementTable], width: int, height: int, glyphs: GlyphSet) -> list[Text]:
-    """Return the lines of tables side by side, and the number of omitted tables."""
+    """Return the lines of tables side by side, with a note if tables are omitted."""
     shown = max(1, min(len(tables), (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
     hidden = len(tables) - shown
     height -= bool(hidden)
@@ -211,9 +212,9 @@ def arrange_tables(tables: Sequence[ElementTable], width: int, height: int, glyp
 
 
 def _table_widths(widths: list[int], width: int) -> list[int]:
-    """Return the widths of the tables.
+    """Reduce the widths of the widest tables until all tables fit a total width.
 
-    Each table gets the width that it needs. If the sum exceeds `width`, the widest tables are narrowed to equal widths.
+    The reduced tables have equal widths, up to rounding.
 
     >>> _table_widths([10, 50, 60], 100), _table_widths([10, 20], 100)
     ([10, 45, 45], [10, 20])
@@ -228,7 +229,7 @@ def _table_widths(widths: list[int], width: int) -> list[int]:
 def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *, is_ruled: bool) -> list[Text]:
     """Return the lines of a table: title, position, column indices and rows.
 
-    If `is_ruled`, a rule separates the column indices from the rows.
+    If `is_ruled`, a horizontal line separates the column indices from the rows.
     """
     width, height = size
     title = table.long_title if 0 < len(table.long_title) <= width else table.title
@@ -251,7 +252,7 @@ def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *
 
 
 def _visible_rows(table: ElementTable, focus: int, height: int) -> range:
-    """Return the rows around a row that fit `height`, including lines between blocks."""
+    """Return the rows around row `focus` that fit, including lines between blocks."""
     rows = rows_around(focus, table.rows, height)
     while len(rows) > 1 and len(rows) + sum(_is_block_start(table, row) for row in rows[1:]) > height:
         rows = rows[1:] if focus - rows[0] > rows[-1] - focus else rows[:-1]
@@ -263,7 +264,7 @@ def _is_block_start(table: ElementTable, row: int) -> bool:
 
 
 def _omission_notes(table: ElementTable, rows: range, columns: range, width: int) -> list[str]:
-    """Return the notes on which rows and columns are shown; empty if all are."""
+    """Return notes on the visible rows and columns; empty if all are visible."""
     sides = ("row", rows, table.rows), ("column", columns, table.columns)
     parts = [f"{_range_text(word, shown)} of {count}" for word, shown, count in sides if len(shown) < count]
     line = ", ".join(parts)
@@ -271,7 +272,7 @@ def _omission_notes(table: ElementTable, rows: range, columns: range, width: int
 
 
 def _range_text(word: str, indices: range) -> str:
-    """Return a range of rows or columns in words.
+    """Format a range of row or column indices.
 
     >>> _range_text("row", range(1, 2)), _range_text("column", range(4))
     ('row 1', 'columns 0-3')
@@ -280,7 +281,7 @@ def _range_text(word: str, indices: range) -> str:
 
 
 def _column_heading(table: ElementTable, columns: range, label_width: int, glyphs: GlyphSet) -> Text:
-    """Return the line with the marks of the axes and the column indices."""
+    """Format the line with the marks of the axes and the column indices."""
     marks = [mark.rjust(wide) for mark, wide in zip(table.marks[:-1], table.index_widths, strict=False)]
     line = Text(_row_label(table, " ".join(marks), label_width, table.marks[-1], glyphs), "dim")
     for column in columns:
@@ -289,7 +290,7 @@ def _column_heading(table: ElementTable, columns: range, label_width: int, glyph
 
 
 def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str, glyphs: GlyphSet) -> str:
-    """Return the label of a row: its indices, a line and the last mark."""
+    """Format the label of a row: its indices, a vertical line and the last mark."""
     if len(table.shape) < 2:
         return clip(mark, label_width, glyphs).rjust(min(table.last_mark_width, label_width))
     room = label_width - table.last_mark_width - 2
@@ -303,7 +304,7 @@ def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str
 
 
 def _table_rows(table: ElementTable, rows: range, columns: range, label_width: int, glyphs: GlyphSet) -> list[Text]:
-    """Return rows with their labels; an index that equals the index above is blank."""
+    """Format labelled rows; indices equal to those of the row above are omitted."""
     lines, previous = list[Text](), None
     for row in rows:
         index = unravel(row * table.columns, table.shape)
@@ -325,7 +326,7 @@ def _table_rows(table: ElementTable, rows: range, columns: range, label_width: i
 
 
 def _element_text(table: ElementTable, index: Index) -> Text:
-    """Return one element, in brackets if it is highlighted.
+    """Format one element, in brackets if it is highlighted.
 
     The style of the element has its input index as the metadata `cell`.
     """
@@ -346,10 +347,10 @@ def _separator_line(table: ElementTable, label_width: int, column_count: int, gl
 def journey_of(
     answer: Trace | Chain, given_sizes: Mapping[str, int] | None = None, *, complete: bool = True
 ) -> Journey:
-    """Return the journey of an answer's tensor.
+    """Return the journey of an answer's elements.
 
     Names have the given sizes, or the smallest sizes that meet the conditions. If `complete` is false, the journey ends
-    before the first stage through which elements cannot be followed. Raises `ShapeError` (usage) if no small sizes meet
+    before the first stage through which elements cannot be traced. Raises `ShapeError` (usage) if no small sizes meet
     the conditions; with `complete`, also for a refused request, for the op `shape`, and for several operands or
     windows.
     """
@@ -385,11 +386,12 @@ def draw_grid(
     glyphs: GlyphSet = UNICODE,
     value: Callable[[Index], object] | None = None,
 ) -> Text:
-    """Return the elements at each point, with one input element highlighted.
+    """Draw the elements of the input and after each stage, with one highlighted.
 
     `cursor` is the input index of the highlighted element. `value` returns the input element at an index; by default,
-    elements are numbered from 0. Of a large tensor, only the part around the cursor is shown. `width` and `height` are
-    in character cells. Raises `ShapeError` (usage) as `journey_of` does, and if there are no elements.
+    elements are numbered from 0. If a tensor is too large, only the part around the highlighted element is drawn.
+    `width` and `height` are in character cells. Raises `ShapeError` (usage) as `journey_of` does, and if there are no
+    elements.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -428,10 +430,10 @@ def draw_question_grid(
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Return the elements of input and output, without intermediate tensors.
+    """Draw the elements of input and output, without intermediate tensors.
 
-    If `table_count` is 1, only the input is shown. If `cursor` is given, the element at this index is highlighted in
-    the input, and the output elements are holes. Raises `ShapeError` (usage) as `draw_grid` does.
+    If `table_count` is 1, only the input is drawn. With a `cursor`, the input element at this index is highlighted, and
+    the output elements are holes. Raises `ShapeError` (usage) as `draw_grid` does.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -467,7 +469,7 @@ def draw_output_grids(
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Return the outputs of two answers side by side, around the first difference.
+    """Draw the outputs of two answers side by side, around the first difference.
 
     Raises `ShapeError` (usage) if there are no elements.
 
@@ -487,7 +489,7 @@ def draw_output_grids(
 def _output_tables(
     journeys: Iterable[Journey], names: tuple[str, str], index: Index | None, glyphs: GlyphSet
 ) -> list[ElementTable]:
-    """Return tables of the last points of journeys, with one element highlighted."""
+    """Return tables of the outputs of journeys, with one index highlighted."""
     tables = []
     for name, journey in zip(names, journeys, strict=True):
         last = len(journey.points) - 1
@@ -507,10 +509,10 @@ def _table_at(
     value: Callable[[Index], object] | None,
     glyphs: GlyphSet,
 ) -> ElementTable:
-    """Return the table of one point around the element at `index`.
+    """Return the table of one tensor, centred on the element at `index`.
 
-    If `index` is None, the table is around the first element. `is_lit` decides from an element's index and its input
-    index whether the element is highlighted.
+    If `index` is None, the table starts at the first element. `is_lit` returns whether an element is highlighted; its
+    arguments are the element's index and its input index.
     """
     point = journey.points[point_index]
     focus = (0,) * len(point.shape) if index is None else index
@@ -538,7 +540,7 @@ def _table_at(
 def draw_mistake_grids(
     answer: Trace | Chain, mistake: Trace | Chain, *, width: int = 78, height: int = 12, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Return the outputs of an answer and of a mistake, around the first difference.
+    """Draw the outputs of an answer and of a mistake, around the first difference.
 
     Raises `ShapeError` (usage) if either request is refused, if there are no elements, or if no small sizes meet the
     conditions of both.
@@ -561,7 +563,7 @@ def draw_mistake_grids(
 
 
 def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str, int]:
-    """Return sizes that meet both answers' conditions; empty without named dims."""
+    """Return named sizes that meet both answers' conditions; empty without names."""
     if answer.is_concrete and mistake.is_concrete:
         return {}
     counterexample = check_equivalence(answer, mistake).counterexample
@@ -569,7 +571,7 @@ def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str,
 
 
 def _first_difference(first: Journey, second: Journey) -> Index | None:
-    """Return the first index at which two outputs have different elements, if any."""
+    """Return the first index at which two outputs differ; None if no index is found."""
     last_points = len(first.points) - 1, len(second.points) - 1
     common = [*map(min, first.points[-1].shape, second.points[-1].shape)]
     if 0 in common or len(first.points[-1].shape) != len(second.points[-1].shape):
@@ -581,9 +583,9 @@ def _first_difference(first: Journey, second: Journey) -> Index | None:
 
 
 def _compared_indices(shape: list[int]) -> Iterator[Index]:
-    """Yield the indices to compare.
+    """Yield the indices of a shape that are compared.
 
-    First come the leading indices of the shape in C order, then the index one step along each axis, last axis first.
+    The first `MAX_COMPARED` indices in C order are followed by the second index along each axis, last axis first.
     """
     yield from islice(product(*map(range, shape)), MAX_COMPARED)
     for axis in reversed(range(len(shape))):

@@ -1,4 +1,4 @@
-"""The names and titles of stages, and hints that do not give the answer away."""
+"""The names and titles of stages, and hints that do not reveal the answer."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 
 GIVEN_HINT = "the request gives a {} there"
-"""The arithmetic hint for a dim whose size the request contains."""
+"""The arithmetic hint for a dim whose size is in the request."""
 CARET = "^"
 
 
 class Hint(Record):
-    """The question about a dim, and three hints that do not reveal its size."""
+    """A question about a dim, and three hints that do not reveal its size."""
 
     question: str
-    """The question in one sentence."""
+    """The question, in one sentence."""
     rule: str
-    """The first hint: the rule that settles the dim."""
+    """The first hint: the rule that determines the dim."""
     location: str
-    """The second hint: a multi-line table of indices and dims, with carets below."""
+    """The second hint: a multi-line table of indices and dims, with carets."""
     arithmetic: str
     """The third hint: the arithmetic without its result."""
 
@@ -40,7 +40,7 @@ class Hint(Record):
 def stage_name(stage: Stage) -> str:
     """Return the common name of a stage.
 
-    The label of a stage, in contrast, can be the name of an argument or of a part of an op.
+    The label of a stage, in contrast, can be the name of an argument, such as `to`.
 
     >>> import shapecalc as sc
     >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
@@ -52,7 +52,7 @@ def stage_name(stage: Stage) -> str:
 
 
 def display_name(name: str) -> str:
-    """Return the printed form of a name: `?` for an unknown dim."""
+    """Return a name as it is printed: `?` for an unnamed dim."""
     return "?" if name.startswith("?") else name
 
 
@@ -62,26 +62,26 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 
 
 def conditions_text(answer: Answer, lead: str) -> str:
-    """Return `lead` and the conditions of an answer; empty if there are none."""
+    """Format the conditions of an answer after a prefix; empty without conditions."""
     return f"{lead}{' and '.join(condition.phrase for condition in answer.conditions)}" if answer.conditions else ""
 
 
 def verdict_text(answer: Answer) -> str:
-    """Return the output shape of an answer with its conditions, or the refusing rule."""
+    """Format the output shape of an answer with its conditions, or the refusal."""
     if answer.problem:
         return f"refused: {answer.problem.rule}"
     return f"{shape_text(answer.output or ())}{conditions_text(answer, ' when ')}"
 
 
 def stage_title(request: Request, stage: Stage) -> str:
-    """Return the name of a stage with its arguments.
+    """Return the name of a stage, followed by its arguments.
 
-    Positional arguments are shown without their names.
+    Positional arguments are printed without their names.
     """
     arguments = request.arguments
     if stage.label != request.op:
         value = arguments.get(stage.argument, "")
-        requested = stage.requested or ("" if isinstance(value, str) else value)  # a pattern already names every axis
+        requested = stage.requested or ("" if isinstance(value, str) else value)  # its stages do not repeat a pattern
         return f"{stage_name(stage)} {_argument_text(requested)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
     operator = operator_of(op, DIALECTS[request.dialect])
@@ -104,7 +104,7 @@ def _argument_text(value: object) -> str:
 def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str = "input") -> Hint:
     """Return the question about an output dim, and its hints.
 
-    If `out_dim` is None, the dim that the step settles is used. `name` is the name of the stage's input.
+    If `out_dim` is None, the question is about the dim that the step resolves. `name` is the name of the stage's input.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 2, 3, 2), (-1, 0, 0)).stages
@@ -147,7 +147,8 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
 def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
     """Return whether an output dim of a stage is worth a question.
 
-    A dim that is unchanged is not, nor is a dim whose size the request contains at the same index.
+    A dim that is copied by a 0 or inferred is always worth one. Any other dim is, unless it is unchanged or requested
+    as a size.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
@@ -161,13 +162,13 @@ def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
 
 
 def is_size_requested(stage: Stage, out_dim: int, dim: Dim) -> bool:
-    """Return whether the request contains the size of an output dim at its index."""
+    """Return whether an output dim is requested as a size."""
     sized = stage.kind in (StageKind.RESHAPE, StageKind.VIEW, StageKind.EXPAND)
     return sized and out_dim < len(stage.requested) and str(stage.requested[out_dim]) == str(dim)
 
 
 def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:
-    """Return the lines of indices, dims, and carets below the marked indices."""
+    """Return the lines of a table: indices, rows, and carets below marked indices."""
     count = max(map(len, rows.values()))
     widths = [
         max(len(str(index)), *(len(row[index]) for row in rows.values() if index < len(row))) for index in range(count)
@@ -187,9 +188,9 @@ def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], head: int
 
 
 def arithmetic_with_hole(step: Step, hole: str = "?") -> str:
-    """Return the sentence of a step with a hole instead of the dim that it settles.
+    """Return the arithmetic of a step, with a hole for the dim that it determines.
 
-    If the dim occurs several times in the sentence, the last occurrence is replaced.
+    If the size occurs several times in the sentence, the last occurrence is replaced.
 
     >>> import shapecalc as sc
     >>> arithmetic_with_hole(sc.reshape((2, 3, 4), (2, -1)).steps[1])

@@ -1,6 +1,6 @@
-"""Manual pages as plain text, for terminals without `man`.
+"""A renderer of manual pages as plain text, for systems without `man`.
 
-The module renders the mdoc(7) macros that the pages in man/ use.
+It supports the mdoc(7) macros that the pages in man/ use.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from textwrap import TextWrapper
 PLAIN_PIECE, OPENING_PIECE, CLOSING_PIECE, JOIN_PIECE = "plain", "open", "close", "join"
 """The kinds of pieces of a line.
 
-Blanks separate pieces, except after an opening piece, before a closing piece, and around a join.
+Pieces are separated by spaces, except after an opening piece, before a closing piece, and around a join.
 """
 DELIMITERS = {"Op": ("[", "]"), "Pq": ("(", ")"), "Sq": ("'", "'"), "Ql": ("'", "'")}
 FONT_MACROS = frozenset({"Ar", "Cm", "Em", "Ev", "Ic", "Li", "Pa", "Sx", "Sy"})
-"""The macros that change only the font of a word."""
+"""The macros that change only the font, which plain text ignores."""
 CLOSING_PUNCTUATION = frozenset(".,:;)]?!")
 ESCAPES = {r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\e": "\\"}
 BODY_INDENT, SUBSECTION_INDENT, DISPLAY_INDENT = 5, 3, 6
-"""The indents of text, subsection headings, and displays relative to text, in characters."""
+"""The indents, in characters, of text, of subsection headings, and of displays within text."""
 UNBREAKABLE_BLANK = "\0"
 
 
@@ -42,7 +42,7 @@ def format_page(source: str, width: int = 78) -> str:
 
 
 def remove_escapes(text: str) -> str:
-    r"""Return a text without roff escapes.
+    r"""Replace roff escapes by the characters that they represent.
 
     >>> print(remove_escapes(r"\-1 isn\(aqt"))
     -1 isn't
@@ -51,7 +51,7 @@ def remove_escapes(text: str) -> str:
 
 
 def format_macros(words: list[str], page_name: str = "") -> str:
-    """Render a line of macros of the page `page_name` as text.
+    """Render the macros of one line as text; `.Nm` is replaced by `page_name`.
 
     >>> format_macros("Op Fl d | Fl -dialect Ar name".split()), format_macros("Nm Ns Pq 1 ,".split(), "calc")
     ('[-d | --dialect name]', 'calc(1),')
@@ -64,7 +64,7 @@ def format_macros(words: list[str], page_name: str = "") -> str:
 
 
 def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a line of macros, each with its kind."""
+    """Yield the pieces of a line, each with its kind."""
     for index, word in enumerate(words):
         rest = words[index + 1 :]
         if word in DELIMITERS:
@@ -85,7 +85,7 @@ def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
 
 
 def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of an enclosing macro; trailing punctuation comes last."""
+    """Yield the pieces of an enclosing macro; punctuation follows its delimiter."""
     end = len(words)
     while end and words[end - 1] in CLOSING_PUNCTUATION:
         end -= 1
@@ -97,22 +97,22 @@ def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Itera
 
 
 class _Page:
-    """The rendered lines of a page, and the state of the current paragraph."""
+    """A page during rendering: its lines, and the current paragraph."""
 
     def __init__(self, width: int) -> None:
-        """Start an empty page."""
+        """Create an empty page of the given width, in characters."""
         self.width = width
         self.lines: list[str] = []
         self.paragraph: list[str] = []
-        """The words of the current paragraph."""
+        """The strings that are joined to the current paragraph."""
         self.name = self.section = self.tag = ""
         self.indents = [(BODY_INDENT, 0)]
-        """For each open list, the indent of its tags and the indent of the text after a tag."""
+        """The indent of tags and the additional indent of text, for the page and each open list."""
         self.display_indent: int | None = None
         """The indent of the current display; None outside of a display."""
 
     def read_line(self, line: str) -> None:
-        """Process one line of the source."""
+        """Render one line of the source."""
         if not line.startswith("."):
             self.paragraph.append(remove_escapes(line)) if self.display_indent is None else self.add_line(
                 remove_escapes(line), self.display_indent
@@ -136,7 +136,7 @@ class _Page:
         self.lines.append(f"{' ' * indent}{text}".rstrip())
 
     def end_paragraph(self) -> None:
-        """Wrap the current paragraph and append its lines; its tag, if any, comes first."""
+        """Wrap the current paragraph after its tag, if any, and append its lines."""
         indent, hang = self.indents[-1]
         text, tag = " ".join(self.paragraph), self.tag
         self.paragraph, self.tag = [], ""
@@ -151,7 +151,7 @@ class _Page:
         self.lines += wrapper.fill(text).replace(UNBREAKABLE_BLANK, " ").split("\n")
 
     def add_blank_line(self) -> None:
-        """End the paragraph with a blank line, except after a heading or a blank line."""
+        """End the paragraph; add a blank line, except after a heading or a blank line."""
         self.end_paragraph()
         if self.lines and self.lines[-1].startswith(" " * BODY_INDENT):
             self.lines.append("")
@@ -189,12 +189,12 @@ class _Page:
         self.display_indent = None
 
     def add_example(self, words: list[str]) -> None:
-        """Add a display of one line."""
+        """Add a one-line display."""
         self.end_paragraph()
         self.add_line(remove_escapes(" ".join(words)), sum(self.indents[-1]) + DISPLAY_INDENT)
 
     def add_description(self, words: list[str]) -> None:
-        """Add the one-line description of the page after its name."""
+        """Add the one-line description after the name of the page."""
         self.paragraph += ["-", remove_escapes(" ".join(words))]
 
 
@@ -211,4 +211,4 @@ BLOCKS: dict[str, Callable[[_Page, list[str]], None]] = {
     "Ed": lambda page, _words: page.end_display(),
     "Dl": _Page.add_example,
 }
-"""The handlers of the macros that do more than add words to a paragraph."""
+"""The handlers of the macros that control the layout of the page."""

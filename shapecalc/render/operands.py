@@ -1,9 +1,9 @@
-"""The pictures of several operands and of windows.
+"""Pictures of ops with several operands, and of windows.
 
-A table has one row for each operand and one for the answer. The dims in one column belong together: they are aligned at
-the right if operands broadcast, are summed by a product, or belong to the same axis if operands are concatenated. For
-concatenated operands, a bar beside each row shows the size of the operand along the axis. A ruler shows the indices of
-one axis, and below them the windows that slide along the axis.
+A table has one row for each operand and one for the answer. Its columns contain corresponding dims: dims that broadcast
+against each other, dims over which a product sums, or dims of one axis of a concatenation. For concatenated operands, a
+bar at the end of each row shows the size of the operand along the axis. A ruler shows the indices of one axis, and
+below them the windows that slide along the axis.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from shapecalc.render.hints import arithmetic_with_hole
 from shapecalc.render.stage_layout import HUES, StageLayout, operands_of
 
 RulerRow = tuple[str, Callable[[int], str]]
-"""The label of a row, and a function that returns the row's text at an index."""
+"""The label of a row, and a function that returns the row's string at an index."""
 AxisLabels = list[str]
 """The column label of each dim of a shape."""
 SUM_LABEL, JOIN_SUFFIX = "sum", " +"
 """The label of a summed axis, and the suffix of the label of a concatenated axis."""
 WINDOW_DEFAULTS = {"kernel": 1, "stride": 1, "begin": 0, "end": 0, "dilation": 1}
-"""The default parameters of a window."""
+"""The default value of each window parameter."""
 COLUMN_RULES = (NOT_BROADCASTABLE, INNER_DIFFERS, DIMS_DIFFER, LABEL_DIFFERS)
-"""The rules whose refusal concerns the dims of one column."""
+"""The rules that refuse a request because of the dims in one column."""
 MAX_DIM_WIDTH, MIN_BAR_WIDTH, MAX_UNIT_WIDTH, MAX_NAMED_UNIT_WIDTH = 12, 8, 4, 10
 COLUMN_GAP = "   "
 
 
 class OperandColumn(Record):
-    """A table column: corresponding dims, by operand, and their output dim."""
+    """A table column: corresponding dims of the operands, and their output dim."""
 
     label: str
     dims_by_operand: Mapping[int, Dim]
     out_dim: int | None
     is_refused: bool
-    """Whether the dims of the column are the reason for the refusal."""
+    """Whether the dims of the column cause the refusal."""
 
 
 def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[list[AxisLabels], AxisLabels]:
@@ -76,9 +76,9 @@ def _labels_from_right(rank: int, skipped: int = 0) -> AxisLabels:
 
 
 def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the labels of two operands of a matrix product, and of the product.
+    """Return the labels of the two operands of a matrix product, and of the answer.
 
-    A left vector has no row label, a right vector has no column label.
+    A vector has no row label as the left operand, and no column label as the right operand.
     """
     ends = ["row"] * (left_rank > 1), ["column"] * (right_rank > 1)
     operands = [
@@ -89,9 +89,9 @@ def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], A
 
 
 def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the labels of a linear layer: input, weight and answer.
+    """Return the labels of the input, the weight and the answer of a linear layer.
 
-    The weight has the dims OUT,IN, or IN,OUT, or IN.
+    The dims of the weight are OUT,IN, or IN,OUT, or IN.
     """
     rows, out = _labels_from_right(rank)[:-1], ["out"] * (weight_rank > 1)
     kept = [step.facts["axis"] for step in layout.stage.steps if step.facts.get("operand") == 1]
@@ -100,7 +100,7 @@ def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[lis
 
 
 def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the labels of an input, of a weight or kernel, and of the answer."""
+    """Return the labels of a window op: input, weight or kernel, and answer."""
     arguments, rules = layout.request.arguments, DIALECTS[layout.request.dialect].windows
     pools, is_last = "kernel" in arguments, arguments.get("layout", rules.default_layout) == "nhwc"
     count = weight_rank if pools else max(0, weight_rank - 2)
@@ -114,7 +114,7 @@ def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[li
 
 
 def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the labels of a pattern such as `bij,bjk->bik`.
+    """Return the labels of the operands and the answer of an einsum pattern.
 
     The dims of an ellipsis are numbered from the right.
 
@@ -135,7 +135,8 @@ def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels
 def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[OperandColumn]:
     """Return the table columns of a stage.
 
-    The columns are in the order of the output dims. A summed column follows its left neighbour in the operand.
+    The columns are in the order of the output dims. A summed column follows the column of the preceding dim of its
+    operand.
     """
     labels, answer = _operand_labels(layout, operands)
     order = [*answer]
@@ -160,7 +161,7 @@ def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[Op
 def _is_refused_column(
     layout: StageLayout, label: str, dims_by_operand: Mapping[int, Dim], out_dim: int | None
 ) -> bool:
-    """Return whether the dims of a column are the reason for the refusal."""
+    """Return whether the dims of a column cause the refusal."""
     problem, kind = layout.problem, layout.stage.kind
     if problem is not None and kind is StageKind.WINDOW:
         return out_dim is None if problem.argument == "weight" else label == f"dim {problem.index}"
@@ -177,9 +178,9 @@ def _is_refused_column(
 
 
 def _answer_text(layout: StageLayout, column: OperandColumn, step_index: int, glyphs: GlyphSet) -> str:
-    """Return the text of the answer in a column.
+    """Format the output dim of a column.
 
-    The text is a hole if the dim is hidden or not settled yet, and an end mark if the dim is summed.
+    A dim that is hidden or not resolved yet is a hole; a summed dim is the glyph `wall`.
     """
     cell = layout.cells[column.out_dim] if column.out_dim is not None and column.out_dim < len(layout.cells) else None
     if column.out_dim is None:
@@ -190,7 +191,7 @@ def _answer_text(layout: StageLayout, column: OperandColumn, step_index: int, gl
 
 
 def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, answer_text: str, glyphs: GlyphSet) -> str:
-    """Return an operand's dim in a column, with a mark if it is repeated or refused."""
+    """Format an operand's dim in a column, with a mark if it is repeated or refused."""
     text = clip(str(column.dims_by_operand.get(operand, "")), MAX_DIM_WIDTH, glyphs)
     repeats = (
         layout.stage.kind in (StageKind.BROADCAST, StageKind.PRODUCT)
@@ -212,7 +213,9 @@ def _column_style(layout: StageLayout, column: OperandColumn, step_index: int) -
 def draw_operand_table(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int = 12, glyphs: GlyphSet
 ) -> Text:
-    """Draw the table of a stage at a step, with bars if operands are concatenated.
+    """Draw the operand table of a stage at a step.
+
+    If operands are concatenated, each row ends with a bar.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -276,7 +279,7 @@ def _table_notes(
     rows: list[list[str]],
     glyphs: GlyphSet,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the notes on the marks and conditions of a table, each with its style."""
+    """Yield notes on the marks and conditions of a table, each with its style."""
     if any(text.startswith(glyphs.pointer) for row in rows for text in row):
         yield f"{glyphs.pointer} a 1 is repeated", "dim"
     summed = [slot.label for slot in slots if slot.out_dim is None]
@@ -305,7 +308,7 @@ def _operand_bars(
 ) -> list[Text]:
     """Return a bar for each concatenated operand, and one for the answer.
 
-    A bar is at the offset of its operand in the answer. Returns an empty list if the bars do not fit.
+    A bar starts at the offset of its operand in the answer. Returns an empty list if the bars do not fit.
     """
     slot = next((slot for slot in slots if slot.label.endswith(JOIN_SUFFIX)), None)
     if slot is None or layout.problem or width < MIN_BAR_WIDTH:
@@ -324,19 +327,19 @@ def _operand_bars(
 
 
 def is_window_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether a step is about one axis of windows or padding."""
+    """Return whether a step computes the dim of a windowed or padded axis."""
     return step is not None and layout.stage.kind in (StageKind.WINDOW, StageKind.LENGTHEN) and "dim" in step.facts
 
 
 def _window_numbers(step: Step) -> dict[str, Any]:
-    """Return the size of an axis, and the parameters of its windows or its padding."""
+    """Return the size of an axis and its window or padding parameters, by name."""
     window = step.facts.get("window")
     numbers = step.facts if window is None else {name: getattr(window, name) for name in WINDOW_DEFAULTS}
     return {**WINDOW_DEFAULTS, **numbers, "size": step.facts["dim"]}
 
 
 def is_first_with_numbers(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether no earlier step of the stage has the same window parameters."""
+    """Return whether the step is the first in its stage with its window parameters."""
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     return step is next(
         (other for other in window_steps if step and _window_numbers(other) == _window_numbers(step)), None
@@ -346,9 +349,9 @@ def is_first_with_numbers(_answer: Trace | Chain, layout: StageLayout, step: Ste
 def draw_windows(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
-    """Draw the ruler of the axis of a step: its padding, windows and remainder.
+    """Draw a windowed axis as a ruler: its indices, padding, windows and remainder.
 
-    If sizes are named, the formula is drawn instead of the ruler.
+    If some size is named, only the formula is drawn.
     """
     step, request = answer.steps[step_index], layout.request.arguments
     cell, numbers = layout.cells[step.out or 0], _window_numbers(step)
@@ -373,7 +376,7 @@ def draw_windows(
 def _draw_window_ruler(
     sizes: tuple[int, int], layout: StageLayout, numbers: Mapping[str, Any], width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Draw the indices of an axis, and below them the first two windows and the last."""
+    """Draw the indices of an axis, and below them the first two and the last window."""
     kernel, stride, begin, end, dilation = (numbers[name] for name in WINDOW_DEFAULTS)
     (size, count), is_transposed = sizes, bool(layout.request.arguments.get("transposed"))
     span, padding_mode = dilation * (kernel - 1) + 1, str(layout.request.arguments.get("padding"))
@@ -411,17 +414,17 @@ def _draw_window_ruler(
 
 
 def _text_at_positions(text: str, spans: Sequence[range]) -> Callable[[int], str]:
-    """Return a function from an index to `text` if `spans` contain it, else ""."""
+    """Return a function that maps the indices in `spans` to `text`, others to ""."""
     return lambda position: text if any(position in span for span in spans) else ""
 
 
 def _draw_position_rows(
     rows: Sequence[RulerRow], positions: range, cell_width: int, width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Draw rows with one text per index; middle indices are omitted if needed."""
+    """Draw rows with one string per index; middle indices are omitted if necessary."""
     label_width = max(len(head) for head, _ in rows) + 2
     position_count, lines = max(3, (width - label_width) // (cell_width + 1)), []
-    count = positions.stop - positions.start  # `len(positions)` overflows for a dim that is refused for its size
+    count = positions.stop - positions.start  # `len(positions)` overflows for dims above 2**63 - 1
     cut = position_count // 2 if count > position_count else count
     for head, text in rows:
         cells = [text(place).rjust(cell_width) for place in positions[:cut]]

@@ -1,10 +1,9 @@
 """The pictures of steps, and the table that assigns a picture to each step.
 
-A budget shows the element count, the product of the known dims, and the quotient that -1 becomes. Small counts are
-drawn as bars; names, zeros and huge counts are written as factors that cancel. Rulers show a reshape: the cuts of the
-input axes above the cuts of the output axes, over the same row of elements. Lanes are lines from each input dim to the
-output dim that it becomes, with the reason at the right. If a 0 copies only a size, the size is beside the line of the
-elements.
+A budget shows the element count, the product of the known dims, and the quotient that replaces -1. Small counts are
+drawn as bars; names, zeros and huge counts are drawn as factors that cancel. Rulers show a reshape: the cuts of the
+input axes above the cuts of the output axes, over the same row of elements. Lanes are lines from each input dim to its
+output dim, with the reason to the right. If a 0 copies only a size, the copied axis is named beside the line.
 """
 
 from __future__ import annotations
@@ -54,15 +53,15 @@ from shapecalc.render.stage_layout import (
 from shapecalc.render.wires import draw_wires, route_wires
 
 ShownSteps = dict[int, tuple[StageLayout, Step | None]]
-"""Steps by index, each with its layout. The step is None for a refusal."""
+"""Steps by index, each with the layout of its stage; the step is None for a refusal."""
 TIMES = " * "
 HOLE_LINE_LENGTH = 3
-"""The length of the line to a hidden dim, in cells."""
+"""The length of the line before a hidden dim, in cells."""
 NO_ROOM_NOTE = "no room for lines"
 MAX_PICTURES = 4
 """The maximum number of pictures of an answer."""
 COUNT_RULES = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
-"""The rules whose refusal concerns element counts."""
+"""The rules that refuse a request because of element counts."""
 
 
 class Budget(Record):
@@ -73,11 +72,11 @@ class Budget(Record):
     inferred_index: int | None
     """The index of the -1; None if the request has no -1."""
     uncounted: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    """For each side, the indices of the dims that are left out of the element count."""
+    """The indices of the input dims and of the known dims that are excluded from element counts."""
 
     @property
     def element_counts(self) -> tuple[Dim, Dim]:
-        """The input's element count, and the product of the requested dims except -1."""
+        """The products of the input dims and of the known dims, without excluded dims."""
         have, known = self.uncounted
         return _product_without(self.input_dims, have), _product_without(self.known_dims, known)
 
@@ -87,18 +86,18 @@ def _product_without(dims: tuple[Dim, ...], indices: Collection[int]) -> Dim:
 
 
 class PictureKind(Record):
-    """A kind of picture, with the steps to which it applies."""
+    """A kind of picture: its drawing function, and conditions for using it."""
 
     draw: Callable[..., Text]
-    """Draws the picture from the answer, a layout, a step index, a size and glyphs."""
+    """The function that draws a step, given answer, layout, step index, size and glyphs."""
     applies_to: Callable[[StageLayout, Step | None], bool]
-    """Returns whether the picture applies to a step of a layout; None is the refusal."""
+    """The function that returns whether the picture can show a step; None is the refusal."""
     adds_to_flow: Callable[[Trace | Chain, StageLayout, Step | None, int], bool]
-    """Returns whether the picture, in a given width, adds something to the flow diagram."""
+    """The function that returns whether the picture shows more than the flow diagram."""
 
 
 def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
-    """Yield the division that solves each settled -1.
+    """Yield the division that infers each resolved -1.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -112,7 +111,7 @@ def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
 
 
 def division_text(layout: StageLayout, step: Step) -> str:
-    """Return the division that solves a -1.
+    """Format the division that infers a -1.
 
     The dividend is the element count of the tensor, or the size of the axis that is split.
 
@@ -140,7 +139,7 @@ def _product_text(dims: Sequence[Dim]) -> str:
 
 
 def make_budget(layout: StageLayout) -> Budget | None:
-    """Return the budget of a reshape; None if a dim other than the -1 is not settled."""
+    """Return the budget of a reshape; None if a dim besides the -1 is unresolved."""
     negative_outs = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
     hole = next(
         (out for out in negative_outs if layout.cells[out].dim is None or layout.cells[out].token == "-1"), None
@@ -155,7 +154,7 @@ def make_budget(layout: StageLayout) -> Budget | None:
 def _uncounted_indices(
     layout: StageLayout, inferred_index: int | None, empty: Step | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the indices of input and target dims that are excluded from element counts.
+    """Return the indices of input and known dims excluded from element counts.
 
     Some dialects exclude dims of 0 before they infer -1.
     """
@@ -174,7 +173,7 @@ def draw_budget(
 ) -> Text:
     """Draw the budget of a stage, as bars or as factors that cancel.
 
-    If the height allows, the elements of a bar are separated by blanks.
+    With a height of at least `SPACIOUS_HEIGHT`, bars are wider and their elements are separated.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -217,7 +216,7 @@ def draw_budget(
 
 
 def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs: GlyphSet) -> Text:
-    """Draw the budget of a hidden -1: the bars of both counts, and a hole."""
+    """Draw the budget of an unresolved stage: bars of both counts, and a hole for -1."""
     hole = next((cell for cell in layout.cells if cell.token == "-1"), None)
     others = [cell for cell in layout.cells if cell is not hole]
     have, known = layout.stage.before, tuple([cell.dim for cell in others if cell.dim is not None])
@@ -240,9 +239,9 @@ def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs
 
 
 def _regrouping_summary(layout: StageLayout) -> str:
-    """Return a sentence on the sizes that stay, merge, split or mix.
+    """Describe which sizes stay, merge, split or mix.
 
-    Returns an empty text if the origin of some dim is unknown.
+    Returns an empty string if the origin of some dim is unknown.
     """
     shape, new_shape = layout.stage.before, layout.stage.after
     if new_shape is None or {out for link in layout.links for out in link.outputs} != {*range(len(new_shape))}:
@@ -263,9 +262,9 @@ def _factors_text(dims: Sequence[Dim], glyphs: GlyphSet) -> str:
 
 
 def _bar_lines(budget: Budget, have: int, known: int, size: tuple[int, int], glyphs: GlyphSet) -> list[Text] | None:
-    """Return the bars of two counts; None if they do not fit.
+    """Return the lines of a budget with bars; None if the bars do not fit.
 
-    A block is one element, or the smallest common divisor of the counts that makes the bars fit.
+    A block represents one element, or the smallest common divisor of the counts with which the bars fit.
     """
     width, height = size
     word = "known" if budget.inferred_index is not None else "want"
@@ -299,9 +298,9 @@ def _bar_lines(budget: Budget, have: int, known: int, size: tuple[int, int], gly
 
 
 def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
-    """Return the smallest number of elements per block for which a bar fits a width.
+    """Return the smallest number of elements per block with which both bars fit.
 
-    `walls` is the number of lines between the pieces of the bar. Returns None if no number fits.
+    `walls` is the number of vertical lines between the pieces of the first bar. Returns None if the bars cannot fit.
 
     >>> _smallest_unit(24, 6, 30, 3), _smallest_unit(96, 24, 40, 3), _smallest_unit(97, 24, 40, 4)
     (1, 3, None)
@@ -315,9 +314,10 @@ def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
 
 
 def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> list[Text]:
-    """Return the bars of two counts.
+    """Draw the bars of two counts of blocks.
 
-    If `is_divided`, the first bar consists of pieces as long as the second bar. Otherwise the difference is marked.
+    If `is_divided`, the first bar consists of pieces as long as the second bar. The remainder, or the difference, is
+    marked.
     """
     pieces, rest = divmod(have, known) if is_divided else (1, abs(have - known))
     wall = glyphs.vertical if is_divided and known > 1 else ""
@@ -329,7 +329,7 @@ def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> 
 
 
 def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
-    """Return a bar with several cells per element; of 3 or more, one is blank."""
+    """Widen each block of a bar; if it has 3 or more cells, the last is a gap."""
     result, gap = Text(), " " * (cells_per_element > 2)
     for char in bar.divide(range(1, len(bar))):
         width = 1 if char.plain == glyphs.vertical else cells_per_element - len(gap)
@@ -348,7 +348,7 @@ def _division_result(budget: Budget, have: int, known: int) -> str:
 
 
 def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]:
-    """Return both sides as products, with equal factors aligned, and the remainder."""
+    """Return the lines of a budget with factors, with equal factors aligned."""
     have, known = budget.element_counts
     below, extra = _match_dims(budget)
     cells = []
@@ -392,9 +392,9 @@ def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]
 
 
 def _inferred_dim_text(budget: Budget, have: Dim, known: Dim) -> str:
-    """Return the text of the dim that -1 becomes, or the reason why it has no value.
+    """Format the dim that is inferred for -1, or the reason why there is none.
 
-    Returns an empty text if the request has no -1.
+    Returns an empty string if the request has no -1.
     """
     if budget.inferred_index is None:
         return ""
@@ -408,7 +408,7 @@ def _inferred_dim_text(budget: Budget, have: Dim, known: Dim) -> str:
 def _match_dims(budget: Budget) -> tuple[list[int | None], list[int]]:
     """Match each input dim with an equal known dim.
 
-    Returns, for each input dim, the index of the matching known dim or None, and the indices of the remaining known
+    Returns the index of the matching known dim, or None, for each input dim, and the indices of the unmatched known
     dims. Zeros are not matched, because 0 / 0 is undefined.
     """
     remaining = [index for index in range(len(budget.known_dims)) if index not in budget.uncounted[1]]
@@ -425,9 +425,9 @@ def _match_dims(budget: Budget) -> tuple[list[int | None], list[int]]:
 def draw_lanes(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
-    """Draw the lanes of a stage: the dims settled up to a step, with their reasons.
+    """Draw the lanes of a stage, with the reasons of all steps up to the given step.
 
-    `width` and `height` are in character cells. Dims that do not fit are omitted, except the dims around the step.
+    `width` and `height` are in character cells. If not all dims fit, only the dims around the step are drawn.
     """
     rows = max(1, len(layout.cells_before), len(layout.cells))
     notes = _lane_notes(layout, step_index, glyphs)
@@ -445,7 +445,7 @@ def draw_lanes(
 def _draw_lane_canvas(
     answer: Trace | Chain, layout: StageLayout, step_index: int, size: tuple[int, int], pitch: int, glyphs: GlyphSet
 ) -> tuple[Canvas, int]:
-    """Return a canvas with dims, lanes and reasons, and the height of the lanes."""
+    """Draw dims, lanes and reasons; return the canvas and the height of the lanes."""
     is_vector, rows = layout.stage.kind is StageKind.SHAPE, max(1, len(layout.cells_before), len(layout.cells))
     shown_step = None if layout.is_unresolved else step_index
     before, after = (
@@ -486,7 +486,7 @@ def _draw_lane_canvas(
 
 
 def _lane_token(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
-    """Return the token on the line to a dim; for a copied size, also its axis."""
+    """Return the token of a dim; for a copied size, also the mark of its axis."""
     size = (
         f"{glyphs.size_line}{mark_text(layout.cells_before[out_dim].mark, glyphs)}"
         if out_dim in layout.size_only_dims
@@ -496,7 +496,7 @@ def _lane_token(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
 
 
 def _lane_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[str]:
-    """Return the note on lines along which sizes are copied but no elements move."""
+    """Return the note on dims whose size is copied but whose elements are not."""
     if layout.stage.kind is StageKind.SHAPE:
         return [f"{glyphs.size_line} copies a size; no element moves"]
     if not layout.size_only_dims:
@@ -510,7 +510,7 @@ def _lane_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[
 def _lane_texts(
     cells: tuple[Cell, ...], glyphs: GlyphSet, step_index: int | None = None, *, sizes_only: bool = False
 ) -> list[str]:
-    """Format dims and marks in columns; a dim that is not settled is a hole."""
+    """Format dims and marks in columns; a dim that is not resolved yet is a hole."""
     rows = []
     for cell in cells:
         hidden = cell.dim is None or (step_index is not None and cell.step_index > step_index)
@@ -528,7 +528,7 @@ def _lane_style(layout: StageLayout, axes: Collection[int], out_dims: Collection
 
 
 def _lane_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -> Mapping[int, tuple[str, str]]:
-    """Return the reason, with a style, for each dim settled up to a step, by row."""
+    """Return the reason for each dim resolved up to a step, with a style, by row."""
     reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.hole}
     for number in layout.step_range:
         if number > step_index:
@@ -545,7 +545,7 @@ def _lane_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -
 
 
 def _is_count_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether a step infers a -1, or is a refusal about element counts."""
+    """Return whether a step infers a -1, or is a refusal because of element counts."""
     if step is not None:
         return layout.is_regrouping and step.rule in INFER_RULES
     if layout.is_unresolved:
@@ -569,15 +569,15 @@ def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step |
 
 
 def _is_operand_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether a step concerns several operands, but no windows of one axis."""
+    """Return whether a step involves several operands and is not a window step."""
     several = layout.stage.kind in COMBINING_KINDS and len(operands_of(layout)) > 1
     return several and not is_window_step(layout, step)
 
 
 def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last about several operands, or a refusal.
+    """Return whether a step is the last operand step of its stage, or a refusal.
 
-    Returns False for a pool, because the picture of its windows is sufficient.
+    Steps of a pool are excluded, because the picture of its windows is sufficient.
     """
     operand_steps = [other for other in layout.stage.steps if not is_window_step(layout, other)]
     return step is None or (
@@ -594,7 +594,7 @@ PICTURE_KINDS = (
 )
 """All kinds of pictures.
 
-A step is drawn as the first kind that applies to it. `--explain=all` draws every picture that adds something to the
+A step is drawn as the first kind that applies to it. `--explain=all` draws the steps whose pictures show more than the
 flow diagram.
 """
 
@@ -612,9 +612,9 @@ def draw_picture(
     glyphs: GlyphSet = UNICODE,
     holes: Holes = NO_HOLES,
 ) -> Text:
-    """Draw the picture of a step; for an index past the last step, of the refusal.
+    """Draw the picture of a step, or of the refusal for an index past the last step.
 
-    `holes` are the placeholders of hidden dims, by column and index.
+    `holes` maps the column and index of each hidden dim to its placeholder.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -635,7 +635,7 @@ def draw_picture(
 def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, hole: str = UNICODE.hole) -> Text:
     """Draw a request, with a hole for each output dim that it does not specify.
 
-    A request with several operands is drawn as a table, any other request as a flow diagram without wires.
+    A request with several operands is drawn as a table, other requests as a flow diagram without wires.
 
     >>> import shapecalc as sc
     >>> print(draw_request(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), height=4, hole="[  ]"))
@@ -652,7 +652,7 @@ def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, ho
 
 
 def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:
-    """Draw the flow diagram of an answer, and the pictures that add something to it."""
+    """Draw the flow diagram of an answer, and the pictures that add information."""
     parts = [draw_flow(answer, width=width, glyphs=glyphs)]
     for at in [*_informative_steps(answer, width)][:MAX_PICTURES]:
         parts += [Text(""), draw_picture(answer, at, width=width, glyphs=glyphs)]
@@ -660,7 +660,10 @@ def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet
 
 
 def steps_to_draw(answer: Trace | Chain, width: int) -> list[int]:
-    """Return the steps whose pictures add something to the flow diagram, best first."""
+    """Return the indices of the steps with the most informative pictures, best first.
+
+    Pictures that show nothing more than the flow diagram are excluded.
+    """
     shown = _informative_steps(answer, width)
     return sorted(shown, key=lambda at: _picture_rank(*shown[at]))[:MAX_PICTURES]
 
@@ -679,9 +682,9 @@ def main_step(answer: Trace | Chain, width: int) -> int:
 
 
 def _picture_rank(layout: StageLayout, step: Step | None) -> int:
-    """Return the rank of a picture in an answer.
+    """Return the rank of a picture; 0 is the most informative one.
 
-    Refusals come first, then mixed axes, then a -1 or windows, then all other steps.
+    A refusal is followed by mixed axes, then a -1 or windows, then all other steps.
     """
     if step is None:
         return 0
@@ -691,7 +694,7 @@ def _picture_rank(layout: StageLayout, step: Step | None) -> int:
 
 
 def _informative_steps(answer: Trace | Chain, width: int) -> ShownSteps:
-    """Return the steps, with layouts, whose pictures add to the flow diagram."""
+    """Return the steps whose pictures show more than the flow diagram."""
     result: ShownSteps = {}
     for layout in stage_layouts(answer):
         is_drawn = layout.is_regrouping or layout.stage.kind in COMBINING_KINDS

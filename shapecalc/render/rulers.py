@@ -36,13 +36,13 @@ from shapecalc.render.stage_layout import (
 )
 
 RULER_LABEL_WIDTH = 14
-"""The width of the labels at the left of the rulers."""
+"""The width of the labels to the left of the rulers, in cells."""
 SPACIOUS_HEIGHT = 14
-"""The minimum height for large bars and for rulers with numbered parts."""
+"""The minimum height, in lines, for wide bars and for rulers with numbered parts."""
 
 
 class Ruler(Record):
-    """One axis, drawn with cuts at the multiples of its stride, in elements."""
+    """One axis, drawn as a line with cuts at the multiples of its stride."""
 
     label: str
     colour: str
@@ -57,9 +57,9 @@ class Rulers(Record):
     after: tuple[Ruler, ...]
     volume: int
     mixed_note: str
-    """The note on dims that mix axes for most sizes of the names.
+    """The note on dims that mix axes; empty if there are none.
 
-    For the sizes that are drawn, the cuts can nevertheless be aligned.
+    With named sizes, the dims mix axes for most sizes, but the cuts can be aligned for the drawn ones.
     """
 
     @property
@@ -71,7 +71,7 @@ class Rulers(Record):
     def clash(self) -> tuple[int, int] | None:
         """The strides of the first old and new axis with misaligned cuts, or None.
 
-        Old strides divide each other, so only the neighbours of a new stride have to be compared.
+        Old strides divide each other, so only the two nearest ones are compared with a new stride.
         """
         steps = sorted(old.stride for old in self.before)
         for new in self.after:
@@ -82,7 +82,7 @@ class Rulers(Record):
 
     @property
     def period(self) -> int:
-        """The number of elements after which the misaligned cuts repeat."""
+        """The number of elements after which the pattern of misaligned cuts repeats."""
         pairs = [
             (old.stride, new.stride)
             for old in self.before
@@ -95,8 +95,8 @@ class Rulers(Record):
 def is_worth_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
     """Return whether the rulers of a step can be drawn with distinct cuts.
 
-    The step must regroup axes, and the width must have a cell for each element or each cut. Names have small sizes that
-    meet the conditions, if there are any.
+    The step must regroup axes. If sizes are named, small sizes that meet the conditions must exist. Otherwise, the
+    width must have one cell per element, or three cells per misaligned cut of a period.
     """
     groups, room = _find_regrouped_links(layout), width - RULER_LABEL_WIDTH
     if not is_regrouping_step(step) or not groups:
@@ -112,7 +112,7 @@ def is_worth_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | Non
 
 
 def _find_regrouped_links(layout: StageLayout) -> list[AxisChange]:
-    """Return the links with regrouped axes; links in which axes mix come first."""
+    """Return the links with regrouped axes, those with mixed axes first."""
     groups = [link for link in layout.links if len(link.sources) > 1 or len(link.outputs) > 1]
     return sorted(groups, key=lambda link: not link.is_mixed)
 
@@ -126,7 +126,7 @@ def draw_rulers(
 ) -> Text:
     """Draw the rulers of a stage that regroups elements.
 
-    Of a large tensor, only one regrouped block is drawn. `width` and `height` are in character cells.
+    If the tensor is too large, only one regrouped block is drawn. `width` and `height` are in character cells.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -177,7 +177,7 @@ def _nothing_to_cut_text(volume: int) -> Text:
 def _draw_unresolved_rulers(
     layout: StageLayout, sizes: Mapping[str, int], size: tuple[int, int], glyphs: GlyphSet
 ) -> Text:
-    """Draw the rulers of the input axes, and a line without cuts per requested dim."""
+    """Draw the rulers of the input axes, and one line without cuts per requested dim."""
     before = _side_rulers(layout.cells_before, sizes, glyphs)
     volume = prod(ruler.size for ruler in before)
     after = tuple(Ruler(f"  {cell.hole or cell.dim}", "dim", 1, volume) for cell in layout.cells)
@@ -189,7 +189,7 @@ def _draw_unresolved_rulers(
 
 
 def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
-    """Return sizes for the names of a stage; None if none meet the conditions."""
+    """Return small sizes for a stage's names; None if none meet the conditions."""
     if is_concrete([cell.dim or 0 for cell in (*layout.cells_before, *layout.cells)]):
         return {}
     try:
@@ -199,9 +199,9 @@ def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int]
 
 
 def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
-    """Draw rulers with their notes in a given size.
+    """Draw rulers and notes within a width and a height.
 
-    If the rulers exceed the height, the axes with the finest cuts are omitted. If there is enough height, the parts of
+    If the rulers exceed the height, the axes with the finest cuts are omitted. If the height suffices, the parts of
     each axis are numbered.
     """
     width, height = size
@@ -227,7 +227,7 @@ def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs:
 
 
 def _omittable_rulers(rulers: Rulers) -> list[Ruler]:
-    """Return the rulers that may be omitted, in order of omission: outermost last."""
+    """Return the rulers that may be omitted, in order of omission."""
     clashing = rulers.clash or tuple(side[0].stride for side in (rulers.before, rulers.after) if side)
     outermost = {id(ruler) for ruler in (*rulers.before[:1], *rulers.after[:1])}
     others = [ruler for ruler in (*rulers.before, *rulers.after) if ruler.stride not in clashing]
@@ -235,7 +235,7 @@ def _omittable_rulers(rulers: Rulers) -> list[Ruler]:
 
 
 def _without_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
-    """Return rulers without some of them."""
+    """Return a copy of the rulers without the omitted ones."""
     removed = {id(ruler) for ruler in omitted}
     before, after = (
         tuple([ruler for ruler in side if id(ruler) not in removed]) for side in (rulers.before, rulers.after)
@@ -244,14 +244,14 @@ def _without_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
 
 
 def _size_notes(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int]) -> list[str]:
-    """Return the notes on the sizes of a block's names; empty without names."""
+    """Return the note on the named sizes of a block; empty without names."""
     before = [layout.stage.before[axis] for axis in block.sources]
     known = dim_names(before + [layout.cells[out].dim or 0 for out in block.outputs])
     return [f"with {sizes_text({name: sizes[name] for name in known})}"] if known else []
 
 
 def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> list[str]:
-    """Return the notes on which part of the tensor is shown; empty if all of it is.
+    """Return the note on the visible block; empty if the whole tensor is visible.
 
     `group_count` is the number of links with regrouped axes.
     """
@@ -314,7 +314,7 @@ def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, 
 
 
 def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:
-    """Draw the axis index in each part of a ruler, if the indices fit."""
+    """Draw the index along the axis in each part of a ruler, if the indices fit."""
     left, long, y = area
     parts = volume // ruler.stride
     if long // parts <= len(str(ruler.size - 1)) + 1:
@@ -337,7 +337,7 @@ def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None
 
 
 def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
-    """Draw the ruler of an axis with a tick per cut; shaded if cuts are too close."""
+    """Draw one ruler with a tick per cut, or as a shaded bar if cuts are too close."""
     left, long, y = area
     cuts = volume // ruler.stride
     if cuts > (long if volume <= long else long // 3):
@@ -347,7 +347,7 @@ def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int,
 
 
 def _mark_clashes(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: tuple[int, int, int]) -> None:
-    """Mark the new cuts inside old blocks, if each new cut has a cell."""
+    """Mark the new cuts inside old blocks, if each new cut has its own cell."""
     old, new = clash
     left, long, y = area
     for cut in range(new, rulers.volume, new) if rulers.volume // new <= long else ():
@@ -356,7 +356,7 @@ def _mark_clashes(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: 
 
 
 def _ruler_conclusion(rulers: Rulers, *, is_to_scale: bool) -> str:
-    """Return the sentence that names the dims that mix axes, with the reason."""
+    """Return a sentence on whether axes mix, with the reason."""
     scale_note = "to scale; " if is_to_scale else ""
     if rulers.clash is not None:
         old, new = rulers.clash
@@ -368,5 +368,5 @@ def _ruler_conclusion(rulers: Rulers, *, is_to_scale: bool) -> str:
 
 
 def is_regrouping_step(step: Step | None) -> bool:
-    """Return whether a step explains the cuts of a whole reshape."""
+    """Return whether a step explains the regrouping of a reshape."""
     return step is not None and step.rule == rules.REGROUPED

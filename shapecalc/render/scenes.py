@@ -1,11 +1,13 @@
 """Answers as films: the stages, their steps, and the elements in memory.
 
-A copied 0 moves down from its index, and a -1 is filled from the budget, a bar of all elements. A reshape moves only
-bars. All other stages read elements and write them to a second memory; such a move is called a gather.
+A dim that is copied by a 0 moves down from its index. A -1 is computed with the budget, a bar of all elements. A
+reshape moves only bars. All other stages read elements and write them to a second memory; such a move is called a
+gather.
 
-A film is a sequence of frames of positioned words. Memory is drawn as a tape, which is one or more lines of cells, one
-cell per element. Bars between cells show where axes are cut. Each axis has a layer, counted from the innermost axis;
-the bars of a higher layer are taller. Of a large tensor, only the first cells are shown, followed by an ellipsis.
+A film is a sequence of frames of sprites, which are positioned strings. Memory is drawn as a tape: one or more lines of
+cells, one cell per element. Bars between cells show where axes are cut. Each axis has a layer, counted from the
+innermost axis; the bars of a higher layer are taller. If a tensor is too large, only its first cells are shown,
+followed by an ellipsis.
 """
 
 from __future__ import annotations
@@ -47,13 +49,12 @@ from shapecalc.render.stage_layout import (
 
 TensorShape = tuple[int, ...]
 PICTURE_HUNDREDTHS = 12
-"""The frame duration while words move, in hundredths of a second."""
+"""The duration of a GIF frame while sprites move, in hundredths of a second."""
 HIDDEN_CELLS, HOLE_TEXT = "…", "[ ]"
 BAR_GLYPHS = "│┃║"
-"""The characters of bars.
+"""The characters of bars, from inner to outer axes.
 
-The first character is used for axes whose bars end in a separate row, the others for outer axes whose bars share the
-top row.
+The first character is used in all rows; the others are used for outer axes whose bars share the top row.
 """
 TITLE_ROW, RAIL_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, DIVISION_ROW, TAPE_HEADING_ROW = (
     0,
@@ -72,34 +73,34 @@ The rows contain the title, the rail, the dims of the stage, the division of a -
 the height allows blank rows, the last three rows are further down; see `FilmBuilder.row_position`.
 """
 SENTENCE_ROWS, LOW_HEIGHT = 3, 20
-"""The number of rows of the sentence; in films lower than `LOW_HEIGHT` it is one less."""
+"""The number of rows of the caption, and the film height below which it has one row less."""
 LABEL_WIDTH = 8
-"""The width, in cells, of the labels before the dims."""
+"""The width of the labels before the dims, in cells."""
 FALL_SECONDS = 0.35
-"""The duration, in seconds, of the fall of a piece of the budget."""
+"""The duration of the fall of a piece of the budget, in seconds."""
 MAX_SINGLE_ROWS = 12
-"""The maximum number of tape rows that are written one by one; of more, blocks are written."""
+"""The maximum number of tape rows that are written one by one; more are written in blocks."""
 MAX_LISTED_CELLS = 8
-"""The maximum number of cells that a sentence lists."""
+"""The maximum number of cells that a caption lists."""
 PICK_SECONDS, REST_SECONDS = 0.55, 0.35
-"""The number of seconds for which an element moves, and then stays highlighted."""
+"""The durations for which an element moves, and then stays highlighted, in seconds."""
 FILM_WIDTH, FILM_HEIGHT = 80, 24
-"""The size of a film in character cells, which fits every terminal."""
+"""The default size of a film, in character cells, which fits standard terminals."""
 MIN_FILM_HEIGHT = 16
 PICTURE_ROWS = 8
-"""The height of the picture of a stage with several operands or windows."""
+"""The height of the picture of a stage with several operands or windows, in rows."""
 LAST_FRAME_SECONDS = 3.5
-"""The seconds for which the last frame is held."""
+"""The duration for which the last frame is held, in seconds."""
 
 
 class Sprite(Record):
-    """A word at a position; coordinates are in character cells and can be fractional."""
+    """A string at a position, in character cells; coordinates can be fractional."""
 
     x: float
     y: float
     text: str
     look: str = "ink"
-    """A key of `LOOKS`."""
+    """The name of the style, a key of `LOOKS`."""
 
 
 class Prompt(Record):
@@ -110,20 +111,20 @@ class Prompt(Record):
 
 
 class Frame(Record):
-    """The words of a frame and their positions.
+    """The sprites of a frame, with its caption and timing.
 
-    A word moves from its position in the previous frame, if that frame has a word with the same key.
+    A sprite moves from its position in the previous frame, if that frame has a sprite with the same key.
     """
 
     sprites: Mapping[str, Sprite]
-    """The words by key; later words cover earlier ones."""
+    """The sprites by key; later sprites cover earlier ones."""
     sentence: str
     step_index: int | None
     """The index of the step; None before the first step and after the last."""
     arrival_seconds: float
-    """The number of seconds for which the words move to their positions."""
+    """The duration for which sprites move to their positions, in seconds."""
     hold_seconds: float
-    """The number of seconds for which the words then stay at their positions."""
+    """The duration for which sprites then stay at their positions, in seconds."""
     prompt: Prompt | None = None
 
 
@@ -139,17 +140,17 @@ class Film(Record):
 
     @property
     def starts(self) -> list[float]:
-        """The start of each frame and the end of the last one, in seconds."""
+        """The start times of the frames, and the end time of the last one, in seconds."""
         return [*accumulate((frame.arrival_seconds + frame.hold_seconds for frame in self.frames), initial=0.0)]
 
     @property
     def seconds(self) -> float:
-        """The duration in seconds."""
+        """The duration of the film, in seconds."""
         return self.starts[-1]
 
 
 class Track(Record):
-    """The motion of a word while its text and look stay unchanged."""
+    """The motion of a sprite while its text and look stay unchanged."""
 
     text: str
     look: str
@@ -166,9 +167,9 @@ class Tape(Record):
     pitch: int
     """The distance between two cells, in character cells."""
     cells_per_line: int
-    """The number of cells in a line."""
+    """The maximum number of cells in a line."""
     line_height: int
-    """The height of a line in rows. Bars can use all rows; numbers are in the lowest row."""
+    """The height of a line, in rows; bars can use all rows, numbers only the lowest row."""
     shown_count: int
     """The number of visible cells."""
     top_row: int
@@ -180,11 +181,11 @@ class Tape(Record):
 
     @property
     def bottom_row(self) -> int:
-        """The row after the last row of the tape (exclusive)."""
+        """The first row below the tape."""
         return self.top_row + self.line_height * max(1, -(-self.shown_count // self.cells_per_line))
 
     def cell_position(self, cell: int) -> tuple[int, int]:
-        """Return the position of a cell's number, or of the ellipsis if elided."""
+        """Return the position of a cell, or of the ellipsis if the cell is elided."""
         line, column = divmod(cell, self.cells_per_line)
         if cell >= self.shown_count:
             line, column = (
@@ -194,7 +195,7 @@ class Tape(Record):
         return column * self.pitch + 1, self.top_row + line * self.line_height + self.line_height - 1
 
     def bar_sprite(self, cell: int, layer: int) -> Sprite:
-        """Return the bar before a cell; the bar at the end for the cell count.
+        """Return the bar before a cell; if `cell` is the cell count, the bar at the end.
 
         `layer` is the layer of the axis that the bar cuts, counted from the innermost axis.
         """
@@ -215,7 +216,7 @@ def frame_at(starts: list[float], second: float) -> int:
 
 
 def sprites_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, ...]:
-    """Return the words at a time in seconds, at their interpolated positions."""
+    """Return the sprites at a time in seconds, at interpolated positions."""
     number = frame_at(starts, second)
     frame = film.frames[number]
     part = (
@@ -228,14 +229,14 @@ def sprites_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, 
 
 
 def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
-    """Return a word at a fraction of the way between two positions."""
+    """Return a sprite at a fraction of the distance between two positions."""
     if start is None or (start.x == end.x and start.y == end.y):
         return end
     return Sprite(start.x + (end.x - start.x) * fraction, start.y + (end.y - start.y) * fraction, end.text, end.look)
 
 
 def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
-    """Yield the words of each GIF frame, with its duration in hundredths of a second."""
+    """Yield the sprites of each GIF frame, and its duration in hundredths of a second."""
     starts = film.starts
     for number, frame in enumerate(film.frames):
         duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))
@@ -248,7 +249,7 @@ def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
 
 
 def collect_tracks(film: Film) -> list[Track]:
-    """Return the tracks of all words of a film, in order of appearance."""
+    """Return the tracks of all sprites of a film, in order of appearance."""
     starts, result, last = film.starts, list[Track](), dict[str, int]()
     for number, frame in enumerate(film.frames):
         before = film.frames[number - 1].sprites if number else {}
@@ -268,7 +269,7 @@ def collect_tracks(film: Film) -> list[Track]:
 def _motion_points(
     start: Sprite | None, end: Sprite, second: float, arrival_seconds: float
 ) -> tuple[tuple[float, float, float], ...]:
-    """Return the points of a word's motion in a frame; a single point at rest."""
+    """Return the points of a sprite's motion in a frame; one point if it is at rest."""
     if start is None or (start.x, start.y) == (end.x, end.y):
         return ((second, end.x, end.y),)
     return (second, start.x, start.y), (second + arrival_seconds, end.x, end.y)
@@ -278,8 +279,8 @@ def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, r
     """Return the tape of a tensor, in at most `row_count` rows from `top_row` on.
 
     `number_width` is the width of the longest number. The pitch is larger if there are few cells. A line contains
-    complete blocks of the outermost axis whose blocks fit. The height of a line is `layers`, or less if more cells can
-    be shown with lower lines.
+    complete blocks of the outermost axis whose blocks fit the width. The height of a line is `layers`, or less if more
+    cells are visible with a smaller height.
 
     >>> tape = make_tape((2, 3, 4), 2, 80, 0, 4, 2)
     >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.shown_count, tape.cell_position(23)
@@ -306,7 +307,7 @@ def strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def bar_distances(shape: TensorShape) -> list[int]:
-    """Return the distance in cells between bars of each layer, innermost first.
+    """Return the distance between the bars of each layer, in cells, innermost first.
 
     >>> bar_distances((2, 3, 4)), bar_distances((6,)), bar_distances((2, 1, 3))
     ([4, 12], [], [3])
@@ -316,7 +317,7 @@ def bar_distances(shape: TensorShape) -> list[int]:
 
 
 def bar_positions(shape: TensorShape, layer: int, shown_count: int) -> list[int]:
-    """Return the indices of the cells that have a bar of a layer before them.
+    """Return the positions of the bars of a layer, as cell indices.
 
     Layers beyond the outermost axis have bars only at the start and at the end.
 
@@ -329,10 +330,10 @@ def bar_positions(shape: TensorShape, layer: int, shown_count: int) -> list[int]
 
 
 def match_bars(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the (old position, new position) pair of each moving bar.
+    """Return the (old position, new position) pair of each bar.
 
-    A bar at a position that is in both lists stays. The remaining bars move to the remaining new positions in order. If
-    there are too few bars, bars split; if there are too many, bars merge.
+    A bar stays if its position is in both lists. The other bars move to the other new positions, in order. Bars split
+    if there are too few, and merge if there are too many.
 
     >>> match_bars([0, 4, 8, 12], [0, 6, 12]), match_bars([0, 12], [0, 6, 12])
     ([(0, 0), (12, 12), (4, 6), (8, 6)], [(0, 0), (12, 12), (0, 6)])
@@ -351,29 +352,29 @@ def _nearest(positions: Sequence[int], position: int) -> int:
 
 
 class FilmBuilder:
-    """A builder of a film; it keeps the current words and the frames added so far."""
+    """A builder of films, with the current sprites and the frames added so far."""
 
     def __init__(self, width: int, height: int, column_width: int) -> None:
         """Create an empty film; `column_width` is the width of a dim in cells."""
         self.width, self.height, self.column_width = width, height, column_width
         self.sentence_rows = SENTENCE_ROWS - (height < LOW_HEIGHT)
         self.tape_rows = max(1, (height - TAPE_HEADING_ROW - 2 - (height >= LOW_HEIGHT) - self.sentence_rows - 1) // 2)
-        """The maximum height of a tape, if two are shown."""
+        """The maximum height of each of two tapes, in rows."""
         self.budget_gap = self.tape_gap = 0
         """The number of blank rows around the division of a -1, and between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self.prompt: Prompt | None = None
-        """The question to ask before the next frame."""
+        """The prompt of the next frame."""
         self._last: dict[str, Sprite] = {}
         self.memory_number = 0
         """The number of the current memory; each gather writes a new memory."""
         self.tape: Tape
-        """The tape of the current memory; unset in a film without memory."""
+        """The tape of the current memory; not set in a film without memory."""
         self.notes: list[str] = []
 
     def reserve_rows(self, tape_rows: int, tape_count: int) -> None:
-        """Reserve rows for tapes, and reduce the height to the rows needed."""
+        """Reserve rows for tapes, and reduce the height of the film to the rows needed."""
         needed = TAPE_HEADING_ROW + tape_count * (tape_rows + 1) + 1 + self.sentence_rows + 1
         spare = max(0, self.height - needed)
         self.tape_gap = min(tape_count - 1, spare) if tape_count else 0
@@ -386,7 +387,7 @@ class FilmBuilder:
 
     @property
     def column_count(self) -> int:
-        """The number of dims that fit the width."""
+        """The number of dim columns that fit the width."""
         return max(1, (self.width - LABEL_WIDTH - 2) // self.column_width)
 
     def column_x(self, dim: int) -> int:
@@ -394,15 +395,15 @@ class FilmBuilder:
         return LABEL_WIDTH + dim * self.column_width
 
     def place_word(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
-        """Place a word on top of all other words."""
+        """Add a sprite on top of all others, or remove it if its text is blank."""
         self.sprites.pop(key, None)
         if text.strip():
             self.sprites[key] = Sprite(x, y, clip(escape_unprintable(text), max(1, self.width - int(x)), UNICODE), look)
 
     def place_dim(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
-        """Place a word in the column of a dim.
+        """Add a sprite in the column of a dim.
 
-        If the column does not fit, an ellipsis is placed instead.
+        An ellipsis is in the first column that does not fit; the columns after it are omitted.
         """
         if dim < self.column_count:
             self.place_word(key, self.column_x(dim), y, clip(text, self.column_width - 1, UNICODE), look)
@@ -411,29 +412,29 @@ class FilmBuilder:
             self.add_note(f"dims from {dim} on have no room")
 
     def glide_from(self, key: str, start: tuple[float, float]) -> None:
-        """Set the position from which a word moves in the next frame."""
+        """Set the position from which a new sprite moves in the next frame."""
         if key in self.sprites and key not in self._last:
             self._last[key] = Sprite(*start, "")
 
     def remove_words(self, *starts: str) -> None:
-        """Remove the words whose keys start with one of the prefixes."""
+        """Remove the sprites whose keys start with one of the prefixes."""
         self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(starts)}
 
     def set_look(self, keys: Iterable[str], look: str = "lit") -> None:
-        """Set the look of words."""
+        """Set the look of the sprites with the given keys."""
         for key in keys:
             if key in self.sprites:
                 self.sprites[key] = replace(self.sprites[key], look=look)
 
     def add_note(self, text: str) -> None:
-        """Add a note that is shown at the bottom of all further frames."""
+        """Add a note that is shown at the bottom of all subsequent frames."""
         if text not in self.notes:
             self.notes.append(text)
 
     def add_frame(
         self, sentence: str, step_index: int | None, *, arrival_seconds: float = 0.8, hold_seconds: float | None = None
     ) -> None:
-        """Add a frame with the current words and a caption."""
+        """Add a frame with the current sprites and a caption."""
         lines, rows = wrap(escape_unprintable(sentence), self.width) or [""], self.sentence_rows
         if len(lines) > rows:
             lines[rows - 1 :] = [clip(" ".join(lines[rows - 1 :]), self.width, UNICODE)]
@@ -448,21 +449,21 @@ class FilmBuilder:
 
 
 def dim_with_mark(cell: Cell) -> str:
-    """Return a dim with its mark, or a hole if it is not settled."""
+    """Format a dim with its mark; an unresolved dim is a hole."""
     marked = cell_mark_text(cell, UNICODE)
     return UNICODE.hole if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
 def look_for_hue(hue: str) -> str:
-    """Return the name of the look with a colour; the text look by default."""
+    """Return the name of the look with a colour; `ink` for an empty colour."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
 def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: int, sentence: str) -> None:
     """Add the first frame of a stage, with its input dims, its request, and holes.
 
-    The keys of the words contain the index of the stage for the input dims, and the next index for the output dims, so
-    that the output dims move up in the first frame of the next stage.
+    The keys of sprites contain `stage_index` for input dims, and `stage_index + 1` for output dims, so that the output
+    dims move up in the first frame of the next stage.
     """
     builder.remove_words("index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{stage_index - 1}.")
     ranks = max(len(layout.cells_before), len(layout.cells))
@@ -493,7 +494,7 @@ def _requested_tokens(layout: StageLayout) -> list[str]:
 def add_step_frames(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, step_index: int, step: Step, out_dims: list[int]
 ) -> None:
-    """Add the frames of a step that settles or drops dims."""
+    """Add the frames of a step that resolves or drops dims."""
     lit = [f"dim{stage_index}.{axis}" for axis in step.sources] + [f"asked{out}" for out in out_dims]
     if step.rule == COPIED_ZERO or layout.stage.kind is StageKind.PERMUTE:
         lit += [f"index{axis}" for axis in step.sources]
@@ -526,7 +527,7 @@ def add_step_frames(
 def _fill_hole(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, out_dim: int, start: tuple[float, float]
 ) -> None:
-    """Replace a hole by its dim, which moves there from position `start`."""
+    """Replace a hole by its dim, which moves to the hole from position `start`."""
     cell, key = layout.cells[out_dim], f"dim{stage_index + 1}.{out_dim}"
     builder.sprites.pop(f"hole{out_dim}", None)
     builder.place_dim(key, out_dim, OUTPUT_ROW, dim_with_mark(cell), "lit")
@@ -534,7 +535,7 @@ def _fill_hole(
 
 
 def make_prompt(layout: StageLayout, out_dims: list[int]) -> Prompt | None:
-    """Return the question about dims; None if the request contains all sizes."""
+    """Return the prompt for some dims; None if the request contains all sizes."""
     requested, dims = _requested_tokens(layout), [str(cell.dim) for cell in layout.cells]
     unknown = [out for out in out_dims if not (layout.is_regrouping and requested and requested[out] == dims[out])]
     if not unknown:
@@ -551,7 +552,7 @@ def make_prompt(layout: StageLayout, out_dims: list[int]) -> Prompt | None:
 def _add_inference_frames(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, step_index: int, step: Step, out_dim: int
 ) -> None:
-    """Add the frames of a -1: the budget, the multiples of known dims, the result."""
+    """Add the frames that infer a -1: the budget, its division and the result."""
     have = step.facts["have"] if step.rule in INFER_RULES else 0
     factors = " * ".join(str(cell.dim) for cell in layout.cells_before) or "1"
     total = f" = {dim_text(have)}" if isinstance(have, int) and len(layout.cells_before) > 1 else ""
@@ -575,7 +576,10 @@ def _add_inference_frames(
 
 
 def _place_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
-    """Place a bar of all elements; return its start and length, or None."""
+    """Add a bar of all elements; return its start and length in cells.
+
+    Returns None, without a bar, if it does not fit or the element count is not a number.
+    """
     start = max(len(builder.sprites["sum"].text), len(builder.sprites["part"].text)) + 3
     room = min(48, builder.width - start)
     if not isinstance(have, int) or have < 1 or room < 8:
@@ -586,7 +590,7 @@ def _place_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None
 
 
 def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int, step_index: int) -> None:
-    """Add the frames in which pieces of the bar fall, one per multiple."""
+    """Add the frames in which `multiple` pieces of the budget bar fall."""
     start, long = bar
     shown = multiple if multiple <= 24 and multiple <= long else 1
     per_frame = -(-shown // 8)
@@ -602,7 +606,7 @@ def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int
 
 
 def place_memory(builder: FilmBuilder, journey: Journey) -> None:
-    """Place the input elements on a tape, in no more rows than the journey needs."""
+    """Add the input tape, and reserve the rows that the tapes of the journey need."""
     tapes = [_tape_of_point(builder, journey, place, 0) for place in range(len(journey.points))]
     gathers = any(not isinstance(move, Reshape) for move in journey.moves)
     builder.reserve_rows(max(tape.bottom_row for tape in tapes), 2 if gathers else 1)
@@ -613,9 +617,9 @@ def place_memory(builder: FilmBuilder, journey: Journey) -> None:
 
 
 def _tape_of_point(builder: FilmBuilder, journey: Journey, point_index: int, top_row: int) -> Tape:
-    """Return the tape of a point of a journey.
+    """Return the tape of a tensor of a journey.
 
-    The height of its lines suffices for the bars of all points up to the next gather.
+    Its lines are high enough for the bars of all tensors up to the next gather.
     """
     number_width = len(str(max(0, prod(journey.points[0].shape) - 1)))
     moves = journey.moves[point_index:]
@@ -627,7 +631,7 @@ def _tape_of_point(builder: FilmBuilder, journey: Journey, point_index: int, top
 
 
 def _place_tape_heading(builder: FilmBuilder, tape: Tape, name: str, suffix: str) -> None:
-    """Place the heading of a tape: its shape, strides and number of visible cells."""
+    """Add the heading of a tape: its shape, strides and number of visible cells."""
     name = f"{name} {shape_text(tape.shape)}"
     if tape.shown_count < tape.count:
         name += f", first {tape.shown_count} of {tape.count} cells"
@@ -645,7 +649,7 @@ def _cell_text(tape: Tape, value: int) -> str:
 
 
 def _place_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: str = "") -> None:
-    """Place the bars and the heading of a tape, and an ellipsis if cells are elided."""
+    """Add the heading and the bars of a tape, and an ellipsis if cells are elided."""
     _place_tape_heading(builder, tape, name, suffix)
     if 0 < tape.shown_count < tape.count:
         builder.place_word(f"dots{builder.memory_number}", *tape.cell_position(tape.count), HIDDEN_CELLS, "quiet")
@@ -658,7 +662,7 @@ def _place_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: 
 def _add_reshape_frames(
     builder: FilmBuilder, journey: Journey, point_index: int, sentence: str, step_index: int | None
 ) -> None:
-    """Add the frames of a reshape, in which bars move between fixed cells."""
+    """Add the frame of a reshape, in which bars move between fixed cells."""
     old, shape = builder.tape, journey.points[point_index + 1].shape
     new = replace(old, shape=shape)
     layers = max(1, len(bar_distances(old.shape)), len(bar_distances(shape)))
@@ -684,7 +688,7 @@ def _add_reshape_frames(
 def _add_gather_frames(
     builder: FilmBuilder, journey: Journey, point_index: int, sentence: str, step_index: int | None
 ) -> None:
-    """Add the frames of a move that writes elements to another memory."""
+    """Add the frames of a gather, which writes elements to a new memory."""
     source = builder.tape
     target = _tape_of_point(
         builder, journey, point_index + 1, source.top_row + builder.tape_rows + builder.tape_gap + 1
@@ -708,7 +712,7 @@ def _add_pick_frame(
     cells: range,
     step_index: int | None,
 ) -> None:
-    """Add the frame that moves some elements from one tape to cells of the other."""
+    """Add the frame in which elements move to `cells` of the second tape."""
     source, target = tapes
     written = [unravel(cell, target.shape) for cell in cells]
     read: list[Index] = [index_before_move(index, source.shape, journey.moves[point_index]) for index in written]
@@ -727,7 +731,7 @@ def _add_pick_frame(
 
 
 def index_span_text(indices: Sequence[Index], shape: Index) -> str:
-    """Format several indices as one, with a colon for a completely covered axis.
+    """Format several indices as one slice, with a colon for a covered axis.
 
     >>> index_span_text([(0, 1)], (2, 3)), index_span_text([(0, 0), (0, 1)], (2, 2))
     ('[0,1]', '[0,:]')
@@ -743,7 +747,7 @@ def index_span_text(indices: Sequence[Index], shape: Index) -> str:
 
 
 def _cells_text(cells: Sequence[int]) -> str:
-    """Format cell numbers: a single one, a range, or the first few."""
+    """Format cell numbers as a single number, a range, or the first numbers."""
     if len(cells) == 1:
         return f"cell {cells[0]}"
     if all(after == before + 1 for before, after in pairwise(cells)):
@@ -764,9 +768,9 @@ def _add_swap_frame(builder: FilmBuilder, tapes: tuple[Tape, Tape], sentence: st
 
 
 def cell_groups(tape: Tape) -> list[range]:
-    """Return the groups of cells that are written together.
+    """Return the groups of cells that are written in one frame.
 
-    The first cells are written one by one, then rows, then blocks if there are many.
+    The first group has one cell; the groups grow to rows, and to blocks if there are many rows.
 
     >>> cell_groups(make_tape((2, 3), 1, 40, 0, 3, 1))
     [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
@@ -820,7 +824,7 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
 
 
 def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...], width: int) -> int:
-    """Return the width of the dim columns: the width of the longest dim, if it fits."""
+    """Return the width of a dim column, which fits the longest dim if possible."""
     cells = [*input_cells(answer), *(cell for layout in all_layouts for cell in (*layout.cells_before, *layout.cells))]
     longest = max((max(len(dim_with_mark(cell)), len(cell.token)) for cell in cells), default=1)
     ranks = max([len(answer.input), *(max(len(layout.cells_before), len(layout.cells)) for layout in all_layouts)])
@@ -828,9 +832,9 @@ def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...
 
 
 def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | None:
-    """Return the journey of the elements as far as they can be followed.
+    """Return the journey of the elements, as far as they can be traced.
 
-    If there is no journey, adds a note with the reason and returns None.
+    Returns None, and adds a note with the reason, if no memory can be drawn.
     """
     try:
         journey = journey_of(answer, complete=False)
@@ -855,9 +859,9 @@ def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | No
 
 
 def _place_rail(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], current: int) -> None:
-    """Place the stage names below the title, with the current one highlighted.
+    """Add the titles of the stages, with the current one highlighted.
 
-    If the names do not fit, only the current stage is placed.
+    If the titles do not fit, only the current stage is added.
     """
     names = ["input", *(layout.title for layout in all_layouts), "output"]
     if sum(len(name) + 3 for name in names) > builder.width:
@@ -895,7 +899,7 @@ def _add_stage_frames(
     for at, step in zip(layout.step_range, steps, strict=False):
         outs = settled.get(at, [])
         has_room = min((*outs, *step.sources), default=0) < builder.column_count or step.rule in INFER_RULES
-        if isinstance(step.value, tuple) or not has_room:  # the frames of a -1 need no column
+        if isinstance(step.value, tuple) or not has_room:  # a -1 is shown in the budget rows, which always fit
             remaining += outs
         else:
             _place_picture(builder, answer, layout, at)
@@ -916,7 +920,7 @@ def _add_stage_frames(
 
 
 def _place_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
-    """Place the picture of a step with several operands or windows."""
+    """Show the picture of a step with several operands or windows."""
     builder.remove_words("picture")
     if layout.stage.kind in COMBINING_KINDS:
         top = builder.row_position(BUDGET_ROW)
@@ -925,7 +929,7 @@ def _place_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLay
 
 
 def _place_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey | None) -> None:
-    """Place the request with holes, above the tape if there is one."""
+    """Add the request with holes, above the tape if there is one."""
     height = (
         builder.row_position(TAPE_HEADING_ROW) - INDEX_ROW - 1
         if journey
@@ -935,7 +939,7 @@ def _place_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey
 
 
 def _place_text(builder: FilmBuilder, text: Text, top_row: int) -> None:
-    """Place the lines of a picture; each part gets the look with its colour."""
+    """Add the lines of a picture as sprites, each with the look of its colour."""
     for row, line in enumerate(text.split("\n")):
         edges = sorted({0, *(edge for span in line.spans for edge in (span.start, span.end))})
         for start, part in zip(edges, line.divide(edges[1:]), strict=True):
@@ -963,7 +967,7 @@ def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tu
 
 
 def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
-    """Mark the refused dim; if element counts differ, also mark the remainder."""
+    """Mark the refused dim; add the element counts of a refused reshape."""
     if layout is None:
         return
     if layout.refused_dim is not None:

@@ -1,7 +1,7 @@
 """The layout of each stage of an answer, from which all pictures are drawn.
 
-The layout of a refused stage has the dims that were settled before the refusal, and the problem. The layout of a stage
-whose conditions no sizes can meet has all dims of the stage, and the problem.
+The layout of a refused stage has the dims that were resolved before the refusal, and the problem. If no sizes can meet
+the conditions of a stage, its layout has all dims, and the problem.
 
 Wires and marks are derived from origins. A wire connects an input dim to an output dim that depends on it. The mark of
 a dim lists the input axes or parts of axes that the dim consists of, outermost first. An axis is listed by its name or
@@ -32,7 +32,7 @@ AXIS_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIXED_LETTERS = "xyzuvwpqrst"
 """The letters of the marks of dims that mix axes."""
 AXIS_HUES = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
-"""The colours of axes: the palette of Okabe and Ito with its light colours darkened.
+"""The colours of axes: the palette of Okabe and Ito, with light colours darkened.
 
 Colour-blind readers can distinguish these colours on white and on black.
 """
@@ -41,9 +41,9 @@ MERGED_HUE = "#7D6BD0"
 HUES = (*AXIS_HUES, MERGED_HUE)
 MAX_MARK_LENGTH = 8
 CUTTING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE)
-"""The kinds of stages that regroup the elements along new cuts."""
+"""The stage kinds that regroup the elements along new cuts."""
 COMBINING_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.JOIN, StageKind.WINDOW, StageKind.LENGTHEN)
-"""The kinds of stages that have several operands or compute elements."""
+"""The stage kinds that have several operands or compute elements."""
 INFER_RULES = (rules.INFERRED, rules.INFERRED_EMPTY)
 """The rules that infer a -1."""
 TOKEN_FORMATS = {
@@ -56,11 +56,11 @@ TOKEN_FORMATS = {
     "roll-axis": "by {shift}",
     "reverse-axis": "back",
 }
-"""The format of the token on the wire to a dim, by the rule that settles the dim."""
+"""The format of the token of a dim, by the rule that determines the dim."""
 Wires = Sequence[tuple[int, ...]]
 """For each output dim of a stage, the indices of the input dims it depends on."""
 AxisParts = list[tuple[int, tuple[str, ...]]]
-"""The input axes of a dim, outermost first, each with the names of its parts in the dim."""
+"""The input axes of an output dim, outermost first, each with the names of its parts."""
 
 
 class DimMark(Record):
@@ -75,22 +75,22 @@ class DimMark(Record):
 
 
 class Cell(Record):
-    """One dim of a column."""
+    """One dim before or after a stage, with the data to draw it."""
 
     dim: Dim | None
-    """The size; None if the request was refused before the dim was settled."""
+    """The size; None if it is hidden or unresolved."""
     step_index: int
-    """The index of the step that settles the dim; after the last step if none does."""
+    """The index of the step that resolves the dim; the number of steps if unresolved."""
     mark: DimMark | None = None
     """The mark; None if the origin of the dim is unknown."""
     token: str = ""
-    """The requested value at the index of the dim, such as 0 or -1; empty if it is the size."""
+    """The requested value of the dim, such as 0 or -1; empty if it equals the size."""
     hole: str = ""
     """The placeholder of a hidden dim; empty for a visible dim."""
 
 
 class StageLayout(Record):
-    """One stage: the dims before it, the dims after it, and the wires between them."""
+    """The layout of one stage: its input dims, its output dims and their wires."""
 
     stage: Stage
     name: str
@@ -106,11 +106,11 @@ class StageLayout(Record):
     mixing_dims: frozenset[int]
     """The output dims that mix axes."""
     newly_marked: frozenset[int]
-    """The output dims that have a new mark, because they mix axes or parts of one axis."""
+    """The output dims with a new mark, because they mix axes or parts of one axis."""
     part_marks: Mapping[tuple[int, int], DimMark]
-    """The mark of the part of an input dim in an output dim, by (input, output) index."""
+    """The mark of the part of an input dim in an output dim, by their (input, output) indices."""
     links: tuple[origins.AxisChange, ...]
-    """The links: the smallest groups of input and output dims that no wire leaves."""
+    """The smallest groups of input and output dims that are connected by wires."""
     problem: Problem | None
     refused_dim: int | None
     """The index of the refused dim; None if no single dim was refused."""
@@ -128,7 +128,7 @@ class StageLayout(Record):
 
     @property
     def is_unresolved(self) -> bool:
-        """Whether the stage was requested but is not resolved yet."""
+        """Whether the stage is neither resolved nor refused."""
         return self.problem is None and not self.stage.is_finished
 
     @property
@@ -143,7 +143,7 @@ class StageLayout(Record):
 
 
 def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
-    """Return the text of a mark.
+    """Format a mark.
 
     >>> from shapecalc.render.canvas import ASCII, UNICODE
     >>> mark_text(DimMark(("a", "c")), ASCII), mark_text(DimMark(("c", "b1")), UNICODE)
@@ -168,20 +168,23 @@ def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
 
 
 def cell_mark_text(cell: Cell, glyphs: GlyphSet) -> str:
-    """Return the text of a dim's mark, or an empty text if it equals a named size."""
+    """Format the mark of a dim; empty if it equals the dim's named size."""
     return "" if cell.mark and "*".join(cell.mark.names) == str(cell.dim) else mark_text(cell.mark, glyphs)
 
 
 def mark_hue(mark: DimMark | None) -> str:
-    """Return the colour of a mark, or an empty string."""
+    """Return the colour of a mark; empty if it has none."""
     return mark.hue if mark else ""
 
 
 class AxisNames:
-    """The names of the input axes of an answer, and of the parts they are cut into."""
+    """The names of the input axes of an answer, and of the parts of cut axes."""
 
     def __init__(self, answer: Trace | Chain, stages: Sequence[Origins]) -> None:
-        """Collect the names in the requests, and the cuts of all stages in each axis."""
+        """Name the input axes, and collect the cuts of all stages in each axis.
+
+        The origins of the output dims of each stage refer to the input of the answer.
+        """
         self.shape = answer.input
         self.pattern_names, self.output_names = _pattern_names(answer.traces[0]) if answer.traces else ((), ())
         requests = [trace.request for trace in answer.traces]
@@ -195,12 +198,12 @@ class AxisNames:
         self.axis_names = [self._names_of_axis(axis, dim) for axis, dim in enumerate(self.shape)]
         self.boundaries = _axis_boundaries(self.shape, stages)
         self.mixed_count = 0
-        """The number of mixed dims that have a mark."""
+        """The number of marks of mixed dims so far."""
 
     def _names_of_axis(self, axis: int, dim: Dim) -> tuple[str, ...]:
         """Return the names of an input axis.
 
-        These are the names in a pattern, else the name of the axis's size if it is unique, else a letter.
+        The names are those in a pattern; otherwise the name of the axis's size if it is unique, or a letter.
         """
         if axis < len(self.pattern_names) and self.pattern_names[axis]:
             return self.pattern_names[axis]
@@ -209,9 +212,9 @@ class AxisNames:
         return ("".join(self.letters[axis : axis + 1]) or next(self.spare_letters, f"#{axis}"),)
 
     def named_parts(self, atoms: Origin) -> list[tuple[str, Dim]]:
-        """Return the names of the parts of axes, with their sizes.
+        """Return the names and sizes of the parts of axes that atoms consist of.
 
-        A whole axis, and an axis that is not cut into parts, has the name of the axis.
+        A whole axis, or an axis that is not cut, is a single part with the name of the axis.
         """
         result = list[tuple[str, Dim]]()
         for atom in atoms:
@@ -232,7 +235,7 @@ class AxisNames:
         return result
 
     def make_mark(self, atoms: Origin) -> DimMark:
-        """Return the mark of a dim that consists of parts of axes only."""
+        """Return the mark of a dim that consists only of parts of axes."""
         return DimMark(tuple([name for name, _ in self.named_parts(atoms)]), _axes_hue(origins.input_axes_of(atoms)))
 
     def next_mixed_mark(self) -> DimMark:
@@ -247,15 +250,15 @@ def _axes_hue(axes: Collection[int]) -> str:
 
 
 def _atom_bounds(atom: origins.AxisAtom) -> tuple[Dim, Dim]:
-    """Return the stride of an atom, and the stride of the next outer part."""
+    """Return the absolute stride of an atom, and the stride of the next outer part."""
     stride = product((-1, atom.stride)) if is_negative(atom.stride) else atom.stride
     return stride, product((atom.size, stride))
 
 
 def _axis_boundaries(shape: Sequence[Dim | None], stages: Iterable[Origins]) -> list[list[Dim]]:
-    """Return the boundaries of the parts into which stages cut each axis of a shape.
+    """Return the boundaries at which stages cut each axis of a shape, as strides.
 
-    The list of an axis is empty if no stage cuts it.
+    The list of an axis is empty if no stage cuts the axis.
     """
     ends: list[set[tuple[Dim, Dim]]] = [set() for _ in shape]
     for dim_origins in stages:
@@ -275,7 +278,7 @@ def _axis_boundaries(shape: Sequence[Dim | None], stages: Iterable[Origins]) -> 
 
 
 def atom_boundaries(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:
-    """Return the boundaries of atoms of one axis, as strides, outermost first.
+    """Return the boundaries of the atoms of one axis, as strides, outermost first.
 
     The list is empty if two atoms overlap and neither contains the other.
     """
@@ -283,7 +286,7 @@ def atom_boundaries(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:
 
 
 def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
-    """Return the boundaries of all parts of an axis, as strides, outermost first.
+    """Return the boundaries of the parts of an axis, as strides, outermost first.
 
     `parts` are pairs of an inner and an outer stride. The list is empty if two parts overlap and neither contains the
     other.
@@ -301,12 +304,15 @@ def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
 
 
 def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Return a pattern's axis names per input dim, and of the output axes."""
+    """Return a pattern's axis names for each input dim, and its output axis names.
+
+    Both are empty for a request without a valid pattern.
+    """
     if trace.op != "rearrange":
         return (), ()
     arguments = trace.request.arguments
     try:
-        from shapecalc.core.ops.rearrange import plan_rearrange  # its ops cost 2 ms; only rearrange needs them
+        from shapecalc.core.ops.rearrange import plan_rearrange  # the import costs 2 ms; only rearrange needs it
 
         plan = plan_rearrange(len(trace.input), arguments["pattern"], arguments.get("lengths"))
     except ShapeError:
@@ -319,7 +325,7 @@ def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str
 def stage_layouts(answer: Trace | Chain) -> tuple[StageLayout, ...]:
     """Return the layouts of an answer's stages, in order.
 
-    If the request is refused, the last layout is unfinished.
+    If the request is refused, the last layout has unresolved dims.
 
     >>> import shapecalc as sc
     >>> layouts = stage_layouts(sc.reshape((2, 3, 4), (0, -1)))
@@ -356,7 +362,7 @@ def _build_layouts(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[Stage
 
 
 def _empty_stage(request: Request) -> Stage:
-    """Return a stage without steps, for a request refused before its first step."""
+    """Return a stage without steps for a request refused before its first step."""
     if "operands" in request.arguments or "weight" in request.arguments:
         return Stage(StageKind.BROADCAST, request.op, "", request.input)
     asked = next((value for value in request.arguments.values() if isinstance(value, tuple)), ())
@@ -417,10 +423,10 @@ def _build_layout(
 
 
 def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
-    """Return the index of the output dim that a problem concerns.
+    """Return the index of the output dim that is refused; None if there is none.
 
-    If an input dim is refused, this is the output dim that could not be computed from the input dim. If a requested
-    entry expands to several dims, this is the dim that has the entry as its token.
+    If an input dim is refused, this is the output dim that could not be computed from it. If a requested item expands
+    to several dims, this is the dim whose token is the item.
     """
     if problem.argument != stage.argument:
         first_unknown = next((out for out, cell in enumerate(cells) if cell.dim is None), None)
@@ -438,8 +444,8 @@ def _unmarked_cells(
 ) -> list[Cell]:
     """Return the cells after a stage, without marks.
 
-    `argument` is the argument of the stage; in the target of an expand, a 1 does not settle a dim, because the input
-    dim can be larger. The cells of a refused stage have the settled dims, and the requested tokens of the other dims.
+    `argument` is the argument of the stage. In the target of an expand, a 1 is a token, because the input dim can be
+    larger. The cells of a refused stage are the resolved dims, and the requested tokens of the other dims.
     """
     settled = {
         step.out: Cell(step.dim, number, None, _token_text(step))
@@ -465,21 +471,22 @@ def _unmarked_cells(
 
 
 def _token_text(step: Step) -> str:
-    """Return the token on the wire to the dim that a step settles."""
+    """Return the token of the dim that a step resolves."""
     if step.rule == rules.STRETCHED and step.facts["dim"] == 1 and step.value != 1:
         return f"x{step.value}"
     return TOKEN_FORMATS.get(step.rule, "").format(**step.facts)
 
 
 def find_dropped_axes(stage: Stage) -> list[int]:
-    """Return the axes that a squeeze drops."""
+    """Return the axes that the steps of a squeeze drop."""
     return [step.sources[0] for step in stage.steps if step.rule == rules.DROPPED_ONE]
 
 
 def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tuple[tuple[int, ...], ...]:
-    """Return, for each output dim of a stage, the input dims it depends on.
+    """Return the input dims that each output dim of a stage depends on.
 
-    For a dim without an origin, its step determines the wires. A refused stage has the wires of its completed steps.
+    The wires of a dim without an origin are the sources of its step. A refused stage has the wires of its completed
+    steps.
     """
     settling = {step.out: step.sources for step in stage.steps if step.out is not None and step.rule not in INFER_RULES}
     if stage.is_finished and stage.kind in (*CUTTING_KINDS, *COMBINING_KINDS):
@@ -496,7 +503,7 @@ def _assign_marks(
     wires: Wires,
     axis_names: AxisNames,
 ) -> tuple[list[DimMark | None], dict[tuple[int, int], DimMark], set[int]]:
-    """Return the output marks of a stage, the marks of parts, and newly marked dims.
+    """Return a stage's output marks, part marks and newly marked dims.
 
     `dim_origins` are the origins of the output dims in the input of the stage, and in the input of the answer.
     """
@@ -537,10 +544,10 @@ def _assign_marks(
 def _mark_of_operands(
     cells_before: Sequence[Cell], axes: tuple[int, ...], atoms: Origin | None, input_origin: Origin | None
 ) -> DimMark:
-    """Return the mark of a dim of an op with several operands.
+    """Return the mark of an output dim of an op with several operands.
 
-    The mark is the mark of the input axis, if the dim has one, or the axis of an operand: `1.2` is axis 2 of operand 1.
-    A trailing plus means that dims of other operands are appended along the axis.
+    The mark is that of the input axis, or the axis of another operand: `1.2` is axis 2 of operand 1. A trailing plus
+    means that other operands are concatenated along the axis.
     """
     if not axes:
         return DimMark(
@@ -552,9 +559,9 @@ def _mark_of_operands(
 
 
 def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[Sequence[Dim]]) -> AxisParts | None:
-    """Return the parts that a dim consists of.
+    """Return the parts of a stage's input dims of which an output dim consists.
 
-    Returns None unless each part is a whole input dim of the stage, or a part of an input dim with a single name.
+    Returns None unless each part is a whole input dim, or a part of an input dim with a single name.
     """
     result: AxisParts = []
     for atom in atoms:
@@ -574,7 +581,10 @@ def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[S
 
 
 def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> AxisParts | None:
-    """Return a dim's parts, named as parts of the answer's input, or None."""
+    """Return a dim's parts with the names of parts of the answer's input.
+
+    Returns None if the parts do not correspond to atoms.
+    """
     result: AxisParts = []
     remaining = list(named_parts)
     for atom in atoms:
@@ -593,7 +603,7 @@ def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> 
 def _name_remaining_parts(
     cells_before: Sequence[Cell], dim_origins: Origins, pieces: dict[tuple[int, int], DimMark]
 ) -> None:
-    """Name the mixed parts of an axis after parts that no other dim uses."""
+    """Name the mixed part of each axis after the parts that no other dim uses."""
     mixing_dims = origins.mixed_dims(dim_origins)
     ladders = _axis_boundaries([cell.dim for cell in cells_before], [dim_origins]) if mixing_dims and pieces else []
     for axis, ladder in enumerate(ladders):
@@ -606,7 +616,7 @@ def _name_remaining_parts(
 
 
 def operands_of(layout: StageLayout) -> list[Operand]:
-    """Return the operands of a stage in request order, including the input."""
+    """Return the operands of a stage, including the input, in request order."""
     before, arguments = layout.stage.before, layout.request.arguments
     if "operands" in arguments:
         return order_operands(before, arguments["operands"])
@@ -628,7 +638,7 @@ def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int]
 
 
 def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
-    """Return the note on a dim that copies only a size; empty for other dims.
+    """Return the note on a dim that copies only a size; empty for any other dim.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -644,8 +654,8 @@ def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
 def hide_dims(layout: StageLayout, holes: Mapping[int, str]) -> StageLayout:
     """Return a layout in which some dims are hidden.
 
-    `holes` are the placeholders by index of the dim. In a stage that regroups elements, all marks and wires are
-    removed, because the origin of each dim depends on all dims.
+    `holes` maps the index of each hidden dim to its placeholder. In a stage that regroups elements, all marks and wires
+    are removed, because the origin of each dim depends on all dims.
 
     >>> import shapecalc as sc
     >>> layout = stage_layouts(sc.reshape((2, 3), (0, -1)))[0]
@@ -666,10 +676,10 @@ def hide_dims(layout: StageLayout, holes: Mapping[int, str]) -> StageLayout:
 
 
 def unresolved_trace(answer: Trace | Chain) -> Trace:
-    """Return a trace of the first op of an answer with only the sizes in the request.
+    """Return a trace of an answer's first op that resolves only the requested sizes.
 
     The trace does not reveal whether the request is refused. A Shuffle has all its stages. The target of an expand is a
-    second operand of the trace, since it may have additional dims.
+    second operand, since it may have additional dims.
 
     >>> import shapecalc as sc
     >>> trace = unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4)))
@@ -700,7 +710,7 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
 
 
 def unsettled_dims(answer: Trace | Chain, step_count: int) -> tuple[tuple[int, int], ...]:
-    """Return the column and index of each dim not settled by the first steps.
+    """Return the column and index of each dim unresolved after `step_count` steps.
 
     >>> import shapecalc as sc
     >>> unsettled_dims(sc.reshape((2, 3, 4), (0, -1)), 1)

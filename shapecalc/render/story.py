@@ -1,4 +1,4 @@
-"""Answers as text: all steps, error reports, tables, and the story.
+"""Answers as terminal text: all steps, error reports, tables, and the story.
 
 The story is the flow diagram, the main picture and all steps of an answer, on one screen if they fit.
 """
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MIN_FLOW_HEIGHT = 6
-"""The minimum height, in lines, to which the flow is shortened to make room for the steps.
+"""The minimum height, in lines, to which the flow is reduced to fit the story on one screen.
 
-With more steps, the story exceeds a screen anyway.
+If the flow would be lower, it is not reduced, and the story exceeds the screen.
 """
 MAX_ARGUMENT_WIDTH = 30
-"""The maximum number of characters of an argument that are shown around the token at fault."""
+"""The maximum number of characters of an argument in an error report."""
 
 
 def steps_text(answer: Trace | Chain) -> Text:
-    """Return all steps of an answer, its conditions and the sources of its rules.
+    """Format all steps of an answer, its conditions and the sources of its rules.
 
     >>> import shapecalc as sc
     >>> print(steps_text(sc.reshape((2, 3, 4), (0, -1))))
@@ -71,7 +71,7 @@ def steps_text(answer: Trace | Chain) -> Text:
 
 
 def operator_text(trace: Trace) -> str:
-    """Return the dialect, the operator, its version and the effective settings."""
+    """Format the dialect, the operator, its version and the effective settings."""
     operator_row = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
     name = f"{trace.dialect} {operator_row.name if operator_row else trace.op}"
     version = "" if trace.version is None else f" {trace.version}"
@@ -80,12 +80,12 @@ def operator_text(trace: Trace) -> str:
 
 
 def setting_text(value: object) -> str:
-    """Return the text of a setting: `on` or `off` for a switch."""
+    """Format the value of a setting: `on` or `off` for a switch."""
     return {True: "on", False: "off", None: "left out"}[value] if isinstance(value, bool | None) else str(value)
 
 
 def _step_columns(label: str, step: Step) -> tuple[str, str, str, str]:
-    """Return the columns of a step: stage, output dim, sources and value."""
+    """Format the columns of a step: stage, output dim, sources and value."""
     is_shape = isinstance(step.value, tuple)
     sources = f"from {','.join(map(str, step.sources))}" if step.sources else ""
     value = shape_text(step.value) if isinstance(step.value, tuple) else str(step.value)
@@ -97,8 +97,9 @@ def draw_story(
 ) -> Text:
     """Draw the flow diagram, one picture and all steps, in 24 lines if possible.
 
-    `lines_below` lines are left free. `width` is in character cells. Steps are never omitted. `more_command` is the
-    option that draws all pictures; it is mentioned if pictures are omitted. If it is empty, all pictures are drawn.
+    `width` is in character cells. `lines_below` lines of the 24 stay free. Steps are never omitted. `more_command` is
+    the option that draws all pictures; a note mentions it if pictures are omitted. If it is empty, all pictures are
+    drawn.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
@@ -123,15 +124,15 @@ def draw_story(
 
 
 def _terminal_lines(text: Text, width: int) -> int:
-    """Return the number of terminal lines that a text occupies after wrapping."""
+    """Return the number of terminal lines of a text after wrapping."""
     return sum(max(1, -(-line.cell_len // width)) for line in text.split("\n", allow_blank=True))
 
 
 def format_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Group:
     """Format the report of a problem: message, command line with carets, and hint.
 
-    The carets are below the token at fault. `pieces` are the words of the command line, each with the name of its
-    argument, if it has one.
+    The carets are below the faulty token. `pieces` are the words of the command line, each with the name of its
+    argument, or None.
 
     >>> from rich import print
     >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
@@ -156,7 +157,7 @@ def format_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Gr
 
 
 def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
-    """Return the command line, with carets below the token at fault."""
+    """Format the command line, with carets below the faulty token."""
     line, caret = Text("  ", no_wrap=True, overflow="ignore"), None
     for argument, text in pieces:
         at_fault = argument is not None and argument == problem.argument
@@ -172,7 +173,7 @@ def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) 
 
 
 def _visible_part(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
-    """Truncate an argument around a token; return the text and the token's span."""
+    """Truncate an argument around a token; return the string and the token's span."""
     if span is None:
         shortened = text if len(text) <= MAX_ARGUMENT_WIDTH else f"{text[:MAX_ARGUMENT_WIDTH]}..."
         return escape_unprintable(shortened) or "''", None
@@ -186,7 +187,7 @@ def _visible_part(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[i
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Return a table of the answer or refusing rule of each dialect and setting.
+    """Return a table of the answer, or refusal, of each dialect and setting.
 
     `*` marks rows that differ from the most common answer.
     """
@@ -214,7 +215,7 @@ def _setting_of_row(row: ComparisonRow) -> str:
 
 
 def dialects_table() -> Table:
-    """Return a table of the rules for 0 and -1 in a reshape and of the maximum rank.
+    """Return a table of each dialect's rules for 0 and -1, and its maximum rank.
 
     The table has one row per dialect and setting.
     """
@@ -229,7 +230,7 @@ def dialects_table() -> Table:
 
 
 def operators_table() -> Table:
-    """Return a table of each dialect's operators, rule sources and note."""
+    """Return a table of the operators and the sources of each dialect."""
     table = _plain_table("dialect", "operators", "source")
     for row in DIALECTS.values():
         operators = dict.fromkeys(operator.name for operator in operators_of(row).values())
@@ -246,7 +247,7 @@ def versions_table() -> Table:
 
 
 def _plain_table(*columns: str) -> Table:
-    from rich.table import Table  # only tables need it
+    from rich.table import Table  # costs 4 ms; only tables need it
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:

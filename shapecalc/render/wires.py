@@ -1,11 +1,11 @@
 """The wires of a stage: their routes between two columns of dims.
 
-Permuted axes cross in pairs, one crossing after another, so that the eye can follow each axis. All other axes keep
-their order. Axes merged into the same dims meet at one vertical line, called a trunk. If each dim depends on different
-axes, a trunk would join unrelated wires. Each part of an axis then has its own labelled wire, from its axis on the left
-to its dims on the right.
+Permuted axes cross in pairs, in several layers, so that the eye can follow each axis. Axes that merge into the same
+dims, or split into them, meet at one vertical line, called a trunk. If the dims of a group depend on different axes, a
+trunk would join unrelated wires. In this case, each part of an axis has its own labelled wire, from its axis on the
+left to its dims on the right.
 
-Lines that only cross are drawn as a plain cross, lines that meet from four sides as a dot.
+Lines that cross without a connection are drawn as a plain cross; a dot connects lines from four sides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shapecalc.render.stage_layout import StageLayout, wire_label
 
 Styles = Sequence[Style | str]
 StyleOf = Callable[[Collection[int], Collection[int]], Style | None]
-"""Returns the style of the wires from given axes to given dims; None hides the wires."""
+"""A function from input axes and output dims to the style of their wires; None hides the wires."""
 
 
 class Trunk(Record):
@@ -35,43 +35,43 @@ class Trunk(Record):
     """
 
     left_lines: tuple[int, ...]
-    """The text lines of the left ends, counted from the first dim."""
+    """The lines of the left ends, relative to the line of dim 0."""
     right_lines: tuple[int, ...]
-    """The text lines of the right ends; empty if an axis is dropped."""
+    """The lines of the right ends, relative to the line of dim 0; empty for a dropped axis."""
     axes: tuple[int, ...]
     """The input dims at the left ends."""
     dims: tuple[tuple[int, ...], ...]
-    """The output dims at each right end."""
+    """The output dims of each right end."""
     track: int = 0
-    """The index of the trunk among trunks that are drawn side by side, from the left."""
+    """The column of the trunk, counted from the left, if trunks are drawn side by side."""
 
     @property
     def span(self) -> range:
-        """The text lines that the trunk spans."""
+        """The lines that the trunk spans."""
         ends = (*self.left_lines, *self.right_lines)
         return range(min(ends), max(ends) + 1)
 
     @property
     def is_straight(self) -> bool:
-        """Whether the trunk is a horizontal line or the wire of a dropped axis."""
+        """Whether the trunk has no vertical line."""
         return not self.right_lines or (len(self.span) == 1)
 
 
 class NamedWire(Record):
-    """A wire of a part of an axis, labelled with the name of the part."""
+    """The labelled wire of a part of one or more axes."""
 
     line: int
     text: str
-    """The label; empty if the wire needs none."""
+    """The label: the names of the parts; empty if the wire needs no label."""
     axes: tuple[int, ...]
     dims: tuple[int, ...]
 
 
 class Wiring(Record):
-    """The routes of the wires between two columns."""
+    """The routes of the wires between two columns of dims."""
 
     pitch: int = 1
-    """The distance in lines between two dims."""
+    """The distance between two dims, in lines."""
     left_trunks: tuple[Trunk, ...] = ()
     named_wires: tuple[NamedWire, ...] = ()
     """The named wires to the right of the trunks."""
@@ -80,13 +80,13 @@ class Wiring(Record):
     lanes: tuple[int, ...] = ()
     """The output dim of each axis, if axes cross; otherwise empty."""
     layers: tuple[tuple[int, ...], ...] = ()
-    """For each layer of crossings, the upper row of each pair of axes that cross."""
+    """For each layer of crossings, the upper row of each crossing."""
     is_unroutable: bool = False
     """Whether the wires do not fit the available size."""
 
     @property
     def width(self) -> int:
-        """The width of the wires in cells."""
+        """The width of the wires, in cells."""
         if self.is_unroutable:
             return 4
         if self.layers:
@@ -97,7 +97,7 @@ class Wiring(Record):
 
     @property
     def names_width(self) -> int:
-        """The width of the labels of named wires, with a blank at each side."""
+        """The width of the labels of named wires, with a space on each side."""
         return 2 + max((len(part.text) for part in self.named_wires), default=0)
 
     @property
@@ -111,7 +111,7 @@ def _trunks_width(trunks: Iterable[Trunk]) -> int:
 
 
 def _dropped_axes_width(trunks: Iterable[Trunk]) -> int:
-    """Return the width of the end marks of dropped axes, in cells."""
+    """Return the additional width for the ends of dropped axes, in cells."""
     return 2 * any(not trunk.right_lines for trunk in trunks)
 
 
@@ -122,10 +122,10 @@ def route_wires(
     free_width: int = 0,
     glyphs: GlyphSet = UNICODE,
 ) -> Wiring:
-    """Return the routes of the wires of a stage within a size in cells and lines.
+    """Return the routes of the wires of a stage.
 
-    Two crossings directly above each other look like a diamond. They are separated horizontally if `free_width` further
-    cells suffice.
+    `size` is the available width in cells and height in lines. Two adjacent crossings in one layer look like a diamond;
+    they are in different layers if all layers fit `free_width`.
     """
     links, (width, lines) = [link for link in layout.links if link.sources], size
     outs = tuple([axes.outputs[0] for axes in links if axes.outputs])
@@ -147,12 +147,12 @@ def _make_trunk(axes: tuple[int, ...], out_dims: tuple[int, ...], pitch: int) ->
 
 
 def is_knot(layout: StageLayout, link: AxisChange) -> bool:
-    """Return whether some output dim of a link depends on only some of its axes."""
+    """Return whether an output dim of a link depends on only some of its axes."""
     return any(layout.wires[out] != link.sources for out in link.outputs)
 
 
 def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wiring | None:
-    """Return routes with named wires for parts of axes; None if wires would touch."""
+    """Return routes with named wires for parts of axes; None if trunks would touch."""
     wires = list[NamedWire]()
     for link in layout.links:
         reached = {axis: tuple([out for out in link.outputs if axis in layout.wires[out]]) for axis in link.sources}
@@ -181,10 +181,10 @@ def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wir
 
 
 def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
-    """Return the trunks with tracks that reduce crossings; None if they touch."""
+    """Assign tracks with few crossings to trunks; return None if trunks would touch."""
     upright = sorted([trunk for trunk in trunks if not trunk.is_straight], key=lambda trunk: trunk.span.start)
     before: dict[int, list[int]] = {place: [] for place in range(len(upright))}
-    """For each trunk, the trunks that must be to its left."""
+    """For each trunk, the trunks that must be to the left of it."""
     overlapping = list[int]()
     for place, trunk in enumerate(upright):
         overlapping = [other for other in overlapping if upright[other].span.stop > trunk.span.start]
@@ -206,7 +206,7 @@ def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
 
 
 def _crossing_count(left: Trunk, right: Trunk) -> float:
-    """Return how often two adjacent trunks cross; infinity if they would touch."""
+    """Return the number of crossings of two trunks; infinity if they would touch."""
     if {*left.right_lines} & {*right.left_lines}:
         return inf
     return sum(line in right.span for line in left.right_lines) + sum(line in left.span for line in right.left_lines)
@@ -216,8 +216,8 @@ def _crossing_count(left: Trunk, right: Trunk) -> float:
 def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> tuple[tuple[int, ...], ...] | None:
     """Return the swaps of adjacent rows that sort a permutation, layer by layer.
 
-    The swaps of one layer are at least `min_distance` rows apart. Returns None if more than `max_layers` layers are
-    needed.
+    Each swap is represented by its upper row. The swaps of one layer are at least `min_distance` rows apart. Returns
+    None if more than `max_layers` layers are needed.
 
     >>> _swap_layers((2, 0, 1), 9, 2)
     ((0,), (1,))
@@ -238,9 +238,9 @@ def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> 
 
 
 def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: StyleOf) -> None:
-    """Draw the wires between two columns of cells, with line 0 below the heading row.
+    """Draw the wires between two columns of the canvas, below the heading row.
 
-    Nothing is drawn if the wires do not fit; the marks of the dims then show the mapping.
+    Nothing is drawn if the wires do not fit; in this case, only the marks of the dims show the mapping.
     """
     left, right = ends
     if wiring.layers:
@@ -259,7 +259,7 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
 
 
 def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: StyleOf) -> None:
-    """Draw trunks between two columns of cells; a dropped axis ends in a bar."""
+    """Draw trunks between two columns of the canvas; dropped axes end at a wall."""
     first = left + 1 + _dropped_axes_width(trunks)
     for trunk in trunks:
         dims = [out for outs in trunk.dims for out in outs]
@@ -279,7 +279,11 @@ def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int,
 def _draw_trunk(
     canvas: Canvas, trunk: Trunk, xs: tuple[int, int, int], style: Style | None, styles: Sequence[Style | None]
 ) -> None:
-    """Draw a trunk and its visible ends."""
+    """Draw a trunk and its visible ends.
+
+    `xs` are the columns of the left ends, the vertical line and the right ends. `styles` are the styles of the right
+    ends; an end with the style None is hidden.
+    """
     left, bar, right = xs
     outs = {line: out_style for line, out_style in zip(trunk.right_lines, styles, strict=True) if out_style is not None}
     if not outs:
@@ -316,10 +320,10 @@ def _braid_lines(
     glyphs: tuple[str, str, str, str],
     hidden: frozenset[int],
 ) -> tuple[list[int], list[tuple[str, Callable[[Styles], Styles]]]]:
-    """Return the axis order after all crossings, and the lines with their styles.
+    """Return the order of axes after all crossings, and the lines of characters.
 
-    The styles are a function that selects a style per character from the styles of the axes, followed by the style of a
-    blank. The result does not depend on sizes, so it stays cached while the user types sizes.
+    With each line, a function is returned that selects the style of each character from the styles of the axes,
+    followed by the style of spaces. The result does not depend on sizes, so it stays cached while the user types sizes.
     """
     level, rising, falling, crossing = glyphs
     axes, lines = [*range(axis_count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (axis_count - 1))]

@@ -42,7 +42,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, truncate
 
 HEAD_TIMEOUT = 5
-"""The time, in seconds, within which the head of a request must arrive."""
+"""The time, in seconds, within which the headers of a request must arrive."""
 ACCEPT_BATCH = 8
 """The number of connections that are accepted before any of them is read."""
 AUTHENTICATED, IN_SESSION = 1, 2
@@ -106,7 +106,7 @@ class OwnerLogHandler(logging.Handler):
     """
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        """Set the function that prints a line."""
+        """Store the function that prints a line."""
         super().__init__()
         self._report = report
         self._report_times: dict[str, float] = {}
@@ -128,7 +128,7 @@ class ConnectionLimiter:
     """A limit on the number of open connections.
 
     At the limit, the oldest connection is dropped; connections without the token are dropped first, and connections
-    with a session never.
+    with a session are never dropped.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class ConnectionLimiter:
             self._drop_oldest()
 
     def _drop_unauthenticated(self, connection: RequestHandler) -> None:
-        """Drop a connection that has sent no valid request in time."""
+        """Drop a connection that has not sent a valid request in time."""
         if connection.transport is not None and connection not in self._states:
             _abort_connection(connection)
 
@@ -183,10 +183,10 @@ class AccessPolicy(Record):
     token: str
 
     def rejection_reason(self, host: str, origin: str | None) -> str:
-        """Return why a request's `Host` or `Origin` is rejected; empty if both are valid.
+        """Return the reason to reject a `Host` or an `Origin`; empty if both are valid.
 
-        A page of another site can send requests here, with its own `Origin`. A site whose name resolves to this address
-        (DNS rebinding) sends that name as `Host`.
+        A page of another site can send requests to this server, with its own `Origin`. A site whose name resolves to
+        the address of this server (DNS rebinding) sends that name as `Host`.
 
         >>> policy = AccessPolicy(frozenset({"box"}), "")
         >>> policy.rejection_reason("127.0.0.1:8000", None), policy.rejection_reason("box", "http://box")
@@ -246,7 +246,7 @@ class Server:
             ]
             + [web.get(f"/page/{file.name}", partial(self.send_page_file, file)) for file in PAGE_FOLDER.iterdir()]
         )
-        # the browser terminal is a static folder of textual-serve
+        # textual-serve includes the static files of a terminal in the browser
         application.router.add_static("/terminal", Path(textual_serve.__file__).parent / "static")
         application.on_response_prepare.append(_add_headers)
         application.on_shutdown.append(self.end_sessions)
@@ -269,17 +269,17 @@ class Server:
         return await handler(request)
 
     async def send_page(self, request: web.Request) -> web.Response:
-        """Respond with the page."""
+        """Respond with the HTML page that runs the app."""
         self.config.on_page_request()
         return await self.send_page_file(PAGE_FOLDER / "page.html", request)
 
     async def send_page_file(self, file: Traversable, _: web.Request) -> web.Response:
-        """Respond with a file of the page, with the token in its links."""
+        """Respond with a file of the page; insert the token into its links."""
         text = file.read_text("utf-8").replace("TOKEN", self.config.access_policy.token)
         return web.Response(text=text, content_type=guess_type(file.name)[0])
 
     async def send_picture(self, request: web.Request) -> web.Response:
-        """Respond with a picture or text of an app; each can be requested once."""
+        """Respond with a stored picture or text of an app, which can be requested once."""
         data = self._pictures.pop(request.match_info["key"], None)
         if data is None:
             raise web.HTTPNotFound
@@ -372,7 +372,7 @@ def _parse_address(name: str) -> IPv4Address | IPv6Address | None:
 
 
 def _parse_host_header(host: str) -> str:
-    """Return the name in a `Host` header without its port; empty if it is malformed."""
+    """Return the name in a `Host` header without the port; empty if malformed."""
     try:
         parts = urlsplit(f"//{host}")
         return (parts.hostname or "") if parts.netloc == host and parts.username is None and parts.port != -1 else ""
@@ -418,7 +418,7 @@ async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
 
 
 def _page_size(query: Mapping[str, str]) -> tuple[int, int]:
-    """Return the size of the terminal in a page; 80x24 if the query has no size."""
+    """Return the terminal's columns and rows from a query; by default 80 and 24."""
     try:
         return clamp_size(int(query["width"]), int(query["height"]))
     except (KeyError, ValueError):
@@ -426,7 +426,7 @@ def _page_size(query: Mapping[str, str]) -> tuple[int, int]:
 
 
 async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
-    """Serve until cancelled."""
+    """Serve the app on a listening socket until cancelled."""
     server, logger = Server(config), logging.Logger("shapecalc.serving", logging.WARNING)
     logger.addHandler(OwnerLogHandler(config.report))
     options: dict[str, Any] = {"access_log": None, "logger": logger}
@@ -435,12 +435,12 @@ async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
     )
     await runner.setup()
     assert runner.server is not None
-    # a browser loads a page over 6 connections
+    # a browser opens up to 6 connections to load a page
     limiter = ConnectionLimiter(runner.server, 64 + 6 * config.max_sessions, server.connection_states, logger)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(limiter.handle_loop_error)
     listener = await loop.create_server(limiter.accept, sock=listening_socket, backlog=ACCEPT_BATCH)
-    # the system's queue of connections that are not yet accepted
+    # the length of the system's queue of connections that are not yet accepted
     listening_socket.listen(512)
     try:
         await loop.create_future()
@@ -459,7 +459,7 @@ async def _app_process(command: Sequence[str], environment: dict[str, str]) -> A
     finally:
         _app_stdin(app).close()
         with suppress(TimeoutError):
-            # an app has 2 seconds to end on its own
+            # an app has 2 seconds to exit on its own
             async with asyncio.timeout(2):
                 await app.wait()
         if app.returncode is None:
@@ -494,9 +494,9 @@ async def _wait_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> SessionEn
 
 
 async def _forward_input(socket: web.WebSocketResponse, app: Process, idle: float) -> SessionEnd:
-    """Forward the browser's frames to the app; return why the session ended.
+    """Forward the browser's frames to the app until the session ends.
 
-    Only key input resets the idle timeout.
+    Only key input resets the idle timeout. Returns the reason for the end of the session.
     """
     try:
         async with asyncio.timeout(idle) as clock:
@@ -518,7 +518,10 @@ async def _forward_input(socket: web.WebSocketResponse, app: Process, idle: floa
 async def _forward_output(
     socket: web.WebSocketResponse, app: Process, store_picture: Callable[[bytes], str]
 ) -> SessionEnd:
-    """Forward the app's packets to the browser until its output ends."""
+    """Forward the app's packets to the browser until the output of the app ends.
+
+    Returns the reason for the end of the session.
+    """
     assert app.stdout is not None
     try:
         await app.stdout.readuntil(START_MARKER)
@@ -540,7 +543,7 @@ def _app_stdin(app: Process) -> StreamWriter:
 
 
 def encode_frame(frame: str) -> bytes:
-    r"""Return the packet for a browser's frame; empty if the app needs none.
+    r"""Encode a browser's frame as a packet for the app; empty if none is needed.
 
     Raises `ProtocolError` for an invalid frame.
 
@@ -566,7 +569,7 @@ def encode_frame(frame: str) -> bytes:
 
 
 def clamp_size(width: int, height: int) -> tuple[int, int]:
-    """Return a size within the limits of a page."""
+    """Clamp a terminal size to the limits of a page."""
     return max(1, min(width, MAX_PAGE_SIZE[0])), max(1, min(height, MAX_PAGE_SIZE[1]))
 
 
@@ -589,13 +592,13 @@ def link_frame(content: bytes) -> str:
 
 
 async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
-    """Return the letter and the content of an app's next packet.
+    """Read the next packet of an app; return its letter and its content.
 
     Raises `ProtocolError` if the packet is too long.
     """
     head = await stream.readexactly(5)
     size = int.from_bytes(head[1:], "big")
-    # 16 MiB, many times a full page with colours
+    # at most 16 MiB, many times the size of a full page with colours
     if size > 1 << 24:
         raise ProtocolError
     return head[:1], await stream.readexactly(size)

@@ -1,10 +1,11 @@
 """Lessons and exercises on shapes.
 
-This module contains only the names for help and completion, so that they need no other module of the package.
+This module contains only the constants that help and completion use, so that they import no other module of the
+package.
 """
 
 ALL = "all"
-"""The topic that includes all others except `build`."""
+"""The topic that includes all other topics except `build`."""
 BUILD = "build"
 """The topic of puzzles, in which the user builds a chain instead of predicting a shape."""
 TOPICS = ("zero", "infer", "perm", "shuffle", "broadcast", "operands", BUILD, ALL)

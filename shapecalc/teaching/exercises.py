@@ -1,9 +1,9 @@
 """Random exercises, drills with spaced repetition, and worksheets.
 
-Each kind of exercise has a function that draws a random command line; the rule of the kind applies to it for every
-seed. The dims of a shape are distinct, so that a wrong order gives a wrong answer. In a drill, a kind that was answered
-wrongly returns soon, and a kind that was answered correctly returns after increasing intervals. A worksheet has its
-answers on a separate page.
+Each kind of exercise has a function that draws a random command line; for every seed, the kind's rule applies to this
+command line. The dims of a shape are distinct, so that a wrong order gives a wrong answer. In a drill, a kind returns
+soon after a wrong answer, and at increasing intervals after right answers. The answers of a worksheet are on a separate
+page.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ DrawnShape = Sequence[int]
 REVIEW_INTERVALS = (2, 4, 8, 16, 32)
 """The number of exercises until a kind returns, by Leitner box.
 
-A right answer moves the kind to the next box, a wrong answer to box 0.
+A right answer moves the kind to the next box, a wrong answer moves it to box 0.
 """
 MAX_SAME_FORM = 2
 """The maximum number of exercises of a kind that differ only in their sizes."""
 MAX_REDRAWS = 30
-"""The number of alternative draws for an exercise that differs from earlier ones only in its sizes."""
+"""The number of redraws if an exercise repeats the form of earlier exercises."""
 SEED_BOUND = 10**6
-"""The exclusive upper bound of generated seeds; such seeds are short enough to copy by hand."""
+"""The exclusive upper bound of generated seeds, which are short enough to type."""
 PREDICT_INSTRUCTION = "Write the output shape, or error if the request is refused."
 BUILD_INSTRUCTION = "Where a task stands in words, write the ops that do it: transpose 1,0 | reshape 6."
 USUAL_DIALECT = "onnx"
@@ -65,12 +65,12 @@ svg { display: block; max-width: 100%; height: auto; }
 
 
 class Difficulty(Record):
-    """The difficulty of a request."""
+    """The rank and the maximum dim of the requests at one level."""
 
     rank: int
     """The number of input dims, if the kind does not determine it."""
     largest_dim: int
-    """The largest dim; at least `rank + 3`."""
+    """The maximum dim; at least `rank + 3`."""
 
 
 DIFFICULTIES = (Difficulty(2, 6), Difficulty(3, 7), Difficulty(3, 9), Difficulty(4, 9), Difficulty(4, 12))
@@ -80,7 +80,7 @@ DrawFunction = Callable[[Random, Difficulty], str]
 
 
 class ExerciseKind(Record):
-    """One kind of exercise."""
+    """A kind of exercise, with the function that draws its requests."""
 
     name: str
     topic: str
@@ -96,7 +96,7 @@ class ExerciseKind(Record):
 
 
 class Exercise(Record):
-    """One exercise: a request to predict or a chain to build."""
+    """An exercise: a request whose result is predicted, or a chain to build."""
 
     kind: ExerciseKind
     level: int
@@ -108,32 +108,32 @@ KINDS: dict[str, ExerciseKind] = {}
 
 
 class Card(Record):
-    """A flash card for a kind in the Leitner system."""
+    """The Leitner card of a kind of exercise."""
 
     box: int
     due: int
-    """The number of the exercise at which the kind is due."""
+    """The number of the exercise at which the kind is due again."""
 
 
 class Worksheet(Record):
-    """The content of a worksheet."""
+    """The questions of a worksheet, with its title, notes and answers."""
 
     title: str
     note: str
     """The command line that reproduces the worksheet."""
     questions: tuple[str, ...]
     answers: tuple[str, ...]
-    """The answers with their explanations; empty if they are not printed."""
+    """The answers with their explanations; empty if the answers are not printed."""
     rules: str = ""
     """The note on the dialects of the questions."""
     pictured_answers: tuple[Trace | Chain | None, ...] = ()
-    """The answer of each question with a picture to complete; None for other questions."""
+    """The answer to each question with a picture to complete; None for a puzzle."""
 
 
 def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
-    """Return the kinds of topics separated by blanks or commas, easiest first.
+    """Return the kinds of several topics, easiest first.
 
-    Raises `ShapeError` (usage) for an unknown topic.
+    The topics are separated by spaces or commas. Raises `ShapeError` (usage) for an unknown topic.
 
     >>> [kind.name for kind in kinds_of_topics("zero,perm")][:3]
     ['copied', 'from-the-left', 'swapped']
@@ -149,7 +149,7 @@ def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
 def question_topic(question: str) -> str:
     """Return the topic of a question.
 
-    The topic is the topic of the first kind whose rule occurs in the answer, otherwise `build`.
+    This is the topic of the first kind whose rule occurs in the answer, or else `build`.
 
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')
@@ -160,7 +160,7 @@ def question_topic(question: str) -> str:
 
 @cache
 def load_puzzles() -> tuple[ExerciseKind, ...]:
-    """Return the kinds of the puzzles, easiest first; each draws a single chain.
+    """Return the puzzles as kinds of exercises, easiest first.
 
     >>> load_puzzles()[0].puzzle, draw_exercise(load_puzzles()[0], 1, "monday").task.question
     ('which op gives 0 3 1 4 2 5, read row by row', "chain '2,3 | transpose 1,0'")
@@ -192,9 +192,9 @@ def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
 def _register_kind(
     name: str, topic: str, first_level: int, rule: Rule, *, min_rank: int = 2
 ) -> Callable[[DrawFunction], DrawFunction]:
-    """Register a function as a kind of exercise.
+    """Return a decorator that registers a draw function as a kind of exercise.
 
-    The function draws requests to which `rule` applies.
+    `rule` applies to each request that the function draws.
     """
 
     def register(draw: DrawFunction) -> DrawFunction:
@@ -209,18 +209,18 @@ def _draw_shape(random: Random, level: Difficulty) -> list[int]:
 
 
 def _command_line(op: str, shape: Sequence[object], *words: object) -> str:
-    """Format a command line from an op, an input shape and further words.
+    """Format a command line from an op, an input shape and further arguments.
 
-    Lists among the words are formatted as shapes.
+    Lists among the arguments are formatted as shapes.
     """
     texts = (",".join(map(str, word)) if isinstance(word, list) else str(word) for word in words)
     return " ".join([op, ",".join(map(str, shape)) or "[]", *texts])
 
 
 def _split_random_axis(random: Random, shape: DrawnShape) -> list[int]:
-    """Split a random axis of a shape in two.
+    """Split a random axis of a shape into two axes.
 
-    An axis of prime size is merged with the next one instead.
+    An axis of prime size is merged with the next axis instead.
     """
     axis = random.randrange(len(shape) - 1)
     factors = [factor for factor in range(2, shape[axis]) if shape[axis] % factor == 0]
@@ -231,25 +231,25 @@ def _split_random_axis(random: Random, shape: DrawnShape) -> list[int]:
 
 
 def _draw_nondivisor(random: Random, shape: DrawnShape, level: Difficulty) -> int:
-    """Return a random number that does not divide the element count."""
+    """Draw a random number that does not divide the element count."""
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: level.largest_dim])
 
 
 def _draw_permutation(random: Random, rank: int, accept: Callable[[list[int]], bool]) -> list[int]:
-    """Return a random permutation for which `accept` is true."""
+    """Draw a random permutation for which `accept` returns true."""
     while not accept(perm := random.sample(range(rank), rank)):
         pass
     return perm
 
 
 def _draw_cyclic_permutation(random: Random, rank: int) -> list[int]:
-    """Return a random permutation of at least three axes that is not its own inverse."""
+    """Draw a random permutation of three or more axes that is not its own inverse."""
     return _draw_permutation(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
 
 
 @_register_kind("copied", "zero", 1, rules.COPIED_ZERO)
 def draw_copied_dims(random: Random, level: Difficulty) -> str:
-    """Draw a reshape with copied dims and a split last dim."""
+    """Draw a reshape that copies dims and splits the last dim."""
     shape = [*_draw_shape(random, level), 2 * random.randint(2, level.largest_dim)]
     copied_axis = random.randrange(level.rank)
     target = [0 if axis == copied_axis or random.random() < 0.3 else dim for axis, dim in enumerate(shape[:-1])]
@@ -258,7 +258,7 @@ def draw_copied_dims(random: Random, level: Difficulty) -> str:
 
 @_register_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_copies_after_inferred(random: Random, level: Difficulty) -> str:
-    """Draw a reshape to fewer dims with 0s after a -1."""
+    """Draw a reshape to fewer dims, with zeros after a -1."""
     return _command_line("reshape", shape := _draw_shape(random, level), [-1, *[0] * random.randint(1, len(shape) - 2)])
 
 
@@ -270,7 +270,7 @@ def draw_copy_out_of_range(random: Random, level: Difficulty) -> str:
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
 def draw_copy_of_wrong_dim(random: Random, level: Difficulty) -> str:
-    """Draw a reshape that swaps two dims with a 0 that copies the wrong one."""
+    """Draw a reshape that swaps two dims, where a 0 copies the wrong dim."""
     shape = _draw_shape(random, level)
     axis = random.randrange(len(shape) - 1)
     return _command_line("reshape", shape, [*shape[:axis], shape[axis + 1], 0, *shape[axis + 2 :]])
@@ -309,7 +309,7 @@ def draw_indivisible(random: Random, level: Difficulty) -> str:
 
 @_register_kind("two-holes", "infer", 2, rules.TWO_INFERS)
 def draw_two_inferred(random: Random, level: Difficulty) -> str:
-    """Draw a reshape with two -1s."""
+    """Draw a reshape with two -1 entries."""
     return _command_line(
         "reshape", shape := _draw_shape(random, level), random.sample([-1, -1, random.choice(shape)], 3)
     )
@@ -326,7 +326,7 @@ def draw_inferred_with_copies(random: Random, level: Difficulty) -> str:
 
 @_register_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
 def draw_below_minus_one(random: Random, level: Difficulty) -> str:
-    """Draw a reshape with a number below -1."""
+    """Draw a reshape with a dim below -1."""
     return _command_line("reshape", shape := _draw_shape(random, level), [-random.randint(2, 4), *shape[1:]])
 
 
@@ -384,7 +384,7 @@ def draw_negative_axes_in_onnx(random: Random, level: Difficulty) -> str:
 
 @_register_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_shuffle(random: Random, level: Difficulty) -> str:
-    """Draw a Shuffle with a 0 that copies a dim moved by its first transpose."""
+    """Draw a Shuffle with a 0 that copies a dim moved by the first transpose."""
     shape, perm = _draw_shape(random, level), _draw_permutation(random, level.rank, lambda perm: perm[0] != 0)
     return _command_line("shuffle", shape, "--first", perm, "--to", [0, -1])
 
@@ -451,7 +451,7 @@ def draw_two_way_expand(random: Random, level: Difficulty) -> str:
 
 @_register_kind("one-way", "broadcast", 3, rules.NOT_BROADCASTABLE)
 def draw_one_way_expand(random: Random, level: Difficulty) -> str:
-    """Draw an expand in PyTorch or NumPy with a 1 for a larger input dim."""
+    """Draw an expand in PyTorch or NumPy that requests 1 for a larger input dim."""
     shape = _draw_shape(random, level)
     return _command_line(
         "expand", shape, _replace_some_by_one(random, shape), "--dialect", random.choice(["torch", "numpy"])
@@ -477,7 +477,7 @@ def draw_negative_size(random: Random, level: Difficulty) -> str:
 
 @_register_kind("aligned", "operands", 1, ALIGNED)
 def draw_broadcast(random: Random, level: Difficulty) -> str:
-    """Draw a broadcast of operands with 1s on different axes."""
+    """Draw a broadcast of two operands that have dims of 1 on different axes."""
     stretched_axis, shape = random.randrange(1, level.rank), _draw_shape(random, level)
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     other = [dim if axis == stretched_axis else random.choice([1, dim]) for axis, dim in enumerate(shape)]
@@ -493,7 +493,7 @@ def draw_matmul(random: Random, level: Difficulty) -> str:
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
 def draw_concat(random: Random, level: Difficulty) -> str:
-    """Draw a concat of operands that differ along the concatenated axis."""
+    """Draw a concat of operands that differ only along the concatenated axis."""
     shape, axis = _draw_shape(random, level), random.randrange(level.rank)
     other = [*shape[:axis], random.randint(2, level.largest_dim), *shape[axis + 1 :]]
     return _command_line("concat", shape, other, "--axis", axis)
@@ -510,7 +510,7 @@ def draw_einsum(random: Random, level: Difficulty) -> str:
 
 @_register_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_broadcast(random: Random, level: Difficulty) -> str:
-    """Draw a broadcast that is valid only if the shapes are aligned at the left."""
+    """Draw a broadcast that would be valid only if shapes were aligned at the left."""
     return _command_line("broadcast", shape := _draw_shape(random, level), shape[:-1])
 
 
@@ -523,14 +523,14 @@ def draw_transposed_weight(random: Random, level: Difficulty) -> str:
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
 def draw_refused_concat(random: Random, level: Difficulty) -> str:
-    """Draw a concat of operands that differ along other axes."""
+    """Draw a concat of operands that differ along axes other than the given axis."""
     shape, axis = _draw_shape(random, level), random.randrange(level.rank)
     return _command_line("concat", shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
 
 @_register_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
 def draw_stacked_matrices(random: Random, level: Difficulty) -> str:
-    """Draw a matmul of two stacks of matrices, one of which is broadcast."""
+    """Draw a matmul of stacks of matrices whose batch dims broadcast."""
     rows, inner, columns, count = random.sample(range(2, level.largest_dim), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
     return _command_line("matmul", [*stacks[0], rows, inner], [*stacks[1], inner, columns])
@@ -538,7 +538,7 @@ def draw_stacked_matrices(random: Random, level: Difficulty) -> str:
 
 @_register_kind("windows", "operands", 3, WINDOW_SLIDE, min_rank=4)
 def draw_pool(random: Random, level: Difficulty) -> str:
-    """Draw a pool with windows that may extend into padding."""
+    """Draw a pool whose windows may extend into padding."""
     kernel, stride = random.choice([(2, 2), (3, 1), (3, 2), (4, 2), (5, 3)])
     shape = [
         *random.sample(range(2, level.largest_dim), 2),
@@ -560,7 +560,7 @@ def draw_convolution(random: Random, level: Difficulty) -> str:
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
 def draw_too_large_window(random: Random, level: Difficulty) -> str:
-    """Draw a pool with a dilated window that is longer than an axis."""
+    """Draw a pool whose dilated window is longer than each spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, level.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
     return _command_line("pool", shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
@@ -611,12 +611,12 @@ class Drill:
         return drawn
 
     def mark(self, *, right: bool) -> int:
-        """Record the answer and draw the next exercise.
+        """Record an answer and draw the next exercise.
 
-        Returns the new box of the answered kind.
+        Returns the new Leitner box of the answered kind.
         """
         name = self.exercise.kind.name
-        # A puzzle is the same each time, so a solved one returns after the longest interval.
+        # A puzzle never varies, so a solved puzzle returns after the longest interval.
         previous = Card(len(REVIEW_INTERVALS), 0) if self.exercise.kind.puzzle else self._cards.get(name)
         card = self._cards[name] = next_card(previous, self.answered, right=right)
         self.answered += 1
@@ -632,8 +632,8 @@ class Drill:
 def judge_exercise(exercise: Exercise, typed: str) -> Judgement:
     """Judge the answer to an exercise.
 
-    The judgement on a wrong answer has the mistake, the right answer and its derivation. Invalid answers are wrong, and
-    so is an empty answer, with which the user requests the right answer.
+    The judgement of a wrong answer contains the mistake, if it is known, and the right answer with its derivation. An
+    invalid answer is wrong. An empty answer is wrong too; it requests the right answer.
 
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
     'it is 2,12: -1 = 24 / 2 = 12 [infer]'
@@ -657,9 +657,10 @@ def judge_exercise(exercise: Exercise, typed: str) -> Judgement:
 
 
 def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
-    """Yield exercises of the topics in turn.
+    """Yield `count` exercises, alternating between the topics.
 
-    Each exercise is from a drill in which all answers are right. Raises `ShapeError` (usage) for an unknown topic.
+    The exercises of each topic are from a drill in which all answers are right. Raises `ShapeError` (usage) for an
+    unknown topic.
     """
     drills = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in kinds_of_topics(topics))]
     for _, drill in zip(range(count), cycle(drills), strict=False):
@@ -668,7 +669,7 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
 
 
 def next_due_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
-    """Return the name of the kind of exercise `number`.
+    """Return the name of the kind to draw for exercise `number`.
 
     The order of precedence is: the kind that has been due longest, the first kind without a card, the kind that is due
     next.
@@ -684,7 +685,7 @@ def next_due_name(names: Sequence[str], cards: Mapping[str, Card], number: int) 
 
 
 def next_card(card: Card | None, number: int, *, right: bool) -> Card:
-    """Return the card of a kind after exercise `number`.
+    """Return the card of a kind after an answer to exercise `number`.
 
     >>> next_card(Card(2, 5), 7, right=True), next_card(Card(2, 5), 7, right=False)
     (Card(box=3, due=23), Card(box=0, due=9))
@@ -704,7 +705,7 @@ def restore_cards(boxes: Mapping[str, int]) -> dict[str, Card]:
 
 
 def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, answers: bool) -> Worksheet:
-    """Return the worksheet of some exercises."""
+    """Build a worksheet from exercises, with or without the answers."""
     tasks = [*exercises]
     note = f"shapecalc drill {topics} --print {len(tasks)} --seed {seed}"
     right = tuple(answer_line(one.task.question) for one in tasks)
@@ -731,9 +732,9 @@ def dialects_note(questions: Sequence[str]) -> str:
 
 
 def _answer_text(exercise: Exercise, answer: Trace | Chain, refusal_word: str = judging.REFUSAL_WORDS[0]) -> str:
-    """Return the text of an answer with its explanation and its rule.
+    """Format the right answer to an exercise, with its derivation and rule.
 
-    For a puzzle, the text is the chain.
+    For a puzzle, return only the chain.
     """
     if exercise.task.puzzle:
         return chain_text(answer)
@@ -766,7 +767,7 @@ def worksheet_text(sheet: Worksheet) -> str:
 
 
 def _instructions(sheet: Worksheet) -> list[str]:
-    """Return the sentences above the questions."""
+    """Return the sentences that a worksheet prints above the questions."""
     has_puzzles = None in sheet.pictured_answers
     sentences = (
         (PREDICT_INSTRUCTION, not has_puzzles or any(sheet.pictured_answers)),
@@ -779,7 +780,7 @@ def _instructions(sheet: Worksheet) -> list[str]:
 def worksheet_html(sheet: Worksheet) -> str:
     """Format a worksheet as a self-contained HTML page.
 
-    The answers are printed on a new page.
+    The answers start on a new page when printed.
     """
     blank = '<span class="blank">&nbsp;</span>'
     questions = [
@@ -803,9 +804,9 @@ def worksheet_html(sheet: Worksheet) -> str:
 
 
 def _picture_svg(question: str, answer: Trace | Chain | None) -> str:
-    """Return the picture to complete as a black-on-white SVG.
+    """Render the picture that the user completes as a black-on-white SVG.
 
-    Returns an empty text if `answer` is None.
+    Returns an empty string if `answer` is None.
     """
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Tasks, the parsing of predictions, and the feedback on wrong ones.
+"""Tasks, the parsing of predictions, and the feedback on wrong predictions.
 
 The feedback is either a hint without the answer, or the answer with its derivation.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SIZE_PATTERN = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """A number that is neither 0, 1 nor negative."""
 PERMUTATION_WORDS = ("transpose", "--first", "--second")
-"""The words that precede a permutation; after an op, the input comes before its permutation."""
+"""The words that precede a permutation; after `transpose`, the input precedes it."""
 REFUSAL_WORDS = ("error", "refused")
 """The words that predict a refusal."""
 
@@ -62,7 +62,7 @@ COPY_CODE, INFER_CODE = 0, -1
 
 
 class Task(Record):
-    """A shape or an index to predict, or a chain to build.
+    """A task: predict a shape or an index, or build a chain.
 
     The resolver computes the right answer.
     """
@@ -78,9 +78,9 @@ class Task(Record):
 
     @property
     def text(self) -> str:
-        """The text of the task.
+        """The question, or the description of the puzzle.
 
-        The text is the question; for a puzzle, the description of the chain with its input and output shape.
+        The description is followed by the puzzle's input and output shapes.
 
         >>> Task("chain '2,3 | transpose'", puzzle="turn the table").text
         'turn the table: 2,3 -> 3,2'
@@ -91,7 +91,7 @@ class Task(Record):
 
     @property
     def form(self) -> str:
-        """The question with `#` for each size.
+        """The question with `#` in place of each size.
 
         Questions that differ only in their sizes have equal forms.
 
@@ -104,7 +104,7 @@ class Task(Record):
 
     @property
     def prompt(self) -> str:
-        """The prompt for the prediction or the chain."""
+        """The prompt that asks for the prediction or the chain."""
         if self.puzzle:
             return f"Type {CHAIN_SYNTAX}:"
         if self.follow:
@@ -120,7 +120,7 @@ class Judgement(Record):
 
 
 def answer_line(question: str) -> Trace | Chain:
-    """Answer a command line without `shapecalc`.
+    """Answer a command line without the leading `shapecalc`.
 
     Raises `ShapeError` (usage) if the line is invalid, or if its input is a file or `-`.
 
@@ -136,7 +136,7 @@ def answer_line(question: str) -> Trace | Chain:
 
 
 def _check_input_text(shape: str) -> str:
-    """Return the text of an input shape.
+    """Return the input shape unchanged if it is written out.
 
     Raises `ShapeError` (usage) if the input is a file or `-`.
     """
@@ -146,7 +146,7 @@ def _check_input_text(shape: str) -> str:
 
 
 def requested_part(task: Task, answer: Trace | Chain) -> Prediction:
-    """Return the shape or index of an answer that a task requests."""
+    """Return the shape or index in an answer that a task requests."""
     if task.follow and answer.output is not None:
         return trace_element(answer, parse_axes(task.follow))[-1][1]
     shapes = (stage.after for stage in answer.stages if stage.is_finished and stage.label == task.stage)
@@ -177,9 +177,9 @@ def prediction_text(prediction: Prediction) -> str:
 
 
 def invalid_reason(task: Task, typed: str) -> str:
-    """Return the reason why a text is not a valid prediction for a task.
+    """Return the reason why a prediction or chain is invalid for a task.
 
-    Returns an empty text if the prediction is valid.
+    Returns an empty string if it is valid.
 
     >>> task = Task("reshape 2,3,4 2,-1,2")
     >>> invalid_reason(task, "2,?,2"), invalid_reason(task, "2,6,2")
@@ -205,23 +205,24 @@ def invalid_reason(task: Task, typed: str) -> str:
 
 
 def answer_built_chain(task: Task, typed: str) -> Chain:
-    """Answer the chain that the user typed for a puzzle, with or without its input.
+    """Answer the chain that the user typed for a puzzle.
 
-    Raises `ShapeError` (usage) if the chain is invalid; if the chain is refused, the error has the problem's rule.
+    The typed chain may start with the input shape. Raises `ShapeError` (usage) if the chain is invalid; if the chain is
+    refused, the error has the problem's rule.
     """
     solution = answer_line(task.question)
     stages = typed.strip().removeprefix(shape_text(solution.input)).lstrip(" |")
     built = answer_chains(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
         raise ShapeError(built.problem)
-    moves_of(built)  # raises for op shape, which moves no elements
+    moves_of(built)  # raises for the op `shape`, which moves no elements
     return built
 
 
 def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
-    """Return the mistake of a typed chain.
+    """Return the mistake in a typed chain.
 
-    Returns None if the chain solves the puzzle for all sizes. Raises `ShapeError` as `answer_built_chain` does.
+    Returns None if the chain solves the puzzle for all sizes. Raises `ShapeError` if the chain is invalid or refused.
 
     >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").sentence
     'at [0,1] is element 1 of the input, where element 3 is asked for'
@@ -243,7 +244,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
 
 
 def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
-    """Return a hint on a wrong prediction that does not reveal the answer.
+    """Return a hint on a wrong prediction; the hint does not reveal the answer.
 
     >>> hint_text(Task("reshape 2,3,4 2,-1,2"), answer_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
@@ -292,7 +293,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
     whole = isinstance(answer, Chain) and answer.problem is None
     drawn = answer if whole else unresolved_trace(answer)
     holes = dict.fromkeys(unsettled_dims(drawn, 0 if whole else len(drawn.steps)), UNICODE.hole)
-    with suppress(ShapeError):  # raised for tensors whose elements cannot be drawn
+    with suppress(ShapeError):  # raised if the elements of the tensor cannot be drawn
         if task.follow or task.puzzle:
             return draw_question_grid(
                 answer, parse_axes(task.follow) if task.follow else None, width=width, height=height
@@ -309,13 +310,14 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
 
 
 def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
-    """Draw the right answer next to the typed one.
+    """Draw the right answer next to the mistaken answer.
 
-    Returns None unless the typed answer is a chain or the answer to another question.
+    The mistaken answer is the typed chain, or the request that has the typed prediction as its output. Returns None if
+    there is no such request, or if the elements cannot be drawn.
     """
-    from shapecalc.render.grid import draw_mistake_grids  # judging alone needs no pictures
+    from shapecalc.render.grid import draw_mistake_grids  # imported here because judging alone draws no pictures
 
-    with suppress(ShapeError):  # raised for invalid answers, and for tensors whose elements cannot be drawn
+    with suppress(ShapeError):  # raised for invalid answers, and if the elements cannot be drawn
         answer = answer_line(task.question)
         mistake = (
             find_chain_mistake(task, typed) if task.puzzle else find_mistake(task, answer, parse_prediction(typed))
@@ -325,10 +327,10 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
 
 
 def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
-    """Return hints for a task, each more specific than the previous one.
+    """Return hints for a task, each more specific than the previous hint.
 
-    No hint reveals the answer. The hints concern the first wrong dim of the prediction; if `prediction` is None, the
-    first dim that a rule determines.
+    No hint reveals the answer. The hints concern the first wrong dim of the prediction; if `prediction` is None, they
+    concern the first dim that a rule determines.
 
     >>> graded_hints(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
@@ -351,10 +353,10 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
 
 
 def _stage_hints(stage: Stage) -> tuple[str, ...]:
-    """Return hints for a whole stage.
+    """Return hints for a whole stage, not for a single dim.
 
-    The stage is refused, or has no step for a single dim. The hints have the same form in both cases, so that they do
-    not reveal a refusal.
+    Either the stage is refused, or none of its steps determines a single dim. The hints have the same form in both
+    cases, so that they do not reveal a refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN][: 1 if stage.is_finished else None]
     if not rules and stage.kind in RULE_OF_KIND:
@@ -370,7 +372,7 @@ def _stage_hints(stage: Stage) -> tuple[str, ...]:
 def derivation_text(answer: Trace | Chain) -> str:
     """Return the derivation of an answer in one line.
 
-    For a refused request, returns the problem's message.
+    For a refused request, this is the message of the problem.
 
     >>> derivation_text(answer_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
@@ -383,7 +385,7 @@ def derivation_text(answer: Trace | Chain) -> str:
 
 
 def _stage_derivation(stage: Stage) -> list[str]:
-    """Return the derivations of a stage's dims whose sizes are not requested."""
+    """Return the derivation of each dim whose size is not in the request."""
     if stage.kind is StageKind.PERMUTE:
         axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(axes), stage.before, stage.after or ())
@@ -401,7 +403,7 @@ def _step_derivation(step: Step) -> str:
 
 
 def _count_message(answer: Trace | Chain, shape: Shape) -> str:
-    """Return a message on a wrong element count; empty if the count is right."""
+    """Return a message on a wrong element count; empty if no error is detected."""
     if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_element_count for trace in answer.traces):
         return ""
     count, predicted = text.element_count_text((), product(answer.input)), truncate(shape_text(shape))
@@ -409,7 +411,7 @@ def _count_message(answer: Trace | Chain, shape: Shape) -> str:
 
 
 def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
-    """Return a message with the input element at the predicted output index."""
+    """Return a message that reports the input element at the predicted output index."""
     if len(index) != len(right):
         axes, numbers = pluralize(len(right), "axis", "axes"), pluralize(len(right), "number", "numbers")
         return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
@@ -421,7 +423,7 @@ def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
 
 
 def _difference_message(task: Task, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
-    """Return a message on a wrong count, rank or order, and the first wrong dim."""
+    """Return a message on a wrong count, rank or order, and on the first wrong dim."""
     faults = [count] if (count := _count_message(answer, shape)) else []
     if len(shape) != len(right):
         faults.append(f"{pluralize(len(right), 'dim comes', 'dims come')} out, not {len(shape)}")
@@ -442,7 +444,7 @@ def _differing_indices(right: Prediction, shape: Prediction) -> list[int]:
 
 
 def _deciding_step(stage: Stage | None, index: int) -> Step | None:
-    """Return the step that determines a dim, otherwise the last step of the stage.
+    """Return the step that determines a dim, or else the last step of the stage.
 
     Returns None if there are no steps.
     """
@@ -451,7 +453,7 @@ def _deciding_step(stage: Stage | None, index: int) -> Step | None:
 
 
 def _task_stage(task: Task, answer: Trace | Chain) -> Stage | None:
-    """Return the stage that a task names, by default the last stage.
+    """Return the stage that a task specifies, by default the last stage.
 
     Returns None if the answer has no stages.
     """

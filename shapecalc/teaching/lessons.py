@@ -1,4 +1,4 @@
-"""Lessons, and the parsing and validation of a teacher's lesson files."""
+"""Lessons, and the parsing and validation of lesson files written by teachers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ REQUIRED = ("id", "title", "text", "question", "point")
 OPTIONAL = ("stage", "follow", "notes", "wrong")
 REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG = ("typed", "said"), ("same_as",)
 MULTILINE_KEYS = ("text", "point", "notes", "said")
-"""The keys whose texts may have several lines."""
+"""The keys whose strings may have several lines."""
 MAX_TEXT_LENGTH = 2000
-"""The maximum length of a text, in characters."""
+"""The maximum length of a string, in characters."""
 ID_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
 TYPE_NAMES = {int: "an integer", float: "a number", bool: "a boolean", list: "a list", dict: "a table"}
 ERROR_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
@@ -58,11 +58,14 @@ class WrongAnswer(Record):
     typed: str
     said: str
     same_as: str = ""
-    """A question to which the wrong answer would be right; empty if there is none."""
+    """A question whose right answer is this wrong answer; empty if there is none."""
 
 
 class Lesson(Record):
-    """One question to predict; the resolver computes the right answer."""
+    """A lesson: an explanation, a question and the point that it makes.
+
+    The resolver computes the right answer to the question.
+    """
 
     id: str
     title: str
@@ -79,7 +82,7 @@ class Lesson(Record):
 
     @property
     def task(self) -> Task:
-        """The task of the lesson."""
+        """The question as a task."""
         return Task(self.question, self.stage, self.follow)
 
 
@@ -102,7 +105,7 @@ class Course(Record):
 
     @classmethod
     def from_json(cls, lessons: list[dict[str, Any]]) -> Course:
-        """Return the course with the lessons that `as_json` returned.
+        """Create a course from the JSON objects that `as_json` returned.
 
         >>> Course.from_json(Course(load_lessons()).as_json()) == Course(load_lessons())
         True
@@ -136,14 +139,14 @@ def load_path_lessons() -> tuple[Lesson, ...]:
 def introductory_course() -> Course | None:
     """Return the introductory path for a new user.
 
-    Returns None if the user has finished the path, another lesson or an exercise.
+    Returns None if the user has finished or left the path, has finished another lesson, or has answered an exercise.
     """
     progress = Progress()
     return None if progress.tally.asked or not progress.done <= {*PATH_IDS} else Course(load_path_lessons(), path=True)
 
 
 def parse_lessons(text: str) -> tuple[Lesson, ...]:
-    """Parse the lessons of a valid TOML text."""
+    """Parse the lessons in valid TOML text."""
     return tuple(_make_lesson(**entry) for entry in tomllib.loads(text)["lesson"])
 
 
@@ -152,7 +155,7 @@ def _make_lesson(text: str, wrong: Iterable[dict[str, str]] = (), **fields: str)
 
 
 def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
-    """Judge a prediction; the feedback does not reveal the answer.
+    """Judge the prediction for a lesson; the feedback does not reveal the answer.
 
     >>> lesson = next(lesson for lesson in load_lessons() if lesson.id == "hole")
     >>> judge_lesson(lesson, "2,6,2").right, judge_lesson(lesson, "2,4,2").said.partition(": ")[2]
@@ -168,7 +171,7 @@ def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
 
 
 def read_lesson_file(name: str) -> str:
-    """Return the text of a lesson file.
+    """Return the contents of a lesson file as text.
 
     Raises `ShapeError` (file) if the file cannot be read.
     """
@@ -187,8 +190,8 @@ def read_lesson_file(name: str) -> str:
 def parse_own_lessons(name: str, text: str) -> tuple[Lesson, ...]:
     """Parse a teacher's lesson file.
 
-    The ids of its lessons are prefixed with the name of the file. Raises `ShapeError` (usage) with the first fault in
-    the text.
+    The file name without its extension is prefixed to the ids of the lessons. Raises `ShapeError` (usage) with the
+    first fault in the file.
     """
     _, faults = find_faults(text)
     if faults:
@@ -198,7 +201,7 @@ def parse_own_lessons(name: str, text: str) -> tuple[Lesson, ...]:
 
 
 def find_faults(text: str) -> tuple[int, list[LessonFault]]:
-    r"""Return the number of lessons in a text, and its faults sorted by line.
+    r"""Return the number of lessons in a lesson file, and its faults sorted by line.
 
     >>> find_faults("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
     (1, [LessonFault(line=6, message='point is a text, not an integer')])
@@ -207,7 +210,7 @@ def find_faults(text: str) -> tuple[int, list[LessonFault]]:
         table, lines = tomllib.loads(text), locate_lines(text)
     except tomllib.TOMLDecodeError as error:
         return 0, [syntax_fault(str(error), text)]
-    except ValueError:  # a number has more digits than `sys.get_int_max_str_digits` allows
+    except ValueError:  # a number exceeds `sys.get_int_max_str_digits`
         return 0, [LessonFault(1, "it has a number with too many digits")]
     except RecursionError:
         return 0, [LessonFault(1, "it is nested too deeply")]
@@ -222,7 +225,7 @@ def find_faults(text: str) -> tuple[int, list[LessonFault]]:
 
 
 def _top_level_faults(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults at the top level of the table, and repeated ids."""
+    """Yield the faults at the top level of the TOML table, and repeated lesson ids."""
     for name in table:
         if name != "lesson":
             yield (name,), f"there is no key '{truncate(name)}' beside [[lesson]]"
@@ -234,7 +237,7 @@ def _top_level_faults(table: dict[str, Any], lessons: list[dict[str, Any]]) -> I
 
 
 def _lesson_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of one lesson, with their paths.
+    """Yield the faults of one lesson, with their key paths.
 
     The question is checked only if the keys have no faults.
     """
@@ -252,7 +255,7 @@ def _lesson_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of missing keys, unknown keys and unprintable values."""
+    """Yield the faults of missing keys, unknown keys and invalid values."""
     for name in required:
         if name not in table:
             yield (), f"{name} is missing"
@@ -266,9 +269,9 @@ def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterat
 
 
 def _text_fault(name: str, text: str) -> str:
-    """Return the reason why a text is empty, too long or not printable.
+    """Return the fault of a string that is empty, too long or not printable.
 
-    Returns an empty text if the text is valid.
+    Returns an empty string if there is no fault.
     """
     most = 60 if name == "title" else MAX_TEXT_LENGTH
     if name in (*REQUIRED, *REQUIRED_OF_WRONG) and not text.strip():
@@ -282,7 +285,7 @@ def _text_fault(name: str, text: str) -> str:
 
 
 def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of the question of a lesson and of its wrong answers."""
+    """Yield the faults of a lesson's question, and of the strings that depend on it."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
     try:
         answer = judging.answer_line(task.question)
@@ -321,9 +324,9 @@ def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
 def _wrong_answer_faults(
     task: Task, wrong: dict[str, str], right: str, foreseen: set[object]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the faults of a wrong answer, with their keys.
+    """Yield the faults of a wrong answer, each with its key.
 
-    The prediction is added to `foreseen`.
+    The prediction is then added to the set of earlier predictions.
     """
     try:
         typed = judging.parse_prediction(wrong["typed"])
@@ -349,9 +352,9 @@ def _wrong_answer_faults(
 
 
 def reveals_answer(text: str, right: str) -> bool:
-    """Return whether a text reveals the answer.
+    """Return whether a text reveals the right answer.
 
-    Occurrences within a longer shape or as an index of the input do not count.
+    An answer that is part of a longer shape, or an index of the input, does not count.
 
     >>> reveals_answer("24 / 4 = 6", "6"), reveals_answer("it becomes 2,6,2", "2,6,2")
     (True, True)

@@ -1,4 +1,4 @@
-"""The progress of the user: completed lessons and the exercise score.
+"""The progress of the user: the completed lessons and the exercise score.
 
 The progress is stored in the user's data folder.
 """
@@ -32,14 +32,14 @@ class Tally:
     asked: int = 0
     right: int = 0
     streak: int = 0
-    """The number of right answers since the last wrong one."""
+    """The number of right answers since the last wrong answer."""
     best: int = 0
     """The longest streak."""
     boxes: Mapping[str, int] = field(default_factory=dict)
-    """The box of each kind; see `exercises.REVIEW_INTERVALS`."""
+    """The Leitner box of each kind of exercise; see `exercises.REVIEW_INTERVALS`."""
 
     def with_answer(self, kind_name: str, box: int, *, right: bool) -> Tally:
-        """Return the tally with one more answer.
+        """Return the tally after one more answer.
 
         >>> Tally(3, 2, 1, 2).with_answer("copied", 1, right=True)
         Tally(asked=4, right=3, streak=2, best=2, boxes={'copied': 1})
@@ -56,7 +56,7 @@ class Tally:
 class Score:
     """The score since the start of the program.
 
-    Only the first answer to a task counts; requesting a hint does not count as an answer.
+    Only the first answer to a task counts; a request for a hint is not an answer.
 
     >>> score = Score()
     >>> score.mark(right=True), score.mark(right=False), str(score)
@@ -89,7 +89,7 @@ class Progress:
     done: frozenset[str] = frozenset()
     """The ids of the completed lessons."""
     tally = Tally()
-    """The score of all exercises so far."""
+    """The tally of all exercises so far."""
 
     def __init__(self, file: Path | None = None) -> None:
         """Load the file; if it does not exist or is unusable, the progress is empty."""
@@ -125,7 +125,7 @@ class Progress:
             self._complain(f"cannot be written: {error.strerror}")
 
     def pop_complaint(self) -> str:
-        """Return and clear the reason why progress is not saved; empty if there is none."""
+        """Return, only once, the reason why progress is not saved, or an empty string."""
         if self._is_reported or not self._complaint:
             return ""
         self._is_reported = True
@@ -135,7 +135,7 @@ class Progress:
         self._complaint = self._complaint or escape_unprintable(f"progress is not kept: {self.file} {reason}")
 
     def _read(self) -> tuple[frozenset[str], Tally]:
-        """Load the file; return empty progress and set the complaint if it is unusable."""
+        """Load the file; if it is unusable, set the complaint and return empty progress."""
         try:
             if not self.file.exists():
                 return frozenset(), Tally()
@@ -156,9 +156,9 @@ class Progress:
 
 
 def _parse_progress(read: Any) -> tuple[frozenset[str], Tally]:
-    """Parse the JSON of a progress file.
+    """Parse the JSON content of a progress file.
 
-    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if the JSON is malformed.
+    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if the content is malformed.
     """
     done, drill = read["done"], dict(read.get("drill", {}))
     boxes = drill.pop("boxes", {})
@@ -170,7 +170,7 @@ def _parse_progress(read: Any) -> tuple[frozenset[str], Tally]:
 
 
 class VisitorProgress(Progress):
-    """The progress of a visitor of a served app, which is not stored."""
+    """The progress of one visitor to a served app; it is never stored."""
 
     def __init__(self) -> None:
         """Start with empty progress."""
@@ -180,4 +180,4 @@ class VisitorProgress(Progress):
         return self.done, self.tally
 
     def _write(self) -> None:
-        """Do nothing."""
+        """Do nothing, because the progress of a visitor is not stored."""

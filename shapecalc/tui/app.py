@@ -1,4 +1,4 @@
-"""The terminal app, the commands of its palette, and the user file.
+"""The terminal app, its palette commands and its user file.
 
 The user file stores the theme, the mode and earlier questions.
 """
@@ -58,17 +58,17 @@ from shapecalc.tui.widgets import KEYS, HelpScreen
 
 CHAIN_HELP = "several ops in a row, each with its own options"
 MODE_NAMES = "work", "learn"
-"""The stored names of the modes."""
+"""The names of the modes in the user file."""
 MIN_SCORE = 0.01
-"""The score of a command whose name has the words of the query, not in sequence."""
+"""The minimum score of a command whose name contains every word of the query."""
 MAX_FILE_SIZE = 1 << 20
-"""The maximum size in bytes of the user file."""
+"""The maximum size of the user file, in bytes."""
 MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
-"""The maximum number of stored questions, and of characters in each."""
+"""The maximum number of stored questions, and of characters in each question."""
 
 
 def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield the palette commands; `command_lines` are those of earlier questions."""
+    """Yield the palette commands; `command_lines` are the earlier questions."""
     yield from _key_commands(explore)
     if explore.state.is_offered("equiv"):
         about = "say whether it is the same function, and show where they differ"
@@ -92,7 +92,10 @@ def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator
 
 
 def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
-    """Yield a command per key. Only a search finds keys that have no effect now."""
+    """Yield a command for each key, except keys that would reveal a hidden answer.
+
+    Keys that have no effect now are listed only in search results.
+    """
     for key in KEYS:
         works = explore.state.is_available(key.action)
         if not key.action.endswith("palette") and explore.state.is_offered(key.action) is works:
@@ -102,7 +105,7 @@ def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
 
 
 def _question_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield a command per earlier question that can still be parsed."""
+    """Yield a command for each earlier question that can still be parsed."""
     for line in command_lines:
         try:
             program, *words = split(line)
@@ -142,13 +145,13 @@ def _setting_commands(explore: Explore) -> Iterator[SystemCommand]:
 
 
 class Palette(CommandPalette):
-    """The command palette.
+    """The command palette, which ignores list keys before the first layout.
 
-    Textual's own palette raises `KeyError` if a key is pressed before the first layout of its list.
+    Textual's `CommandPalette` raises `KeyError` for these keys.
     """
 
     def on_mount(self) -> None:
-        """Replace the search icon by a character that every font has."""
+        """Replace the search icon with a character that every font contains."""
         self.query_one(SearchIcon).icon = "?"
 
     def _action_command_list(self, action: str) -> None:
@@ -157,10 +160,10 @@ class Palette(CommandPalette):
 
 
 class WholeWordProvider(SystemCommandsProvider):
-    """A command provider that finds the names with every word of the query."""
+    """A command provider that matches names that contain every word of the query."""
 
     async def search(self, query: str) -> Hits:
-        """Yield the matching commands; names with the words in sequence come first."""
+        """Yield the matching commands; Textual's fuzzy matcher ranks them."""
         words, matcher = query.casefold().split(), self.matcher(query)
         for name, about, run, _ in self.app.get_system_commands(self.screen):
             if all(word in name.casefold() for word in words):
@@ -174,15 +177,15 @@ NO_FILE = Path(devnull, "app.json")
 def default_user_file() -> Path:
     """Return the default path of the user file.
 
-    It is `shapecalc/app.json` under XDG_DATA_HOME, or in the data folder of the platform.
+    The file is `shapecalc/app.json` in XDG_DATA_HOME, or in the platform's data folder.
     """
     return user_data_path("shapecalc", appauthor=False) / "app.json"
 
 
 class UserFile:
-    """The user file: the stored theme, mode and questions, the latest question first.
+    """The user's theme, mode and earlier questions, stored in a JSON file.
 
-    If the file cannot be used, the state is lost when the app exits.
+    Questions are ordered from latest to earliest. If the file cannot be written, the state is lost when the app exits.
 
     >>> kept = UserFile(NO_FILE)
     >>> for line in ("shapecalc reshape 6 2,3", "shapecalc flatten 2,3", "shapecalc reshape 6 2,3"):
@@ -192,7 +195,7 @@ class UserFile:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        """Read the file. The state is empty if the file is missing or cannot be read."""
+        """Load the file; the state is empty if the file is missing or unreadable."""
         self.path = default_user_file() if path is None else path
         state = self._read()
         self.theme = str(state.get("theme", ""))
@@ -200,24 +203,27 @@ class UserFile:
         self.questions = _read_questions(state)
 
     def store_theme(self, name: str) -> None:
-        """Store a theme."""
+        """Store the name of the selected theme."""
         if name != self.theme:
             self.theme = name
             self._write()
 
     def store_mode(self, name: str) -> None:
-        """Store a mode."""
+        """Store the name of the selected mode."""
         self.mode = name
         self._write()
 
     def add_question(self, line: str) -> None:
-        """Store a question's command line; keep the questions that other apps have stored."""
+        """Store the command line of a question before the earlier questions.
+
+        Questions that another process has stored since the file was loaded are kept.
+        """
         if self.questions[:1] != (line,):
             self.questions = _limit_questions((line, *_read_questions(self._read()), *self.questions))
             self._write()
 
     def _read(self) -> dict[str, Any]:
-        """Return the JSON object in the file; empty if the file has no JSON object."""
+        """Return the JSON object in the file; an empty dict if the file is unusable."""
         with suppress(OSError, ValueError, RecursionError):
             if self.path.is_file() and self.path.stat().st_size <= MAX_FILE_SIZE:
                 state = json.loads(self.path.read_text("utf-8"))
@@ -232,18 +238,18 @@ class UserFile:
 
 
 def _read_questions(state: dict[str, Any]) -> tuple[str, ...]:
-    """Return the questions in the contents of a user file; empty if malformed."""
+    """Extract the questions from a loaded user file; empty if they are malformed."""
     lines = state.get("questions")
     return _limit_questions([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()
 
 
 def _limit_questions(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct lines that are short enough, up to the maximum number."""
+    """Drop duplicate and overlong lines, and keep at most `MAX_QUESTIONS` lines."""
     return tuple(dict.fromkeys(line for line in lines if len(line) <= MAX_QUESTION_LENGTH))[:MAX_QUESTIONS]
 
 
 class ShapecalcApp(App[QuestionResult]):
-    """The terminal app, which opens at a question or lessons and returns an answer."""
+    """The terminal app for questions, lessons and models; `run` returns the result."""
 
     TITLE = "shapecalc"
     COMMANDS = {WholeWordProvider}
@@ -275,15 +281,16 @@ class ShapecalcApp(App[QuestionResult]):
         user_file: UserFile | None = None,
         model: Screen[None] | None = None,
     ) -> None:
-        """Open a question at one of its steps, or after the last step if `step` is None.
+        """Open a question at a step, or after the last step if `step` is None.
 
-        `lesson` opens the lessons on top of the main screen. `big` draws the step in large figures. `model` is a
-        screen that replaces the main screen.
+        `lesson` opens the lessons over the main screen. `big` draws the step in large figures. `model` is a screen that
+        replaces the main screen.
 
-        `learns` selects learning mode. If it is None, the stored mode is used. If no mode is stored, learning mode is
-        selected if the question is the app's own example.
+        `learns` selects learning mode. If `learns` is None, the stored mode applies; if no mode is stored, learning
+        mode is selected for the built-in example only.
 
-        `progress` has the completed lessons, and `user_file` the stored state; by default, both are the user's own.
+        `progress` stores the completed lessons, and `user_file` the state of the app; both default to the user's own
+        files.
         """
         super().__init__()
         self.user_file = user_file or UserFile()
@@ -300,19 +307,19 @@ class ShapecalcApp(App[QuestionResult]):
         self._last_question: Explore.QuestionShown | None = None
 
     def run(self, **options: Any) -> QuestionResult | None:
-        """Run the app and return its result. Raise the exception that ended the app."""
+        """Run the app and return its result; re-raise an exception that ended the app."""
         result = super().run(**options)
         if self._exception is not None:
             raise self._exception
         return result
 
     def _fatal_error(self) -> None:
-        """End the app without a report on the screen; `run` raises the exception."""
+        """Exit without Textual's traceback; `run` re-raises the exception."""
         self._close_messages_no_wait()
 
     @property
     def available_themes(self) -> dict[str, Theme]:
-        """All themes, by name."""
+        """The themes of the app, by name."""
         return THEMES
 
     def watch_theme(self, before: str, after: str) -> None:
@@ -321,13 +328,16 @@ class ShapecalcApp(App[QuestionResult]):
             self.user_file.store_theme(after)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's line filters, followed by those of the theme."""
+        """Return Textual's line filters; the theme's filters replace `Monochrome`."""
         filters = (line_filter for line_filter in super().get_line_filters() if not isinstance(line_filter, Monochrome))
         return (*filters, *line_filters(self.theme, has_colour=not self.no_color))
 
     @on(Explore.QuestionShown)
     def record_question(self, event: Explore.QuestionShown) -> None:
-        """Store a question once the user steps through it or replaces it."""
+        """Store a question once the user steps through it or replaces it.
+
+        A change of the mode is stored as well.
+        """
         before, self._last_question = self._last_question, event
         if before is not None and before.is_learning != event.is_learning:
             self.user_file.store_mode(MODE_NAMES[event.is_learning])
@@ -335,36 +345,36 @@ class ShapecalcApp(App[QuestionResult]):
             self._store_question()
 
     def _store_question(self) -> None:
-        """Store the current question, unless it is the app's own example."""
+        """Store the last displayed question, unless it is the built-in example."""
         if self._last_question is not None and self._last_question.line != question_command(FIRST_QUESTION, None):
             self.user_file.add_question(self._last_question.line)
 
     def exit(
         self, result: QuestionResult | None = None, return_code: int = 0, message: RenderableType | None = None
     ) -> None:
-        """Exit, and store the last question."""
+        """Store the last question, and exit."""
         self._store_question()
         super().exit(result, return_code, message)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
-        """Yield the palette commands of the main screen."""
+        """Yield the palette commands of the main screen; other screens have none."""
         if screen is self.explore:
             yield from palette_commands(self.explore, self.user_file.questions)
 
     def on_click(self, event: events.Click) -> None:
-        """Close the dialog if the user clicks outside of it."""
+        """Close the current dialog if the user clicks outside its box."""
         if isinstance(self.screen, ModalScreen) and event.widget is self.screen:
             self.simulate_key("escape")
 
     def action_help(self) -> None:
-        """Open or close the help on the current screen."""
+        """Open or close the help for the current screen."""
         if isinstance(self.screen, HelpDialog):
             self.screen.dismiss()
         elif isinstance(self.screen, HelpScreen):
             self.push_screen(HelpDialog(*self.screen.help()))
 
     def action_save_screen(self, kind: str) -> None:
-        """Save the screen as a picture or text; a browser downloads the file."""
+        """Save the screen as an SVG picture or as text; a browser downloads the file."""
         save_screen(self.screen, as_text=kind == "text")
 
     def action_command_palette(self) -> None:
@@ -384,7 +394,7 @@ class ShapecalcApp(App[QuestionResult]):
         return self.model_screen or self.explore
 
     def on_mount(self) -> None:
-        """Set the theme, and open the requested dialog over the main screen."""
+        """Set the theme, and open the lessons or the comparison if requested."""
         self.animation_level = "none"
         self.theme = initial_theme(self.user_file.theme, has_colour=not self.no_color)
         self._is_open = True
@@ -397,10 +407,10 @@ class ShapecalcApp(App[QuestionResult]):
         ):
             self.explore.action_equiv()
         if not self.is_headless:
-            self.call_after_refresh(gc.freeze)  # collections of the loaded modules delay keys
-            gc.set_threshold(50_000)  # a collection about every 100 keys; 700, the default, is every second key
+            self.call_after_refresh(gc.freeze)  # garbage collections of the loaded modules delay keys
+            gc.set_threshold(50_000)  # one collection per 100 keys; the default of 700 gives one per 2 keys
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
-            # On SIGTERM, exit and restore the terminal. Any handler also makes all signals wake the event loop: without
-            # one, a resize just before the loop sleeps is handled only at the next key.
+            # On SIGTERM, exit and restore the terminal. Any handler also makes all signals wake the event loop; without
+            # a handler, a resize just before the loop sleeps is handled only at the next key.
             signal_number = signal.SIGTERM
             asyncio.get_running_loop().add_signal_handler(signal_number, self.exit, None, 128 + signal_number)

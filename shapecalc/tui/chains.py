@@ -1,4 +1,4 @@
-"""Dialogs for the comparison and the short form of a chain."""
+"""Dialogs that compare a chain with another chain, or simplify it."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ VERDICT_MARKS = {
     EquivalenceVerdict.DIFFERENT: ("≠", "red"),
     EquivalenceVerdict.UNDECIDED: ("?", "yellow"),
 }
-"""The mark and the colour of each verdict."""
+"""The mark of each verdict and its colour."""
 COMPARE_MORE_HINT = "the command below compares more elements"
 COLUMN_GAP = 4
-"""The number of blanks between two columns."""
+"""The number of spaces between two columns."""
 IS_SHORTEST_TEXT = "It is as short as shapecalc can make it."
 PROVED_TEXT = "Proved to be the same, wherever the chain is defined."
 UNPROVED_TEXT = "Not proved to be the same."
 GOAL_LABELS = {Goal.TRANSPOSES: "transposes", Goal.SHUFFLES: "Shuffle layers", Goal.BYTES: "bytes moved"}
-"""The labels of the counts, by goal."""
+"""The label of the count for each goal."""
 GOALS = (*Goal,)
 
 
 class ChainComparison(Record):
-    """Two chains with the verdict on their equivalence, or a problem that prevents it."""
+    """The comparison of two chains: a verdict on their equivalence, or a problem."""
 
     first: Trace | Chain
     second: Trace | Chain | None
     text: str
-    """The text of the second chain, in the syntax of the command line."""
+    """The second chain in command-line syntax."""
     equivalence: Equivalence | None = None
     problem: Problem | None = None
     is_incomplete: bool = False
-    """Whether appending text can make an invalid second chain valid."""
+    """Whether more input can make the second chain valid."""
 
 
 def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
-    """Compare an answer with a typed chain, which may omit its input.
+    """Compare an answer with a typed chain, which may omit its input shape.
 
     >>> import shapecalc as sc
     >>> print(compare_chains(sc.chain("N,C", "transpose", "reshape -1"), "reshape -1").equivalence)
@@ -116,7 +116,7 @@ class Equiv(Dialog[str]):
     BINDINGS = [Binding("escape", "leave", "close"), Binding("f7", "copy", "copy")]
 
     def __init__(self, answer: Trace | Chain, text: str) -> None:
-        """Compare an answer with the second chain in `text`."""
+        """Compare an answer with the chain in `text`."""
         super().__init__()
         self.answer, self.text = answer, text
         self.pair = compare_chains(answer, text)
@@ -133,7 +133,7 @@ class Equiv(Dialog[str]):
         yield KeyHelp("F7 copies the command, escape closes", id="words")
 
     def on_mount(self) -> None:
-        """Focus the field of the second chain."""
+        """Focus the field of the second chain, and show the verdict."""
         self.query_one(Pane).can_focus = False
         self.query_one(Input).focus()
         self.update_view()
@@ -152,7 +152,7 @@ class Equiv(Dialog[str]):
         self.query_one(Pane).set_renderer(self._output_grids)
 
     def _output_grids(self, width: int, height: int) -> Text:
-        """Return the grids of both outputs if the outputs differ."""
+        """Draw the element grids of both outputs if the outputs differ."""
         pair = self.pair
         verdict = pair.equivalence
         if pair.second is None or verdict is None or verdict.counterexample is None or verdict.by_shape:
@@ -172,7 +172,7 @@ class Equiv(Dialog[str]):
 
 
 def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table:
-    """Return a table of a chain and its short form, with one line per stage."""
+    """Return a table of a chain beside its short form, with one line per stage."""
     table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
     table.add_row(
         _chain_column("as it is", answer),
@@ -182,7 +182,7 @@ def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table
 
 
 def _chain_column(title: str, answer: Trace | Chain) -> Group:
-    """Return the stages of a chain under its title, each with its output shape."""
+    """Return a column with a title, the input shape, and each stage with its output."""
     stages = Table.grid(padding=(0, 2, 0, 0))
     for trace in answer.traces:
         stages.add_row(
@@ -193,14 +193,14 @@ def _chain_column(title: str, answer: Trace | Chain) -> Group:
 
 
 def count_line(goal: Goal, before: Cost, after: Cost) -> Text:
-    """Return the line with a goal's count before and after simplification."""
+    """Format the count for a goal before and after simplification."""
     count, short_count = (str(getattr(cost, goal.value)) for cost in (before, after))
     line = Text(f"{GOAL_LABELS[goal].ljust(max(map(len, GOAL_LABELS.values())))}  {count}")
     return line.append(f" → {short_count}", "bold") if count != short_count else line
 
 
 def conclusion_text(simplification: Simplification) -> Text:
-    """Return a sentence on whether a shorter chain exists, and whether this is proved."""
+    """Return the conclusion: no shorter chain, a proved one, or an unproved one."""
     return Text(
         IS_SHORTEST_TEXT if not simplification.shorter else PROVED_TEXT if simplification.proved else UNPROVED_TEXT,
         "bold",
@@ -208,7 +208,7 @@ def conclusion_text(simplification: Simplification) -> Text:
 
 
 def simplify_command(answer: Trace | Chain, goal: Goal) -> str:
-    """Return the command line that finds the short form of a chain.
+    """Return the command line that simplifies a chain for a goal.
 
     >>> import shapecalc as sc
     >>> simplify_command(sc.transpose("2,3", "1,0"), Goal.BYTES)
@@ -235,7 +235,7 @@ class Simplify(Dialog[str | None]):
         self.simplification: Simplification | None = None
 
     def compose_contents(self) -> ComposeResult:
-        """Yield the chains, and the counts below them."""
+        """Yield the chains, with the counts for all goals below."""
         with VerticalScroll(id="chains", can_focus=False):
             yield Static("", id="pair", markup=False)
         yield ChoiceList(*(Option(GOAL_LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
@@ -251,7 +251,7 @@ class Simplify(Dialog[str | None]):
 
     @on(OptionList.OptionHighlighted)
     def select_goal(self, event: OptionList.OptionHighlighted) -> None:
-        """Find the short form for the highlighted goal."""
+        """Simplify the chain for the highlighted goal."""
         self.goal = GOALS[event.option_index]
         self.update_view()
 
@@ -260,32 +260,32 @@ class Simplify(Dialog[str | None]):
         self.call_after_refresh(self.update_view)
 
     def update_view(self) -> None:
-        """Update the chains and their counts, or the problem."""
+        """Simplify the chain; show both chains and the counts, or the problem."""
         pair_view = self.query_one("#pair", Static)
         self.query_one("#line", Static).update(escape_unprintable(f"$ {simplify_command(self.answer, self.goal)}"))
         try:
-            self.simplification = found = simplify(self.answer, self.goal)
+            self.simplification = simplification = simplify(self.answer, self.goal)
         except ShapeError as error:
             self.query_one(ChoiceList).display = False
             pair_view.update(problem_text(error.problem))
             return
-        pair_view.update(chains_table(self.answer, found))
+        pair_view.update(chains_table(self.answer, simplification))
         goals = self.query_one(ChoiceList)
         for goal in GOALS:
-            goals.replace_option_prompt(goal.value, count_line(goal, found.before, found.after))
-        self.query_one("#conclusion", Static).update(conclusion_text(found))
+            goals.replace_option_prompt(goal.value, count_line(goal, simplification.before, simplification.after))
+        self.query_one("#conclusion", Static).update(conclusion_text(simplification))
 
     @on(OptionList.OptionSelected)
     def accept_short_form(self) -> None:
-        """Close the dialog and return the short form, if one exists."""
+        """Close the dialog and return the short form, if there is a shorter chain."""
         if self.simplification and self.simplification.shorter:
             self.dismiss(chain_text(self.simplification.chain))
 
     def action_copy(self) -> None:
-        """Copy the command line that finds the short form."""
+        """Copy the command line that simplifies the chain."""
         copy_text(self, simplify_command(self.answer, self.goal))
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the chains."""
+        """Scroll the chains one page down or up."""
         chains = self.query_one("#chains", VerticalScroll)
         (chains.scroll_page_down if by > 0 else chains.scroll_page_up)(animate=False)

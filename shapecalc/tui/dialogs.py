@@ -49,13 +49,13 @@ SIGN_HELP = (
     ("* →", "times; becomes"),
     ("…", "text that does not fit"),
 )
-"""The signs in the pictures and their meanings."""
+"""The signs in the pictures, with their meanings."""
 FIELD_HELP = {
     "input": "The shape of the input: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W, or the name of a file such as x.npy. "
     "A name is a size of at least 1, a ? is an unknown dim.",
     "stages": "The ops, in order: reshape 0,0,12,64 | transpose 0,2,1,3. Each takes the options of its command.",
 }
-"""The help on the fields that are not parameters of an op, by field name."""
+"""The help for the fields that are not parameters of an op, by field name."""
 WIDGET_HELP = {
     "picture": "The picture of the current step. F3 shows the elements instead; the arrow keys then follow one of them "
     "through every stage. If a mistake gives the same sizes, such as a reshape instead of a transpose, m draws it "
@@ -63,7 +63,7 @@ WIDGET_HELP = {
     "flow": "The flow: the path of each dim to the output. Type whether the request works, then the size of the lit "
     "hole; enter gives up to three hints. The arrow keys light another dim and its origin.",
 }
-"""The help on the widgets that are not fields, by widget id."""
+"""The help for the widgets that are not fields, by widget id."""
 EXTRA_HELP = (
     ("tab", "move to the next field, as enter does in a field"),
     ("mouse", "everything can be clicked: a dim shows its origin, a step opens, a key is pressed"),
@@ -78,12 +78,12 @@ class HelpDialog(Dialog[None]):
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 
     def __init__(self, about: str, keys: list[tuple[str, str]]) -> None:
-        """Create the help on a screen from its description and its keys."""
+        """Create the help for a screen from the screen's description and keys."""
         super().__init__()
         self.about, self.keys = about, keys
 
     def compose_contents(self) -> ComposeResult:
-        """List the description, the keys and the signs."""
+        """Compose the description, the keys and the signs, from top to bottom."""
         keys = Table.grid(padding=(0, 2))
         for shown, help_ in self.keys:
             keys.add_row(Text(shown), Text(help_))
@@ -98,7 +98,7 @@ class HelpDialog(Dialog[None]):
 
 
 def focus_help(widget_id: str, op: str) -> str:
-    """Return the help on a widget of the main screen.
+    """Return the help text for a widget of the main screen.
 
     >>> focus_help("field-to", "shuffle")
     'to: the reshape: the requested shape; the dialect decides what 0 and -1 mean'
@@ -111,7 +111,7 @@ def focus_help(widget_id: str, op: str) -> str:
 
 
 def _param_help(param: Param) -> str:
-    """Return the help on a parameter, with its allowed words."""
+    """Return the help text for a parameter, with its allowed values."""
     words = ("0", "1") if param.kind is ParamKind.FLAG else param.choices
     return f"{param.help}: {' or '.join(words)}" if words else param.help
 
@@ -148,7 +148,7 @@ class CodeScreen(Dialog[None]):
             self.notify(escape_unprintable(error.problem.message), severity="error", markup=False)
 
     def code_text(self, target: str) -> Text:
-        """Return the code with its warnings, or the reason why there is none."""
+        """Return the code for a framework with its warnings, or the error message."""
         try:
             result = write_code(self.answer, target)
         except ShapeError as error:

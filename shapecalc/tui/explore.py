@@ -1,4 +1,4 @@
-"""The main screen: the fields of a question, a flow diagram, a step's picture."""
+"""The main screen: the question's fields, a flow diagram and a step's picture."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
 from shapecalc.tui.themes import next_theme
 
 IDLE_SECONDS = 0.05
-"""The time since the last drawing, in seconds, after which a key is drawn at once."""
+"""The idle time, in seconds, after which the next drawing is immediate."""
 OTHER_LINES = 12
-"""The number of screen lines that are not for the flow diagram or the picture."""
+"""The number of screen lines outside the flow diagram and the picture."""
 BORDER_LINES = 2
 """The number of border lines in `OTHER_LINES`; a low screen omits them."""
 
 
 class Explore(widgets.HelpScreen[None]):
-    """The main screen: a question that is answered after every key, and its steps."""
+    """The main screen, which answers the question after every key press."""
 
     BLANK = True
     AUTO_FOCUS = ""
@@ -63,7 +63,7 @@ class Explore(widgets.HelpScreen[None]):
 
     @dataclass
     class QuestionShown(Message):
-        """A message that a question is shown, or is about to be replaced."""
+        """A message posted when a question is drawn or about to be replaced."""
 
         line: str
         """The command line of the question."""
@@ -72,7 +72,7 @@ class Explore(widgets.HelpScreen[None]):
         is_learning: bool
         """Whether the screen is in learning mode."""
         is_final: bool = False
-        """Whether the user has finished editing the question."""
+        """Whether the question is about to be replaced."""
 
     def __init__(
         self, question: Question, step: int | None, progress: Progress | None, *, big: bool, learns: bool
@@ -89,14 +89,14 @@ class Explore(widgets.HelpScreen[None]):
         self.course: Course | None = None
         """The lessons from the user's own file; None for the built-in lessons."""
         self._lesson_id = ""
-        """The id of the lesson that asks the question; empty for other questions."""
+        """The id of the lesson that the question is from; empty for other questions."""
         self._is_draw_scheduled = False
         self._last_draw = 0.0
         self._focus_before_resize: Widget | None = None
-        """The focused widget at the time when the terminal became too small."""
+        """The widget that had the focus when the terminal became too small."""
 
     def compose(self) -> ComposeResult:
-        """Compose the screen from top to bottom."""
+        """Compose the widgets from top to bottom."""
         yield widgets.SizeNotice(id="enlarge")
         yield widgets.ClickableText("title", "choose")
         yield widgets.FieldRow(*self._make_fields())
@@ -109,12 +109,16 @@ class Explore(widgets.HelpScreen[None]):
         yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Draw the screen, and focus the first hole or the first field."""
+        """Focus the initial widget, and draw the screen."""
         self.focus_first()
         self.schedule_draw()
 
     def focus_first(self) -> None:
-        """Focus the first hole or the first field."""
+        """Focus the initial widget.
+
+        The initial widget is the picture in large figures, the flow diagram if the user must make a prediction,
+        otherwise the first field.
+        """
         self.set_class(self.state.shows_big_step, "-big")
         asks = self.state.asks_validity or self.state.open_holes
         focused = (
@@ -125,26 +129,26 @@ class Explore(widgets.HelpScreen[None]):
         (focused or self.query(Input).first()).focus()
 
     def _make_fields(self) -> list[widgets.Field]:
-        """Return the fields of the question.
+        """Create the fields of the question.
 
-        Their values are watched instead of `Input.Changed`, so that the question is updated before the field is drawn.
+        The fields' values are watched, since `Input.Changed` is handled only after the field is drawn.
         """
         question = self.state.question
         fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
         for field in fields:
             self.watch(field, "value", partial(self.update_text, field.field_name), init=False)
             self.watch(field, "scroll_x", self.redraw_carets, init=False)
-            field.disable_messages(Input.Changed)  # its value is watched
+            field.disable_messages(Input.Changed)  # `value` is watched instead
         return fields
 
     def update_text(self, name: str, value: str) -> None:
-        """Update a field of the question."""
+        """Replace the text of one field of the question."""
         if self.state.question.texts.get(name, "") != value:
             self.state.change_question(self.state.question.with_text(name, value), name)
             self.schedule_draw()
 
     def redraw_carets(self) -> None:
-        """Redraw the carets after a field was scrolled."""
+        """Redraw the carets of a problem after a field is scrolled."""
         if self.state.result.problem is not None:
             self.schedule_draw()
 
@@ -175,7 +179,7 @@ class Explore(widgets.HelpScreen[None]):
 
     @on(widgets.MarkClicked)
     async def follow_click(self, event: widgets.MarkClicked) -> None:
-        """Handle a click on a dim of the flow diagram, a step, a key or an element."""
+        """Handle a click on a dim of the flow diagram, on a step, a key or an element."""
         if event.kind == "key":
             await self.run_action(str(event.value))
         elif event.kind == "step":
@@ -197,17 +201,20 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def on_screen_resume(self) -> None:
-        """Update the score after a lesson or a film."""
+        """Redraw the screen, since a lesson or a film can change the score."""
         self.schedule_draw()
 
     def on_descendant_focus(self) -> None:
-        """Update the answer: a problem is reported once its field loses the focus."""
+        """Answer the question again when the focus moves.
+
+        An incomplete field is reported as a problem once it loses the focus.
+        """
         focused = self.focused.id if isinstance(self.focused, Input) else None
         self.state.change_question(self.state.question, focused and focused.removeprefix("field-"))
         self.schedule_draw()
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key of the focused widget: the element grid or the flow diagram.
+        """Handle a key press in the element grid or the flow diagram.
 
         Escape closes the large figures.
         """
@@ -223,7 +230,7 @@ class Explore(widgets.HelpScreen[None]):
             event.stop()
 
     def _handle_grid_key(self, key: str) -> bool:
-        """Handle a key of the element grid; return whether the key has an effect."""
+        """Handle a key press in the element grid; return whether the key has an effect."""
         if key == widgets.MISTAKE_KEY_NAME and self.state.same_shape_mistake is not None:
             self.state.shows_mistake = not self.state.shows_mistake
         elif key in ARROW_MOVES:
@@ -233,7 +240,7 @@ class Explore(widgets.HelpScreen[None]):
         return True
 
     def _handle_flow_key(self, event: events.Key) -> bool:
-        """Handle a key of the flow diagram; return whether the key has an effect."""
+        """Handle a key press in the flow diagram; return whether the key has an effect."""
         state = self.state
         if event.key in ARROW_MOVES:
             state.highlight_neighbor(event.key)
@@ -248,12 +255,12 @@ class Explore(widgets.HelpScreen[None]):
         return True
 
     def action_step(self, offset: int) -> None:
-        """Go a step back or forward; if the current step is hidden, reveal it instead."""
+        """Go to the previous or next step; a hidden step is revealed first."""
         self.state.advance(offset)
         self.schedule_draw()
 
     def action_go(self, step: int) -> None:
-        """Go to a step; a negative number goes after the last step."""
+        """Go to a step; a negative index means the position after the last step."""
         self.state.go_to_step(self.state.last_step if step < 0 else step)
         self.schedule_draw()
 
@@ -266,14 +273,14 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_mistake(self) -> None:
-        """Show the elements beside those of a common mistake that gives the same shape."""
+        """Show the element grid beside the grid of a mistake with the same shape."""
         if not self.state.shows_grid:
             self.action_grid()
         self.state.shows_mistake = self.state.shows_grid
         self.schedule_draw()
 
     def action_mode(self) -> None:
-        """Toggle the learning mode."""
+        """Toggle learning mode."""
         self.state.toggle_learning()
         self.focus_first()
         self.schedule_draw()
@@ -304,7 +311,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_copy(self) -> None:
-        """Copy and show the command line of the question."""
+        """Copy the command line of the question to the clipboard."""
         widgets.copy_text(self, question_command(self.state.question, self.state.result.answer))
 
     def action_share(self) -> None:
@@ -322,11 +329,11 @@ class Explore(widgets.HelpScreen[None]):
         self.app.theme = next_theme(self.app.theme)
 
     def action_done(self) -> None:
-        """Exit with the answer, which the command line prints."""
+        """Exit with the result, which `shapecalc tui` prints."""
         self.app.exit(self.state.result)
 
     async def open_question(self, question: Question) -> None:
-        """Open another question."""
+        """Post a final message about the current question, and open another question."""
         if self.state.result.answer is not None:
             line = question_command(self.state.question, self.state.result.answer)
             self.post_message(self.QuestionShown(line, self.state.current_step, self.state.is_learning, is_final=True))
@@ -334,7 +341,7 @@ class Explore(widgets.HelpScreen[None]):
         await self._show_fields()
 
     async def _show_fields(self) -> None:
-        """Update the texts of the fields; replace the fields if their names differ."""
+        """Show the question in its fields; replace the fields if their names differ."""
         question, shown = self.state.question, {field.field_name: field for field in self.query(widgets.Field)}
         if (*shown,) == question.fields:
             for name, field in shown.items():
@@ -347,10 +354,8 @@ class Explore(widgets.HelpScreen[None]):
             self.schedule_draw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether a key has an effect now."""
+        """Return whether an action has an effect now."""
         return self.state.is_available(f"{action}({parameters[0]})" if action in ("step", "go") else action)
-
-    # Each dialog is imported when it is opened: together, their imports delay the first drawing.
 
     @on(widgets.TextField.ErrorPasted)
     def show_diagnosis(self, event: widgets.TextField.ErrorPasted) -> None:
@@ -358,12 +363,12 @@ class Explore(widgets.HelpScreen[None]):
         self.app.push_screen(DoctorScreen(event.diagnosis), self._open_optional_question)
 
     def action_choose(self, setting: str = "") -> None:
-        """Open the dialog for operator, dialect and settings, in the field `setting`."""
+        """Open the settings dialog; the field of `setting` gets the focus."""
         hidden = explore_text.hidden_answer_text(self.state)
         self.app.push_screen(ChooseDialog(self.state.question, setting, hidden), self._open_optional_question)
 
     def action_files(self) -> None:
-        """Open the dialog that chooses an array in a file as the input."""
+        """Open the dialog that selects an array in a file as the input."""
         if may_open_files():
             self.app.push_screen(FilesDialog("."), self._open_file)
         else:
@@ -374,12 +379,12 @@ class Explore(widgets.HelpScreen[None]):
             await self.open_question(self.state.question.with_text("input", path))
 
     def action_compare(self) -> None:
-        """Compare the answers of every dialect."""
+        """Compare the answers of all dialects, unless the answer is hidden."""
         if self.state.result.answer is None or self._visible_answer() is not None:
             self.app.push_screen(CompareDialog(self.state.question), self._open_comparison_row)
 
     def action_equiv(self) -> None:
-        """Compare the chain with another one, unless the answer is hidden."""
+        """Compare the chain with a second chain, unless the answer is hidden."""
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
 
@@ -389,16 +394,16 @@ class Explore(widgets.HelpScreen[None]):
             self.app.push_screen(Simplify(answer), self._open_simplified_chain)
 
     def _visible_answer(self) -> Trace | Chain | None:
-        """Return the answer; None if the question has no answer or hides it.
+        """Return the answer; None if the answer is absent or hidden.
 
-        Notify the user if the answer is hidden.
+        The user is notified if the answer is hidden.
         """
         if self.state.hides_answer:
             self.notify(explore_text.WOULD_REVEAL, markup=False)
         return None if self.state.hides_answer else self.state.answer
 
     def action_film(self) -> None:
-        """Play the film from the current step; the film asks for the hidden dims."""
+        """Play the film from the current step; the film asks questions about hidden dims."""
         state = self.state
         answer = self._visible_answer() if state.asks_validity else state.answer
         if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
@@ -410,7 +415,7 @@ class Explore(widgets.HelpScreen[None]):
             )
 
     def action_save(self, kind: str) -> None:
-        """Save the film or the picture of the step; a browser downloads it."""
+        """Save the film or the picture of the current step; a browser downloads the file."""
         if (answer := self._visible_answer()) is not None:
             save_answer(
                 self.app,
@@ -423,13 +428,13 @@ class Explore(widgets.HelpScreen[None]):
         """Open the lessons."""
         screen = Lessons(self.progress, self.course, self._lesson_id)
 
-        async def take(question: Question | None) -> None:
+        async def open_lesson_question(question: Question | None) -> None:
             self._lesson_id = screen.lesson.id if screen.lesson and question else ""
             if self.course and self.course.path and not question:
                 self.course = None
             await self._open_optional_question(question)
 
-        self.app.push_screen(screen, take)
+        self.app.push_screen(screen, open_lesson_question)
 
     def action_drill(self) -> None:
         """Open exercises on all topics."""
@@ -441,7 +446,7 @@ class Explore(widgets.HelpScreen[None]):
             self.app.push_screen(CodeScreen(answer))
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
-        """Return the help of the focused widget, and the keys with their effects."""
+        """Return the help for the focused widget, and the keys with their effects."""
         about = focus_help(str(self.focused.id) if self.focused else "", self.state.question.op)
         keys = widgets.LEARNING_KEYS if self.state.is_learning else widgets.KEYS
         return about, [*((key.display, key.help) for key in keys), *EXTRA_HELP, *widgets.COMMON_KEYS]
@@ -461,7 +466,7 @@ class Explore(widgets.HelpScreen[None]):
         self.state.question = replace(self.state.question, second_chain=text or "")
 
     async def _open_comparison_row(self, question: Question | None) -> None:
-        """Open a row of the comparison at the first step that differs."""
+        """Open the question of a comparison row at the first step that differs."""
         before = self.state.answer
         if question is None:
             return
@@ -471,7 +476,7 @@ class Explore(widgets.HelpScreen[None]):
             self.schedule_draw()
 
     def schedule_draw(self) -> None:
-        """Schedule a drawing; keys that are pressed before it share the drawing."""
+        """Draw the screen at once if it was idle, otherwise after the pending events."""
         if not self._is_draw_scheduled:
             self._is_draw_scheduled = True
             calm = monotonic() - self._last_draw > IDLE_SECONDS
@@ -518,7 +523,7 @@ class Explore(widgets.HelpScreen[None]):
         self.query_one(f"#{name}", widgets.ClickableText).set_text(text)
 
     def _problem_text(self, width: int) -> Text:
-        """Return the text of the problem, with carets below the invalid characters."""
+        """Return the problem's message, with carets below the invalid characters."""
         state = self.state
         hides = state.result.answer is not None and state.asks_validity
         problem = None if state.result.is_incomplete or hides else state.result.problem

@@ -32,20 +32,20 @@ CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a hole to type into."
 CORRECT = "That is right."
 WRONG_REFUSED, WRONG_WORKS = "no: it works", "no: it is refused"
 MAX_ENTRY_LENGTH = 12
-"""The maximum number of characters that a hole shows of its entry."""
+"""The maximum number of characters of an entry that are shown in a hole."""
 WRONG_MARK = UNICODE.fail
 HIDDEN_ANSWER = "answer hidden"
 WOULD_REVEAL = "this would show the answer, which is hidden: ^G reveals it"
 MAX_LINES = 2
-"""The maximum number of lines of the status and of a problem."""
+"""The maximum height, in lines, of the status and of a problem's message."""
 MIN_NAME_WIDTH = 8
 """The minimum width, in cells, for the operator's name in the title."""
 LINES_ABOVE_HOLE = 3
-"""The number of lines above a hole: head, first axis, count of omitted axes."""
+"""The number of lines above a hole: heading, first axis, count of omitted axes."""
 TABLE_HINT = 2
-"""The level, counted from 1, of the hint that is a table."""
+"""The level, counted from 1, at which the hint is a table."""
 MIN_FLOW_LINES = 4
-"""The minimum number of lines of the flow diagram."""
+"""The minimum height of the flow diagram, in lines."""
 CARET = "▲"
 FOLLOW_HELP = "The arrow keys follow another element; it is marked at every stage."
 TRANSPOSE_LESSON, RESHAPE_LESSON = "Transpose moves axes.", "Reshape only moves the cuts."
@@ -58,9 +58,9 @@ STAGE_LESSONS = {
 
 
 def title_text(question: Question, result: QuestionResult, width: int, hidden: str = "", score: str = "") -> Text:
-    """Return the title with the operator, the element count, the score and the answer.
+    """Return the title: the operator, the element count, the score and the answer.
 
-    A narrow title has only the answer. `hidden` is the text that replaces a hidden answer.
+    A narrow title has only the answer. A placeholder replaces a hidden answer.
     """
     answer = result.answer
     if answer is None:
@@ -88,7 +88,7 @@ def _answer_text(answer: Trace | Chain) -> str:
 
 
 def problem_line_text(problem: Problem, left: int, length: int, width: int) -> Text:
-    """Return carets at column `left`, and the problem's message beside or below them."""
+    """Draw carets at column `left`, with the problem's message beside or below."""
     words = escape_unprintable(problem.message)
     left = max(0, min(left, width - 1))
     carets = CARET * min(max(1, length), width - left) if length else ""
@@ -142,7 +142,7 @@ def status_text(state: ExploreState, width: int) -> Text:
 
 
 def _stage_summary(answer: Trace | Chain, width: int) -> str:
-    """Return one line that summarizes the effects of an answer's stages.
+    """Summarize the effects of an answer's stages in one line.
 
     >>> import shapecalc as sc
     >>> _stage_summary(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
@@ -155,7 +155,7 @@ def _stage_summary(answer: Trace | Chain, width: int) -> str:
 
 
 def _help_text(state: ExploreState, problem: Problem, width: int) -> Text:
-    """Return the fix of a problem, its hint, or the command that explains its rule."""
+    """Return a problem's fix, its hint, or the command that explains its rule."""
     help_ = f"F6: {state.fix.description}" if state.fix else escape_unprintable(problem.hint)
     why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
     if not state.shows_big_step:
@@ -182,7 +182,7 @@ def _wrap_text(words: str, width: int) -> Text:
 
 
 def wrap_lines(words: str, width: int, max_lines: int) -> list[str]:
-    """Wrap a text to at most `max_lines` lines; an ellipsis marks a truncated text."""
+    """Wrap a string to at most `max_lines` lines; an ellipsis marks truncation."""
     lines = wrap(words, width)
     return (
         lines
@@ -192,7 +192,10 @@ def wrap_lines(words: str, width: int, max_lines: int) -> list[str]:
 
 
 def flow_height(state: ExploreState, height: int) -> int:
-    """Return the number of lines for the flow diagram: half, or more for the hole."""
+    """Return the height of the flow diagram, in lines.
+
+    The flow diagram gets half of `height`, or more if the current hole would not be visible.
+    """
     return max(MIN_FLOW_LINES, height // 2, state.current_hole[1] + LINES_ABOVE_HOLE if state.current_hole else 0)
 
 
@@ -310,12 +313,12 @@ def hole_texts(state: ExploreState) -> dict[Hole, str]:
 
 
 def mistake_sentence(mistake: Mistake) -> str:
-    """Return a sentence on a mistake and the request for which it would be right."""
+    """Return the sentence that describes a mistake, capitalized, with a full stop."""
     return f"{mistake.sentence[0].upper()}{escape_unprintable(mistake.sentence[1:])}."
 
 
 def hidden_answer_text(state: ExploreState) -> str:
-    """Return the text that replaces a hidden answer; empty if the answer is shown."""
+    """Return the placeholder for a hidden answer; empty if the answer is shown."""
     return HIDDEN_ANSWER if state.hides_answer else ""
 
 
@@ -345,9 +348,9 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def comparison_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the answer that a mistake gives, beside the right answer.
+    """Draw the answer that results from a mistake beside the right answer.
 
-    The text is empty while the right answer is hidden, and without a known mistake.
+    The text is empty while the right answer is hidden, and if no mistake is known.
     """
     mistake = None if state.hides_answer or None in state.predictions.predicted_output else state.mistake
     if mistake is None or state.answer is None:
@@ -359,7 +362,7 @@ def comparison_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def _hole_question(state: ExploreState) -> str:
-    """Return the question of the current hole, with the number of its step."""
+    """Return the numbered question about the current hole."""
     assert state.current_hole is not None
     steps = sorted({cell.step_index for cell in state.predictions.questions.values()})
     number = steps.index(state.predictions.cells[state.current_hole].step_index) + 1
@@ -367,7 +370,10 @@ def _hole_question(state: ExploreState) -> str:
 
 
 def _entry_error(state: ExploreState, hole: Hole) -> str:
-    """Return why an entry is wrong; name the only axis that has this size, if any."""
+    """Return the error message for an entry.
+
+    The message names the axis that has the entered size, if there is exactly one.
+    """
     predictions, entry = state.predictions, escape_unprintable(state.predictions.texts[hole])
     axis = predictions.confused_axis(hole)
     if predictions.typed_dim(hole) is None:
@@ -376,6 +382,6 @@ def _entry_error(state: ExploreState, hole: Hole) -> str:
 
 
 def _wrap_hint(text: str, width: int) -> list[str]:
-    """Wrap a hint; do not wrap a table."""
+    """Wrap a hint, unless the hint is a table."""
     lines = [escape_unprintable(line) for line in text.split("\n")]
     return lines if len(lines) > 1 else wrap(lines[0], width)

@@ -1,4 +1,4 @@
-"""The file dialogs: arrays to open as the input (^O), and pictures to save."""
+"""The file dialogs: open an array as the input (^O), save a film or a picture."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from shapecalc.render.film import FORMATS, render_film
 from shapecalc.tui.widgets import COPY_TITLE, ChoiceList, Dialog, KeyHelp, TextField
 
 MAX_ENTRIES = 1000
-"""The maximum number of entries that the dialog lists for a folder or a file."""
+"""The maximum number of entries that are listed for a folder or a file."""
 ARCHIVE_ENDINGS = (".npz", ".safetensors")
 """The extensions of files that contain several named arrays."""
 FILM_KIND = "film"
@@ -68,7 +68,7 @@ def _is_folder(path: str | Path) -> bool:
 
 
 def describe_entry(entry: Entry) -> str:
-    """Return the shape and type of an array, or the number of entries of a container.
+    """Describe an entry: the type and shape of an array, or the number of arrays.
 
     >>> describe_entry(Entry("gone.npy", "gone.npy", False))
     'no such file or directory'
@@ -105,7 +105,7 @@ class FilesDialog(Dialog[str | None]):
         self.query_one(ChoiceList).focus()
 
     def list_path(self, path: str) -> None:
-        """List the entries of a folder or a file, or show the error if it is unreadable."""
+        """Show the entries of a folder or a file; show an error if `path` is unreadable."""
         try:
             entries = list_entries(path)
         except OSError as error:
@@ -120,12 +120,12 @@ class FilesDialog(Dialog[str | None]):
 
     @on(OptionList.OptionHighlighted)
     def show_description(self, event: OptionList.OptionHighlighted) -> None:
-        """Show the description of the entry under the cursor."""
+        """Show the description of the highlighted entry."""
         self.query_one("#about", Static).update(escape_unprintable(describe_entry(self.entries[event.option_index])))
 
     @on(OptionList.OptionSelected)
     def open_entry(self, event: OptionList.OptionSelected) -> None:
-        """Open a container, or close the dialog with the shortest path of an array."""
+        """List a container, or close the dialog and return the path of an array."""
         entry = self.entries[event.option_index]
         if entry.is_container:
             self.list_path(entry.path)
@@ -138,9 +138,10 @@ class FilesDialog(Dialog[str | None]):
 
 
 def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | None) -> None:
-    """Ask for a file name, and write a film or the picture of a step to it.
+    """Open the dialog that saves the film of an answer or the picture of a step.
 
-    Steps are counted from 1; None saves the picture of the whole answer. In a browser, an SVG is downloaded instead.
+    Steps are counted from 1; None means the picture of the whole answer. A browser downloads an SVG file without a
+    dialog.
     """
 
     def make_contents(name: str) -> bytes:
@@ -159,7 +160,7 @@ class SaveDialog(Dialog[None]):
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, kind: str, make_contents: Callable[[str], bytes]) -> None:
-        """Create the dialog for a file with the contents that `make_contents` returns."""
+        """Create the dialog; `make_contents` maps a file name to the file's contents."""
         super().__init__()
         self.kind, self.make_contents = kind, make_contents
         self._is_writing = False
@@ -196,7 +197,7 @@ class SaveDialog(Dialog[None]):
 
 
 def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
-    """Save the screen as a picture or as text, without the notifications on it.
+    """Save the screen as an SVG picture or as text, without notifications.
 
     A browser downloads the file. The app removes its notifications in a later callback, so the screen is written after
     that callback.
@@ -206,9 +207,9 @@ def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
 
 
 def _write_screen(screen: Screen[Any], *, as_text: bool) -> None:
-    """Write the screen to a file named after the time; report the name or an error.
+    """Write the screen to a file with a timestamp in its name; report the result.
 
-    A text is also copied to the clipboard.
+    Text is also copied to the clipboard.
     """
     if as_text:
         content = "".join(f"{strip.text.rstrip()}\n" for strip in screen._compositor.render_strips())

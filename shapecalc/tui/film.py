@@ -24,11 +24,11 @@ from shapecalc.tui import widgets
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
 FRAME_EPSILON = 1e-6
-"""The time in seconds from the completion of a frame to the start of the next one."""
+"""The time, in seconds, by which a frame ends before the next frame starts."""
 TICK_RATE = 36
 """The number of timer ticks per second while a film plays.
 
-Some ticks are late; 36 ticks give at least 30 pictures per second.
+Some ticks are late; 36 ticks per second give at least 30 pictures per second.
 """
 KEYS: tuple[widgets.Key, ...] = (
     widgets.Key("space", "space", "play, stop", "play", "play, or stop", 0),
@@ -45,7 +45,7 @@ QUESTION_KEYS = (widgets.Key("enter", "enter", "answer; if nothing is typed, sho
 
 
 class Player:
-    """The playback state of a film: position, speed and questions, without drawing.
+    """The playback state of a film, independent of widgets.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.scenes import make_film
@@ -62,19 +62,19 @@ class Player:
     def __init__(self, film: Film, hidden_steps: Collection[int] = ()) -> None:
         """Start at the beginning of a film.
 
-        If there are `hidden_steps`, only these have questions.
+        If there are `hidden_steps`, only these steps have questions.
         """
         self.film, self.starts = film, film.starts
         self.time, self.speed, self.is_playing = 0.0, 1.0, False
         self.is_asking = bool(hidden_steps)
-        """Whether the film pauses at questions, before each dim is filled."""
+        """Whether the film pauses at a question before each dim is filled."""
         known_frames = [
             frame
             for frame in film.frames
             if hidden_steps and frame.step_index is not None and frame.step_index not in hidden_steps
         ]
         self._known_prompts = {(frame.step_index, frame.prompt) for frame in known_frames}
-        """The step and prompt of each question that is answered or not to be asked."""
+        """The step and prompt of each question that is answered or excluded."""
 
     @property
     def frame(self) -> int:
@@ -83,7 +83,7 @@ class Player:
 
     @property
     def sprites(self) -> tuple[Sprite, ...]:
-        """The positioned words at the current time."""
+        """The sprites at the current time, at their interpolated positions."""
         return sprites_at(self.film, self.starts, self.time)
 
     @property
@@ -99,7 +99,7 @@ class Player:
         return self._question_before(next_frame) if is_reached else None
 
     def _question_before(self, frame: int) -> Prompt | None:
-        """Return the question before a frame; None if there is none, or if it is known."""
+        """Return the unanswered question before a frame; None if there is no question."""
         film_frame = self.film.frames[frame]
         return (
             film_frame.prompt
@@ -108,21 +108,21 @@ class Player:
         )
 
     def _time_before_question(self, second: float) -> float:
-        """Return the time of the next question, if it is before `second`, else `second`."""
+        """Limit a time, in seconds, to the time of the next question."""
         for frame in range(self.frame + 1, len(self.film.frames)):
             if self.starts[frame] <= second and self._question_before(frame):
                 return self.starts[frame] - FRAME_EPSILON
         return second
 
     def advance(self, seconds: float) -> None:
-        """Advance by a number of seconds, but not past a question or the end."""
+        """Advance by elapsed seconds times the speed, but not past a question or the end."""
         if not self.is_playing:
             return
         self.time = self._time_before_question(min(self.time + seconds * self.speed, self.film.seconds))
         self.is_playing = not self.is_at_end and self.question is None
 
     def toggle(self) -> None:
-        """Play or pause. At the end, play again from the beginning."""
+        """Play or pause; at the end, play from the beginning."""
         self.time = 0.0 if self.is_at_end else self.time
         self.is_playing = not self.is_playing and self.question is None
 
@@ -131,7 +131,7 @@ class Player:
         self.time = self._time_before_question(max(0.0, min(second, self.film.seconds)))
 
     def show_frame(self, frame: int) -> None:
-        """Go to the end of a frame, where it is complete, but not past a question."""
+        """Pause at the end of a frame, but do not go past a question."""
         frame = max(0, min(frame, len(self.film.frames) - 1))
         self.is_playing = False
         self.seek(self.starts[frame + 1] - FRAME_EPSILON)
@@ -144,11 +144,11 @@ class Player:
 
     @property
     def is_arriving(self) -> bool:
-        """Whether the current frame is still moving or held, before its end."""
+        """Whether the current frame has not ended yet."""
         return self.time < self.starts[self.frame + 1] - 2 * FRAME_EPSILON
 
     def copy_state(self, other: Player) -> None:
-        """Copy the state and the position of another player for the same answer."""
+        """Copy the state and the position of another player of the same answer."""
         self.speed, self.is_playing, self.is_asking, self._known_prompts = (
             other.speed,
             other.is_playing,
@@ -167,12 +167,12 @@ class Player:
         self.seek(self.starts[frames[0]] if frames else 0.0)
 
     def change_speed(self, levels: int) -> None:
-        """Change the speed by a number of levels."""
+        """Change the speed by a number of levels in `SPEEDS`."""
         level = SPEEDS.index(self.speed) + levels
         self.speed = SPEEDS[max(0, min(level, len(SPEEDS) - 1))]
 
     def is_right(self, text: str) -> bool:
-        """Return whether a text answers the question; continue the film if it does."""
+        """Return whether a typed answer is right; a right answer continues the film."""
         question = self.question
         if question is None:
             return False
@@ -185,7 +185,7 @@ class Player:
         return is_equal
 
     def skip_question(self) -> None:
-        """Mark the open question as known, and continue the film."""
+        """Mark the open question as answered, and continue the film."""
         next_frame = self.film.frames[self.frame + 1]
         self._known_prompts.add((next_frame.step_index, next_frame.prompt))
         self.time = min(self.starts[self.frame + 1], self.film.seconds)
@@ -193,7 +193,7 @@ class Player:
 
 
 class Scrubber(widgets.ClickableText):
-    """The progress bar of a film; a click goes to a position."""
+    """The progress bar of a film; a click seeks to the clicked position."""
 
     track_width = 0
 
@@ -209,20 +209,17 @@ class Scrubber(widgets.ClickableText):
         )
 
     def on_click(self, event: events.Click) -> None:
-        """Post the clicked position as a fraction of the film."""
+        """Post the clicked position as a fraction of the film's duration."""
         self.post_message(widgets.MarkClicked("part", max(0.0, min(1.0, (event.x - 3) / self.track_width))))
 
 
 class FilmPane(widgets.FocusableText):
-    """The pane of the film.
-
-    Only changed lines are drawn, since most frames change few lines.
-    """
+    """The pane that shows the current frame of a film."""
 
     player: Player | None = None
 
     def draw(self) -> None:
-        """Draw the words of the current frame."""
+        """Draw the current frame."""
         if self.player is not None:
             self.set_text(render_screen(self.player.film, self.player.sprites, self.background_colors[1].rgb))
 
@@ -244,7 +241,7 @@ class FilmScreen(widgets.Dialog[None]):
     ) -> None:
         """Create the film of an answer, which starts at a step or at the beginning.
 
-        If there are `hidden_steps`, only these have questions.
+        If there are `hidden_steps`, only these steps have questions.
         """
         super().__init__()
         self.score = score
@@ -291,7 +288,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.show_all()
 
     def _change_player(self, change: Callable[[Player], object]) -> None:
-        """Apply a change to the player, if there is a player, and redraw."""
+        """Apply a change to the player, and redraw; do nothing without a player."""
         if self.player is not None:
             change(self.player)
             self.show_all()
@@ -311,7 +308,7 @@ class FilmScreen(widgets.Dialog[None]):
         self._change_player(lambda player: player.show_frame(frame))
 
     def action_hurry(self, levels: int) -> None:
-        """Change the speed."""
+        """Change the speed by a number of levels."""
         self._change_player(lambda player: player.change_speed(levels))
 
     def action_ask(self) -> None:
@@ -333,14 +330,14 @@ class FilmScreen(widgets.Dialog[None]):
         self.show_all()
 
     def _score_answer(self, question: Prompt | None, *, is_right: bool) -> None:
-        """Score the answer to a question, if it is the first one."""
+        """Score the first answer to a question; ignore later answers."""
         if question is not None and question is not self._scored:
             self.score.mark(right=is_right)
             self._scored = question
 
     @on(widgets.MarkClicked)
     def seek_to_click(self, event: widgets.MarkClicked) -> None:
-        """Go to the clicked position of the film."""
+        """Seek to the clicked position."""
         if event.kind == "part":
             self._change_player(lambda player: player.seek(float(str(event.value)) * player.film.seconds))
 
@@ -358,7 +355,7 @@ class FilmScreen(widgets.Dialog[None]):
             self.show_all()
 
     def show_all(self) -> None:
-        """Redraw the screen, and run the timer while the film plays."""
+        """Redraw the screen; resume the timer if the film plays, otherwise pause it."""
         player = self.player
         if player is None or self._clock is None or not self.is_attached:
             return
@@ -370,7 +367,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.query_one("#keys", widgets.ClickableText).set_text(_key_line(player, self.app.size.width))
 
     def _show_question(self) -> None:
-        """Show the open question instead of the scrubber."""
+        """Show the open question, or the scrubber if no question is open."""
         question = self.player.question if self.player else None
         row, field = self.query_one("#question"), self.query_one(widgets.AnswerField)
         asking = question is not None
@@ -383,7 +380,7 @@ class FilmScreen(widgets.Dialog[None]):
 
 
 def _key_line(player: Player, width: int) -> Text:
-    """Return the line of keys, with as many keys as fit."""
+    """Return the line of keys; keys that do not fit are omitted."""
     shown = KEYS if player.question is None else QUESTION_KEYS
     if player.is_asking:
         shown = tuple([replace(key, label=f"{key.label}: on") if key.action == "ask" else key for key in shown])

@@ -27,7 +27,7 @@ from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import AnswerField, ChoiceList, ClickableText, Dialog, Key, format_key_line, make_bindings
 
 MIN_PICTURE_WIDTH = 20
-"""The smallest width of a picture, in cells."""
+"""The minimum width of a picture, in cells."""
 GRID_HEIGHT = 12
 """The height of the element grid above the other pictures, in lines."""
 MIN_TEXT_HEIGHT = 30
@@ -51,7 +51,7 @@ ABOUT = (
     "answer counts as a miss; a hint does not count."
 )
 MIN_LIST_WIDTH = 76
-"""The terminal width, in cells, below which list and lesson are not side by side."""
+"""The minimum terminal width, in cells, for the list and a lesson side by side."""
 HELLO = "Ten minutes from nothing: type what you think, and enter judges it. "
 END = (
     "Missed at first: {missed}.\nNext: exercises about {topic}.\n\n^S keeps this screen in a file. "
@@ -60,11 +60,11 @@ END = (
 """The template of the text at the end of a learning path."""
 TOPICS_PROMPT = "Enter begins. For several topics at once, type them:"
 DRILL_PREFIX = "exercises: "
-"""The prefix of exercise topics in the list."""
+"""The prefix of an exercise topic in the list."""
 
 
 class TaskPane(Vertical):
-    """A text, a task, a field for the prediction, and the pictures of the answer.
+    """A pane with a text, a task, the prediction field, and the pictures.
 
     The task stays visible when the text scrolls.
     """
@@ -77,12 +77,12 @@ class TaskPane(Vertical):
         self.is_scored = False
         """Whether the first answer to the task has been scored."""
         self.last_judged = ""
-        """The last judged text."""
+        """The last judged prediction, as typed."""
         self._hint_count = 0
         self._last_prediction: Prediction = None
 
     def compose(self) -> ComposeResult:
-        """Compose the task, the field and the feedback, from top to bottom."""
+        """Compose the text, the task, the field, the feedback and the pictures."""
         with VerticalScroll(id="lesson", can_focus=False):
             yield Static("", id="text", markup=False)
             yield Static("", id="notes", markup=False)
@@ -121,13 +121,13 @@ class TaskPane(Vertical):
         )  # after the layout, because the height of the picture depends on the texts
 
     def show_notes(self, notes: str) -> None:
-        """Show the speaker notes; hide the pane of the notes if they are empty."""
+        """Show the speaker notes; empty notes hide their widget."""
         widget = self.query_one("#notes", Static)
         widget.update(Text(f"Notes: {' '.join(notes.split())}\n", "italic"))
         widget.display = bool(notes)
 
     def show_feedback(self, text: str, *, is_right: bool | None = None) -> None:
-        """Show feedback on the prediction; `is_right` adds a mark for right or wrong."""
+        """Show feedback on the prediction; `is_right` selects a check mark or a cross."""
         mark, style = {True: ("✓ ", "bold green"), False: ("✗ ", "bold red"), None: ("", "")}[is_right]
         self.query_one("#judgement", Static).update(Text.assemble((mark, style), text))
         if is_right is False:
@@ -154,7 +154,7 @@ class TaskPane(Vertical):
     def accept_answer(self, typed: str) -> bool:
         """Return whether a prediction must be judged; otherwise show a hint.
 
-        A prediction is not judged if it is empty or equals the last judged text.
+        An empty prediction is not judged, and neither is a repetition of the last judged prediction.
         """
         if typed.strip() in ("", self.last_judged):
             self.show_hint()
@@ -170,9 +170,9 @@ class TaskPane(Vertical):
             self.draw_pictures()
 
     def draw_pictures(self) -> None:
-        """Draw the task with its unknown, or the answer if it is revealed.
+        """Draw the task with its unknown, or the answer once it is revealed.
 
-        The answer is below the element grid, and beside a wrong prediction.
+        The answer is drawn below the element grid of the task, and beside a wrong prediction.
         """
         if self.current_task is None:
             return
@@ -194,22 +194,22 @@ class TaskPane(Vertical):
         self.query_one("#pictures").scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        """Redraw the pictures for the new size; hide the text if the terminal is low."""
+        """Redraw the pictures for the new size; a low terminal hides the text."""
         self.set_class(self.app.size.height < MIN_TEXT_HEIGHT, "-short")
         self.draw_pictures()
 
 
 class TaskScreen(Dialog[Question | None]):
-    """A screen with a task, which covers the main screen and disables its keys."""
+    """A modal screen with a task and the score."""
 
     KEYS: tuple[Key, ...] = KEYS
 
     def __init__(self, progress: Progress | None) -> None:
-        """Create a screen that records results in `progress`, by default the user's own."""
+        """Create a screen that records results in `progress`, by default the user's."""
         super().__init__()
         self.progress = progress or Progress()
         self.is_answered = False
-        """Whether the task was answered correctly or its answer was shown."""
+        """Whether the answer to the task is revealed."""
         self.missed_tasks: list[Task | None] = []
         """The tasks whose first answer was wrong."""
 
@@ -219,12 +219,12 @@ class TaskScreen(Dialog[Question | None]):
         return self.query_one(TaskPane)
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions that the line of keys shows; the scroll keys share one."""
-        idle = {"submit" if self.is_answered else "submit()"}  # Textual treats both scroll keys as one action
+        """Return the actions in the line of keys; the two scroll keys share one entry."""
+        idle = {"submit" if self.is_answered else "submit()"}  # Textual treats "submit" and "submit()" alike
         return frozenset(key.action for key in self.KEYS) - {"scroll(1)"} - idle
 
     def score_answer(self, *, is_right: bool) -> None:
-        """Score an answer to the task, if it is the first one."""
+        """Score the first answer to the task; ignore later answers."""
         if not self.pane.is_scored:
             self.pane.is_scored = True
             self.progress.session_score.mark(right=is_right)
@@ -237,7 +237,7 @@ class TaskScreen(Dialog[Question | None]):
         self.query_one("#keys", ClickableText).set_text(line)
 
     def warn_about_progress(self) -> None:
-        """Show a warning, once, if progress cannot be saved."""
+        """Warn the user once if the progress cannot be saved."""
         if complaint := self.progress.pop_complaint():
             self.notify(complaint, severity="warning", markup=False)
 
@@ -257,7 +257,7 @@ class TaskScreen(Dialog[Question | None]):
         )
 
     def action_scroll(self, direction: int) -> None:
-        """Scroll the pictures, or the text if there are none."""
+        """Scroll the pictures if the answer is revealed, otherwise the text."""
         shown = "#pictures" if self.pane.is_revealed else "#lesson"
         self.query_one(shown).scroll_relative(y=2 * direction, animate=False)
 
@@ -297,7 +297,7 @@ class DrillScreen(TaskScreen):
 
     @on(Input.Submitted)
     def submit_prediction(self, event: Input.Submitted) -> None:
-        """Judge the prediction and show the answer; if already answered, go on."""
+        """Judge the prediction; after the answer, go to the next exercise instead."""
         if self.is_answered:
             self.action_next()
         elif self.pane.accept_answer(event.value):
@@ -311,7 +311,7 @@ class DrillScreen(TaskScreen):
     def _judge(self, typed: str) -> None:
         """Judge and score a prediction.
 
-        A prediction that cannot be parsed is only reported; an empty prediction counts as wrong.
+        A prediction that cannot be parsed is reported without a score; an empty prediction counts as wrong.
         """
         if typed and (problem := judging.invalid_reason(self.exercise.task, typed)):
             self.pane.show_feedback(problem, is_right=False)
@@ -358,7 +358,7 @@ class Lessons(TaskScreen):
     def __init__(
         self, progress: Progress | None = None, course: Course | None = None, opening_lesson: str = ""
     ) -> None:
-        """Open the list at the lesson with an id, or at the first unfinished lesson."""
+        """Select the lesson with the id `opening_lesson`, or the first unfinished lesson."""
         super().__init__(progress)
         self.course = Course(load_lessons()) if course is None else course
         self.are_notes_shown = self.course.notes
@@ -378,11 +378,11 @@ class Lessons(TaskScreen):
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Select the initial lesson; hide the list if the terminal is too narrow for both."""
+        """Select the initial lesson; a learning path or a narrow terminal hides the list."""
         done = self.progress.done
         indexed = [*enumerate(self.course.lessons)]
         opened = [index for index, lesson in indexed if lesson.id == self.opening_lesson]
-        if self.course.path and not opened and PATH_DONE not in done:  # continue after the last lesson done
+        if self.course.path and not opened and PATH_DONE not in done:  # resume after the last completed lesson
             opened = [max((index + 1 for index, lesson in indexed if lesson.id in done), default=0)]
         self.index = next(iter(opened or [index for index, lesson in indexed if lesson.id not in done]), 0)
         self.query_one("#list").can_focus = False
@@ -402,7 +402,7 @@ class Lessons(TaskScreen):
 
     @property
     def _entry_count(self) -> int:
-        """The number of lessons, and of exercise topics or the end of the path."""
+        """The number of lessons, plus the visible topics or the end of the path."""
         return len(self.course.lessons) + (self.course.path or len(TOPICS) * self._is_list_visible)
 
     @property
@@ -414,7 +414,7 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def _show_entry(self) -> None:
-        """Show the selected lesson, or a description of the exercises."""
+        """Show the selected lesson, the exercises or the end of the path."""
         lesson, self.is_answered = self.lesson, False
         if lesson is None and self.course.path:
             self.progress.mark_done(PATH_DONE)
@@ -432,7 +432,7 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def _end_text(self) -> Text:
-        """Return the text at the end of the path."""
+        """Return the text for the end of the learning path."""
         missed = (
             ", ".join(f"'{lesson.title}'" for lesson in self.course.lessons if lesson.task in self.missed_tasks)
             or "nothing"
@@ -443,7 +443,7 @@ class Lessons(TaskScreen):
     def _topic(self) -> str:
         """The selected topic of exercises.
 
-        At the end of the path it is the topic that was missed most.
+        At the end of the learning path, the topic with the most missed tasks is selected.
         """
         if not self.course.path:
             return TOPICS[self.index - len(self.course.lessons)]
@@ -458,7 +458,7 @@ class Lessons(TaskScreen):
 
     @on(OptionList.OptionSelected)
     def open_clicked(self, event: OptionList.OptionSelected) -> None:
-        """Open the lesson or the exercises that were clicked."""
+        """Open the clicked lesson or exercises."""
         self.action_go(event.option_index - self.index)
         self._open_entry()
 
@@ -477,7 +477,7 @@ class Lessons(TaskScreen):
             self.app.push_screen(screen, self._close_with_question)
 
     def _close_with_question(self, question: Question | None) -> None:
-        """Close the lessons with the question of an exercise, if the user opened one."""
+        """Close the lessons and return the question of an exercise, unless it is None."""
         if question is not None:
             self.dismiss(question)
 
@@ -485,7 +485,7 @@ class Lessons(TaskScreen):
     def submit_prediction(self, event: Input.Submitted) -> None:
         """Judge the prediction, and show the answer if the prediction is right.
 
-        If the lesson is already answered, go to the next entry.
+        If the list is visible, open the selected entry instead. If the lesson is answered, go to the next entry.
         """
         if self.lesson is None or self._is_list_visible:
             self._open_entry()
@@ -508,7 +508,7 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def action_answer(self) -> None:
-        """Show the answer, its pictures and the lesson's explanation; it counts as wrong."""
+        """Show the answer and the lesson's explanation; the lesson counts as missed."""
         if self.lesson is not None:
             self.score_answer(is_right=False)
             self.is_answered = True
@@ -518,14 +518,14 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def action_go(self, offset: int) -> None:
-        """Go to the next lesson, or to the previous one."""
+        """Move the selection by `offset` entries."""
         if offset and 0 <= self.index + offset < self._entry_count:
             self.index += offset
             self.query_one("#list", ChoiceList).highlighted = self.index
             self._show_entry()
 
     def action_edge(self, direction: int) -> None:
-        """Go to the first entry of the list, or to the last."""
+        """Select the first or the last entry of the list."""
         self.action_go(-self.index if direction < 0 else self._entry_count - 1 - self.index)
 
     def action_scroll(self, direction: int) -> None:
@@ -536,7 +536,7 @@ class Lessons(TaskScreen):
             super().action_scroll(direction)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action applies; a hidden list ignores home and end."""
+        """Return whether an action is enabled; a hidden list ignores Home and End."""
         return action != "edge" or self._is_list_visible
 
     def action_notes(self) -> None:
@@ -545,9 +545,9 @@ class Lessons(TaskScreen):
         self.pane.show_notes(self.lesson.notes if self.lesson and self.are_notes_shown else "")
 
     def action_back(self) -> None:
-        """Go back to the list, and from there to the main screen.
+        """Go back to the list, or from the list to the main screen.
 
-        A learning path has no list: it closes, and is not proposed again at start.
+        A learning path has no list: the path is marked as completed, and the screen is closed.
         """
         if self.course.path:
             self.progress.mark_done(PATH_DONE)
@@ -557,7 +557,7 @@ class Lessons(TaskScreen):
         self._set_list_visible(True)
 
     def _fill_list(self) -> None:
-        """Fill the list with the lessons, marked if completed, and the exercise topics."""
+        """Fill the list with the lessons and exercise topics; mark completed lessons."""
         widget = self.query_one("#list", ChoiceList)
         titles = [f"{'✓' if lesson.id in self.progress.done else ' '} {lesson.title}" for lesson in self.course.lessons]
         titles += [f"  {DRILL_PREFIX}{topic}" for topic in TOPICS]

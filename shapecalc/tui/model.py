@@ -30,7 +30,7 @@ FixWriter = Callable[[str], list[str]]
 Raises `ShapeError` if the file cannot be written.
 """
 MAX_REASON_LINES = 3
-"""The maximum number of lines for the reason of a verdict."""
+"""The maximum height, in lines, of the reason for a verdict."""
 FAILING_SIGN, SELECTED_SIGN = "! ", "▸"
 KEYS = "j k move  / filter  n next offender  o offenders  f fix  w write  ^q quit"
 MAX_NOTICE_LINES = 8
@@ -42,12 +42,12 @@ class ModelList:
     """The state of the node list: the filter, the selected node and the displayed fix."""
 
     def __init__(self, report: report.Report, index: int = 0) -> None:
-        """Select the listed node at an index."""
+        """Select the node at an index of the report."""
         self.report = report
         self.index = index
         """The index of the selected node among the visible nodes."""
         self.filter_text = ""
-        """The text that a node's name must contain to be visible."""
+        """The string that the names of visible nodes contain, ignoring case."""
         self.failing_only = False
         """Whether only failing nodes are visible."""
         self.fix_number = 0
@@ -78,13 +78,13 @@ class ModelList:
         self.fix_number = (self.fix_number + 1) % (len(self.selected.fixes) + 1) if self.selected else 0
 
     def toggle_failing_only(self) -> None:
-        """Toggle between failing nodes and all nodes."""
+        """Toggle between showing all nodes and only failing nodes."""
         self.filter_nodes(self.filter_text, failing_only=not self.failing_only)
 
     def filter_nodes(self, filter_text: str, *, failing_only: bool) -> None:
-        """Show only the nodes whose names contain a text, or only failing nodes.
+        """Show only the nodes whose names contain `filter_text`.
 
-        The selected node stays selected if it is visible.
+        If `failing_only`, only failing nodes are shown. The selected node stays selected if it is visible.
         """
         selected, self.filter_text, self.failing_only = self.selected, filter_text, failing_only
         self.visible_nodes = tuple(
@@ -96,9 +96,9 @@ class ModelList:
         self._select(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
 
     def trace(self) -> Trace | None:
-        """Return the core's answer for the selected node with the displayed fix applied.
+        """Return the answer for the selected node with the displayed fix applied.
 
-        Return None if the core cannot resolve the node.
+        Returns None if the node cannot be resolved.
         """
         if self.selected is None or (self.shown_fix is not None and self.shown_fix.target is None):
             return None
@@ -168,7 +168,7 @@ class ModelScreen(HelpScreen[None]):
         self.action_close_field()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Redraw for the new size, or show that the terminal is too small."""
+        """Show a notice if the terminal is too small."""
         self.set_class(SizeNotice.is_needed(event.size), "-small")
 
     def show(self) -> None:
@@ -177,12 +177,12 @@ class ModelScreen(HelpScreen[None]):
         self.query_one("#node", Pane).set_renderer(partial(node_text, self.nodes))
 
     def action_change(self, method: str, *arguments: int) -> None:
-        """Call a method of `ModelList` by name, and redraw."""
+        """Call a method of the list state by name, and redraw."""
         getattr(self.nodes, method)(*arguments)
         self.show()
 
     def action_page(self, pages: int) -> None:
-        """Move the selection by a page."""
+        """Move the selection by a number of pages."""
         self.action_change("move", pages * max(1, self.query_one("#nodes", Pane).size.height - 2))
 
     def action_type(self, purpose: str) -> None:
@@ -234,7 +234,7 @@ class ModelScreen(HelpScreen[None]):
 
 
 def list_text(nodes: ModelList, width: int, height: int) -> Text:
-    """Render a title and the rows around the selected node."""
+    """Render a title, and the rows around the selected node."""
     failing_count = sum(map(report.is_failing, nodes.report.nodes))
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
     lines = [Text(_fit_width(f"{name}  {failing_count} of {len(nodes.report.nodes)} offend", width), "bold")]
@@ -281,7 +281,7 @@ def node_text(nodes: ModelList, width: int, height: int) -> Text:
 
 
 def _picture(nodes: ModelList, width: int, height: int) -> Text:
-    """Render the flow diagram of a node's answer, or why the node has no answer."""
+    """Render the flow diagram of the selected node, or the reason for its absence."""
     trace = nodes.trace()
     if trace is None:
         why = "the model computes the target then" if nodes.shown_fix else "a shape is not known"
@@ -299,11 +299,11 @@ def _fix_lines(nodes: ModelList, judged: report.JudgedNode, width: int) -> list[
 
 
 def _shorten_start(text: str, width: int) -> str:
-    """Omit the start of a long text, since names of nodes have common prefixes."""
+    """Truncate a long name at its start, since names of nodes share prefixes."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
 def _limit_lines(lines: list[str]) -> list[str]:
-    """Return the first lines and the last line, with the number of omitted lines."""
+    """Return at most `MAX_NOTICE_LINES` lines; a count replaces the omitted lines."""
     excess = len(lines) - MAX_NOTICE_LINES
     return lines if excess <= 0 else [*lines[: MAX_NOTICE_LINES - 2], f"and {excess + 1} more", lines[-1]]

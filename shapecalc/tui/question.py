@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
 
 CHAIN = "chain"
-"""The name that a question about a chain has instead of an op's name."""
+"""The pseudo-op of a question about a chain."""
 EQUIV = "equiv"
 """The name of the command that compares two chains."""
 QUESTION_OPS = (*OPS, CHAIN)
-"""The ops that a question can have, with the pseudo-op `chain`."""
+"""The ops of questions, including the pseudo-op `chain`."""
 EQUIVALENT_FIELDS = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
-"""For a field of one op, the field of another op with the same meaning."""
+"""For each field, the field of another op with the same meaning."""
 COMPLETIONS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
-"""Possible completions of a partial text.
+"""Possible completions of a partial input.
 
-If a completion makes the text valid, no error is reported yet.
+If a completion makes the input valid, no error is reported yet.
 """
 MAX_STAGE_VALUES = 2
-"""The maximum number of required values that an op of a stage has."""
+"""The maximum number of required values of an op in a stage."""
 FILES_CLOSED_MESSAGE = "a served app opens no files and writes none"
 SETTING_DESCRIPTIONS = {
     "opset": "the version of ONNX's operators to follow",
@@ -55,14 +55,14 @@ _files_are_open = True
 
 
 class Question(Record):
-    """An op or `chain`, the texts of its fields, and its settings."""
+    """A question: an op or `chain`, the texts of its fields, and its settings."""
 
     op: str
     texts: Mapping[str, str]
     settings: Mapping[str, object] = EMPTY_DICT
-    """The options without a field, such as the dialect, by name."""
+    """The options that have no field, by name, such as the dialect."""
     second_chain: str = ""
-    """The text of the second chain of a comparison; empty without a comparison."""
+    """The second chain of a comparison, as text; empty without a comparison."""
 
     @property
     def is_chain(self) -> bool:
@@ -91,7 +91,7 @@ class Question(Record):
     def fields(self) -> tuple[str, ...]:
         """The names of the fields.
 
-        The fields are the input and the parameters that the op and its operator have in the dialect.
+        The fields are the input, and the parameters of the op that the dialect supports.
 
         >>> Question("flatten", {}, {"dialect": "torch"}).fields, Question("chain", {}).fields
         (('input', 'start_dim', 'end_dim'), ('input', 'stages'))
@@ -111,7 +111,7 @@ class Question(Record):
 
     @property
     def filled_texts(self) -> dict[str, str]:
-        """The texts of the fields that are not blank, by name."""
+        """The non-blank texts of the fields, by field name."""
         return {name: text for name in self.fields if (text := self.texts.get(name, "")).strip()}
 
     def with_text(self, name: str, text: str) -> Question:
@@ -119,10 +119,10 @@ class Question(Record):
         return replace(self, texts={**self.texts, name: text})
 
     def with_op(self, op: str) -> Question:
-        """Return the question for another op.
+        """Return the question with another op.
 
-        All texts are kept, even for fields that the new op lacks. A shape or a perm is moved to the field with the
-        same meaning. The dialect is kept if it has the op.
+        All texts are kept, even for fields that the new op lacks. A target shape or a perm is copied to the field with
+        the same meaning. The dialect is kept if it has the op.
 
         >>> question_from_words(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
         '6'
@@ -165,11 +165,11 @@ class QuestionResult(Record):
 
     @cached_property
     def first_fix(self) -> tuple[int, Fix | None]:
-        """The first fix, with the index of its stage; None if no fix is found."""
+        """The stage index of the first fix, and the fix; `(0, None)` if there is no fix."""
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
-        is_single_op = self.answer is not None and self.answer.op != "chain"  # later stages have computed inputs
+        is_single_op = self.answer is not None and self.answer.op != "chain"  # in a chain, later inputs are computed
         candidates = (
             (index, fix) for index, trace in traces for fix in find_fixes(trace) if is_single_op or fix.name != "input"
         )
@@ -181,11 +181,11 @@ FIRST_QUESTION = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": 
 
 
 def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = EMPTY_DICT) -> Question:
-    """Parse a command line into a question.
+    """Parse the words of a command line into a question.
+
+    `defaults` apply to options that the command line does not set.
 
     Raises `ShapeError` (usage) if the command line is invalid.
-
-    `defaults` apply to options that the line does not set.
 
     >>> words = ["reshape", "2,3,4", "0,-1", "--opset", "13"]
     >>> question_from_words(words, {"dialect": "onnxruntime", "opset": 9}).settings
@@ -225,9 +225,9 @@ def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Que
 
 
 def _write_defaults(text: str, defaults: Mapping[str, object]) -> str:
-    """Add the default options to the text of a chain's stages.
+    """Add default options to the stages of a chain.
 
-    An invalid text is returned unchanged.
+    The chain is text in command-line syntax; an invalid chain is returned unchanged.
     """
     try:
         shape, stages = commands.read_chain(text) if defaults else (text, [])
@@ -262,12 +262,12 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
 
 
 def may_open_files() -> bool:
-    """Return whether this process may open files."""
+    """Return whether this process may open input files."""
     return _files_are_open
 
 
 def disable_files() -> None:
-    """Prevent this process from opening any file."""
+    """Prevent this process from opening input files."""
     global _files_are_open
     _files_are_open = False
 
@@ -275,7 +275,7 @@ def disable_files() -> None:
 def open_source(text: str) -> Source | None:
     """Open the array file that an input names.
 
-    Returns None if the input is not a file. Raises `ShapeError` (file).
+    Returns None if the input is not a file name. Raises `ShapeError` (file) if the file cannot be opened.
     """
     if not is_file_argument(text):
         return None
@@ -291,7 +291,7 @@ def open_source(text: str) -> Source | None:
 
 
 def answer_question(question: Question, focused_field: str | None = None) -> QuestionResult:
-    """Return the result of a question; `focused_field` is the field being edited.
+    """Answer a question; `focused_field` is the field that the user is editing.
 
     >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").is_incomplete
     True
@@ -337,7 +337,7 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
 def _dtype_option(source: Source | None, question: Question) -> dict[str, object]:
     """Return the `dtype` option for a file's element type.
 
-    The mapping is empty if the dialect lacks the type.
+    The mapping is empty for a chain, and if the dialect lacks the type.
     """
     dtype = (
         parse_element_type(source.dtype, question.dialect_rules)
@@ -348,9 +348,9 @@ def _dtype_option(source: Source | None, question: Question) -> dict[str, object
 
 
 def replace_file(question: Question) -> Question:
-    """Replace the file name in a question by the file's shape and element type.
+    """Replace the file name in a question with the file's shape and element type.
 
-    The file is then opened only once. Raises `ShapeError` (file) if the file cannot be used.
+    Later answers do not open the file again. Raises `ShapeError` (file) if the file cannot be used.
     """
     source = open_source(question.texts.get("input", ""))
     if source is None:
@@ -362,7 +362,7 @@ def replace_file(question: Question) -> Question:
 def _can_be_completed(question: Question, focused_field: str, source: Source | None) -> bool:
     """Return whether appending text to a field can make the question valid.
 
-    A text that is the beginning of a file name can also become valid.
+    An input that may be the beginning of a file name can also become valid.
     """
     text = question.texts.get(focused_field, "")
     if focused_field == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
@@ -380,7 +380,7 @@ def _can_be_completed(question: Question, focused_field: str, source: Source | N
 
 
 def _matching_completions(question: Question, focused_field: str, text: str) -> list[str]:
-    """Return the op names or choice words that complete the text of a field."""
+    """Return the text of a field, completed by op names or by allowed values."""
     if question.is_chain:
         word = text.rpartition("|")[2].lstrip()
         ops = [op for op in OPS if focused_field == "stages" and op.startswith(word)]
@@ -392,7 +392,7 @@ def _matching_completions(question: Question, focused_field: str, text: str) -> 
 def problem_span(question: Question, result: QuestionResult) -> tuple[str, int, int] | None:
     """Return the field of a problem, and the problem's span in the field's text.
 
-    Returns None if the problem is not about a field.
+    Returns None if the problem does not concern a field.
     """
     if (problem := result.problem) is None:
         return None
@@ -407,9 +407,9 @@ def problem_span(question: Question, result: QuestionResult) -> tuple[str, int, 
 
 
 def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
-    """Return the span of a problem in the text of the stages.
+    """Return the field `stages`, and the span of a problem in its text.
 
-    Returns None if the problem is not about a stage.
+    Returns None if the problem does not concern a stage.
     """
     try:
         number = commands.find_invalid_stage(stages) if answer is None else len(answer.traces) - 1
@@ -424,7 +424,7 @@ def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) ->
 def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
     """Return a function that reads the element of a file at an index.
 
-    The function returns `?` for an unreadable element. Returns None if there is no file.
+    The function returns `?` for an unreadable element. If `source` is None, None is returned.
     """
     if source is None:
         return None
@@ -440,10 +440,10 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
 
 
 def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:
-    """Convert pasted code to a chain; return it with notes on the interpretation.
+    """Convert pasted code to a chain; also return notes on the interpretation.
 
-    The chain has the question's input. Raises `ShapeError`: usage if input or code are invalid, file if the input
-    cannot be used.
+    The chain has the question's input. Raises `ShapeError` (usage) if the input or the code is invalid, and
+    `ShapeError` (file) if the input file cannot be used.
 
     >>> chain, notes = chain_from_code("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
     >>> chain.texts["stages"]

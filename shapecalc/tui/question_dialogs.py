@@ -33,7 +33,7 @@ from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, 
 COLUMN_HEADINGS = ("dialect", "setting", "answer")
 """The headings of the columns to the right of the mark column."""
 MIN_SETTING_WIDTH, MIN_ANSWER_WIDTH = 8, 14
-"""The minimum widths, in cells, of the setting and answer columns."""
+"""The minimum widths, in cells, of the setting column and the answer column."""
 
 
 class ChooseDialog(Dialog[Question | None]):
@@ -76,7 +76,7 @@ class ChooseDialog(Dialog[Question | None]):
         """Change the operator, dialect or switch to the highlighted entry."""
         choices, chosen, switch = event.option_list, str(event.option_id), self.question.switch
         if choices.highlighted != event.option_index:
-            return  # the highlight has moved again since this message was posted, as a held key does
+            return  # a held key has moved the highlight since this message was posted
         if choices.id == "op" and chosen != self.question.op:
             self.question = self.question.with_op(chosen)
             self._list_dialects()
@@ -130,7 +130,7 @@ class ChooseDialog(Dialog[Question | None]):
 
 
 class DialectRow(Record):
-    """The answer of one dialect with one setting of its switch."""
+    """A row of the comparison: a dialect, a setting of its switch, and the answer."""
 
     question: Question
     setting: str
@@ -143,7 +143,7 @@ class DialectRow(Record):
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """The texts of the row's columns."""
+        """The texts of the columns: dialect, setting and answer."""
         return self.question.dialect, self.setting, escape_unprintable(self.answer_text)
 
     @property
@@ -155,7 +155,7 @@ class DialectRow(Record):
 
 
 def dialect_rows(question: Question) -> list[DialectRow]:
-    """Return one row for each dialect with the op and each setting of the switch.
+    """Return a row for each dialect that has the op, and each setting of its switch.
 
     The question of a row omits a default setting.
 
@@ -181,19 +181,19 @@ def dialect_rows(question: Question) -> list[DialectRow]:
 
 
 def nearest_row_index(rows: list[DialectRow], current: DialectRow) -> int:
-    """Return the index of the row that matches `current`.
+    """Return the index of the row that matches `current` best.
 
-    The row has the same dialect and, if possible, the same settings.
+    The row has the same dialect and, if possible, the same options.
     """
     candidates = [index for index, row in enumerate(rows) if row.question.dialect == current.question.dialect]
     return next((index for index in candidates if rows[index].options == current.options), candidates[0])
 
 
 class AnswerTable(DataTable[Text], SearchableList):
-    """A table with a search that starts with the slash key."""
+    """A table of answers that can be searched with the slash key."""
 
     def entries(self) -> list[str]:
-        """Return the texts of the rows."""
+        """Return the text of each row."""
         return [" ".join(cell.plain for cell in self.get_row(key)) for key in self.rows]
 
     def select_entry(self, index: int) -> None:
@@ -232,7 +232,7 @@ class CompareDialog(Dialog[Question | None]):
         table.focus()
 
     def on_resize(self) -> None:
-        """Fit the columns after the layout of the new size."""
+        """Fit the columns to the new size, after the layout."""
         for table in self.query(DataTable):
             self.call_after_refresh(self._fit_columns, table)
 

@@ -19,20 +19,20 @@ from shapecalc.tui.question import Question, disable_files, replace_file
 from shapecalc.tui.served_app import ServedApp, opening_question
 
 MAX_MEMORY_BYTES = 1 << 29
-"""The memory limit of a visitor's process in bytes."""
+"""The memory limit of a visitor's process, in bytes."""
 CPU_SECONDS, CPU_PERIOD_SECONDS = 30, 60
-"""The CPU time limit per period, and the length of the period, in seconds."""
+"""The CPU time limit per period, and the length of a period, in seconds."""
 MAX_COURSE_BYTES = 100_000
-"""The maximum size of a course in bytes, since systems limit process arguments."""
+"""The maximum size of a course, in bytes; systems limit the size of arguments."""
 
 
 def app_command(question: Question, course: Course | None = None) -> list[str]:
     """Return the command line of a process that opens the app at a question.
 
-    A file name in the question is replaced by the shape of the file. With a course, the app opens at its lessons,
-    without the speaker notes.
+    A file name in the question is replaced with the shape of the file. With a course, the app opens the lessons of the
+    course, without speaker notes.
 
-    Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for an argument.
+    Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for a command-line argument.
     """
     question_json = json.dumps([*fields(replace_file(question)).values()])
     lessons = "" if course is None else json.dumps(course.without_notes().as_json(), ensure_ascii=False)
@@ -44,9 +44,8 @@ def app_command(question: Question, course: Course | None = None) -> list[str]:
 def limit_process() -> None:
     """Limit the memory and CPU time of this process, and forbid writing files.
 
-    On systems without the module `resource`, nothing is limited.
-
-    Numeric libraries reserve memory for each thread, so they are limited to one thread.
+    Numeric libraries are limited to one thread, since they reserve memory for each thread. On systems without the
+    module `resource`, this is the only limit.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
@@ -60,9 +59,9 @@ def limit_process() -> None:
 
 
 def _renew_cpu_limit() -> None:
-    """Renew the CPU time limit of this process at every period.
+    """Raise the CPU time limit of this process once per period.
 
-    The system kills the process when it reaches the limit.
+    The system kills a process that reaches the limit.
     """
     from resource import RLIMIT_CPU, getrlimit, setrlimit
 
@@ -73,7 +72,7 @@ def _renew_cpu_limit() -> None:
 
 
 def main() -> None:
-    """Run the app for one visitor until the app exits or the server dies."""
+    """Run the app for one visitor until the app exits or the server terminates."""
     limit_process()
     disable_files()
     question, course = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""The app that `serve` runs, with links to questions and a driver for pipes."""
+"""The app that `serve` runs, with links to questions and a pipe driver."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ Servers accept addresses of about 8000 bytes.
 
 
 def parse_link(ask: str, step: str) -> tuple[Question, int | None]:
-    """Return the question in a link and its step, which is counted from 0 or None.
+    """Parse a link into a question and a step index.
 
-    Raises `ShapeError`: usage if the question cannot be parsed, file if it names a file.
+    The step index is None if the link has no valid step number. Raises `ShapeError` (usage) if the question cannot be
+    parsed, and `ShapeError` (file) if the question names a file.
 
     >>> question, step = parse_link("shapecalc reshape 2,3,4 0,-1", "2")
     >>> question.texts["target"], step
@@ -47,7 +48,7 @@ def parse_link(ask: str, step: str) -> tuple[Question, int | None]:
 
 
 def build_link(line: str, step: int) -> dict[str, str]:
-    """Return the link fields for a question and a step; empty if they are too long.
+    """Return the link fields for a question and a step; empty if `line` is too long.
 
     >>> build_link("shapecalc reshape 2,3,4 0,-1", 1)
     {'ask': 'reshape 2,3,4 0,-1', 'step': '2'}
@@ -56,7 +57,7 @@ def build_link(line: str, step: int) -> dict[str, str]:
 
 
 def opening_question(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
-    """Return the initial question and step, and the error of an invalid link.
+    """Return the initial question and step, and the error message of an invalid link.
 
     >>> question, step, complaint = opening_question(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
     >>> question.texts["input"], step, complaint
@@ -69,7 +70,7 @@ def opening_question(fields: list[Any], link: list[str] | None = None) -> tuple[
 
 
 class ServedApp(ShapecalcApp):
-    """The app of a visitor, whose browser address is a link to the current question.
+    """The app of one visitor; the browser's address links to the current question.
 
     The visitor's progress is lost when the app exits.
     """
@@ -77,9 +78,9 @@ class ServedApp(ShapecalcApp):
     def __init__(
         self, question: Question, step: int | None = 0, link_error: str = "", course: Course | None = None
     ) -> None:
-        """Open a question at a step, and show the error of an invalid link.
+        """Open a question at a step, and show the error message for an invalid link.
 
-        With a `course`, open its lessons.
+        With a `course`, open the lessons of the course.
         """
         super().__init__(
             question, step, lesson=course is not None, progress=VisitorProgress(), user_file=UserFile(NO_FILE)
@@ -90,13 +91,13 @@ class ServedApp(ShapecalcApp):
         self._link: dict[str, str] = {}
 
     def on_ready(self) -> None:
-        """Show the error of an invalid link."""
+        """Show the error message for an invalid link."""
         if self.link_error:
             self.notify(self.link_error, title="the link is not followed", severity="error", markup=False)
 
     @on(Explore.QuestionShown)
     def send_link(self, shown: Explore.QuestionShown) -> None:
-        """Send the page a link to the current question, if the link changed.
+        """Send a link to the current question to the page, if the link has changed.
 
         The link never contains a file name.
         """
@@ -107,15 +108,15 @@ class ServedApp(ShapecalcApp):
 
 
 class PipeDriver(WebDriver):
-    """Textual's driver for browsers, which exits when the server dies.
+    """Textual's driver for browsers, which exits when the server terminates.
 
-    The driver ignores sizes in the visitor's input.
+    The driver ignores resize messages from the visitor.
     """
 
     def start_application_mode(self) -> None:
-        """Start the driver, with the cursor visible.
+        """Start the driver, and report that the app has the focus.
 
-        Textual hides the cursor at first, as if another window had the focus.
+        Without this message, Textual hides the cursor, as if another window had the focus.
         """
         super().start_application_mode()
         self._app.call_later(self._app.post_message, events.AppFocus())
@@ -123,17 +124,17 @@ class PipeDriver(WebDriver):
     def run_input_thread(self) -> None:
         """Read keys, and exit the process when the input pipe is closed.
 
-        The system closes the pipe however the server dies. The process exits at once, because the app may hang or be
-        busy.
+        The system closes the pipe even if the server is killed. The process exits at once, because the app may hang or
+        be busy.
         """
         super().run_input_thread()
         if not self.exit_event.is_set():
             os._exit(0)
 
     def process_message(self, message: Message) -> None:
-        """Handle a message from the input pipe, but ignore sizes.
+        """Handle a message from the input pipe, but ignore resize messages.
 
-        The size of the page comes from the server.
+        The server sets the size of the page.
         """
         if not isinstance(message, events.Resize):
             super().process_message(message)

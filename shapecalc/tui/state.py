@@ -23,15 +23,15 @@ from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, answer_question
 
 Hole = tuple[int, int]
-"""A hidden dim of the flow diagram, as its column and its index in the column."""
+"""A hidden dim of the flow diagram: its column, and its index in the column."""
 
 VALIDITY_QUESTION = (0, 0)
 """The pseudo-hole of the validity question.
 
-It is distinguishable from holes, since dims of the input are never hidden.
+No hole equals this value, since dims of the input are never hidden.
 """
 YES_NO_KEYS = {"y": True, "n": False}
-"""The prediction of a request's validity that each key enters."""
+"""The predicted validity of the request, by key."""
 MAX_HOLE_LENGTH = 40
 """The maximum number of characters that can be typed into a hole."""
 ARROW_MOVES: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
@@ -43,10 +43,10 @@ _cached_mistake, _same_shape_mistake = (
 
 
 class Predictions:
-    """The user's predictions of one answer.
+    """The user's predictions for one answer.
 
     The user predicts whether the request is valid, then the hidden dims of the flow diagram. A hole is a hidden dim,
-    given by its column and its index in the column.
+    identified by its column and its index in the column.
 
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
@@ -56,7 +56,7 @@ class Predictions:
     """
 
     def __init__(self, answer: Trace | Chain | None, score: Score) -> None:
-        """Start without predictions; first attempts count in `score`."""
+        """Start without predictions; `score` counts the first attempts."""
         self.is_valid: bool | None = None
         """The user's prediction of the request's validity; None before the prediction."""
         self.texts: dict[Hole, str] = {}
@@ -75,11 +75,11 @@ class Predictions:
             for row, cell in enumerate(layout.cells)
             if cell.step_index < len(self.steps) and cell.dim is not None
         }
-        """The dims that a step determines, by column and index."""
+        """The dims that are determined by steps, by column and index."""
 
     @cached_property
     def questions(self) -> Mapping[Hole, Cell]:
-        """The dims that the user must predict."""
+        """The dims that the user must predict, by column and index."""
         candidates = ((hole, cell, self._layouts[hole[0] - 1].stage) for hole, cell in self.cells.items())
         return {
             hole: cell
@@ -89,18 +89,18 @@ class Predictions:
 
     @property
     def output_holes(self) -> tuple[Hole, ...]:
-        """The dims of the output."""
+        """The output dims that are determined by steps, by column and index."""
         return tuple(filter(self.is_output, self.cells))
 
     def is_output(self, hole: Hole) -> bool:
-        """Return whether a hole is a dim of the output."""
+        """Return whether a hole is an output dim."""
         return hole[0] == len(self._layouts)
 
     def holes(self, step_count: int) -> tuple[Hole, ...]:
         """Return the holes after a number of steps.
 
-        The holes are dims that no step has determined yet, and that are not predicted correctly. A copy that is not a
-        question is hidden as long as the copied dim.
+        The holes are the dims that no step has determined yet, and that are not predicted correctly. A copied dim
+        without a question of its own is hidden as long as its source is hidden.
         """
         hidden = dict[Hole, None]()
         for hole, cell in self.cells.items():
@@ -112,11 +112,11 @@ class Predictions:
 
     def _copies_hidden_dim(self, hole: Hole, hidden: Collection[Hole]) -> bool:
         """Return whether a dim without a question copies one of the hidden dims."""
-        (column, out), dim = hole, self.cells[hole].dim or 0
-        return (column - 1, out) in hidden and not is_size_requested(self._layouts[column - 1].stage, out, dim)
+        (column, index), dim = hole, self.cells[hole].dim or 0
+        return (column - 1, index) in hidden and not is_size_requested(self._layouts[column - 1].stage, index, dim)
 
     def questions_at(self, step: int) -> tuple[Hole, ...]:
-        """Return the dims to predict at a step."""
+        """Return the holes that the user must predict at a step."""
         return tuple(hole for hole, cell in self.questions.items() if cell.step_index == step)
 
     def type_char(self, hole: Hole, char: str) -> None:
@@ -128,7 +128,7 @@ class Predictions:
             self.score_attempt(hole, is_right=self.is_right(hole))
 
     def score_attempt(self, hole: Hole, *, is_right: bool) -> None:
-        """Score an attempt at a hole, if it is the first one."""
+        """Score the first attempt at a hole; ignore later attempts."""
         if hole not in self.scored:
             self.scored.add(hole)
             self._score.mark(right=is_right)
@@ -160,9 +160,10 @@ class Predictions:
         return bool(self.texts.get(hole)) and str(self.typed_dim(hole)) == str(self.cells[hole].dim)
 
     def is_wrong(self, hole: Hole) -> bool:
-        """Return whether the text of a hole is wrong, even if the user types more.
+        """Return whether the text of a hole is wrong.
 
-        A size with a name has many notations, so its text is wrong only after it is submitted.
+        A text that more characters can make right is wrong only after it is submitted. If the right size is symbolic,
+        this applies to every text, since a symbolic size has many notations.
         """
         text, right = self.texts.get(hole, "").strip(), self.cells[hole].dim
         if not text or self.is_right(hole):
@@ -171,7 +172,7 @@ class Predictions:
         return is_submitted or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
 
     def confused_axis(self, hole: Hole) -> int | None:
-        """Return the input axis of the stage whose size the user typed by mistake.
+        """Return the input axis of a hole's stage whose size equals the typed dim.
 
         Returns None unless exactly one axis has this size.
         """
@@ -179,20 +180,20 @@ class Predictions:
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
     def hint(self, hole: Hole) -> Hint:
-        """Return the question about a hole, with its hints."""
+        """Return the question about a hole, with graded hints."""
         name = "input" if hole[0] == 1 else self._layouts[hole[0] - 2].stage.label
         return make_hint(self._layouts[hole[0] - 1].stage, self.steps[self.cells[hole].step_index], hole[1], name=name)
 
     @property
     def predicted_output(self) -> list[Dim | None]:
-        """The output dims as predicted, right or wrong; None without a prediction."""
+        """The predicted output dims, right or wrong; None for dims without a prediction."""
         return [self.typed_dim(hole) if hole in self.questions else self.cells[hole].dim for hole in self.output_holes]
 
 
 class History:
     """The undo and redo stacks of questions.
 
-    Consecutive insertions or deletions in one field are one change.
+    Consecutive insertions or deletions in one field count as one change.
     """
 
     def __init__(self) -> None:
@@ -214,7 +215,7 @@ class History:
         self._change = change
 
     def undo_or_redo(self, current: Question, *, back: bool) -> Question:
-        """Return the previous question if `back`, otherwise the question undone last."""
+        """Return the previous question if `back`, otherwise the last undone question."""
         self._change = None
         source, target = (self.past, self.future) if back else (self.future, self.past)
         target.append(current)
@@ -252,11 +253,11 @@ class ExploreState:
         self.answer: Trace | Chain | None = self.result.answer
         """The last answer; an invalid question does not replace it."""
         self.requested_step = step
-        """The index of the requested step; None is after the last step."""
+        """The index of the requested step; None means the position after the last step."""
         self._is_before_refusal = False
         """Whether the user has gone from a refusal to an earlier step."""
         self.is_learning = is_learning
-        """Whether learning mode is on, in which undetermined dims are hidden."""
+        """Whether learning mode is on, in which the user predicts hidden dims."""
         self.is_revealed = False
         """Whether the current step is shown without a prediction."""
         self.score = score or Score()
@@ -267,11 +268,11 @@ class ExploreState:
         self._last_typed: Hole | None = None
         """The hole into which the user typed last.
 
-        This hole stays the current one until the user leaves it, even if its text is right.
+        This hole remains the current hole until the user leaves it, even if its text is right.
         """
         self.shows_grid = False
         self.shows_mistake = False
-        """Whether the elements are drawn beside those of a mistake with the same shape."""
+        """Whether the element grid is drawn beside the grid of a same-shape mistake."""
         self.shows_big_step = False
         """Whether the current step is drawn in large figures."""
         self.cursor: tuple[int, ...] | None = None
@@ -279,7 +280,7 @@ class ExploreState:
 
     @property
     def last_step(self) -> int:
-        """The index after the last step, which shows the output or the refusal."""
+        """The index after the last step, at which the output or the refusal is shown."""
         return len(self.predictions.steps)
 
     @property
@@ -304,9 +305,9 @@ class ExploreState:
         )
 
     def change_question(self, question: Question, focused_field: str | None = None) -> None:
-        """Replace the question.
+        """Replace the question, and record the change in the history.
 
-        The current step is kept if the new answer has this step; a refusal is shown.
+        The current step is kept if the new answer has this step; a refusal is always shown.
         """
         self.history.record(self.question, question, focused_field)
         self._replace_question(question, focused_field)
@@ -337,7 +338,7 @@ class ExploreState:
         self.shows_grid, self.shows_mistake, self.highlighted, self._last_typed = False, False, None, None
 
     def advance(self, direction: int) -> None:
-        """Go back a step, reveal the current step, or go to the next question."""
+        """Go to the previous step, reveal the current step, or go to the next question."""
         if direction > 0 and self.asks_validity:
             self.predict_validity(None)
         elif direction > 0 and self._current_questions:
@@ -348,9 +349,9 @@ class ExploreState:
             self.go_to_step(self._next_question_step(self.current_step + 1) if direction > 0 else self.current_step - 1)
 
     def _next_question_step(self, first: int) -> int:
-        """Return the next step with an open question.
+        """Return the first step with an open question, starting at `first`.
 
-        Returns `first` if no later step has an open question.
+        Returns `first` if no such step exists.
         """
         question_steps = (
             self.predictions.cells[hole].step_index for hole in self.holes if hole in self.predictions.questions
@@ -358,14 +359,14 @@ class ExploreState:
         return min((step for step in question_steps if step >= first), default=first)
 
     def toggle_learning(self) -> None:
-        """Toggle learning mode, which begins at the first step."""
+        """Toggle learning mode, which starts at the first step."""
         self.is_learning = not self.is_learning
         if self.is_learning:
             self._reset_predictions(self.predictions.scored)
             self.go_to_step(0)
 
     def _reset_predictions(self, scored: Collection[Hole] = ()) -> None:
-        """Reset the predictions; `scored` holes are not scored again."""
+        """Reset the predictions; holes that are already scored are not scored again."""
         self.is_revealed, self.predictions = False, Predictions(self.answer, self.score)
         self.predictions.scored |= {*scored}
         self._last_typed = None
@@ -376,9 +377,9 @@ class ExploreState:
         return self.is_learning and bool(self.answer and self.answer.traces) and self.predictions.is_valid is None
 
     def predict_validity(self, is_valid: bool | None) -> None:
-        """Predict the request's validity, or reveal it if `is_valid` is None.
+        """Record a prediction of the validity; None reveals the validity.
 
-        Then go to the next question.
+        Then go to the first step with an open question.
         """
         resolves = self.answer is not None and self.answer.problem is None
         self.predictions.score_attempt(VALIDITY_QUESTION, is_right=is_valid is resolves)
@@ -410,15 +411,15 @@ class ExploreState:
 
     @property
     def open_holes(self) -> tuple[Hole, ...]:
-        """The holes of the first stage with holes, which the user can fill."""
+        """The holes that the user can fill: those of the first stage with open questions."""
         questions = [hole for hole in self.holes if hole in self.predictions.questions]
         return tuple(hole for hole in questions if hole[0] == questions[0][0])
 
     @property
     def current_hole(self) -> Hole | None:
-        """The hole that receives typed text.
+        """The hole that receives typed characters.
 
-        It is the hole into which the user typed last, the highlighted hole, or the first hole of the current step.
+        This is the hole into which the user typed last, the highlighted hole, or the first hole of the current step.
         """
         if not self.is_learning or self.is_complete or self.asks_validity:
             return None
@@ -456,7 +457,7 @@ class ExploreState:
 
     @property
     def is_awaiting_input(self) -> bool:
-        """Whether the current hole is not filled correctly yet."""
+        """Whether the current hole still requires a correct prediction."""
         return self.current_hole is not None and not self.predictions.is_right(self.current_hole)
 
     def accepts_char(self, char: str) -> bool:
@@ -469,7 +470,7 @@ class ExploreState:
     def type_char(self, char: str) -> None:
         """Type a character into the current hole.
 
-        While the validity is predicted, `y` and `n` are the predictions.
+        While the user must predict the validity, `y` means valid and `n` means refused.
         """
         if self.asks_validity:
             if char.lower() in YES_NO_KEYS:
@@ -480,7 +481,7 @@ class ExploreState:
             self.predictions.type_char(self.current_hole, char)
 
     def submit(self) -> None:
-        """Go on if the prediction is right; otherwise show one more hint."""
+        """Continue if the prediction is right; otherwise show one more hint."""
         if self.current_hole is not None and self.is_awaiting_input:
             self.predictions.submit(self.current_hole)
         elif self._current_questions:
@@ -507,7 +508,7 @@ class ExploreState:
     def move_cursor(self, key: str) -> None:
         """Move the cursor of the element grid in the direction of an arrow key.
 
-        At the end of an axis, the cursor continues in the next row.
+        At the end of an axis, the cursor wraps around and moves along the preceding axis.
         """
         shape = journey_of(self.answer).points[0].shape if self.answer else ()
         axis_offset, direction = ARROW_MOVES[key]
@@ -523,7 +524,10 @@ class ExploreState:
 
     @property
     def fix(self) -> Fix | None:
-        """The fix that makes the request valid, or valid for every batch size, or None."""
+        """The suggested fix for the request; None if there is no fix.
+
+        If the request resolves for one batch size only, the fix makes the request resolve for every batch size.
+        """
         return self.result.first_fix[1]
 
     def apply_fix(self) -> Question:
@@ -561,13 +565,13 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "grid": lambda state: has_elements(state.answer),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
-"""The conditions under which actions are available; other actions always are."""
+"""The conditions under which actions are available; others are always available."""
 REVEALING_ACTIONS = ("grid", "compare", "equiv", "simplify", "code", "save", "mistake")
 """The actions that reveal the answer."""
 
 
 def first_differing_step(before: Trace | Chain, after: Trace | Chain) -> int:
-    """Return the first step that differs between answers to one request.
+    """Return the index of the first step that differs between two answers.
 
     >>> import shapecalc as sc
     >>> copied, literal = (sc.reshape((0, 3), (0, -1), dialect="openvino", special_zero=on) for on in (True, False))

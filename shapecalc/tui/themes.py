@@ -18,9 +18,9 @@ from shapecalc.render.canvas import contrast_ratio
 
 WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
-"""The minimum contrast ratios of text and of lines; WCAG 2.1, 1.4.3 and 1.4.11."""
+"""The minimum contrast ratios of text and of lines (WCAG 2.1, 1.4.3 and 1.4.11)."""
 MIN_HUE_RANGE = 40
-"""The minimum difference of RGB channels; a colour with less counts as grey."""
+"""The minimum difference between the RGB channels of a colour that is not grey."""
 SHADE_COUNT = 20
 """The number of shades to try between a colour and white or black."""
 LINE_CHARACTERS = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
@@ -54,7 +54,7 @@ def _make_theme(index: int) -> Theme:
 
 
 THEMES = {name: _make_theme(column) for column, name in enumerate(THEME_NAMES)}
-"""All themes by name."""
+"""All themes, by name."""
 DEFAULT_THEME, *_, COLOURLESS_THEME = THEME_NAMES
 """The default theme, and the theme without colour."""
 
@@ -72,7 +72,7 @@ def initial_theme(stored_name: str, *, has_colour: bool) -> str:
 
 
 def next_theme(name: str) -> str:
-    """Return the name of the next theme.
+    """Return the name of the next theme; an unknown name gives the default theme.
 
     >>> next_theme("shapecalc"), next_theme("without colour"), next_theme("nope")
     ('dark', 'shapecalc', 'shapecalc')
@@ -81,7 +81,7 @@ def next_theme(name: str) -> str:
 
 
 def line_filters(name: str, *, has_colour: bool) -> Sequence[LineFilter]:
-    """Return the line filters of a theme, which make all text legible."""
+    """Return the line filters that make all text legible in a theme."""
     return (LEGIBILITY_FILTER,) if has_colour and name != COLOURLESS_THEME else (COLOURLESS_FILTER, LEGIBILITY_FILTER)
 
 
@@ -93,15 +93,15 @@ class _StyleFilter(LineFilter):
         self.style_of = style_of
 
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
-        """Return the segments of a line with mapped styles."""
+        """Return the segments of a line with the function applied to their styles."""
         return [Segment(text, style and self.style_of(text, style), control) for text, style, control in segments]
 
 
 @lru_cache(4096)
 def _colourless_style(style: Style) -> Style:
-    """Return a style in greys.
+    """Convert the colours of a style to greys.
 
-    Coloured text becomes white on a dark background and black on a light background. Dimmed text keeps its grey.
+    Coloured text becomes white on a dark background and black on a light background. Grey text keeps its shade.
     """
     grey = monochrome_style(style)
     parts = (0,) if style.color is None or style.color.is_default else style.color.get_truecolor()
@@ -117,7 +117,7 @@ def _contrasting_ink(page: ColorTriplet) -> ColorTriplet:
 
 @lru_cache(4096)
 def _min_contrast(text: str) -> float:
-    """Return the minimum contrast ratio of a text; 0 for the edges of areas."""
+    """Return the minimum contrast ratio for a string; 0 if it draws edges of areas."""
     return (
         0 if EDGE_CHARACTERS.issuperset(text) else LINE_CONTRAST if LINE_CHARACTERS.issuperset(text) else TEXT_CONTRAST
     )

@@ -1,4 +1,4 @@
-"""Widgets and base classes for the screens: keys, texts, lists and fields."""
+"""Widgets and base classes of the screens: keys, texts, lists and fields."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from shapecalc.reading.code import is_code
 from shapecalc.render.canvas import UNICODE
 
 TextRenderer = Callable[[int, int], Text]
-"""A function that draws a text for a width and a height in cells."""
+"""A function that renders a text for a width and a height in cells."""
 
 
 class Key(Record):
-    """A key of a screen, with its name, its label and its action."""
+    """A keyboard key of a screen, with its label, its action and its help."""
 
     name: str
     """The name of the key in Textual."""
@@ -46,7 +46,7 @@ class Key(Record):
     action: str
     help: str
     priority: int
-    """The order in the line of keys; keys with the highest numbers are omitted first."""
+    """The position in the line of keys; the highest positions are omitted first."""
 
 
 KEYS = (
@@ -101,9 +101,9 @@ MIN_LIST_WIDTH = 4
 KEY_NAME = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
 """The pattern of key names in sentences."""
 EDIT_ACTIONS = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
-"""The actions of the keys that edit an input field, by key."""
+"""The actions of the keys that edit or submit an input field, by key."""
 FIELD_GAP = 2
-"""The number of blanks between two fields."""
+"""The number of spaces between two fields."""
 COMMON_KEYS = (
     ("F1 ?", "explain this"),
     ("/", "find an entry of a list"),
@@ -119,32 +119,32 @@ Whether the terminal accepts the text depends on its settings.
 
 @dataclass
 class MarkClicked(Message):
-    """A message that the user clicked text with metadata, such as a dim or a key."""
+    """A message posted when the user clicks text with metadata, such as a dim."""
 
     kind: str
-    """The key of the metadata."""
+    """The kind of the metadata, such as `dim` or `key`."""
     value: object
 
 
 class ClickableText(Widget):
-    """A text whose metadata can be clicked, as high as its number of lines.
+    """A text whose parts can be clicked.
 
-    The lines are rendered unchanged. Textual's own text widgets wrap lines and style each run of characters for the
-    selection, which takes as long as all other work after a key.
+    The lines are rendered unchanged. Textual's own widgets wrap the lines, and style each segment for the selection,
+    which takes as long as all other work after a key press.
     """
 
     KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
 
     def __init__(self, widget_id: str, action: str = "") -> None:
-        """Create an empty text; a click without metadata runs `action`."""
+        """Create an empty text; a click on text without metadata runs `action`."""
         super().__init__(id=widget_id)
         self.text = Text()
         self.action = action
         self._lines: list[list[Segment]] = []
 
     def set_text(self, text: Text) -> None:
-        """Show a text; repeat the layout only if the number of lines changed."""
+        """Set the displayed text; update the layout only if the number of lines changes."""
         if text == self.text and text.style == self.text.style:
             return
         before, self.text = len(self._lines), text
@@ -164,7 +164,7 @@ class ClickableText(Widget):
         return line.adjust_cell_length(width, base)
 
     def on_click(self, event: events.Click) -> None:
-        """Post the metadata of the clicked text."""
+        """Post the metadata of the clicked text, or the default action."""
         for kind in self.KINDS:
             if kind in event.style.meta:
                 self.post_message(MarkClicked(kind, event.style.meta[kind]))
@@ -174,11 +174,11 @@ class ClickableText(Widget):
 
 
 class FocusableText(ClickableText, can_focus=True):
-    """A text that can have the focus."""
+    """A clickable text that can have the focus."""
 
 
 class Pane(FocusableText):
-    """A picture that a renderer draws for the current size."""
+    """A widget whose renderer draws a picture for the current size."""
 
     renderer: TextRenderer | None = None
 
@@ -203,18 +203,18 @@ class SizeNotice(Widget):
     MIN_SIZE = Size(60, 18)
 
     def render(self) -> str:
-        """Render the current and the required size."""
+        """Return a message with the required and the current size."""
         width, height = self.app.size
         return f"enlarge the terminal to {self.MIN_SIZE.width}x{self.MIN_SIZE.height}; it is {width}x{height}"
 
     @classmethod
     def is_needed(cls, size: Size) -> bool:
-        """Return whether a terminal of a size is too small."""
+        """Return whether a terminal size is too small."""
         return size.width < cls.MIN_SIZE.width or size.height < cls.MIN_SIZE.height
 
 
 class HelpScreen(Screen[ScreenResultType]):
-    """A screen with help, which F1 opens, or a question mark outside of fields."""
+    """A screen with help, which opens with F1, or with `?` outside of fields."""
 
     KEYS: tuple[Key, ...] = ()
     """The keys that the help lists."""
@@ -228,13 +228,13 @@ class HelpScreen(Screen[ScreenResultType]):
 
 
 class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
-    """A box over the main screen, with its styles in the folder of its class."""
+    """A modal box over another screen."""
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("q", "leave", show=False)]
 
     def action_leave(self) -> None:
-        """Close the dialog without a result."""
+        """Close the dialog, as the escape key does."""
         self.app.simulate_key("escape")
 
     def compose(self) -> ComposeResult:
@@ -254,21 +254,21 @@ class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
 
 
 class SearchableList(Widget):
-    """A list that the user searches with a slash and a part of an entry."""
+    """A list in which the user searches by typing a slash and part of an entry."""
 
     search_text: str | None = None
-    """The search text; None if no search is open."""
+    """The typed part of an entry; None if no search is active."""
 
     def entries(self) -> list[str]:
-        """Return the texts of the entries."""
+        """Return the text of each entry, in order."""
         raise TypeError(f"{type(self).__name__} has no entries")
 
     def select_entry(self, index: int) -> None:
-        """Select an entry."""
+        """Select the entry at an index."""
         raise TypeError(f"{type(self).__name__} has no entries")
 
     def on_key(self, event: events.Key) -> None:
-        """Edit the search text, and select the match; any other key ends the search."""
+        """Edit the search text, and select the first match; other keys end the search."""
         before, self.search_text = self.search_text, None
         if before is None:
             self.search_text = "" if event.key == "slash" else None
@@ -290,15 +290,15 @@ class ChoiceList(OptionList, SearchableList):
     """
 
     def __init__(self, *options: Option, id: str) -> None:
-        """Create a list of options; their texts are not parsed as markup."""
+        """Create a list of options, whose texts are not parsed as markup."""
         super().__init__(*options, id=id, markup=False)
 
     def entries(self) -> list[str]:
-        """Return the texts of the options."""
+        """Return the text of each option."""
         return [str(option.prompt) for option in self.options]
 
     def select_entry(self, index: int) -> None:
-        """Highlight an option."""
+        """Highlight the option at an index."""
         self.highlighted = index
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -311,10 +311,10 @@ class ChoiceList(OptionList, SearchableList):
 
 
 class KeyHelp(Static):
-    """A sentence about the keys of a dialog."""
+    """A sentence that describes the keys of a dialog."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
-        """Create a sentence in which the user can click the names of keys.
+        """Create a sentence whose key names can be clicked.
 
         A sentence without an id has a margin.
         """
@@ -322,7 +322,7 @@ class KeyHelp(Static):
         self.sentence = sentence
 
     def on_click(self, event: events.Click) -> None:
-        """Simulate the clicked key."""
+        """Simulate a press of the clicked key."""
         if key := event.style.meta.get("press"):
             event.stop()
             self.app.simulate_key(key)
@@ -347,13 +347,13 @@ class TextField(Input):
 
     @dataclass
     class ErrorPasted(Message):
-        """A message that the user pasted a runtime's error message."""
+        """A message posted when the user pastes a runtime's error message."""
 
         diagnosis: Diagnosis
 
     @dataclass
     class CodePasted(Message):
-        """A message that the user pasted a line of code."""
+        """A message posted when the user pastes a line of code."""
 
         text: str
 
@@ -396,23 +396,23 @@ class AnswerField(TextField):
 
 
 class Field(TextField):
-    """A field of the question."""
+    """A named input field."""
 
     def __init__(self, name: str, value: str = "") -> None:
-        """Create the field with a name."""
+        """Create a field with a name and an initial text."""
         super().__init__(value, id=f"field-{name}", classes=f"-{name}")
         self.field_name = name
 
 
 class FieldRow(Horizontal):
-    """A row of fields, each after its label."""
+    """A row of labelled fields."""
 
     def __init__(self, *fields: Field) -> None:
-        """Create a row of fields."""
+        """Create a row of fields, with a label before each field."""
         super().__init__(*_make_labelled_fields(fields))
 
     async def replace_fields(self, fields: Sequence[Field]) -> None:
-        """Replace the fields."""
+        """Replace all fields of the row."""
         await self.remove_children()
         await self.mount(*_make_labelled_fields(fields))
 
@@ -421,9 +421,9 @@ class FieldRow(Horizontal):
 def format_key_line(
     working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()
 ) -> Text:
-    """Return a line with the keys of the focused widget and of the `working` actions.
+    """Format the keys of the focused widget and the keys of the available actions.
 
-    Keys that do not fit are omitted. The metadata `key` of a key is its action.
+    Keys that do not fit the width are omitted. Each key has its action as the metadata `key`.
 
     >>> format_key_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     'PgDn next  PgUp back'
@@ -447,9 +447,9 @@ def _key_width(key: Key) -> int:
 
 
 def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
-    """Return Textual's bindings for keys.
+    """Return Textual bindings for keys.
 
-    Enter has no binding, since fields handle it. The page keys have priority, since lists also handle them.
+    Enter has no binding, since fields handle this key. The page keys have priority, since lists also handle these keys.
     """
     return [
         Binding(key.name, key.action, key.label, show=False, tooltip=key.help, priority=key.name.startswith("page"))
@@ -459,7 +459,7 @@ def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
 
 
 def mark_keys(sentence: str) -> Text:
-    """Return a sentence in which each name of a key has the key as metadata.
+    """Return a sentence in which each key name has the key as the metadata `press`.
 
     >>> [span.style.meta for span in mark_keys("F7 copies, escape closes").spans]
     [{'press': 'f7'}, {'press': 'escape'}]
@@ -471,7 +471,7 @@ def mark_keys(sentence: str) -> Text:
 
 
 def _make_labelled_fields(fields: Sequence[Field]) -> list[Widget]:
-    """Return each field after its label, with blanks between the fields."""
+    """Return each field after its label, with spaces between the fields."""
     names = [" " * FIELD_GAP * bool(number) + field.field_name for number, field in enumerate(fields)]
     labels = [Label(f"{name.replace('_', '-')} ", markup=False) for name in names]
     return [widget for pair in zip(labels, fields, strict=True) for widget in pair]

@@ -1,4 +1,4 @@
-"""The table of dialects, one per framework; each dialect has a module here."""
+"""The registry of dialects, one per framework; each is a module of this package."""
 
 from __future__ import annotations
 

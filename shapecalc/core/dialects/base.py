@@ -1,6 +1,6 @@
-"""The model of dialects: parameters, operators, framework rules and element types.
+"""The data model of dialects: parameters, operators, rules and element types.
 
-Differences between frameworks are fields of `Dialect`; shared behaviour is a function here or in the package `ops`.
+Differences between frameworks are fields of `Dialect`; shared behaviour is implemented here or in the package `ops`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ParamKind(Choice):
-    """The kind of value of a parameter."""
+    """The kind of value that a parameter accepts."""
 
     TARGET = "a requested shape"
     AXES = "a list of axes"
@@ -47,17 +47,17 @@ class Param(Record):
     help: str
     positional: bool = False
     positional_or_named: bool = False
-    """Whether the parameter may be given by position, after positional-only ones."""
+    """Whether the parameter may also be given by position, after positional-only ones."""
     required: bool = False
     choices: tuple[str, ...] = ()
-    """The words that the parameter accepts, if its value is a word."""
+    """The words that the parameter accepts as values."""
     supported_by: Callable[[Any], bool] | None = None
-    """The predicate for the dialects that have the parameter; None if all have it."""
+    """A predicate that selects the dialects with this parameter; None selects all."""
     counterpart: str = ""
-    """The name of the parameter to use in dialects that lack this one."""
+    """The name of the parameter to use in dialects that lack this parameter."""
 
     def is_supported_by(self, dialect: Any) -> bool:
-        """Return whether the operator of a dialect has the parameter."""
+        """Return whether a dialect has the parameter."""
         return self.supported_by is None or self.supported_by(dialect)
 
 
@@ -96,13 +96,13 @@ class ZeroVolumeInfer(Choice):
 
     REFUSED = "refused"
     WITHOUT_ZEROS = "no zeros"
-    """-1 is the quotient of the products without the dims of size zero."""
+    """-1 is the quotient of the element counts, both computed without zeros."""
     WITHOUT_COPIES = "no copies"
-    """-1 is the quotient of the products without the copied dims, where 0/0 is 1."""
+    """-1 is the quotient of the element counts without copied dims; 0/0 is 1."""
 
 
 class ReshapeSemantics(Record):
-    """The meaning of a requested shape in a framework, at one setting of the switch.
+    """The meaning of 0 and -1 in a requested shape, at one setting of the switch.
 
     A switch selects all fields together, because frameworks change them together: ONNX's `allowzero=1` makes 0 literal,
     and also forbids 0 together with -1.
@@ -136,19 +136,19 @@ class NonUnitAxis(Choice):
 
 
 class RepeatedAxes(Choice):
-    """The meaning of an axis that a request lists twice."""
+    """The handling of an axis that a request lists more than once."""
 
     REFUSED = "refused"
     DROPPED = "counted once"
     EACH = "counted each time"
     """Each occurrence is a separate dim.
 
-    The ops do not support this value; an operator that repeats axes has its own resolver.
+    Resolvers of ops do not support this value; an operator that repeats axes has its own resolver.
     """
 
 
 class FlattenMode(Choice):
-    """The parameters of flatten, with the dims that flatten merges."""
+    """The parameters of flatten, and the dims that it merges."""
 
     AXIS = "one axis; always two dims"
     RANGE = "a first and a last dim to merge"
@@ -157,7 +157,7 @@ class FlattenMode(Choice):
 
 
 class ExpandMode(Choice):
-    """The sides that expand may enlarge: the input only, or input and target."""
+    """The shapes whose dims expand may enlarge: the input only, or also the target."""
 
     BOTH_WAYS = "input and target"
     ONE_WAY = "the input only"
@@ -174,7 +174,7 @@ class TileRepeatCount(Choice):
 
 
 class SliceBounds(Choice):
-    """How an out-of-range start or stop of a slice is handled."""
+    """The handling of a start or stop of a slice that is out of range."""
 
     CLAMPED = "moved to its ends, as in Python"
     CLAMPED_INSIDE = "moved to its ends; a start with a step below 0 to its first position"
@@ -182,7 +182,7 @@ class SliceBounds(Choice):
 
 
 class UnevenSplit(Choice):
-    """The result of split if the axis size is not a multiple of the number of parts."""
+    """The result of split if the number of parts does not divide the axis size."""
 
     REFUSED = "refused"
     LAST = "the last part is smaller"
@@ -198,11 +198,11 @@ class RollPairing(Choice):
 
 
 class Switch(Record):
-    """A framework's attribute that switches the meaning of 0."""
+    """A framework attribute that changes the meaning of 0 in a requested shape."""
 
     name: str
     default: bool | None
-    """The default setting; None if the framework requires the switch."""
+    """The default setting; None if the framework requires an explicit setting."""
     since: int = 1
     """The first version of the operator that has the switch."""
 
@@ -216,13 +216,13 @@ class WindowRules(Record):
     After a colon, a kind lists the operators that accept it: `conv`, `transposed`, `max`, `average`.
     """
     spatial_ranks: tuple[int, int] = (1, 62)
-    """The smallest and the largest number of spatial dims."""
+    """The minimum and the maximum number of spatial dims."""
     default_layout: str = "nchw"
-    """The default layout, with the channel axis after the batch axis or last."""
+    """The default layout: `nchw` (channels second) or `nhwc` (channels last)."""
     has_layouts: bool = False
     """Whether the layout is a parameter."""
     filters_last: bool = False
-    """Whether a weight has the kernel dims first: k...,IN,OUT; transposed k...,OUT,IN."""
+    """Whether a weight has the shape k...,IN,OUT, or k...,OUT,IN if transposed."""
     allows_unbatched: bool = False
     """Whether an input without a batch axis is accepted."""
     has_symmetric_padding: bool = False
@@ -231,13 +231,13 @@ class WindowRules(Record):
     If so, the padding of a pool is at most half of its kernel, and `same` requires a stride of 1.
     """
     strides_by_kernel: bool = False
-    """Whether the default stride of a pool is its kernel size and not 1."""
+    """Whether the default stride of a pool is its kernel size instead of 1."""
     counts_padding_windows: bool = False
-    """Whether windows that start in the end padding count in ceil mode."""
+    """Whether ceil mode counts windows that start in the padding at the end."""
     allows_dilated_strides: bool = True
     """Whether stride and dilation may both exceed 1."""
     allows_negative_padding: bool = True
-    """Whether negative padding is accepted, which removes elements."""
+    """Whether negative padding, which removes elements, is accepted."""
     allows_empty_dims: bool = True
     """Whether upsample may scale a dim to 0."""
 
@@ -247,34 +247,34 @@ class Operator(Record):
 
     name: str
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
-    """The element types by version; empty if operators are not versioned."""
+    """The accepted element types by version; empty if operators are not versioned."""
     params_since: Mapping[str, int | None] = EMPTY_DICT
-    """The first version that has a parameter, by parameter; None if no version has it.
+    """The first version that has a parameter, by parameter; None if there is none.
 
-    A request with a missing parameter is a problem, not a usage error.
+    A request that uses a missing parameter is refused by a rule; it is not a usage error.
     """
     required_since: Mapping[str, int] = EMPTY_DICT
-    """The first version that requires a parameter that is optional in the op."""
+    """The first version that requires an optional parameter of the op, by parameter."""
     params: tuple[Param, ...] = ()
     """The operator's parameters in addition to the parameters of the op."""
     resolve: Callable[..., OpEvents | None] | None = None
-    """The operator's own resolver, called as `Op.resolve` is, or None.
+    """The operator's own resolver, with the signature of `Op.resolve`, or None.
 
     The resolver returns None, before its first step, for a request that the op's resolver handles.
     """
     refusal_check: RefusalCheck | None = None
-    """An additional check of the requests that the op accepts.
+    """An additional check, which may refuse a request that the op accepts.
 
-    The error of the check is raised after the beginning of the first stage.
+    The error of the check is raised after the start of the first stage.
     """
     scalar_axis: bool = True
     """Whether `Dialect.scalar_axis` applies to this operator."""
     variant_of: Callable[[Mapping[str, Any]], Operator] | None = None
-    """A function that selects the operator for a request's arguments, given by name."""
+    """A function that selects an operator variant from the arguments of a request."""
 
 
 def operators_by_op(same_names: str = "", **others: str) -> dict[str, Operator]:
-    """Return operators by op; `others` are operators with names unlike the op's.
+    """Return operators by op; `others` are ops whose operator has a different name.
 
     >>> [operator.name for operator in operators_by_op("reshape", unsqueeze="expand_dims").values()]
     ['reshape', 'expand_dims']
@@ -289,11 +289,11 @@ class Dialect(Record):
     name: str
     source: str
     reshape_semantics: Mapping[bool | None, ReshapeSemantics]
-    """The meaning of a requested shape by switch setting; None is the unset switch."""
+    """The meaning of 0 and -1 by switch setting; `{None: ...}` without a switch."""
     operators: Mapping[str, Operator] = EMPTY_DICT
-    """The operators by op, without those that newer ops list (`Op.operators`)."""
+    """The operators by op; newer ops list their own operators in `Op.operators`."""
     follows: Dialect | None = None
-    """The dialect whose operators apply to ops for which this one lists none."""
+    """The dialect whose operators apply to ops for which this dialect lists none."""
     switch: Switch | None = None
     newest_opset: int | None = None
     """The newest supported opset; None if operators are not versioned."""
@@ -310,26 +310,26 @@ class Dialect(Record):
     no_axes_is_all: bool = False
     """Whether squeeze with an empty list of axes drops every dim of 1."""
     negative_axes_since: int = 1
-    """The first version in which flatten, squeeze and unsqueeze accept negative axes."""
+    """The first version in which operators accept negative axes and indices."""
     scalar_axis: bool = False
     """Whether ops with axes treat a scalar as a tensor with one axis."""
     flattens: FlattenMode = FlattenMode.ALL
     flattens_from: int = 0
-    """The default start of the range of dims that flatten merges."""
+    """The first dim that flatten merges by default, if flatten takes a range of dims."""
     broadcast: ExpandMode = ExpandMode.ONE_WAY
     equal_ranks: bool = False
     """Whether operators of several operands require equal ranks.
 
-    Such operators do not prepend dims of 1, and do not accept vectors in matrix products.
+    Such operators do not prepend dims of 1, and their matrix products do not accept vectors.
     """
     tile_repeats: TileRepeatCount = TileRepeatCount.ANY
     windows: WindowRules = WindowRules()
     slices_shape: bool = True
-    """Whether the op shape accepts a start and an end."""
+    """Whether the op `shape` accepts a start and an end."""
     index_outside: StepRule | None = None
     """The rule that clamps an out-of-range index to its dim.
 
-    None if an out-of-range index is refused.
+    None if the dialect refuses an out-of-range index.
     """
     outside: SliceBounds = SliceBounds.CLAMPED
     slices_backwards: bool = True
@@ -341,7 +341,7 @@ class Dialect(Record):
     splits_by_size: bool = False
     """Whether split accepts a part size instead of the number of parts."""
     splits_unevenly: bool = False
-    """Whether split can make the first parts larger by one."""
+    """Whether split can make the first parts one position longer than the others."""
     infers_part: bool = False
     """Whether one of the sizes of split may be -1."""
     types: frozenset[str] = frozenset()
@@ -349,7 +349,7 @@ class Dialect(Record):
     missing_types: Mapping[str, frozenset[str]] = EMPTY_DICT
     """The element types that an operator does not accept, by op.
 
-    These types are removed from the types that `types` or the operator version lists.
+    These types are subtracted from `types` or from the types of the operator version.
     """
     spellings: Mapping[str, str] = EMPTY_DICT
     """The NumPy names of element types, by the dialect's spelling."""
@@ -359,7 +359,7 @@ class Dialect(Record):
     """Other names of the dialect."""
     note: str = ""
     rules: tuple[Rule, ...] = ()
-    """The rules that only the steps and refusals of this dialect cite."""
+    """The rules that only steps and refusals of this dialect cite."""
 
     def switch_settings(self) -> tuple[bool | None, ...]:
         """Return the switch settings, the default first; `(None,)` without a switch."""
@@ -370,13 +370,13 @@ class Dialect(Record):
     def default_settings(self) -> tuple[bool | None, ...]:
         """The default settings of the switch.
 
-        If the switch is required, the framework has no default, and these are all settings.
+        If the framework requires an explicit setting, these are all settings.
         """
         required = self.switch is not None and self.switch.default is None
         return self.switch_settings() if required else self.switch_settings()[:1]
 
     def reshape_semantics_as_json(self, setting: bool | None) -> dict[str, object]:
-        """Return `ReshapeSemantics` at one setting as the JSON of `shapecalc dialects`."""
+        """Return the reshape semantics at one switch setting as a JSON object."""
         return {"setting": setting} | {
             name: answer.value for name, answer in fields(self.reshape_semantics[setting]).items()
         }
@@ -392,12 +392,12 @@ class Setting(Record):
     version: int | None
     """The operator's version; None if operators are not versioned."""
     reshape_semantics: ReshapeSemantics
-    """The meaning of 0 and -1 in a requested shape."""
+    """The meaning of 0 and -1 in a requested shape, at the setting of the switch."""
     options: FrozenDict
-    """The setting of the switch, by the framework's name of the switch."""
+    """The setting of the switch, by the switch's name in the framework."""
 
 
-# Element types have the names of NumPy and ml_dtypes. `SINCE_n` are the types that ONNX operators list since version n.
+# Element types are named as in NumPy and ml_dtypes. `SINCE_n` has the types that ONNX operators accept since version n.
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = frozenset({"float16", "float32", "float64"})
 COMPLEX = frozenset({"complex64", "complex128"})
@@ -427,7 +427,7 @@ WHY_ANY_SIZE = "the other dims multiply to 0"
 
 
 def parse_element_type(text: str, dialect: Dialect) -> str | None:
-    """Parse a dialect's name of an element type; return None if it is unknown.
+    """Parse a dialect's name for an element type; return None if it is unknown.
 
     >>> from shapecalc.core.dialects.numpy import NUMPY
     >>> from shapecalc.core.dialects.onnx import ONNX
@@ -456,7 +456,7 @@ def spell_element_type(dtype: str, dialect: Dialect) -> str:
 
 
 def element_size(dtype: str) -> int:
-    """Return the size in bytes of an element in NumPy and ml_dtypes.
+    """Return the size of an element in NumPy and ml_dtypes, in bytes.
 
     Raises `ShapeError` (usage) for a type without a fixed element size, and for an unknown name.
 
@@ -476,7 +476,7 @@ def element_size(dtype: str) -> int:
 
 
 def check_rank(dims: Shape, dialect: Dialect, argument: str) -> None:
-    """Raise `ShapeError` (rank-limit) if `dims` exceed the dialect's maximum rank."""
+    """Raise `ShapeError` (rank-limit) if a shape exceeds the dialect's maximum rank."""
     if dialect.max_rank is not None and len(dims) > dialect.max_rank:
         message = f"{len(dims)} dims, and {dialect.name} takes at most {dialect.max_rank}"
         raise rule_error(rules.RANK_LIMIT, message, argument=argument, index=dialect.max_rank)
@@ -509,7 +509,7 @@ def rank_limit_check(limit: int) -> RefusalCheck:
 
 
 def check_volume(dims: Shape, argument: str) -> Dim:
-    """Return the element count of `dims`, after checking its size.
+    """Return the element count of `dims`; refuse counts that exceed int64.
 
     Raises `ShapeError` (overflow) if a dim or the count exceeds int64 for every value of the names.
     """
@@ -545,7 +545,7 @@ def equal_count_conditions(
 
 
 def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: str = "target") -> None:
-    """Check a negative value in a requested shape.
+    """Check a negative dim of a requested shape; only one -1 is valid.
 
     Raises `ShapeError`: two-infers, below-minus-one.
     """
@@ -558,24 +558,30 @@ def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: 
 
 
 def regroup_elements(shape: Shape, output: Shape, conditions: Conditions = ()) -> OpEvents:
-    """Yield the step and the move that regroup the elements, the end of a stage."""
+    """Yield the step and the move that regroup the elements into a new shape.
+
+    These events complete the current stage.
+    """
     yield Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
     yield Reshape(output)
     return output
 
 
 def expand_to(shape: Shape, output: Shape) -> OpEvents:
-    """Yield the step and the move that broadcast to a shape, the end of a stage."""
+    """Yield the step and the move that broadcast a tensor to a shape.
+
+    These events complete the current stage.
+    """
     yield Step(rules.BROADCASTED, None, tuple(range(len(shape))), output)
     yield Expand(output)
     return output
 
 
 def insert_unit_dims(shape: Shape, sources: Sequence[int | None], dialect: Dialect | None = None) -> OpEvents:
-    """Yield the steps and the move that insert dims of 1, the end of a stage.
+    """Yield the steps and the move that insert dims of 1.
 
-    `sources` has the input axis of each output dim, or None for a new dim. Raises `ShapeError` (rank-limit) if the rank
-    exceeds the limit of `dialect`, if given.
+    These events complete the current stage. `sources` has the input axis of each output dim, or None for a new dim.
+    Raises `ShapeError` (rank-limit) if `dialect` is given and its maximum rank is exceeded.
     """
     for out, axis in enumerate(sources):
         yield Step(rules.INSERTED_ONE, out, (), 1) if axis is None else Step(rules.KEPT_DIM, out, (axis,), shape[axis])
@@ -588,10 +594,11 @@ def insert_unit_dims(shape: Shape, sources: Sequence[int | None], dialect: Diale
 def infer_dim(
     shape: Shape, known: Dim, infer_index: int, used_axes: set[int], target_index: int, why_any: str = WHY_ANY_SIZE
 ) -> Step:
-    """Return the step that infers -1, as the element count divided by `known`.
+    """Return the step that infers -1: the element count divided by `known`.
 
     `known` is the product of the other dims, and `used_axes` are the input axes that these dims copy. `why_any` is the
-    reason in the message if `known` is 0. Raises `ShapeError` (zero-volume-infer, indivisible) at `target_index`.
+    reason in the message if `known` is 0. Raises `ShapeError` (zero-volume-infer, indivisible) with the index
+    `target_index`.
     """
     have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in used_axes])
     if known == 0:
@@ -613,11 +620,11 @@ def resolve_target(
     resolve_infer: DimResolver = infer_dim,
     argument: str = "target",
 ) -> OpEvents:
-    """Yield the steps and the move for a requested shape, the end of a stage.
+    """Yield the steps and the move that resolve a requested shape.
 
-    `resolve_zero` resolves each 0, and `resolve_infer` the -1. `kept_ends` are the numbers of dims at the start and at
-    the end that are copied from the input. Raises `ShapeError`: two-infers, below-minus-one, volume-mismatch, overflow,
-    and the errors of `resolve_zero` and `resolve_infer`.
+    These events complete the current stage. `resolve_zero` resolves each 0, and `resolve_infer` the -1. `kept_ends` are
+    the numbers of dims at the start and at the end that are copied from the input. Raises `ShapeError`: two-infers,
+    below-minus-one, volume-mismatch, overflow, and the errors of `resolve_zero` and `resolve_infer`.
     """
     dims, infer_index, used_axes, (before, behind) = list(target), None, set[int](), kept_ends
     written, moved = range(before, len(target) - behind), len(shape) - len(target)

@@ -30,9 +30,9 @@ def reshape(
 def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> OpEvents:
     """Replace `num_axes` dims, starting at `axis`, by `target`.
 
-    A 0 copies the input dim at the output index of the 0. Source: caffe.proto, ReshapeParameter ("control the portion
-    of the bottom blob's shape that are replaced"), and ReshapeLayer. Raises `ShapeError`: axis-out-of-range,
-    bad-num-axes, zero-out-of-range, rank-limit, and the errors of `resolve_target`.
+    A 0 copies the input dim that has the index of the 0 in the output. Source: caffe.proto, ReshapeParameter ("control
+    the portion of the bottom blob's shape that are replaced"), and ReshapeLayer. Raises `ShapeError`:
+    axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and the errors of `resolve_target`.
     """
     rank = len(shape)
     yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)

@@ -1,4 +1,4 @@
-"""Core ML: the MIL operators since iOS 17; reshape aligns a 0 from the right."""
+"""Core ML: the MIL operators since iOS 17; 0 copies a dim counted from the right."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ FILLED_ONE = StepRule(
 
 
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents | None:
-    """Resolve a reshape with a 0 to another rank; return None for other requests."""
+    """Resolve a reshape that has a 0 and changes the rank; return None otherwise."""
     return _reshape_from_right(shape, rules, target) if 0 in target and len(target) != len(shape) else None
 
 
 def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents:
-    """Resolve `target` against `shape`, aligned at the right.
+    """Resolve a reshape whose zeros copy dims counted from the right.
 
     Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and the
     errors of `resolve_target`.
@@ -67,7 +67,7 @@ def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> OpE
 
 
 def empty_slice_error(shape: Shape, _rules: base.Setting, slices: str) -> ShapeError | None:
-    """Return the error for a slice with an empty dim, or None."""
+    """Return the error for a slice that keeps no position of an axis, or None."""
     for axis, (dim, ends) in enumerate(zip(shape, parse_slices(slices), strict=False)):
         if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:
             return rule_error(EMPTY_SLICE, f"no position of dim {axis} is kept", argument="slices", index=axis)

@@ -1,7 +1,7 @@
 """MXNet: reshape accepts the special codes 0, -1, -2, -3 and -4.
 
-A cursor moves over the input dims while the codes are read. The rules follow `NDArray.reshape`, and the library where
-it differs from the documentation. Operators do not accept scalars or empty arrays.
+The codes are read one by one, and a cursor moves over the input dims. The rules follow `NDArray.reshape`, or the
+library where it differs from the documentation. Operators do not accept scalars or empty arrays.
 """
 
 from __future__ import annotations
@@ -137,9 +137,9 @@ UNKNOWN_SHAPE = Rule(
 
 
 class TargetCodes(Record):
-    """A requested shape and the input's shape, in reading order.
+    """The codes of a requested shape, and the input shape, in reading order.
 
-    A position is counted in reading order, an index from the left.
+    Positions are counted in reading order; indices are counted from the left.
     """
 
     shape: Shape
@@ -148,7 +148,7 @@ class TargetCodes(Record):
     """Whether both shapes are read from right to left."""
 
     def build_error(self, rule: Rule, message: str, position: int | None = None) -> ShapeError:
-        """Return the error for the code at a position; None is the whole target."""
+        """Return the error for the code at a position; without a position, for all codes."""
         index = None if position is None else self.index_of(position, len(self.target))
         return rule_error(rule, message, argument="target", index=index)
 
@@ -191,7 +191,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
     have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])
     conditions: Conditions = ()
     if infer_index is not None:
-        # The index of -1 in the target has the same position, since SHIFTED_INFER refuses any other request.
+        # -1 has the same position in target and output: SHIFTED_INFER refuses any other request.
         position = codes.index_of(infer_index, len(steps))
         index = codes.index_of(position, len(target))
         step = base.infer_dim(
@@ -206,9 +206,9 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
 
 
 def _read_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
-    """Return the steps in reading order, and the error that ends the reading, if any.
+    """Return the steps of the codes, up to the first error, and the error, if any.
 
-    The axes in the steps are counted in reading order. The dim of a -1 stays -1, since it is inferred last.
+    The axes in the steps are counted in reading order. The dim of a -1 stays -1, because it is inferred last.
     """
     steps, position, cursor, infer_position = list[Step](), 0, 0, None
     while position < len(codes.target):
@@ -227,7 +227,10 @@ def _read_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
 
 
 def _check_infer_position(codes: TargetCodes, position: int, dim_position: int, infer_position: int | None) -> None:
-    """Raise `ShapeError` for a second -1, or for a -1 at a shifted output index."""
+    """Raise `ShapeError` for a second -1, or for a -1 whose position is shifted.
+
+    The position is shifted if codes before the -1 change the number of dims.
+    """
     base.check_negative_dim(codes.index_of(position, len(codes.target)), -1, infer_position)
     if position != dim_position:
         order = ", read from the right" if codes.reverse else ""
@@ -265,7 +268,7 @@ def _code_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
 
 
 def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
-    """Return the steps of the two output dims of a -4, which two sizes follow."""
+    """Return the steps of the two output dims into which a -4 splits an input dim."""
     parts = list(codes.target[position + 1 : position + 3])
     if len(parts) < 2:
         raise codes.build_error(
@@ -294,7 +297,7 @@ def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
 
 
 def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
-    """Return the size that a -1 stands for in a split, and its conditions."""
+    """Return the inferred size of a -1 in a split, with its conditions."""
     if known == 0:
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
         raise codes.build_error(rules.ZERO_VOLUME_INFER, message, position)
@@ -305,7 +308,7 @@ def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tupl
 def _number_from_left(codes: TargetCodes, step: Step, position: int, count: int) -> Step:
     """Return a step with its output index and input axes counted from the left.
 
-    A 0 that copies the dim at its own index gets the rule of all dialects.
+    A 0 that copies the dim at its own index gets the rule that most dialects use.
     """
     rank, out = len(codes.shape), codes.index_of(position, count)
     axes = tuple(sorted(codes.index_of(axis, rank) for axis in step.sources))
@@ -351,7 +354,7 @@ def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> OpE
 def _squeeze_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> OpEvents:
     """Drop every dim except `kept_axis`.
 
-    If axes are given, the dims of all these axes must be 1, including the kept one. Raises `ShapeError`: axis-not-one.
+    If `axes` are given, they list all axes, and every dim must be 1. Raises `ShapeError`: axis-not-one.
     """
     yield Stage(StageKind.SQUEEZE, "squeeze", "axes", shape, axes)
     named = [axis % len(shape) for axis in axes]

@@ -1,4 +1,4 @@
-"""oneDNN Graph: StaticReshape and StaticTranspose."""
+"""oneDNN Graph: the operators StaticReshape and StaticTranspose."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """ONNX: the rules of the operator specification.
 
-The module of each op lists the versions of its ONNX operator.
+The modules of the ops list the versions of the ONNX operators.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""ONNX Runtime, as measured.
+"""ONNX Runtime: the measured behaviour for shapes that are unknown at load time.
 
-ONNX Runtime differs from the ONNX specification if shapes are unknown when a model is loaded.
+If the shapes are known at load time, ONNX Runtime refuses the same requests as ONNX.
 """
 
 from __future__ import annotations

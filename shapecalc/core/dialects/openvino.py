@@ -1,4 +1,4 @@
-"""OpenVINO: the operator specification, and measured rules where it is silent."""
+"""OpenVINO: the rules of the operator specification, and measured rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PaddlePaddle: a 0 copies a dim; if the input is empty, a 0 is a size.
+"""PaddlePaddle: a 0 copies a dim, but is a size if the input is empty.
 
 unsqueeze inserts its axes one after another.
 """
@@ -16,7 +16,7 @@ from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import FrozenDict
 
 MAX_INSERT_RANK = 8
-"""The maximum rank for unsqueeze and expand; other operators accept rank 9."""
+"""The maximum output rank of unsqueeze and expand; other operators allow rank 9."""
 
 
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents | None:
@@ -25,9 +25,9 @@ def reshape(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents | None
 
 
 def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> OpEvents:
-    """Resolve `target` for an empty tensor, where 0 is a size at every index.
+    """Resolve a reshape of an empty tensor, in which each 0 is a size.
 
-    Source: paddle.reshape, measured; its documentation says only that 0 copies. Raises `ShapeError`: two-infers,
+    Source: paddle.reshape, measured; the documentation mentions only zeros that copy. Raises `ShapeError`: two-infers,
     below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
     yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)
@@ -39,8 +39,8 @@ def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> OpEven
 def _infer_dim_of_empty(target: Shape, shape: Shape, known: Dim, infer_index: int, *_: object) -> Step:
     """Return the step that infers -1 for an empty tensor.
 
-    Without a 0 in the target, -1 is 0. With as many zeros as in the input, -1 is the quotient of the products without
-    zeros. Paddle refuses any other number of zeros.
+    Without a 0 in the target, -1 is 0. With as many zeros as in the input, -1 is the quotient of the element counts,
+    both computed without zeros. Paddle refuses any other number of zeros.
     """
     if known != 0:
         return base.infer_dim(shape, known, infer_index, set(), infer_index)
@@ -60,13 +60,13 @@ def _infer_dim_of_empty(target: Shape, shape: Shape, known: Dim, infer_index: in
 
 
 def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None = None) -> OpEvents | None:
-    """Resolve an unsqueeze whose order of axes matters; return None for others."""
+    """Resolve an unsqueeze that depends on the axis order; return None otherwise."""
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
     return None if axes is None or ascending else _insert_one_by_one(shape, axes)
 
 
 def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
-    """Return the error for an unsqueeze to too high a rank, or None."""
+    """Return the error for an unsqueeze whose output rank is too high, or None."""
     return (
         None
         if axes is None
@@ -75,9 +75,9 @@ def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...
 
 
 def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> OpEvents:
-    """Insert dims of 1 one by one, each at an axis of the shape so far.
+    """Insert dims of 1 one by one; each axis indexes the shape built so far.
 
-    Source: paddle.unsqueeze, measured; its documentation says that the axes index the output. Raises `ShapeError`:
+    Source: paddle.unsqueeze, measured; the documentation states that the axes index the output. Raises `ShapeError`:
     axis-out-of-range, rank-limit.
     """
     yield Stage(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes)
@@ -97,14 +97,14 @@ def expand(shape: Shape, _rules: base.Setting, target: Shape) -> OpEvents | None
 
 
 def expand_rank_error(_shape: Shape, rules: base.Setting, target: Shape) -> ShapeError | None:
-    """Return the error for an expand to too high a rank, or None."""
+    """Return the error for an expand whose output rank is too high, or None."""
     return base.rank_limit_error(MAX_INSERT_RANK, len(target), rules.dialect, "gives", "target")
 
 
 def _expand_to_empty_target(shape: Shape) -> OpEvents:
-    """Keep the shape, as Paddle does for an empty target.
+    """Resolve an expand to an empty target, which leaves the shape unchanged.
 
-    Source: paddle.expand, measured; its documentation does not mention an empty target.
+    Source: paddle.expand, measured; the documentation does not mention empty targets.
     """
     yield Stage(StageKind.EXPAND, "expand", "target", shape)
     for axis, dim in enumerate(shape):

@@ -1,4 +1,4 @@
-"""PyTorch: 0 is a size, and -1 is the only value that is inferred."""
+"""PyTorch: 0 is a size, and -1 is the only value that marks a dim to infer."""
 
 from __future__ import annotations
 

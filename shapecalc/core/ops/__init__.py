@@ -1,4 +1,4 @@
-"""The table of all ops, in the order of display; each op has a module here."""
+"""The registry of all ops, in display order; each op is a module of this package."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ FAMILIES = {
     "blocks and windows": ("depth_to_space", "space_to_depth", "conv", "pool", "upsample"),
     "several tensors": ("broadcast", "matmul", "linear", "concat", "stack", "einsum"),
 }
-"""The names of the ops, grouped by their effect and in the order of display."""
+"""The names of the ops in display order, grouped by effect."""
 OPS: LazyRegistry[Op] = LazyRegistry(__name__, *(name for names in FAMILIES.values() for name in names))
 
 
 def params_of(op: Op) -> tuple[Param, ...]:
-    """Return all parameters that an op has in some dialect."""
+    """Return all parameters that an op has in at least one dialect."""
     operators = [operator_of(op, dialect) for dialect in DIALECTS.values()]
     by_name = {param.name: param for operator in operators if operator for param in operator.params}
     return (*op.params, *by_name.values())
 
 
 def operators_of(dialect: Dialect) -> dict[str, Operator]:
-    """Return the operators of a dialect by op."""
+    """Return the operators of a dialect, by the name of the op."""
     return {name: operator for name, op in OPS.items() if (operator := operator_of(op, dialect)) is not None}
 
 
 def dialects_with(op: Op) -> list[Dialect]:
-    """Return the dialects that have an operator for an op."""
+    """Return the dialects that support an op."""
     return [dialect for dialect in DIALECTS.values() if operator_of(op, dialect) is not None]
 
 
 def step_rules() -> dict[str, Rule]:
-    """Return every rule that a step can cite, by its id."""
+    """Return all rules that steps can cite, by id."""
     return rules.STEP_RULES | {rule: rule for rule in _op_and_dialect_rules() if isinstance(rule, StepRule)}
 
 
 def refusal_rules() -> dict[str, Rule]:
-    """Return every rule that a refusal can cite, by its id."""
+    """Return all rules that refusals can cite, by id."""
     return rules.REFUSALS | {rule: rule for rule in _op_and_dialect_rules() if not isinstance(rule, StepRule)}
 
 
 def all_rules() -> dict[str, Rule]:
-    """Return every rule by its id."""
+    """Return all rules, by id."""
     return step_rules() | refusal_rules()
 
 

@@ -1,4 +1,4 @@
-"""Helpers for ops with axes: normalized axes, and merges of adjacent axes."""
+"""Helpers for ops with axis arguments: normalize axes and merge adjacent axes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shapecalc.core.text import truncate
 
 
 def merge_axis_groups(shape: Shape, groups: list[Axes]) -> OpEvents:
-    """Yield the steps and the move that merge groups of axes, the end of a stage.
+    """Yield the steps and the move that merge groups of adjacent axes.
 
-    The axes of each group are adjacent. Raises `ShapeError`: overflow.
+    These events complete the current stage. Raises `ShapeError`: overflow.
     """
     output = tuple([product([shape[axis] for axis in part]) for part in groups])
     for out, part in enumerate(groups):
@@ -26,9 +26,9 @@ def merge_axis_groups(shape: Shape, groups: list[Axes]) -> OpEvents:
 
 
 def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> OpEvents:
-    """Merge runs of adjacent axes, as a separate stage.
+    """Merge runs of adjacent axes in a separate stage.
 
-    The length of each run is the number of axes to merge. Raises `ShapeError`: overflow.
+    The runs cover all axes in order; each run merges as many axes as it has items. Raises `ShapeError`: overflow.
     """
     yield Stage(StageKind.MERGE, "merge", "", shape)
     axes = iter(range(len(shape)))
@@ -38,9 +38,9 @@ def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> OpEvents
 def normalize_axis_index(
     axis: int, rank: int, rules: Setting, argument: str, index: int | None = None, *, allow_end: bool = False
 ) -> int:
-    """Return an axis as an index counted from 0.
+    """Return the index of an axis, counted from 0.
 
-    With `allow_end`, `rank` is accepted too. Raises `ShapeError`: negative-axis, axis-out-of-range.
+    With `allow_end`, an axis equal to `rank` is also valid. Raises `ShapeError`: negative-axis, axis-out-of-range.
     """
     dialect, since = rules.dialect, rules.dialect.negative_axes_since
     if axis < 0 and rules.version is not None and rules.version < since:
@@ -57,9 +57,10 @@ def normalize_axis_index(
 def normalize_axis_indices(
     axes: Axes, rank: int, rules: Setting, repeats: RepeatedAxes, argument: str = "axes"
 ) -> dict[int, int]:
-    """Return the axes counted from 0, each with its index in `axes`.
+    """Map each axis, counted from 0, to its index in `axes`.
 
-    Repeated axes are refused or dropped. Raises `ShapeError`: repeated-axis, and the errors of `normalize_axis_index`.
+    Repeated axes are refused or dropped, as `repeats` specifies. Raises `ShapeError`: repeated-axis, and the errors of
+    `normalize_axis_index`.
     """
     indices: dict[int, int] = {}
     for index, axis in enumerate(axes):
@@ -71,13 +72,13 @@ def normalize_axis_indices(
 
 
 def scalar_axis_error(axis: int, argument: str, index: int | None = None) -> ShapeError:
-    """Return the error (axis-out-of-range) for an axis of a scalar."""
+    """Return the error (axis-out-of-range) for an axis argument of a scalar."""
     message = f"axis {truncate(str(axis))} does not exist: a scalar has no axes"
     return rule_error(AXIS_OUT_OF_RANGE, message, argument=argument, index=index)
 
 
 def normalize_tensor_axis(axis: int, shape: Shape, rules: Setting) -> int:
-    """Return an axis as an index counted from 0; refuse any axis of a scalar.
+    """Return the index of an axis, counted from 0; a scalar has no valid axis.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis.
     """

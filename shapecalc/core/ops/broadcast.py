@@ -1,4 +1,4 @@
-"""Broadcast: the common shape of operands, as in additions and comparisons."""
+"""Broadcast: compute the common shape of operands, as elementwise operators do."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.rules import BROADCASTED, NOT_BROADCASTABLE
 
 BROADCASTS_SINCE = 7
-"""The first version of ONNX's Add that broadcasts both ways."""
+"""The first version of ONNX Add with multidirectional broadcasting."""
 
 
 def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> OpEvents:
-    """Broadcast operands: align them at the right; aligned dims must be equal, or 1.
+    """Broadcast operands to a common shape.
 
-    Source: NumPy broadcasting, ONNX broadcasting (multidirectional), TensorRT ElementWise (ranks are equal). Raises
-    `ShapeError`: not-broadcastable, ranks-differ, overflow.
+    Shapes are aligned at the right, and aligned dims must be equal or 1. Source: NumPy broadcasting, ONNX broadcasting
+    (multidirectional), TensorRT ElementWise (equal ranks). Raises `ShapeError`: not-broadcastable, ranks-differ,
+    overflow.
     """
     yield Stage(StageKind.BROADCAST, "broadcast", "operands", shape)
     ordered = order_operands(shape, operands)
@@ -44,7 +45,7 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
 
 
 def _unequal_shapes_error(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:
-    """Return the error for unequal shapes in versions 1 and 6 of ONNX's Add, or None.
+    """Return the error if operands of ONNX Add 1 or 6 have unequal shapes, or None.
 
     These versions broadcast only if the attribute `broadcast` is set.
     """

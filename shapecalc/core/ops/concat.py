@@ -1,4 +1,4 @@
-"""Concat: join operands end to end along an axis."""
+"""Concat: concatenate operands along an axis."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SAME_DIM = StepRule(
 
 
 def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> OpEvents:
-    """Join operands end to end along an axis, by default 0.
+    """Concatenate operands along an axis, by default axis 0.
 
     The operands must be equal in all other dims. Source: ONNX Concat ("all input tensors must have the same shape,
     except for the dimension size of the axis to concatenate on"), numpy.concatenate, torch.cat (which skips empty
@@ -64,7 +64,7 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
 def _join_operands(
     shape: Shape, rules: Setting, operands: Sequence[Operand], joined: Sequence[Operand], axis: int | None
 ) -> OpEvents:
-    """Join the operands in `joined` end to end."""
+    """Concatenate the used operands; torch.cat skips empty vectors."""
     yield Stage(StageKind.JOIN, "concat", "operands", shape)
     joint.check_ranks(joined, f"{rules.dialect.name} {rules.operator.name}")
     rank = len(joined[0].shape)
@@ -93,7 +93,7 @@ def equal_dim_step(
 ) -> Step:
     """Return the step of a dim that must be equal in all operands.
 
-    `requirement` is the end of the message. Raises `ShapeError` (dims-differ) if the dims are never equal.
+    `requirement` completes the error message. Raises `ShapeError` (dims-differ) if the dims are never equal.
     """
     dims = tuple([operand.shape[axis] for operand in operands])
     conditions: Conditions = ()
@@ -108,9 +108,9 @@ def equal_dim_step(
 def _torch_cat(
     shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None
 ) -> OpEvents | None:
-    """Resolve a concat with empty vectors, which torch.cat skips, or return None.
+    """Resolve a concat with empty vectors, which torch.cat skips.
 
-    Source: measured in PyTorch (legacy_cat_wrap_dim).
+    Returns None if none or all of the operands are empty vectors. Source: measured in PyTorch (legacy_cat_wrap_dim).
     """
     ordered = joint.order_operands(shape, operands)
     joined = [operand for operand in ordered if operand.shape != (0,)]
@@ -130,7 +130,7 @@ CONCAT = Op(
             "Concat",
             {1: FLOATS, 4: UP_TO_12, 11: UP_TO_12, 13: SINCE_13},
             required_since=FrozenDict(axis=4),
-            resolve=partial(concat, axis=1),  # Concat 1: "Default value is 1"; all other requests have an axis
+            resolve=partial(concat, axis=1),  # the default axis of Concat 1; later versions require an axis
         ),
         "torch": Operator("cat", resolve=_torch_cat),
         "tensorflow": Operator("concat", required_since=AXIS_REQUIRED),

@@ -40,7 +40,7 @@ OUT_CHANNELS = StepRule(
 
 
 class WeightDims(Record):
-    """The dims of a convolution's weight."""
+    """The dims of a convolution weight; `axis` is the axis of the filters."""
 
     channels: Dim
     filters: Dim
@@ -49,9 +49,9 @@ class WeightDims(Record):
 
 
 def _weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> WeightDims:
-    """Return the dims of a weight in the dialect's layout.
+    """Return the channels, the filters and the kernel dims of a weight.
 
-    Raises `ShapeError` (window-rank) if the weight has no kernel dims.
+    The layout of the weight depends on the dialect. Raises `ShapeError` (window-rank) if the weight has no kernel dims.
     """
     rank = len(weight)
     if rank < 3:
@@ -104,7 +104,7 @@ def conv(
 
 
 def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> Step:
-    """Return the step that compares the channels of input and weight.
+    """Return the step that compares the channels of the input and the weight.
 
     Raises `ShapeError`: channels-differ, indivisible.
     """
@@ -133,7 +133,7 @@ def _out_channel_step(axis: int, weight_dims: WeightDims, groups: int, *, transp
 
 
 def _with_transposed(operator: Operator, transposed: Operator) -> Operator:
-    """Return an operator with a variant for transposed convolutions."""
+    """Return an operator that has a variant for transposed convolutions."""
     return replace(operator, variant_of=lambda arguments: transposed if arguments.get("transposed") else operator)
 
 

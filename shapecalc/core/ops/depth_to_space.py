@@ -19,7 +19,8 @@ from shapecalc.core.text import rank_text, remainder_text, truncate
 DCR, CRD = "DCR", "CRD"
 """The two orders of the channels.
 
-In DCR, the row and column of a block are the outer factors of the channel axis; in CRD, the remaining channels are.
+In DCR, the row and column of a block are the outer factors of the channel axis; in CRD, the remaining channels are the
+outer factor.
 """
 SOURCE = "ONNX DepthToSpace and SpaceToDepth, torch.pixel_shuffle and pixel_unshuffle"
 
@@ -59,7 +60,7 @@ SPLIT_BLOCKS = StepRule(
 
 
 LetteredAxes = tuple[str, ...]
-"""The last three axes, each given by the letters of its parts."""
+"""The last three axes; each is a string with one letter per part of the axis."""
 BLOCK_PARTS = {"r": "rows of a block", "c": "columns of a block"}
 """The descriptions of the parts that index a position within a block, by letter."""
 PART_NAMES = BLOCK_PARTS | {"k": "channels that are left", "h": "rows of blocks", "w": "columns of blocks"}
@@ -71,20 +72,21 @@ SPACE_AXES: LetteredAxes = ("k", "hr", "wc")
 
 
 def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DCR, leading: int | None = 1) -> OpEvents:
-    """Move channels into blocks of `block` by `block` positions.
+    """Move channels into spatial blocks of `block` rows and `block` columns.
 
-    `leading` is the number of dims before the channels; None allows any. Source: ONNX DepthToSpace ("values from the
-    depth dimension are moved in spatial blocks to the height and width dimensions"), torch.pixel_shuffle ("rearranges
-    elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape (*, C, H x r, W x r)"). Raises `ShapeError`:
-    wrong-rank, bad-block, indivisible, overflow.
+    `leading` is the number of dims before the channels; None allows any number. Source: ONNX DepthToSpace ("values from
+    the depth dimension are moved in spatial blocks to the height and width dimensions"), torch.pixel_shuffle
+    ("rearranges elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape (*, C, H x r, W x r)"). Raises
+    `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
     return move_blocks(shape, rules, block, (DEPTH_AXES[mode], SPACE_AXES), leading)
 
 
 def _check_blocks(shape: Shape, rules: base.Setting, block: int, leading: int | None) -> None:
-    """Check the block and the number of leading dims; None allows any number.
+    """Check the block size and the rank of the input.
 
-    Raises `ShapeError`: wrong-rank, bad-block.
+    `leading` is the required number of dims before the channels; None allows any number. Raises `ShapeError`:
+    wrong-rank, bad-block.
     """
     rank = len(shape)
     if rank < len(SPACE_AXES) or leading not in (None, rank - len(SPACE_AXES)):
@@ -102,7 +104,8 @@ def move_blocks(
 ) -> OpEvents:
     """Split the last axes into parts, transpose the parts and merge them.
 
-    `axes` are the axes before and after the move. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    `axes` are the last three axes before and after the move. Raises `ShapeError`: wrong-rank, bad-block, indivisible,
+    overflow.
     """
     _check_blocks(shape, rules, block, leading)
     before, after = axes
@@ -123,7 +126,7 @@ def move_blocks(
 
 
 def _is_quotient(part: str, axis_parts: str) -> bool:
-    """Return whether a part is what remains of an axis after division by the block."""
+    """Return whether the size of an axis part is computed by division."""
     return len(axis_parts) > 1 and part not in BLOCK_PARTS
 
 
@@ -142,7 +145,7 @@ def _part_step(output_axis: int, axis: int, part: str, axis_parts: str, dim: Dim
 
 
 def block_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the block sizes nearest to the refused one, then 1, which changes nothing."""
+    """Yield other block sizes, nearest to the refused size first, then 1."""
     block = arguments["block"]
     yield from (("block", size) for size in (*nearest_integers(block, 2), 1) if size != block)
 

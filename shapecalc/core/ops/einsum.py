@@ -1,4 +1,4 @@
-"""Einsum: labels name axes; axes whose label the output lacks are summed."""
+"""Einsum: multiply along labelled axes, and sum axes that the output lacks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from shapecalc.core.text import pluralize, rank_text, truncate
 from shapecalc.core.values import ELLIPSIS, Subscripts, parse_subscripts
 
 Label = str | int
-"""The letter of an axis, or for an ellipsis dim its distance from the right."""
+"""The letter of an axis, or the distance from the right of an ellipsis dim."""
 LabelAxes = list[tuple[OperandAxis, Dim]]
-"""The axes with one label, each as an operand, an axis and its dim."""
+"""The operand axes that have the same label, each with its dim."""
 
 SOURCE = "numpy.einsum, ONNX Einsum, torch.einsum, tf.einsum"
 
@@ -71,11 +71,12 @@ def einsum(
     sums_ellipsis: bool = False,
     needs_equal_ellipses: bool = False,
 ) -> OpEvents:
-    """Multiply operands along equal labels, and sum over labels that the output lacks.
+    """Multiply operands along equal labels; sum over labels that the output lacks.
 
-    Source: numpy.einsum, ONNX Einsum. PyTorch, JAX and OpenVINO sum ellipsis dims that the output lacks
-    (`sums_ellipsis`), and TensorFlow does not broadcast a 1 (run). Raises `ShapeError`: label-differs,
-    not-broadcastable, ranks-differ, rest-differs, overflow.
+    Source: numpy.einsum, and ONNX Einsum, whose ellipses all match equally many dims (`needs_equal_ellipses`). PyTorch,
+    JAX and OpenVINO sum ellipsis dims that the output lacks (`sums_ellipsis`); TensorFlow does not broadcast dims of 1
+    (`broadcasts_ones`, measured). Raises `ShapeError`: label-differs, not-broadcastable, ranks-differ, rest-differs,
+    overflow.
     """
     yield Stage(StageKind.PRODUCT, "einsum", "pattern", shape)
     ordered, subscripts = joint.order_operands(shape, operands), parse_subscripts(pattern)
@@ -109,7 +110,7 @@ def einsum(
 def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:
     """Return the label of each axis of an operand.
 
-    Raises `ShapeError` (ranks-differ) if the number of labels is not the operand's rank.
+    Raises `ShapeError` (ranks-differ) if the labels do not match the rank of the operand.
     """
     rest = len(operand.shape) - len(term) + 1
     if ELLIPSIS in term and rest >= 0:
@@ -125,9 +126,10 @@ def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:
 def _check_ellipses(
     operands: Sequence[Operand], subscripts: Subscripts, *, sums_ellipsis: bool, needs_equal_ellipses: bool
 ) -> None:
-    """Check the dims that ellipses match.
+    """Check the numbers of dims that the ellipses match.
 
-    Raises `ShapeError` (rest-differs) if the output lacks these dims, or if ellipses match different numbers of dims.
+    Raises `ShapeError` (rest-differs) if the output lacks these dims and they are not summed, or if the numbers differ
+    and must be equal.
     """
     pairs = zip(operands, subscripts.terms, strict=True)
     counts = [len(operand.shape) - len(term) + 1 for operand, term in pairs if ELLIPSIS in term]
@@ -140,9 +142,9 @@ def _check_ellipses(
 
 
 def _align_label(label: Label, label_axes: LabelAxes, *, broadcasts_ones: bool) -> joint.AlignedDim:
-    """Return the dim of a label, aligned over all axes with this label.
+    """Return the output dim of a label, aligned over all axes that have the label.
 
-    Raises `ShapeError` (label-differs, not-broadcastable) if these axes differ.
+    Raises `ShapeError` (label-differs, not-broadcastable) if the dims of the axes are incompatible.
     """
     if isinstance(label, int):
         return joint.align_dims(label_axes, f"dims {-label} of ...:")

@@ -1,4 +1,4 @@
-"""Expand: repeat dims of 1 until the tensor has the requested shape."""
+"""Expand: broadcast a tensor to a requested shape by repeating dims of 1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEEP_VALUES = {base.ExpandMode.ONE_WAY_KEEPS: -1, base.ExpandMode.RANK_STAYS: 0}
 
 
 def expand(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents:
-    """Repeat dims of 1 until the tensor has the requested shape.
+    """Broadcast a tensor to a requested shape by repeating dims of 1.
 
     Shapes are aligned at the right. Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO
     Broadcast (one way), Tensor.expand (one way, -1 keeps a dim), MXNet broadcast_to (one way, equal ranks, 0 keeps a

@@ -14,9 +14,10 @@ from shapecalc.core.rules import START_AFTER_END
 def flatten(
     shape: Shape, rules: base.Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
 ) -> OpEvents:
-    """Merge the dims before and after `axis`, from `start_dim` to `end_dim`, or all.
+    """Merge adjacent dims, as the flatten operator of the dialect does.
 
-    ONNX has `axis`, PyTorch has the range with an inclusive end, and NumPy has neither; some dialects merge all dims
+    In ONNX, the output has two dims: one merges the dims before `axis`, the other the remaining dims. In PyTorch, the
+    dims from `start_dim` to `end_dim` (inclusive) are merged. NumPy merges all dims, and some dialects merge all dims
     after the first. Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten. Raises
     `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
     """
@@ -26,7 +27,7 @@ def flatten(
 
 
 def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | None, end: int | None) -> list[Axes]:
-    """Return the input axes that each output dim merges.
+    """Return, for each output dim, the input axes that it merges.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end.
     """

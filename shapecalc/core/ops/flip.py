@@ -41,7 +41,7 @@ FLIPPED = StepRule(
 
 
 def flip(shape: Shape, rules: Setting, axes: Axes) -> OpEvents:
-    """Reverse the given axes; the shape is unchanged.
+    """Reverse the order of the elements along axes; the shape is unchanged.
 
     Source: numpy.flip ("reverse the order of elements in an array along the given axis"), torch.flip, paddle.flip.
     Raises `ShapeError`: axis-out-of-range, repeated-axis.

@@ -30,9 +30,9 @@ def linear(
 ) -> OpEvents:
     """Multiply the last axis by a weight of shape OUT,IN.
 
-    With `in_first` the weight is IN,OUT; with `allows_vector` it may be a vector IN. Source: ONNX MatMul and Gemm (with
-    the weight transposed), torch.nn.functional.linear, paddle.nn.functional.linear and keras.layers.Dense (IN,OUT).
-    Raises `ShapeError`: inner-differs, ranks-differ, overflow.
+    With `in_first`, the weight has the shape IN,OUT; with `allows_vector`, it may also be a vector of size IN. Source:
+    ONNX MatMul and Gemm (with a transposed weight), torch.nn.functional.linear, paddle.nn.functional.linear and
+    keras.layers.Dense (IN,OUT). Raises `ShapeError`: inner-differs, ranks-differ, overflow.
     """
     argument = "out_features" if weight is None else "weight"
     yield Stage(StageKind.PRODUCT, "linear", argument, shape)
@@ -68,9 +68,9 @@ def linear(
 
 
 def _weight_shape(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
-    """Return the shape of the weight: `weight`, or as `out_features` implies.
+    """Return `weight`, or the shape of the weight that `out_features` implies.
 
-    Raises `ShapeError` (usage) unless exactly one of the two is given.
+    Raises `ShapeError` (usage) unless exactly one of the two arguments is given, and if `out_features` is not one size.
     """
     if (out_features is None) == (weight is None):
         raise usage_error("linear takes OUT or --weight OUT,IN, one of the two", argument="out_features")

@@ -46,9 +46,9 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> O
     """Multiply the matrices of two operands; batch dims broadcast.
 
     The product sums over the last axis of the first operand and the second to last axis of the second operand. A vector
-    is a row as the first operand and a column as the second one; the output drops its dim of 1. Source:
-    numpy.matmul, ONNX MatMul ("matrix product that behaves like numpy.matmul"), torch.matmul, TensorRT MatrixMultiply
-    (no vectors). Raises `ShapeError`: inner-differs, not-broadcastable, ranks-differ, overflow.
+    is treated as a row if it is the first operand, and as a column if it is the second; the added dim of 1 is not in
+    the output. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves like numpy.matmul"), torch.matmul,
+    TensorRT MatrixMultiply (no vectors). Raises `ShapeError`: inner-differs, not-broadcastable, ranks-differ, overflow.
     """
     yield Stage(StageKind.PRODUCT, "matmul", "operands", shape)
     ordered = joint.order_operands(shape, operands)

@@ -28,31 +28,34 @@ class Op(Record):
     summary: str
     params: tuple[Param, ...]
     resolve: Callable[..., OpEvents]
-    """The resolver: a generator of steps and moves that returns the output shape.
+    """The resolver: a generator function that yields steps and moves.
 
-    Its arguments are the input shape, the `Setting`, and the op's arguments by name.
+    The generator returns the output shape. The arguments are the input shape, the `Setting`, and the op's arguments by
+    name.
     """
     operators: Mapping[str, Operator]
-    """The op's operators by dialect.
+    """The op's operators, by dialect.
 
-    They are ONNX's operator with its versions, and the operators of dialects that were added before the op.
+    These are the ONNX operator, with its versions, and the operators of dialects that are older than the op. Newer
+    dialects list their operators in `Dialect.operators`.
     """
     examples: tuple[str, ...]
     """The example command lines in the op's help."""
     vectors: tuple[tuple[str, Mapping[str, str]], ...]
-    """The test cases of `shapecalc vectors`: input shapes with arguments by name."""
+    """The test cases that `shapecalc vectors` exports: input shapes with arguments."""
     composed_of: tuple[Op, ...] = ()
     """The ops of which this op can be composed.
 
-    A dialect with operators for all these ops supports the op, in the versions of the first operator.
+    A dialect that has operators for all these ops supports this op. Its versions are the versions of the first
+    operator.
     """
     uses_switch: bool = False
-    """Whether the dialect's switch affects the op."""
+    """Whether the dialect's switch for the meaning of 0 affects the op."""
     default_dialect: str = "onnx"
     keeps_element_count: bool = True
-    """Whether the output has as many elements as the input."""
+    """Whether the output always has as many elements as the input."""
     ends_chain: bool = False
-    """Whether the op must be the last of a chain."""
+    """Whether the op is allowed only at the end of a chain."""
     rules: tuple[Rule, ...] = ()
     """The rules that only this op's steps and refusals cite."""
     extras: Callable[[Trace], Mapping[str, object]] | None = None
@@ -63,7 +66,7 @@ class Op(Record):
     fix_candidates: Mapping[str, Callable[[Shape, Arguments], FixCandidates]] = EMPTY_DICT
     """The functions that propose new arguments for a refused request, by rule id.
 
-    These candidates replace the general ones for the rule. Each candidate is resolved before it is offered.
+    They replace the general candidates for the rule. Each candidate is resolved before it is offered.
     """
 
     @property
@@ -78,9 +81,10 @@ class Op(Record):
 
 
 def make_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
-    """Return the test cases of an op, from rows of a shape and argument texts.
+    """Return the test cases of an op.
 
-    Each row separates its arguments by blanks; `_` omits an argument.
+    Each row is an input shape, followed by one string of arguments for each test case. Spaces separate the arguments;
+    `_` omits an argument.
 
     >>> make_vectors("axis index", ("2,3", "0 1", "_ 1"))
     (('2,3', {'axis': '0', 'index': '1'}), ('2,3', {'index': '1'}))
@@ -92,9 +96,10 @@ def make_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, M
 
 
 def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
-    """Return operators by dialect; the arguments are dialects by operator name.
+    """Return operators by dialect.
 
-    These operators have neither versions nor rules of their own.
+    Each keyword argument is an operator name, with the names of its dialects separated by spaces. The operators have
+    neither versions nor parameters of their own.
 
     >>> [(row, operator.name) for row, operator in operators_by_dialect(tile="numpy paddle", Tile="openvino").items()]
     [('numpy', 'tile'), ('paddle', 'tile'), ('openvino', 'Tile')]
@@ -103,7 +108,10 @@ def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
 
 
 def nearest_integers(number: int, least: int = 1, reach: int = 11) -> list[int]:
-    """Return integers that are at least `least`, nearest to `number` first."""
+    """Return integers near `number`, the nearest first.
+
+    All integers are at least `least`; `reach` limits their distance from `max(least, number)`.
+    """
     start = max(least, number)
     return sorted(range(max(least, start - reach), start + reach), key=lambda other: abs(other - number))
 
@@ -111,8 +119,8 @@ def nearest_integers(number: int, least: int = 1, reach: int = 11) -> list[int]:
 def operator_of(op: Op, dialect: Dialect) -> Operator | None:
     """Return a dialect's operator for an op; None if the dialect lacks the op.
 
-    A dialect that is newer than the op lists the operator; otherwise the op lists it. A dialect also supports an op if
-    it supports all ops of which the op is composed.
+    If neither the dialect nor the op lists an operator, the operator of `Dialect.follows` applies. A dialect also
+    supports an op if it supports all ops of which the op is composed.
     """
     operator = dialect.operators.get(op.name) or op.operators.get(dialect.name)
     if operator is None and dialect.follows is not None:
@@ -140,13 +148,16 @@ def resolver_of(op: Op, operator: Operator) -> Callable[..., OpEvents]:
 
 
 def _refuse_first_stage(reasons: OpEvents, error: ShapeError) -> OpEvents:
-    """Yield the beginning of the first stage, then raise the error."""
+    """Yield the start of the first stage, then raise the error."""
     yield next(reasons)
     raise error
 
 
 def operator_types(op: Op, dialect: Dialect, version: int | None, variant: Operator | None = None) -> frozenset[str]:
-    """Return the element types that an operator, or its variant, accepts in a version."""
+    """Return the element types that an operator accepts in a version.
+
+    `variant` is the variant of the operator that the request selects, if any.
+    """
     operator = variant or operator_of(op, dialect)
     listed = dialect.types if operator is None or version is None else operator.versions[version]
     return listed - dialect.missing_types.get(op.name, frozenset())

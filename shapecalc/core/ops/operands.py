@@ -1,4 +1,4 @@
-"""Helpers for ops with several operands: their order and aligned dims."""
+"""Helpers for ops with several operands: order operands and align their dims."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ LABEL_DIFFERS = Rule(
 
 
 class Operand(Record):
-    """An operand with its number; the input has number 0."""
+    """The number and the shape of an operand; the input has the number 0."""
 
     number: int
     shape: Shape
 
     def from_right(self, distance: int) -> tuple[OperandAxis, Dim] | None:
-        """Return the axis at a distance from the last axis, and its dim; None if missing."""
+        """Return the axis with index `-distance`, and its dim; None if it does not exist."""
         axis = len(self.shape) - distance
         return ((self.number, axis), self.shape[axis]) if axis >= 0 else None
 
@@ -78,7 +78,7 @@ def order_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operan
 
 
 def operand_shapes(operands: Iterable[Operand]) -> tuple[Shape, ...]:
-    """Return the shapes of operands by number, without duplicates."""
+    """Return the shapes of distinct operands, sorted by operand number."""
     shapes = {operand.number: operand.shape for operand in operands}
     return tuple([shapes[number] for number in sorted(shapes)])
 
@@ -86,7 +86,7 @@ def operand_shapes(operands: Iterable[Operand]) -> tuple[Shape, ...]:
 def floor_dim(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Generator[NameRequest, None, Dim]:
     """Return `floor(sum / divisor) + offset` as a dim.
 
-    If the result is not a monomial, the generator first yields a request for a name.
+    If the result is not a monomial, the generator first yields a request for a new name.
     """
     result = size_or_name_request(terms, divisor, offset)
     if isinstance(result, NameRequest):
@@ -96,7 +96,7 @@ def floor_dim(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Genera
 
 
 class AlignedDim(Record):
-    """The output dim of several aligned dims, with the operand dims it comes from."""
+    """The output dim to which several operand dims broadcast."""
 
     dim: Dim
     operand_axes: tuple[OperandAxis, ...]
@@ -104,13 +104,13 @@ class AlignedDim(Record):
     conditions: Conditions = ()
     alternatives: Conditions = ()
     operand_dims: tuple[tuple[int, Dim], ...] = ()
-    """The operand numbers, each with the operand's dim."""
+    """The aligned dims, each as a pair of the operand number and the dim."""
 
 
 def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of a dim, with their conditions.
 
-    Each candidate consists of two dims, and the value of the dim if these two are equal.
+    A candidate consists of two dims, and the value that applies if both are equal.
     """
     result = list[tuple[Conditions, Dim]]()
     for left, right, value in candidates:
@@ -124,10 +124,11 @@ def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Cond
 def align_dims(
     aligned_dims: Iterable[tuple[OperandAxis, Dim] | None], label: str, rule: Rule = NOT_BROADCASTABLE
 ) -> AlignedDim:
-    """Return the dim to which aligned dims broadcast; all must be equal, or 1.
+    """Return the dim to which aligned dims broadcast; all must be equal or 1.
 
-    For two different names, this is the generic case, in which neither name is 1; the conditions of the other cases are
-    its alternatives. `label` names the dims in the message. Raises `ShapeError` (`rule`, by default not-broadcastable).
+    Two different names give the generic case, in which neither name is 1; the conditions of the other cases are
+    `alternatives`. `label` describes the dims in the error message. Raises `ShapeError` (`rule`, by default
+    not-broadcastable).
     """
     dims = [pair for pair in aligned_dims if pair is not None]
     dim, conditions, alternatives = dims[0][1], list[Condition](), list[Condition]()
@@ -182,12 +183,12 @@ def alignment_step(output_axis: int, aligned: AlignedDim) -> Step:
 
 
 def input_axes(operand_axes: Iterable[OperandAxis]) -> tuple[int, ...]:
-    """Return the axes of the input among operand axes."""
+    """Return the axes that belong to the input, which is operand 0."""
     return tuple([axis for number, axis in operand_axes if number == 0])
 
 
 def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[AlignedDim]:
-    """Yield the aligned dims of all operands, from left to right.
+    """Yield each output dim to which the operands broadcast, from left to right.
 
     The last `skip_last` dims of each operand are omitted. Raises `ShapeError`: not-broadcastable.
     """
@@ -196,7 +197,7 @@ def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[
 
 
 def check_ranks(operands: Sequence[Operand], operator_name: str) -> None:
-    """Raise `ShapeError` (ranks-differ) unless all operands have equal ranks."""
+    """Raise `ShapeError` (ranks-differ) unless all operands have the same rank."""
     first = operands[0]
     for operand in operands[1:]:
         if len(operand.shape) != len(first.shape):

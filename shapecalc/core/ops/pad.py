@@ -1,4 +1,4 @@
-"""Pad: add positions at both ends of axes, or remove them."""
+"""Pad: add or remove positions at both ends of axes."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ LENGTHENED = StepRule(
 
 
 def pad(shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None = None) -> OpEvents:
-    """Add positions at both ends of axes, by default of all.
+    """Add positions at the start and the end of axes, by default of all axes.
 
-    `padding` has the numbers of positions to add at the starts, then those at the ends. Source: ONNX Pad ("x1_begin,
-    x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises `ShapeError`: window-values,
-    nothing-left, axis-out-of-range, repeated-axis, overflow.
+    `padding` lists the number of positions for each start, then for each end; negative numbers remove positions.
+    Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises
+    `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis, overflow.
     """
     yield Stage(StageKind.LENGTHEN, "pad", "padding", shape)
     if axes and not shape:

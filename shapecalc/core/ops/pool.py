@@ -13,7 +13,7 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.record import replace
 
 GLOBAL = "global"
-"""The word for a kernel over all spatial dims."""
+"""The kernel value for a window that covers all spatial dims."""
 
 
 def pool(
@@ -24,7 +24,7 @@ def pool(
     layout: str | None = None,
     **window_options: object,
 ) -> OpEvents:
-    """Slide a window along the spatial dims; `global` is a window that covers them.
+    """Slide a window along the spatial dims; the kernel `global` covers all of them.
 
     Source: ONNX MaxPool, AveragePool and their global variants, torch.nn.MaxPool2d, keras.layers.MaxPooling2D,
     OpenVINO. Raises `ShapeError`: window-rank, window-values, window-too-large, bad-padding.
@@ -52,7 +52,7 @@ def pool(
 def _variants(
     max_operator: Operator, average_operator: Operator, global_operators: Mapping[str, Operator] = EMPTY_DICT
 ) -> Operator:
-    """Return the operator with its average and global variants."""
+    """Return the max pool operator, with its average and global variants."""
 
     def variant_of(arguments: Mapping[str, object]) -> Operator:
         kind = str(arguments.get("kind", "max"))
@@ -65,7 +65,7 @@ def _variants(
 def _unversioned_variants(max_name: str, average_name: str, *missing: str) -> Operator:
     """Return the max pool operator of an unversioned framework, with its variants.
 
-    `missing` are the parameters that all variants lack; average pools also lack a dilation.
+    `missing` are the parameters that all variants lack; average pools also lack `dilation`.
     """
     lacks = dict.fromkeys(missing)
     return _variants(

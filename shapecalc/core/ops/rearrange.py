@@ -54,7 +54,7 @@ PATTERN_AXIS = StepRule(
 
 
 class RearrangePlan(Record):
-    """A pattern at one input rank: the named axes of every input and output dim."""
+    """A pattern at one input rank, with the named axes of each input and output dim."""
 
     left: SideAxes
     right: SideAxes
@@ -69,13 +69,16 @@ class RearrangePlan(Record):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The permutation from the axes of the left side to those of the right side."""
+        """The left-side index of each right-side axis; new axes are omitted."""
         positions = {axis: index for index, axis in enumerate(self.axes)}
         return tuple([positions[axis] for names in self.right for axis in names if axis in positions])
 
     @property
     def new_axes(self) -> dict[int, int]:
-        """The lengths of the axes that only the right side has, by their output index."""
+        """The lengths of the new axes, by their index among the axes of the right side.
+
+        An axis is new if only the right side names it.
+        """
         input_axes, output_axes = {*self.axes}, [axis for names in self.right for axis in names]
         return {index: self.lengths[axis] for index, axis in enumerate(output_axes) if axis not in input_axes}
 
@@ -112,7 +115,7 @@ def plan_rearrange(rank: int, pattern: str, lengths: str | None) -> RearrangePla
 
 
 def _expand_side(side: tuple[AxisGroup, ...], ellipsis_rank: int) -> Iterator[tuple[str, ...]]:
-    """Yield the axis names of every dim on one side of a pattern.
+    """Yield the axis names of each dim on one side of a pattern.
 
     `...` stands for `ellipsis_rank` dims; 1 stands for a dim without axes.
     """
@@ -137,7 +140,7 @@ def _pattern_error(
 
 
 def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = None) -> OpEvents:
-    """Split, move, repeat and merge axes, each in a separate stage.
+    """Split, move, repeat and merge axes, with one stage for each operation.
 
     Stages without effect are omitted. Source: einops.rearrange and einops.repeat. Raises `ShapeError`: bad-pattern,
     indivisible, rank-limit, overflow.
@@ -170,7 +173,7 @@ def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> OpEve
 
 
 def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> list[Step]:
-    """Return the steps of the axes of one dim; the first axis is at `output_axis`."""
+    """Return the steps that split one dim into axes; the first axis is `output_axis`."""
     names, part = plan.left[axis], plan.groups[axis]
     lengths = [plan.lengths.get(name) for name in names]
     if lengths == [None]:
@@ -198,7 +201,7 @@ def _group_span(group: AxisGroup) -> tuple[int, int]:
 def _solve_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete: bool) -> tuple[Dim, Conditions]:
     """Return the inferred length of an axis in a group, with its conditions.
 
-    With `complete`, all lengths are given: the result is 1, and the product of the lengths must be the dim.
+    If `complete`, all lengths are given: their product must equal the dim, and the returned length is 1.
     """
     shown = f"dim {axis}, {truncate(str(dim))},"
     if complete:
@@ -225,7 +228,7 @@ def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> 
 
 
 def _length_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the lengths with one replaced by a nearby number, then with one omitted."""
+    """Yield the lengths with one length changed, then with one length omitted."""
     lengths = parse_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
     for name, length in lengths.items():
         for other in nearest_integers(length)[1:]:
@@ -239,7 +242,7 @@ def _format_lengths(lengths: dict[str, int]) -> str:
 
 
 def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
-    """Return the length of every axis of a plan, by name, for a tensor of `shape`."""
+    """Return the length of each axis of a plan, by name; `shape` is the input shape."""
     lengths: dict[str, Dim] = {**plan.lengths}
     for dim, axes in zip(shape, plan.left, strict=True):
         known = product([lengths[axis] for axis in axes if axis in lengths])
@@ -248,7 +251,7 @@ def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
 
 
 def _extra_lengths(trace: Trace) -> dict[str, object]:
-    """Return the inferred lengths of named axes, for the JSON result."""
+    """Return the inferred lengths of the named axes, for the JSON output."""
     pattern, text = trace.request.arguments["pattern"], trace.request.arguments.get("lengths")
     plan = plan_rearrange(len(trace.input), pattern, text)
     lengths = {axis: length for axis, length in axis_lengths(trace.input, plan).items() if axis.isidentifier()}

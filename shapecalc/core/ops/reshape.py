@@ -18,7 +18,7 @@ from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import element_count_text, rank_text, remainder_text, shape_text, truncate
 
 COPY_IN_PLACE, COPY_FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
-"""The facts of a copied 0: whether the step's sentence says "from the left"."""
+"""The facts of a copied 0: whether the step's explanation says "from the left"."""
 
 
 def reshape(
@@ -48,21 +48,24 @@ def is_negative_dim(dim: Dim) -> bool:
 
 
 class TargetResolver:
-    """The state of a requested shape while its dims are resolved."""
+    """A resolver of the zeros and of the -1 in a requested shape."""
 
     __slots__ = ("argument", "copied", "dialect", "dims", "semantics", "shape", "target")
 
     def __init__(self, shape: Shape, rules: base.Setting, target: Shape, argument: str) -> None:
-        """Start with the requested dims, and with 1 for a dim to infer."""
+        """Start with the requested dims, and with 1 in place of each dim to infer."""
         self.shape, self.target, self.argument = shape, target, argument
         self.dialect, self.semantics = rules.dialect, rules.reshape_semantics
         self.dims = [1 if is_negative_dim(dim) else dim for dim in target]
-        """The dims resolved so far, with 1 for a dim to infer."""
+        """The dims resolved so far, with 1 in place of each dim to infer."""
         self.copied: set[int] = set()
         """The indices of the zeros that copy a dim."""
 
     def resolve_zero(self, index: int) -> Step:
-        """Resolve a 0 of the target to a copied dim or to a dim of size zero."""
+        """Return the step of a 0, which copies a dim or is a literal size.
+
+        Raises `ShapeError`: zero-out-of-range.
+        """
         shape = self.shape
         if self.semantics.zero is not base.ZeroMeaning.COPIES:
             return Step(rules.LITERAL_ZERO, index, (), 0)
@@ -76,7 +79,10 @@ class TargetResolver:
         return Step(rules.COPIED_ZERO, index, (index,), dim, (), COPY_FROM_LEFT if from_left else COPY_IN_PLACE)
 
     def resolve_infer(self, _: Shape, known: Dim, infer_index: int, *__: object) -> Step:
-        """Return the step that infers -1, as the element count divided by the known dims."""
+        """Return the step that infers -1: the element count divided by the known dims.
+
+        Raises `ShapeError`: indivisible, infer-limit, zero-beside-infer, zero-volume-infer.
+        """
         sources = tuple([axis for axis in range(len(self.shape)) if axis not in self.copied])
         have = product(self.shape)
         rule, facts = rules.INFERRED, FrozenDict(shape=self.shape, have=have, known=known)
@@ -99,7 +105,8 @@ class TargetResolver:
     def _nonzero_products(self, infer_index: int) -> tuple[Dim, Dim, rules.ExcludedDims]:
         """Return the dividend and the divisor of -1 if the known dims multiply to 0.
 
-        Raises `ShapeError` (zero-beside-infer, zero-volume-infer) if the dialect cannot infer -1 in this case.
+        Both exclude zeros or copied dims; the third result is the excluded kind of dims. Raises `ShapeError`
+        (zero-beside-infer, zero-volume-infer) if the dialect cannot infer -1 in this case.
         """
         reading, shape, target_dims = self.semantics, self.shape, self.dims
         if reading.zero is base.ZeroMeaning.LITERAL and reading.zero_beside is base.ZeroWithInfer.REFUSED:
@@ -118,7 +125,7 @@ class TargetResolver:
         raise self._target_error(rules.ZERO_VOLUME_INFER, message, infer_index)
 
     def _indivisible_error(self, infer_index: int, count: Dim, known: Dim) -> ShapeError:
-        """Return the error for a -1 whose inferred size is not an integer."""
+        """Return the error for a -1 whose inferred size would not be an integer."""
         others = self.dims[:infer_index] + self.dims[infer_index + 1 :]
         factors = f" ({truncate('*'.join(map(str, others)))})" if len(others) > 1 else ""
         total, remainder = element_count_text(self.shape, count), remainder_text(count, known)

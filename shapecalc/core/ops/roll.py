@@ -35,9 +35,9 @@ UNPAIRED_SHIFTS = Rule(
 
 
 def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) -> OpEvents:
-    """Shift elements along axes; elements that pass the end continue at the start.
+    """Shift elements along axes; elements that pass the end wrap around to the start.
 
-    Without axes the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
+    Without axes, the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
     before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll.
     Raises `ShapeError`: axis-out-of-range, unpaired-shifts, overflow.
     """
@@ -71,9 +71,9 @@ def _roll_axis(shape: Shape, shift: int, axis: int) -> OpEvents:
 
 
 def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, Axes | None]:
-    """Return shifts and axes of equal length; no axes for the flattened tensor.
+    """Return one shift for each axis, and the axes.
 
-    Raises `ShapeError`: unpaired-shifts.
+    The axes are None if the flattened tensor is rolled. Raises `ShapeError`: unpaired-shifts.
     """
     rolls = rules.dialect.rolls
     if (axis is None and rolls is RollPairing.ANY) or (not axis and rolls is RollPairing.PAIRED and len(shift) == 1):
@@ -88,7 +88,7 @@ def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, 
 
 
 def _pairing_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield axes extended or truncated to the number of shifts, then the converse."""
+    """Yield as many axes as shifts, then as many shifts as axes."""
     shift, axis = arguments["shift"], arguments.get("axis") or ()
     yield "axis", (*axis, *[other for other in range(len(shape)) if other not in axis])[: len(shift)]
     yield "shift", (*shift, *shift[-1:] * len(axis))[: len(axis)]

@@ -44,8 +44,8 @@ TAKEN_INDEX = StepRule(
 def select(shape: Shape, rules: Setting, axis: int, index: int) -> OpEvents:
     """Take the elements at one index of an axis, and drop the axis.
 
-    In a dim with a name, only the first and the last index exist for every size. Source: ONNX Gather with a single
-    index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
+    If the size of the axis is a name, only the indices 0 and -1 are accepted. Source: ONNX Gather with a single index,
+    NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     yield Stage(StageKind.SELECT, "select", "index", shape)
     dropped = normalize_tensor_axis(
@@ -66,10 +66,10 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> OpEvents:
 def resolve_index(
     index: int, dim: Dim, axis: int, rules: Setting, argument: str = "index", argument_index: int | None = None
 ) -> tuple[StepRule, int]:
-    """Return the rule for an index, and the index counted from 0.
+    """Return the rule that applies to an index, and the index counted from 0.
 
-    A negative index of a dim with a name stays negative. `argument_index` is the index of the argument in its list, for
-    the error. Raises `ShapeError`: index-out-of-range, needs-size.
+    If the dim is a name, -1 is returned unchanged. `argument_index` is the position of the index in a list argument,
+    for the error message. Raises `ShapeError`: index-out-of-range, needs-size.
     """
     if index < 0 and rules.version is not None and rules.version < rules.dialect.negative_axes_since:
         since = f"{rules.operator.name} {rules.dialect.negative_axes_since}"
@@ -91,7 +91,7 @@ def resolve_index(
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the index counted from 0, then the first and the last index."""
+    """Yield the index counted from 0, and the first and last indices, if they exist."""
     dim, index = shape[arguments["axis"]], arguments["index"]
     if isinstance(dim, int):
         ends = (dim - 1, 0) if index > 0 else (0, dim - 1)

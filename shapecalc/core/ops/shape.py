@@ -59,10 +59,10 @@ SLICED_DIMS = StepRule(
 
 
 def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | None = None) -> OpEvents:
-    """Return the dims from `start` to `end`, which is exclusive, as a vector of int64.
+    """Return the dims from `start` to `end`, which is exclusive, as an int64 vector.
 
-    Negative values count from the end; then both are clamped to [0, rank]. A start after the end gives an empty vector.
-    Source: ONNX Shape. Its older versions document a clamp to [0, rank - 1], which is an erratum.
+    Negative values count from the end; then both values are clamped to [0, rank]. If the start is after the end, the
+    vector is empty. Source: ONNX Shape. Its older versions document a clamp to [0, rank - 1], which is an erratum.
     """
     yield Stage(StageKind.SHAPE, "shape", "start", dims)
     rank = len(dims)

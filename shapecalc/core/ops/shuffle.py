@@ -1,4 +1,4 @@
-"""Shuffle: TensorRT's layer that transposes, reshapes and transposes again."""
+"""Shuffle: transpose, reshape and transpose again, as one TensorRT layer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shapecalc.core.record import replace
 def shuffle(
     shape: Shape, rules: Setting, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
 ) -> OpEvents:
-    """Transpose, reshape and transpose, as TensorRT's Shuffle does.
+    """Transpose, reshape and transpose again, as TensorRT's Shuffle layer does.
 
-    Each stage is optional. A 0 in `to` copies from the tensor after the first transpose. Permutations are checked
-    before the reshape. Source: TensorRT Shuffle ("first transposes the tensor, then reshapes it, and finally applies
-    another transpose"). Raises the errors of `transpose` and `reshape`.
+    Each stage is optional. A 0 in `to` copies a dim of the tensor after the first transpose. Both permutations are
+    checked before the reshape. Source: TensorRT Shuffle ("first transposes the tensor, then reshapes it, and finally
+    applies another transpose"). Raises the errors of `transpose` and `reshape`.
     """
     try:
         for label, perm, rank in (("first", first, len(shape)), ("second", second, len(shape if to is None else to))):
@@ -32,7 +32,7 @@ def shuffle(
             shape = yield from reshape(shape, rules, to, "to", "to")
         if second is not None:
             shape = yield from transpose(shape, rules, second, "second", "second")
-    except ShapeError as error:  # of the three lists, the message names the invalid one
+    except ShapeError as error:  # the message must name the option of the invalid list
         part = f"--{error.problem.argument}: " if error.problem.argument in ("first", "to", "second") else ""
         raise ShapeError(replace(error.problem, message=part + error.problem.message)) from None
     return shape

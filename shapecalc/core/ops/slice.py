@@ -23,7 +23,7 @@ AxisSlice = tuple[int, int, Dim, Conditions]
 
 SOURCE = "ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice"
 STEPS_SINCE = 10
-"""The first version of ONNX's Slice that has steps."""
+"""The first version of ONNX Slice with steps."""
 
 BAD_STEP = Rule(
     "bad-step",
@@ -68,7 +68,7 @@ SLICED = StepRule(
 
 
 def slice_(shape: Shape, rules: Setting, slices: str) -> OpEvents:
-    """Slice each axis by start, stop and step; keep the remaining axes whole.
+    """Slice each axis by start, stop and step; axes without a slice are unchanged.
 
     Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
     slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, no-such-attribute,
@@ -128,9 +128,9 @@ def _check_bounds(dim: int, ends: SliceParts, axis: int, rules: Setting) -> None
 def _slice_named_axis(
     dim: Monomial, ends: SliceParts, axis: int, rules: Setting
 ) -> Generator[NameRequest, None, AxisSlice]:
-    """Return the slice of an axis whose size has a name.
+    """Return the slice of an axis whose size contains a name.
 
-    The slice must hold for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
+    The slice must be valid for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
     start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
     if rules.dialect.outside is SliceBounds.REFUSED and min(start or 0, stop or 0) < 0:
@@ -152,8 +152,8 @@ def _slice_named_axis(
 def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield simpler slices.
 
-    First, the slices of missing axes are dropped. Then one slice at a time is replaced by the whole axis, or its step,
-    start or stop is omitted.
+    Slices of nonexistent axes are dropped first. Then, for one slice at a time, the step, the stop, the start or all
+    three are omitted.
     """
     texts = arguments["slices"].split(",")
     if len(texts) > len(shape):

@@ -19,12 +19,12 @@ from shapecalc.core.rules import KEPT_DIM, MISSING_ARGUMENT, NEEDS_SIZE
 from shapecalc.core.text import remainder_text, shape_text, truncate
 
 PartRuns = tuple[tuple[int, Dim], ...]
-"""The parts of an axis in order, as pairs of a count and the size of equal parts."""
+"""The parts of an axis in order: runs of equal parts, as pairs of count and size."""
 
 SMALLER_SINCE = 18
-"""The first version of ONNX's Split whose last part may be smaller."""
+"""The first version of ONNX Split that allows a smaller last part."""
 MAX_LISTED_PARTS = 8
-"""The maximum number of parts for which a sentence lists each size."""
+"""The maximum number of parts whose sizes an explanation lists one by one."""
 SOURCE = (
     "ONNX Split, numpy.split and array_split, torch.chunk, split and tensor_split, tf.split, OpenVINO Split and "
     "VariadicSplit, paddle.split"
@@ -93,7 +93,7 @@ def split(
     uneven: bool = False,
     **_: bool,
 ) -> OpEvents:
-    """Split an axis into parts and keep the part with index `part`, counted from 0.
+    """Split an axis into parts, and keep the part with index `part`, counted from 0.
 
     Source: ONNX Split ("the last chunk will be smaller"), numpy.split and array_split, torch.chunk ("may return fewer
     than the specified number of chunks"), torch.split, OpenVINO Split and VariadicSplit. Raises `ShapeError`:
@@ -125,9 +125,10 @@ def split(
 
 
 def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: bool) -> tuple[PartRuns, Conditions]:
-    """Return `parts` parts, with the conditions under which their sizes are equal.
+    """Return the parts of a split by count, with the conditions for equal sizes.
 
-    Raises `ShapeError`: bad-parts, unequal-parts, needs-size.
+    If the count does not divide the size, the dialect and `uneven` determine the parts. Raises `ShapeError`: bad-parts,
+    unequal-parts, needs-size.
     """
     if parts < 1:
         raise rule_error(BAD_PARTS, f"there is at least 1 part, and this is {truncate(str(parts))}", argument="parts")
@@ -169,7 +170,7 @@ def _parts_by_size(dim: Dim, axis: int, size: int) -> PartRuns:
 def _parts_by_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple[PartRuns, Conditions]:
     """Return parts of the given sizes, with the conditions on their sum.
 
-    The sum must be the size of the axis. Raises `ShapeError`: bad-sizes, needs-size.
+    The sum must be the size of the axis; if `infers`, one size may be -1. Raises `ShapeError`: bad-sizes, needs-size.
     """
     negative = [index for index, size in enumerate(sizes) if isinstance(size, int) and size < 0]
     if negative[infers:] or any(sizes[index] != -1 for index in negative):
@@ -211,7 +212,7 @@ def part_count(runs: PartRuns) -> int:
 def only_term(terms: Shape, name: str) -> Dim:
     """Return the only term of a sum, or 0 if the sum is empty.
 
-    `name` describes the sum in the message. Raises `ShapeError` (needs-size) for several terms.
+    `name` describes the sum in the error message. Raises `ShapeError` (needs-size) for several terms.
     """
     if len(terms) > 1:
         message = f"{name} would be {truncate(' + '.join(map(str, terms[::-1])))}, and a dim is a number or a product"
@@ -225,7 +226,10 @@ def _needs_size_error(dim: Dim, axis: int, argument: str) -> ShapeError:
 
 
 def _extra_outputs(trace: Trace) -> dict[str, object]:
-    """Return the shape of every part; None if there are more than `MAX_SHAPE_DIMS`."""
+    """Return the shapes of all parts, for the JSON output.
+
+    The shapes are omitted (None) if there are more than `MAX_SHAPE_DIMS` parts.
+    """
     (step,) = [step for step in trace.steps if step.rule is SPLIT_AXIS]
     (axis,), runs, shape = step.sources, step.facts["runs"], trace.input
     if part_count(runs) > MAX_SHAPE_DIMS:
@@ -235,7 +239,7 @@ def _extra_outputs(trace: Trace) -> dict[str, object]:
 
 
 def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield uneven parts, then the nearest part counts, then 1 for the whole axis."""
+    """Yield uneven parts, then the nearest part counts, then a single part."""
     parts = arguments.get("parts", 1)
     nearest = sorted(nearest_integers(parts), key=lambda count: (abs(count - parts), -count))
     if parts > 0:
@@ -244,14 +248,14 @@ def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 def _sizes_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the sizes with the last one changed, so that their sum is the axis size."""
+    """Yield the sizes with the last size changed, so that the sum is the axis size."""
     sizes, dim = arguments["sizes"], shape[arguments["axis"]]
     rest = sum_terms([dim, *[product((-1, size)) for size in sizes[:-1]]])
     yield from (("sizes", (*sizes[:-1], *rest)) for _ in rest[:1])
 
 
 def _part_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the part indices below the refused one, or 0 for a negative index."""
+    """Yield smaller part indices in descending order, or 0 for a negative index."""
     part = arguments["part"]
     yield from [("part", candidate) for candidate in (range(part - 1, max(-1, part - 20), -1) if part > 0 else (0,))]
 

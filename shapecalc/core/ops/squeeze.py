@@ -23,7 +23,7 @@ from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
 
 def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> OpEvents:
-    """Drop the given axes, whose dims must be 1, or all dims of 1 if `axes` is None.
+    """Drop the given axes, whose size must be 1, or all axes of size 1 by default.
 
     Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised"). torch.squeeze
     and OpenVINO keep such an axis. Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.

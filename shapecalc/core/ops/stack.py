@@ -1,4 +1,4 @@
-"""Stack: join operands of equal shapes along a new axis."""
+"""Stack: join operands of equal shape along a new axis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STACKED = StepRule(
 
 
 def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> OpEvents:
-    """Join operands of equal shapes along a new axis, by default axis 0.
+    """Join operands of equal shape along a new axis, by default axis 0.
 
     Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and Concat. Raises
     `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, rank-limit, overflow.

@@ -11,7 +11,7 @@ from shapecalc.core.ops.transpose import transpose
 
 
 def swapaxes(shape: Shape, rules: Setting, axis1: int, axis2: int) -> OpEvents:
-    """Swap two axes; equal axes leave the tensor unchanged.
+    """Swap two axes; if both are the same axis, the tensor is unchanged.
 
     Source: numpy.swapaxes ("interchange two axes of an array"), torch.swapaxes, paddle.swapaxes. Raises `ShapeError`:
     axis-out-of-range.

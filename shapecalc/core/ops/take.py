@@ -1,4 +1,4 @@
-"""Take: take indices of one axis, in any order and with repetitions."""
+"""Take: take the elements at a list of indices along one axis."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TAKEN_POSITIONS = StepRule(
 
 
 def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> OpEvents:
-    """Take the elements at the given indices of an axis, in their order.
+    """Take the elements at the given indices along an axis, in the given order.
 
     An index may occur several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
     indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
@@ -60,7 +60,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> OpEvents:
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the indices clamped to the dim, then counted from 0."""
+    """Yield the indices clamped to the axis, then the same indices counted from 0."""
     dim = shape[arguments["axis"]]
     if isinstance(dim, int) and dim > 0:
         clamped = tuple([min(max(index, -dim), dim - 1) for index in arguments["indices"]])

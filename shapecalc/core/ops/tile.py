@@ -38,10 +38,10 @@ class TileFactor(Record):
 
 
 def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> OpEvents:
-    """Repeat the whole tensor along each axis; extra repeats add axes in front.
+    """Repeat the whole tensor along each axis; extra repeats add leading axes.
 
-    A view can repeat only dims of 1. So a dim of 1 is inserted before each other dim, repeated, and merged with it.
-    Source: ONNX Tile ("constructs a tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile,
+    A view can repeat only dims of 1, so a dim of 1 is inserted before each repeated dim, repeated, and merged with this
+    dim. Source: ONNX Tile ("constructs a tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile,
     paddle.tile. Raises `ShapeError`: bad-repeats, rank-limit, overflow.
     """
     yield Stage(StageKind.EXPAND, "tile", "repeats", shape, repeats)
@@ -65,7 +65,8 @@ def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> OpEvents:
 def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
     """Return the factors of each output dim.
 
-    A dim has one factor, or two factors: a new dim of 1 that is repeated, then the input dim.
+    A repeated input dim has two factors: a new dim of 1 with the repeats, and the input dim. Any other dim has one
+    factor.
     """
     counts = (*(1,) * (len(shape) - len(repeats)), *repeats)
     added = len(counts) - len(shape)
@@ -77,7 +78,7 @@ def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
 
 
 def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> OpEvents:
-    """Repeat the dims of 1 by the repeats of their factors."""
+    """Repeat the dims of 1 according to the counts of their factors."""
     yield Stage(StageKind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in factors]))
     output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, factors, strict=True)])
     for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
@@ -89,7 +90,7 @@ def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> OpEvents:
 
 
 def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
-    """Check the length of `repeats` and its values.
+    """Check the number of repeats, and each repeat.
 
     Raises `ShapeError`: bad-repeats.
     """
@@ -123,7 +124,7 @@ def _paddle_rank_error(shape: Shape, rules: base.Setting, repeats: Shape) -> Sha
 
 
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield repeats without negatives, then one per input dim, then each one alone."""
+    """Yield repeats without negatives, one repeat per dim, and each repeat alone."""
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
     rank = len(shape)
     padded = (*(1,) * (rank - len(repeats)), *repeats[max(0, len(repeats) - rank) :])

@@ -23,7 +23,7 @@ from shapecalc.core.text import pluralize
 
 
 class PermSource(Choice):
-    """The origin of a permutation: given or by default."""
+    """The source of a permutation: an argument or one of the defaults."""
 
     GIVEN = "the axes move, and the elements with them"
     REVERSED = "no permutation is given: the axes reverse"
@@ -58,7 +58,7 @@ def transpose(
 ) -> OpEvents:
     """Permute axes: output dim i is input dim `perm[i]`.
 
-    Without a permutation most dialects reverse the dims. Source: ONNX Transpose ("by default, reverse the dimensions,
+    Without a permutation, most dialects reverse the dims. Source: ONNX Transpose ("by default, reverse the dimensions,
     otherwise permute the axes according to the values given"). Raises `ShapeError`: not-a-permutation, negative-axis,
     missing-argument.
     """
@@ -75,9 +75,9 @@ def transpose(
 def resolve_permutation(
     perm: Axes | None, rank: int, rules: Setting, argument: str = "perm"
 ) -> tuple[Axes, PermSource]:
-    """Return the given or the default permutation, with axes counted from 0.
+    """Return the given or the default permutation, and its source.
 
-    Raises `ShapeError`: missing-argument, and the errors of `normalize_permutation`.
+    The axes are counted from 0. Raises `ShapeError`: missing-argument, and the errors of `normalize_permutation`.
     """
     dialect = rules.dialect
     if perm is None and dialect.no_perm is DefaultPerm.REFUSED:
@@ -90,9 +90,9 @@ def resolve_permutation(
 
 
 def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) -> Axes:
-    """Return `perm` with axes counted from 0.
+    """Return `perm` with its axes counted from 0.
 
-    Raises `ShapeError`: not-a-permutation (of `rank` axes), negative-axis.
+    Raises `ShapeError`: negative-axis, and not-a-permutation unless `perm` is a permutation of `rank` axes.
     """
 
     def permutation_error(message: str, index: int | None = None) -> ShapeError:

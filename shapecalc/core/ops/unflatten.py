@@ -26,7 +26,7 @@ from shapecalc.core.rules import GIVEN, INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT,
 from shapecalc.core.text import remainder_text, truncate
 
 SEARCH_RADIUS = 6
-"""The maximum difference between a size and its candidates."""
+"""The maximum difference between a size and its replacement."""
 
 
 class SizesResolver(TargetResolver):
@@ -35,7 +35,7 @@ class SizesResolver(TargetResolver):
     __slots__ = ("axis",)
 
     def __init__(self, shape: Shape, rules: Setting, axis: int, sizes: Shape) -> None:
-        """Start with the axis as the only dim of the input."""
+        """Start with the split axis as the only input dim."""
         super().__init__(shape[axis : axis + 1], rules, sizes, "sizes")
         self.axis = axis
 
@@ -48,7 +48,7 @@ class SizesResolver(TargetResolver):
 def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> OpEvents:
     """Split an axis into `sizes`, of which one may be -1.
 
-    The other axes are kept, and may be of size 0. Source: torch.unflatten ("expands a dimension of the input tensor
+    The other axes are unchanged, and may have size 0. Source: torch.unflatten ("expands a dimension of the input tensor
     over multiple dimensions"). Raises `ShapeError`: axis-out-of-range, missing-argument, two-infers, below-minus-one,
     zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
@@ -94,7 +94,7 @@ def _dim_steps(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Iterato
 def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:
     """Return the conditions under which the product of the sizes is the axis size.
 
-    Raises `ShapeError`: volume-mismatch.
+    Raises `ShapeError` (volume-mismatch) if the product is never the axis size.
     """
     message = f"dim {axis} is {truncate(str(dim))}, and the sizes multiply to {truncate(str(size_product))}"
     return require_or_raise(require_equal, dim, size_product, rule_error(VOLUME_MISMATCH, message, argument="sizes"))
@@ -103,7 +103,7 @@ def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:
 def _size_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield the sizes with one size replaced, from right to left.
 
-    The size is replaced by -1, or by a nearby number if the sizes already have a -1.
+    The replacement is -1, or a nearby number if the sizes already contain a -1.
     """
     sizes = arguments["sizes"]
     for index in range(len(sizes))[::-1]:

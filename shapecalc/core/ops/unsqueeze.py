@@ -33,7 +33,7 @@ def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> OpEvent
     """Insert dims of 1 at `axes` of the output.
 
     Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number of values in
-    axes"). OpenVINO drops repeated axes, which is measured and not documented. Raises `ShapeError`:
+    axes"). OpenVINO drops repeated axes (measured; its documentation does not mention them). Raises `ShapeError`:
     missing-argument, axis-out-of-range, negative-axis, repeated-axis, one-axis, rank-limit.
     """
     yield Stage(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ())
@@ -48,10 +48,11 @@ def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> OpEvent
 
 
 def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
-    """Return the output axes of the new dims, each with its index in `axes`.
+    """Map the output axis of each new dim to its index in `axes`.
 
-    OpenVINO drops repeated axes (measured): equal values count once for the output rank, and different values of one
-    axis are one axis. So an axis may exceed the rank. An axis one past the end is the end; a larger axis is refused.
+    OpenVINO drops repeated axes (measured). It drops equal values before it computes the output rank, but negative and
+    non-negative values of the same axis only afterwards; so an axis may lie beyond the final rank. An axis one past the
+    end becomes the last axis; a larger axis is refused.
     """
     repeats = rules.dialect.unsqueeze_repeats
     count = len(axes) if repeats is RepeatedAxes.REFUSED else len({*axes})

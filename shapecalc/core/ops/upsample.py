@@ -32,7 +32,7 @@ SCALED = StepRule(
 
 
 def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape | None = None) -> OpEvents:
-    """Multiply the spatial dims by factors and round down, or set their sizes.
+    """Scale the spatial dims by factors, rounded down, or resize them to given sizes.
 
     Source: ONNX Resize ("output_dimension = floor(input_dimension * (roi_end - roi_start) * scale)"), and
     torch.nn.functional.interpolate. Raises `ShapeError`: window-rank, window-values, nothing-left, overflow.

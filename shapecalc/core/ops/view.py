@@ -1,6 +1,6 @@
 """View: PyTorch's reshape without a copy, and the strides of PyTorch tensors.
 
-A view exists if some strides read the requested shape from the same memory.
+A view exists if strides can describe the requested shape in the same memory.
 """
 
 from __future__ import annotations
@@ -66,26 +66,26 @@ VIEW_STRIDES = StepRule(
 
 
 class StrideConflict(Record):
-    """Two input dims that are not contiguous, but that a dim of the view must merge."""
+    """Two input dims that a view dim must merge, but that are not contiguous."""
 
     outer: int
     inner: int
     needed_stride: int
-    """The stride, in elements, that the outer dim needs for the dims to be contiguous."""
+    """The stride of the outer dim, in elements, that would make the dims contiguous."""
 
 
 def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> OpEvents:
-    """Resolve a requested shape as reshape does; refuse it if no view can have it.
+    """Resolve a requested shape as reshape does, but refuse it if it requires a copy.
 
-    `strides` are the strides of the input in elements. Without strides, the input is contiguous, and every target with
-    its element count has a view; in a chain, the earlier stages determine the strides. Source: Tensor.view. Raises
-    `ShapeError`: bad-strides, needs-size, stride-incompatible, and the errors of `reshape`.
+    `strides` are the strides of the input in elements; by default, the input is contiguous, so that no copy is
+    required. In a chain, the previous stages determine the strides. Source: Tensor.view. Raises `ShapeError`:
+    bad-strides, needs-size, stride-incompatible, and the errors of `reshape`.
     """
     yield Stage(StageKind.VIEW, "view", "target", shape, target)
     if strides is not None:
         _check_strides(shape, strides)
     output: Shape = ()
-    for event in reshape(shape, rules, target):  # the steps of reshape belong to the stage of the view
+    for event in reshape(shape, rules, target):  # add the steps of the reshape to the stage of the view
         if isinstance(event, Step):
             yield event
         elif isinstance(event, Reshape):
@@ -97,7 +97,7 @@ def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = No
 
 
 def _target_strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
-    """Return the strides of the view.
+    """Return the strides of a view with the shape `target`.
 
     Raises `ShapeError`: stride-incompatible, needs-size.
     """
@@ -132,7 +132,7 @@ def _check_strides(shape: Shape, strides: Shape) -> None:
 
 
 def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | StrideConflict:
-    """Return the strides of a view with shape `target`, or the dims that prevent it.
+    """Return the strides of a view with the shape `target`, or the stride conflict.
 
     Both shapes have the same element count, which is not 0. Source: at::detail::computeStride.
 
@@ -159,7 +159,7 @@ def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int,
 def _contiguous_runs(shape: Axes, strides: Axes) -> list[list[int]]:
     """Group the axes into runs that are contiguous in memory.
 
-    A dim of 1 belongs to the run of the next dim, whatever its stride.
+    A dim of 1 belongs to the run of the dim after it, whatever its stride.
     """
     chunks = list[list[int]]()
     size = base = 0
@@ -183,7 +183,7 @@ def _format_conflict(conflict: StrideConflict, shape: Shape, strides: Shape) -> 
 
 
 def strides_after_move(shape: Shape, strides: Shape, move: Move, known: Assumptions) -> Shape | None:
-    """Return the strides after a move; None if the view does not exist for all sizes.
+    """Return the strides after a move; None unless a view exists for all sizes.
 
     >>> from shapecalc.core.moves import Permute
     >>> strides_after_move((3, 4), (1, 3), Permute((1, 0)), Assumptions())
@@ -203,14 +203,14 @@ def strides_after_move(shape: Shape, strides: Shape, move: Move, known: Assumpti
 def with_strides(request: Request, traces: Sequence[Trace]) -> Request:
     """Return a view request with the strides that its input has after `traces`.
 
-    A request that already has strides keeps them.
+    Strides that the request already has take precedence.
     """
     strides = request.arguments.get("strides") or strides_after_traces(traces)
     return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
 
 
 def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
-    """Return the strides of the output of consecutive traces; None if contiguous.
+    """Return the output strides of consecutive traces; None for a contiguous output.
 
     The first input is contiguous, or has the strides in its request. Source: PyTorch's notes on tensor views.
     """
@@ -234,7 +234,7 @@ def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
 
 
 def _is_contiguous(shape: Shape, strides: Shape) -> bool:
-    """Return whether strides are contiguous, ignoring dims of 1."""
+    """Return whether a tensor is contiguous; the strides of dims of 1 are ignored."""
     triples = zip(shape, strides, contiguous_strides(shape), strict=True)
     return all(dim == 1 or stride == expected for dim, stride, expected in triples)
 

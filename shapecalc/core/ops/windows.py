@@ -22,7 +22,7 @@ T = TypeVar("T")
 WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
 """The operand axes of the output dims that a weight determines, by output axis."""
 StepResolver = Generator[NameRequest, None, Step]
-"""A generator that returns the step of an axis, and may request a dim's name."""
+"""A generator that returns the step of a dim, and may request a name first."""
 
 SOURCE = (
     "ONNX Conv, ConvTranspose, MaxPool and AveragePool, torch.nn.Conv2d and MaxPool2d, tf.nn.conv2d, Keras' layers, "
@@ -72,7 +72,7 @@ BAD_PADDING = Rule(
 
 
 class Window(Record):
-    """The window along one axis."""
+    """The kernel, stride, dilation and padding of a window along one axis."""
 
     axis: int
     kernel: Dim
@@ -83,25 +83,25 @@ class Window(Record):
     auto_padding: str = ""
     """The automatic padding, `same` or `same-lower`; empty for explicit padding."""
     ceil: bool = False
-    """Whether a last window that extends past the end counts (ceil mode)."""
+    """Whether the last window may extend past the end (ceil mode)."""
 
     @property
     def is_identity(self) -> bool:
-        """Whether each output position reads the input position of the same index."""
+        """Whether each output position reads only the input position of the same index."""
         return self.kernel == self.stride == 1 and self.begin == self.end == 0
 
     @property
     def extent_terms(self) -> tuple[Dim, int]:
-        """The two terms of the window's extent, d*(k - 1) + 1.
+        """The window's extent, d*(k - 1) + 1, as a symbolic and a constant term.
 
-        The first term is 0 if the kernel is a number.
+        The symbolic term is 0 if the kernel size is a number.
         """
         if isinstance(self.kernel, int):
             return 0, self.dilation * (self.kernel - 1) + 1
         return product((self.dilation, self.kernel)), 1 - self.dilation
 
     def format_padded(self, dim: Dim, sign: str) -> str:
-        """Return the text of a dim plus or minus the padding of both ends."""
+        """Format a dim plus or minus the padding at both ends."""
         return "".join([truncate(str(dim)), *[f" {sign} {padding}" for padding in (self.begin, self.end) if padding]])
 
 
@@ -159,7 +159,8 @@ LAYOUT_PARAM = Param("layout", ParamKind.CHOICE, LAYOUT_HELP, choices=("nchw", "
 def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = None) -> tuple[int, tuple[int, ...]]:
     """Return the channel axis and the spatial axes.
 
-    `count` is the number of dims of a window. Raises `ShapeError` (window-rank) if the input has another rank.
+    `count` is the number of spatial dims. Raises `ShapeError` (window-rank) if the dialect does not support `count`
+    spatial dims, or if the rank of the input does not match.
     """
     window_rules, rank = rules.dialect.windows, len(shape)
     batch, (least, most) = rank - count - 1, window_rules.spatial_ranks
@@ -176,7 +177,7 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
 def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tuple[T, ...]:
     """Return one value per axis; a single value is repeated.
 
-    `counts` are the accepted numbers of values; the result has the last of these numbers. Raises `ShapeError`:
+    `counts` are the accepted numbers of values; the last of them is the length of the result. Raises `ShapeError`:
     window-values.
 
     >>> values_per_axis((3,), [2, 4], "padding"), values_per_axis((1, 2), [2, 4], "padding")
@@ -194,7 +195,8 @@ def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tu
 def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
     """Return one integer per axis, at least `least`; None stands for `least`.
 
-    `counts` are the accepted numbers of values; the result has the last of them. Raises `ShapeError`: window-values.
+    `counts` are the accepted numbers of values; the last of them is the length of the result. Raises `ShapeError`:
+    window-values.
     """
     numbers: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
     for index, number in enumerate(numbers):
@@ -210,8 +212,8 @@ def build_windows(
 ) -> list[Window]:
     """Return the window along each spatial axis.
 
-    `operator_kind` is conv, transposed, max or average. `options` may have the stride, the padding, the dilation and
-    ceil. Raises `ShapeError`: window-values, bad-padding.
+    `operator_kind` is conv, transposed, max or average. `options` may contain stride, padding, dilation and ceil.
+    Raises `ShapeError`: window-values, bad-padding.
     """
     count, window_rules, padding = len(axes), rules.dialect.windows, options.get("padding")
     strides, dilations = (numbers_per_axis(options.get(name), [count], name) for name in ("stride", "dilation"))
@@ -240,7 +242,7 @@ def build_windows(
 
 
 def _padding_fault(window: Window, rules: Setting, operator_kind: str) -> str:
-    """Return why a framework refuses a padding; empty for an accepted padding."""
+    """Return the reason why the dialect refuses a padding, or an empty string."""
     window_rules, kernel = rules.dialect.windows, window.kernel
     if window_rules.has_symmetric_padding and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"
@@ -289,9 +291,9 @@ def slide_step(dim: Dim, window: Window, rules: Setting) -> StepResolver:
 def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> StepResolver:
     """Return the step of a spatial dim of a transposed convolution.
 
-    `extra` positions are added at the end of the dim. Source: ONNX ConvTranspose ("stride[i] * (input_size[i] - 1) +
-    output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] - pads[end_i]"),
-    keras.layers.Conv2DTranspose. Raises `ShapeError`: bad-padding, nothing-left.
+    `extra` is the number of positions to add at the end of the dim. Source: ONNX ConvTranspose ("stride[i] *
+    (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] -
+    pads[end_i]"), keras.layers.Conv2DTranspose. Raises `ShapeError`: bad-padding, nothing-left.
     """
     stride, keras = window.stride, not rules.dialect.windows.allows_dilated_strides
     if extra and extra >= max(stride, 1 if keras else window.dilation):
@@ -307,7 +309,7 @@ def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> 
     message = f"nothing is left of {truncate(str(dim))}: the padding is more than the windows"
     error = rule_error(NOTHING_LEFT, message, argument="input", index=window.axis)
     conditions = at_least_conditions(apart, 1 - rest - (window.dilation if spanned else 0), error)
-    if keras and extra is None and spanned:  # for shorter kernels, the formula's other term is its maximum
+    if keras and extra is None and spanned:  # Keras adds max(extent - stride, 0): require extent >= stride
         conditions += at_least_conditions(window.kernel, -(-(stride - length) // window.dilation), error)
     size = yield from floor_dim((apart, spanned, rest))
     facts = FrozenDict(dim=dim, window=window, more=extra or 0)
@@ -321,10 +323,10 @@ def apply_steps(
     *weight: Shape,
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
 ) -> OpEvents:
-    """Yield the steps and the move that resolve some axes and keep the other axes.
+    """Yield the steps and the move that change some axes and keep the other axes.
 
-    These events end a stage. An element of the output reads several indices along `mixing_axes`. `weight_axes` are the
-    operand axes of the dims that a weight determines. Raises `ShapeError`: overflow.
+    These events complete the current stage. Along `mixing_axes`, an output element reads several input indices.
+    `weight_axes` are the operand axes of the dims that a weight determines. Raises `ShapeError`: overflow.
     """
     output = list[Dim]()
     for axis, dim in enumerate(shape):

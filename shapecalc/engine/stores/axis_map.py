@@ -1,10 +1,10 @@
 """Maps between the axes of a source array and the axes of the output of moves.
 
-A map is computed from the core's atoms. An axis is divided into parts. A group is the smallest set of source parts and
-output parts that enumerate the same elements. Where all cuts are aligned, a group has one part of a source axis and one
-part of an output axis. Otherwise the group is mixed: it has several source parts, which the output divides differently.
-A part has a stride along its axis, which is negative if the part is read in reverse. Each source axis has an index at
-which reading starts.
+A map is computed from the atoms of a view. An axis is divided into parts. A group is the smallest set of source parts
+and output parts that enumerate the same elements. Where the moves split axes at the same boundaries, a group has one
+part of a source axis and one part of an output axis. Otherwise the group is mixed: it has several source parts, which
+the output divides differently. A part has a stride along its axis, which is negative if the part is read in reverse.
+Each source axis has an index at which reading starts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shapecalc.core.moves import Move, ShapeVector, Take, unravel
 
 
 class MoveError(ValueError):
-    """Moves that cannot be executed in one pass; the message gives the reason."""
+    """The error for moves that one pass cannot execute; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class PartGroup:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the output divides the elements differently than the source."""
+        """Whether the output divides the elements differently from the source."""
         return len(self.sources) > 1
 
 
@@ -158,7 +158,7 @@ class _MapBuilder:
         if view.fixed:
             raise MoveError("what is mixed is not picked from")
         self.source_shape, self.padded_shape = source_shape, padded_shape
-        self.axes: Any = view.axes  # all sizes and strides in it are numbers
+        self.axes: Any = view.axes  # all sizes and strides are numbers
         self.strides: IntTuple = contiguous_strides(padded_shape)  # type: ignore[assignment]  # all of them are numbers
         self.offsets: dict[int | None, int] = {None: sum(view.offset)}  # type: ignore[arg-type]
         self.rolls = [0] * len(source_shape)
@@ -205,9 +205,9 @@ class _MapBuilder:
         return AxisPart(axis, atom.size, stride)
 
     def _resolve_level(self, level: Any) -> tuple[int | None, int]:
-        """Return the rolled axis of a level, and its axis indices per level index.
+        """Return the rolled axis of an index space, and the stride of its index.
 
-        The axis is None if the level is not rolled; such a level steps through the flat source.
+        If no axis is rolled, the axis is None, and the stride is in elements of the padded source.
         """
         if level not in self.levels:
             (base, *others), start = level
@@ -228,7 +228,7 @@ class _MapBuilder:
         return self.levels[level]
 
     def _level_extent(self, level: Any) -> int:
-        """Return the last minus the first index of a level that its atoms read."""
+        """Return the distance between the first and last index read in an index space."""
         pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
         while pending:
             atom = pending.pop()
@@ -239,7 +239,7 @@ class _MapBuilder:
         return extent
 
     def _axis_starts(self) -> IntTuple:
-        """Return the index at which reading starts on each axis, for all atoms read."""
+        """Return the index on each source axis at which reading starts."""
         starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
         for axis, first in self.offsets.items():
             starts[axis] += first  # type: ignore[index]  # None, the key of the whole source, does not occur here

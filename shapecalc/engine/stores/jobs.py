@@ -1,9 +1,9 @@
-"""Jobs on stores: plan a chain, write its output, rename and verify it.
+"""Jobs on stores: plan and execute a chain, and rename and verify its output.
 
 An incomplete output is called a part. It is the folder `OUT.part` with the array, a manifest, and a log with a line per
-finished task. Only the owner of the folder can resume a part. Only one process can write a part at a time, because the
-process locks the manifest. To verify an output, the source index of each output element is computed from the moves
-alone, and the elements at both indices are compared.
+finished task. Only the owner of the folder can resume a part. A process locks the manifest, so that only one process
+writes a part at a time. To verify an output, the source index of each output element is computed from the moves alone,
+and the elements at both indices are compared.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ METADATA_FILES = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 """The names of the metadata files of a Zarr array."""
 MANIFEST_FILE, LOG_FILE, ARRAY_SUFFIX, BACKUP_FOLDER = "manifest.json", "done", "array.zarr", "replaced.zarr"
 LOG_VERSION = 2
-"""The format version of the lines in the log."""
+"""The version of the line format of the log."""
 WORKER_OVERHEAD = 24 << 20
-"""The number of bytes that libraries and the allocator use per worker, as measured."""
+"""The measured number of bytes that libraries and the allocator use per worker."""
 COMPARE_BATCH = 1 << 18
 """The maximum number of elements that are compared at once."""
 SAMPLE_SIZE = 64
@@ -65,9 +65,9 @@ class StoreJob(Record):
     """A chain to execute on a store: its source, plan, and threads per worker."""
 
     source: str
-    """An absolute path, because workers have other working directories."""
+    """The source with an absolute path, because workers have other working directories."""
     source_state: str
-    """The digest of the source, taken before it was opened."""
+    """The digest of the source, computed before the source was opened."""
     store: store_io.Store
     plan: StorePlan
     threads: int
@@ -125,7 +125,10 @@ class PartialOutput:
         )
 
     def check_files(self, pass_number: int) -> None:
-        """Remove incomplete files of a pass; raise `FileError` if its files are missing."""
+        """Remove incomplete files of a pass, and compare the others with the log.
+
+        Raises `FileError` if their number or total size differs.
+        """
         logged = [done for (own_number, _), done in self.finished_tasks.items() if own_number == pass_number]
         expected = sum([done.file_count for done in logged]), sum([done.byte_count for done in logged])
         count = size = 0
@@ -149,7 +152,7 @@ class _ChunkReader:
         self.read_chunk = lru_cache(max(1, most))(self._read_chunk)
 
     def read_elements(self, index: IndexArrays, count: int) -> Any:
-        """Return the elements at index arrays of `count` elements."""
+        """Return the elements at index arrays, which are broadcast to length `count`."""
         array, chunks = self.store.array, self.store.chunks
         if not array.shape:
             return self.store.reader[()].reshape(1).repeat(count)
@@ -184,7 +187,7 @@ def part_folder(output_path: Path) -> Path:
 
 @contextmanager
 def lock_part(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[PartialOutput]:
-    """Create the part of an output, or reopen it with `resume`; lock it and yield it.
+    """Create or, with `resume`, reopen the part of an output; yield the locked part.
 
     Raises `FileError` if a part exists and `resume` is false, if the part belongs to another request, source or owner,
     or if another process has locked it; `OSError` if the part cannot be written.
@@ -228,7 +231,7 @@ def _check_owner(folder: Path) -> None:
 
 
 def _read_log(path: Path) -> dict[tuple[int, int], store_io.WriteSummary]:
-    """Return the finished tasks in a log; remove an incomplete last line."""
+    """Read the finished tasks from a log, and remove an incomplete last line."""
     lines = path.read_text("ascii", "replace").splitlines(keepends=True)
     rows = [line.split() for line in lines if line.endswith("\n")]
     if lines and not lines[-1].endswith("\n"):
@@ -256,7 +259,7 @@ def check_output_path(output_path: Path, source_path: Path, *, force: bool) -> N
 
 
 def is_array_folder(folder: Path) -> bool:
-    """Return whether a folder is a Zarr array, not a group."""
+    """Return whether a folder contains a Zarr array rather than a group."""
     try:
         metadata = store_io.read_metadata(folder)
     except (OSError, ValueError):
@@ -295,7 +298,7 @@ def recover_interrupted_rename(output_path: Path) -> None:
 
 
 def _remove_part(folder: Path) -> None:
-    """Remove a part; first the replaced array in it, whose removal takes longest."""
+    """Remove a part, starting with the replaced array in it."""
     shutil.rmtree(folder / BACKUP_FOLDER, ignore_errors=True)
     shutil.rmtree(folder)
 
@@ -445,7 +448,10 @@ def _view_as_bytes(elements: Any) -> Any:
 
 
 def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
-    """Yield index arrays of all elements, by chunk or less, and their length."""
+    """Yield index arrays that cover all elements, and the length of the arrays.
+
+    Each yield covers at most one chunk and at most `COMPARE_BATCH` elements.
+    """
     shape = store.array.shape
     steps = c_order_tile([*map(min, shape, store.chunks)], COMPARE_BATCH)
     for region in iter_grid(shape, steps) if prod(shape) else ():

@@ -1,8 +1,8 @@
 """Plans for stores: passes over the data, output chunks, and regions per task.
 
 A task fills one rectangular region of the output. The search for the extent of this region begins with the elements of
-one source chunk. If they span more than one index of an outer part, the region covers all indices of the inner parts.
-The region is then shrunk until it fits the memory.
+one source chunk. If these elements span more than one index of an outer part, the region covers all indices of the
+inner parts. The region is then shrunk until it fits the memory.
 
 A map takes one pass over the data, or two passes with an intermediate store, whichever reads and writes fewer bytes.
 The intermediate store has one axis for each source part, in output order, so that the first pass only reorders parts.
@@ -43,17 +43,17 @@ MAX_TARGETS = 64
 MAX_COUNTED_TASKS = 256
 """The maximum number of tasks whose reads are counted; otherwise this many are sampled."""
 MAX_SHARED_CHUNKS = 10_000
-"""The maximum number of chunks up to which a chunk shared by parts of a task is counted once."""
+"""The maximum number of chunks of a task for which shared chunks are counted only once."""
 SAMPLED_TASKS = 8
 """The number of tasks that are sampled to estimate the cost of a task size."""
 ROW_CHUNK_BYTES = 1 << 23
 """The maximum size, in bytes, of the rows of an unchunked array that are treated as one chunk."""
 MIN_INTERMEDIATE_BYTES = 1 << 22
-"""The target minimum size of a chunk of an intermediate store, in bytes, if it costs no memory."""
+"""The size, in bytes, to which smaller chunks of an intermediate store are enlarged if the memory suffices."""
 
 
 class PlanError(ValueError):
-    """A plan that does not fit the memory."""
+    """The error for a pass whose smallest task does not fit the memory."""
 
     def __init__(self, needed_bytes: int) -> None:
         """Record the memory, in bytes, that the smallest task needs."""
@@ -70,7 +70,7 @@ class Pass(Record):
     chunks: IntTuple
     """The chunk shape of the output."""
     task_shape: IntTuple
-    """The extent of a task on each output axis, in whole chunks."""
+    """The shape of the output region of a task, a multiple of the chunk shape."""
     bytes_read: int = 0
     """The total size, in bytes, of the source chunks that the tasks decode."""
     is_exact: bool = True
@@ -152,7 +152,10 @@ class _TaskSearch:
         self.costs: dict[IntTuple, float] = {}
 
     def iter_initial_tasks(self) -> Iterator[IntTuple]:
-        """Yield the initial task shapes: a source chunk's region, and output rows."""
+        """Yield the task shapes from which the search starts, shrunk to fit the memory.
+
+        They are the smallest region that contains a source chunk, and the complete output.
+        """
         for steps in (self.close_source_chunk(), tuple([ladder[-1] for ladder in self.extents])):
             yield self.shrink(steps, self.memory, whole_task=1)
 
@@ -167,7 +170,7 @@ class _TaskSearch:
         return self.shrink(task, chunk_bytes, whole_task=0)
 
     def close_source_chunk(self) -> IntTuple:
-        """Return the extent of the smallest output region that contains a source chunk."""
+        """Return the shape of the smallest output region that contains a source chunk."""
         in_chunk = _count_outputs_in_chunk(self.axis_map, self.source_chunks)
         steps = []
         for atoms, ladder in zip(self.output_parts, self.extents, strict=True):
@@ -197,7 +200,7 @@ class _TaskSearch:
     def shrink(self, task_shape: IntTuple, max_bytes: int, *, whole_task: int) -> IntTuple:
         """Shrink a task until it fits `max_bytes`.
 
-        With `whole_task`, all memory that a task allocates counts, otherwise only the output region.
+        With `whole_task`, all memory that a task allocates is counted, otherwise only the output region.
         """
         while self._task_bytes(task_shape, whole_task) > max_bytes:
             smaller = [*self._iter_smaller(task_shape)]
@@ -225,7 +228,9 @@ class _TaskSearch:
                 yield (*task_shape[:axis], smaller, *task_shape[axis + 1 :])
 
     def grow(self, chunks: IntTuple) -> IntTuple:
-        """Return the task shape, in whole chunks, with the fewest reads that fits.
+        """Return the task shape with the fewest reads that fits the memory.
+
+        The shape is a multiple of the chunk shape.
 
         A task of fewer than `MIN_TASK_BYTES` is enlarged even if that saves no reads.
         """
@@ -272,7 +277,7 @@ def plan_store(
 def _plan_axis_map(
     axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None
 ) -> tuple[Pass, ...]:
-    """Return one pass, or two with an intermediate store if they move fewer bytes."""
+    """Plan one pass, or two with an intermediate store if two move fewer bytes."""
     alone = StorePlan((plan_pass(axis_map, itemsize, source_chunks, memory, chunks),))
     if alone.bytes_read <= 2 * alone.bytes_written:
         return alone.passes
@@ -288,7 +293,7 @@ def _plan_axis_map(
 
 
 def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
-    """Split a map into the map to the intermediate store and the map from it.
+    """Split a map into the maps to and from an intermediate store.
 
     The intermediate store has one axis for each source part.
     """
@@ -307,9 +312,9 @@ def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
 def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int) -> IntTuple:
     """Return the chunk shape of the intermediate store.
 
-    `region` is the extent of a task of the second pass. Initially, a chunk holds no more of any part than a source
-    chunk and a region do, so that each chunk is read only once. The chunks are then enlarged as long as no task of
-    either pass exceeds the memory.
+    `region` is the extent of a task of the second pass. Initially, a chunk covers as much of each part as both a source
+    chunk and a region cover, so that each chunk is read only once. A small chunk is then enlarged to
+    `MIN_INTERMEDIATE_BYTES`, as far as the tasks of both passes fit the memory.
     """
     axis_map, room = single_pass.axis_map, max(1, memory // (4 * single_pass.itemsize))
     parts = [atom for run in axis_map.groups for atom in run.sources]
@@ -320,28 +325,28 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
 
     rows = _source_rows(axis_map)
 
-    def volume(sizes: Mapping[AxisPart, int]) -> int:
+    def task_size(sizes: Mapping[AxisPart, int]) -> int:
         first, second = ({atom: max(sizes[atom], limits[atom]) for atom in parts} for limits in (before, after))
         return max(prod(first.values()), prod(_closed_size(row, second) for row in rows))
 
     while prod(chunks.values()) * single_pass.itemsize < MIN_INTERMEDIATE_BYTES:
         candidates = [chunks | {atom: min(2 * chunks[atom], atom.size)} for atom in parts if chunks[atom] < atom.size]
-        affordable = [candidate for candidate in candidates if volume(candidate) <= max(room, volume(chunks))]
+        affordable = [candidate for candidate in candidates if task_size(candidate) <= max(room, task_size(chunks))]
         if not affordable:
             break
-        chunks = min(affordable, key=lambda candidate: (volume(candidate), -prod(candidate.values())))
+        chunks = min(affordable, key=lambda candidate: (task_size(candidate), -prod(candidate.values())))
     return tuple(chunks.values())
 
 
 def _source_rows(axis_map: AxisMap) -> list[list[AxisPart]]:
-    """Return the source parts per output axis, and per mixed group."""
+    """Return rows of source parts: one per output axis, then one per mixed group."""
     clean = {run.outputs[0]: run.sources[0] for run in axis_map.groups if not run.is_mixed}
     rows = [[clean[atom] for atom in atoms if atom in clean] for atoms in axis_map.output_parts]
     return rows + [[*run.sources] for run in axis_map.groups if run.is_mixed]
 
 
 def _closed_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
-    """Return the size of a row of parts in which parts inside a wide one are whole.
+    """Return the size of a row; parts inside the first wide part are counted in full.
 
     A part is wide if more than one of its indices is used.
     """
@@ -352,8 +357,8 @@ def _closed_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int
 def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
     """Return the number of indices of each part in a chunk.
 
-    With `upper_bound`, the number is the maximum over all chunks; otherwise the number in a chunk aligned with the
-    parts.
+    With `upper_bound`, the number is the maximum over all chunks; otherwise it is the number in a chunk that is aligned
+    with the parts.
     """
     counts: dict[AxisPart, int] = {}
     for size, atoms in zip(chunk, axes, strict=True):
@@ -429,10 +434,11 @@ def plan_pass(
 
 
 def _candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, int]) -> list[int]:
-    """Return extents of an axis that consist of few regions of parts.
+    """Return candidate extents of a task along an axis, in ascending order.
 
-    The extents are divisors of the part sizes and powers of two. For the outermost part, they are its size, powers of
-    two, and powers of two times the number of indices in a source chunk.
+    An extent is a part's stride times a divisor of the part's size or a power of two. For the outermost part, the
+    factor is the part's size, a power of two, or the part's number of indices in a source chunk, multiplied or divided
+    by a power of two.
     """
     steps = {1}
     for place, atom in enumerate(parts):

@@ -158,7 +158,8 @@ def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
 def _parts_to_fix(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
     """Return the parts that must have a single index in a target.
 
-    They are the parts outside of a part that is not whole. Fixing them gives each group a single range.
+    In each group, these are the parts outside the innermost part with an incomplete range. If each of them has a single
+    index, the group has a single range.
     """
     fixed = []
     for run in axis_map.groups:
@@ -214,7 +215,7 @@ def regions_in_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regi
     if whole[0] >= whole[1]:
         whole = end, end
 
-    def split_each(positions: range) -> list[Region]:
+    def split_positions(positions: range) -> list[Region]:
         return [
             ((position, position + 1), *inner_region)
             for position in positions
@@ -222,7 +223,7 @@ def regions_in_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regi
         ]
 
     middle: list[Region] = [(whole, *region[1:])] if whole[0] < whole[1] else []
-    return split_each(range(begin, whole[0])) + middle + split_each(range(whole[1], end))
+    return split_positions(range(begin, whole[0])) + middle + split_positions(range(whole[1], end))
 
 
 def spanned_range(start: int, parts: Sequence[AxisPart], region: Region) -> AxisRange:
@@ -237,8 +238,8 @@ def spanned_range(start: int, parts: Sequence[AxisPart], region: Region) -> Axis
 def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, max_chunks: float = inf) -> int:
     """Return the number of source elements that are decoded to fill a region.
 
-    A chunk is always decoded as a whole. If there are `max_chunks` chunks or more, a chunk shared by several parts of
-    the region is counted several times.
+    A chunk is always decoded as a whole. If there are more than `max_chunks` chunks, a chunk that several parts of the
+    region share is counted several times.
 
     >>> from shapecalc.engine.stores.axis_map import build_axis_map
     >>> count_decoded_elements(build_axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
@@ -262,7 +263,7 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
 
 
 def _chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -> Collection[int]:
-    """Return the numbers of the chunks of an axis that overlap a region of its parts."""
+    """Return the indices of the chunks of an axis that overlap a region of its parts."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     if not axis_map.rolls[axis]:
         return _chunks_of_parts(start, atoms, region, step)
@@ -358,7 +359,7 @@ def iter_blocks(
 ) -> Iterator[tuple[Region, dict[int, list[list[Region]]]]]:
     """Yield each source block to read, with the regions of parts in it.
 
-    The regions of parts are given by index of the source region, then by axis.
+    The regions of parts are keyed by the index of the source region, and listed by axis.
     """
     axes = [
         find_axis_reads(axis_map, axis, step, [source_region.parts[axis] for source_region in source_regions])
@@ -430,7 +431,7 @@ def _copy_block(
 
 
 def _copy_elements(target: Any, source: Any) -> None:
-    """Copy in the memory order of the target, in blocks of `MAX_COPY_BYTES`.
+    """Copy elements in the target's memory order, in blocks of `MAX_COPY_BYTES`.
 
     If the target has more axes than the source, the source is repeated. A non-contiguous target for which tiles are the
     fastest method is filled from a contiguous buffer, block by block.

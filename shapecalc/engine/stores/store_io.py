@@ -1,4 +1,4 @@
-"""Arrays in stores: Zarr arrays; HDF5 and .npy arrays only as inputs.
+"""Arrays in stores: Zarr for input and output, HDF5 and .npy only for input.
 
 Metadata of a Zarr array that a chain does not change are copied: element type, codecs, fill value, attributes, order,
 separators. Writing through the arrays of the Zarr library costs copies, comparisons and an event loop, which take
@@ -96,13 +96,13 @@ class Store(Record):
     reader: Any
     """The reader of slices; each slice must be inside one block."""
     chunks: IntTuple
-    """The shape that is decoded at once."""
+    """The shape of a chunk, which is decoded as a whole."""
     block: IntTuple
-    """The shape that is read at once."""
+    """The shape of a block of chunks, which is read as a whole."""
     metadata: ArrayMetadata | None
     """The metadata of a Zarr array; None for other formats."""
     scratch_bytes: int = 0
-    """The bytes of the scratch file to which the array is unpacked while it is open."""
+    """The size, in bytes, of the scratch file into which the array is unpacked while it is open."""
 
 
 def source_state(text: str) -> str:
@@ -360,7 +360,7 @@ class SliceReader(Record):
     path: str
 
     def __getitem__(self, slices: Sequence[slice]) -> Any:
-        """Read a part; raise `UnreadableError` if it is damaged."""
+        """Read a slice of the array; raise `UnreadableError` if its data are damaged."""
         with raise_unreadable_on(LIBRARY_ERRORS, path=self.path):
             return np.asarray(self.array[(*slices, ...)], self.dtype)
 
@@ -388,7 +388,7 @@ class ZarrChunks(Record):
         yield from every(*[range(start // step, -(-stop // step)) for (start, stop), step in steps])
 
     def __getitem__(self, slices: Sequence[slice]) -> Any:
-        """Read a part of one chunk; raise `UnreadableError` if it is damaged."""
+        """Read a slice of one chunk; raise `UnreadableError` if the chunk is damaged."""
         index = tuple([part.start // step for part, step in zip(slices, self.spec.shape, strict=True)])
         try:
             packed = np.fromfile(self.chunk_path(index), "B")
@@ -432,11 +432,11 @@ class ZarrChunks(Record):
     def write(self, parts: Iterable[tuple[ChunkIndex, Any]]) -> WriteSummary:
         """Write chunks atomically, and return a summary of their files.
 
-        Each file is flushed to the disk before it is renamed to its name. Raises `OSError` if a file cannot be written.
+        Each file is flushed to the disk before it gets its final name. Raises `OSError` if a file cannot be written.
         """
         written = WriteSummary()
 
-        def files() -> Iterator[tuple[Path, Any]]:
+        def iter_files() -> Iterator[tuple[Path, Any]]:
             nonlocal written
             for index, part in parts:
                 data = self._encode(part)
@@ -444,7 +444,7 @@ class ZarrChunks(Record):
                     written = written.with_file(data)
                     yield self.chunk_path(index), data
 
-        pending = files()
+        pending = iter_files()
         while paths := write_files(islice(pending, 64)):  # bounds the number of open files
             sync_folders(paths, self.folder)
         return written
@@ -480,7 +480,7 @@ def _is_filled_with(part: Any, value: Any) -> bool:
 def codec_loop() -> Iterator[None]:
     """Run an event loop for the codecs on this thread, inside a block.
 
-    `asyncio.run` is not used, because it starts a thread at its end, which fails when the memory is exhausted.
+    `asyncio.run` is not used, because it starts a thread when it ends, which fails if the memory is exhausted.
     """
     _thread_state.loop = asyncio.new_event_loop()
     try:

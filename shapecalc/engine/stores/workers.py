@@ -34,7 +34,7 @@ NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.c
 MIN_SINGLE_CHUNK_BYTES = 1 << 20
 """The minimum size, in bytes, of a chunk that is filled separately.
 
-Smaller chunks, and all chunks of a mixed map, are cut out of the filled region of their task.
+Smaller chunks, and all chunks of a mixed map, are sliced from the filled region of their task.
 """
 RETRIES = 3
 """The number of times a task is restarted if its worker dies."""
@@ -63,7 +63,7 @@ class Cluster:
     """A connected Dask cluster."""
 
     def __init__(self, client: Any) -> None:
-        """Read the threads of each worker; raise `FileError` if there are no workers."""
+        """Read the thread count of each worker; raise `FileError` without workers."""
         self.client = client
         self.address = client.scheduler.address
         self.threads = [int(count) for count in client.nthreads().values()]
@@ -91,10 +91,10 @@ class Cluster:
         """
         last_seen = time.monotonic()
 
-        def check(done: int) -> None:
+        def raise_if_workerless(finished_count: int) -> None:
             nonlocal last_seen
-            with suppress(OSError):  # no answer counts as no workers
-                last_seen = time.monotonic() if done or self.client.nthreads() else last_seen
+            with suppress(OSError):  # an unreachable scheduler counts as having no workers
+                last_seen = time.monotonic() if finished_count or self.client.nthreads() else last_seen
             if time.monotonic() - last_seen >= WORKERLESS_SECONDS:
                 raise FileError(
                     f"{self.address}: it has had no workers for {WORKERLESS_SECONDS} s; go on with --resume"
@@ -103,7 +103,7 @@ class Cluster:
         executor, most = self.client.get_executor(pure=False, retries=RETRIES), 2 * sum(self.threads)
         try:
             yield from _run_bounded(
-                lambda number: executor.submit(run_task_on_worker, pass_job, number), most, numbers, check
+                lambda number: executor.submit(run_task_on_worker, pass_job, number), most, numbers, raise_if_workerless
             )
         except CancelledError:
             raise FileError(f"{self.address}: the scheduler is gone; go on with --resume") from None
@@ -115,8 +115,8 @@ class Cluster:
 def run_task(pass_job: PassJob, number: int) -> WriteSummary:
     """Run the task with a given number; on return, its output is on the disk.
 
-    Raises `FileError` if the source cannot be opened or decoded, `OSError` if it cannot be read or the output cannot be
-    written.
+    Raises `FileError` if the source cannot be opened or decoded, `OSError` if the source cannot be read or the output
+    cannot be written.
     """
     store, plan = open_store(pass_job.source), pass_job.store_pass
     region, chunk_by_chunk = plan.task_region(number), prod(plan.chunks) * plan.itemsize >= MIN_SINGLE_CHUNK_BYTES
@@ -124,7 +124,7 @@ def run_task(pass_job: PassJob, number: int) -> WriteSummary:
         [*_iter_grid_in_region(region, plan.chunks)] if chunk_by_chunk and not plan.axis_map.is_mixed else [region]
     )
 
-    def parts() -> Iterator[tuple[tuple[int, ...], Any]]:
+    def iter_chunks() -> Iterator[tuple[tuple[int, ...], Any]]:
         for chunk_region, filled_region in zip(regions, outputs, strict=True):
             for chunk in _iter_grid_in_region(chunk_region, plan.chunks):
                 index = tuple([start // step for (start, _), step in zip(chunk, plan.chunks, strict=True)])
@@ -140,7 +140,7 @@ def run_task(pass_job: PassJob, number: int) -> WriteSummary:
                 raise
             damage = error_reason(error)
         else:
-            return open_chunks(pass_job.target).write(parts())
+            return open_chunks(pass_job.target).write(iter_chunks())
     raise FileError(f"{pass_job.source}: {damage}; begin anew when it is mended: rm -r {Path(pass_job.target).parent}")
 
 
@@ -168,9 +168,9 @@ def _run_bounded(
     numbers: Iterable[int],
     on_finished: Callable[[int], object] = int,
 ) -> Iterator[tuple[int, WriteSummary]]:
-    """Run tasks, at most `max_pending` at a time; yield numbers and summaries.
+    """Run tasks, at most `max_pending` at a time; yield their numbers and summaries.
 
-    `on_finished` is called about once a second with the number of tasks that finished since the last call.
+    `on_finished` is called at least once a second with the number of tasks that finished since its last call.
     """
     remaining, pending = iter(numbers), dict[Future[WriteSummary], int]()
     while True:
@@ -186,14 +186,14 @@ def _run_bounded(
 def make_thread_runner(count: int) -> TaskRunner:
     """Return a runner with `count` threads; closing it waits for running tasks."""
 
-    def run(pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
+    def run_tasks(pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         with ThreadPoolExecutor(count, thread_name_prefix="shapecalc-task") as threads:
             try:
                 yield from _run_bounded(lambda number: threads.submit(run_task, pass_job, number), count, numbers)
             finally:
                 threads.shutdown(cancel_futures=True)
 
-    return run
+    return run_tasks
 
 
 def describe_worker(source: str, folder: str) -> dict[str, object]:
@@ -209,6 +209,7 @@ def describe_worker(source: str, folder: str) -> dict[str, object]:
 
 
 def _try_read(read: Callable[[], str]) -> str:
+    """Return the result of `read`, or the reason for its failure."""
     try:
         return read()
     except (OSError, FileError) as error:

@@ -1,4 +1,4 @@
-"""Code generation: answers as programs of a framework.
+"""Code generation: programs that compute an answer in a framework.
 
 The code reads `x` and assigns its result to `y`. If the framework interprets a request differently, the code contains a
 request with the same result, and a warning is added.
@@ -24,21 +24,21 @@ TARGETS = {
     "einops": EINOPS_MODULE,
     "command": "shapecalc.render.code",
 }
-"""The module that writes the code for each target.
+"""The name of the module that generates the code for each target.
 
 A module is imported on first use.
 """
 
 
 class Code(Record):
-    """Generated code, with warnings for the user."""
+    """A generated program, with warnings for the user."""
 
     text: str
     warnings: tuple[str, ...] = ()
 
 
 def write_code(answer: Trace | Chain, target: str) -> Code:
-    """Return the code for `target` that computes an answer.
+    """Generate the code for `target` that computes an answer.
 
     Raises `ShapeError` (usage) for an unknown target, a refused request, or an answer that the target cannot express.
 
@@ -54,7 +54,7 @@ def write_code(answer: Trace | Chain, target: str) -> Code:
 
 
 def find_writer(target: str) -> Callable[..., Code]:
-    """Return the function that writes code for `target`.
+    """Return the function that generates code for `target`.
 
     Raises `ShapeError` (usage) if the target is unknown.
     """
@@ -68,4 +68,4 @@ def write_command(answer: Trace | Chain) -> Code:
 
 
 WRITERS = {"command": write_command}
-"""The writers of the targets that have no separate module."""
+"""The functions that generate code for targets without a module of their own."""

@@ -1,6 +1,6 @@
 """Code for NumPy, PyTorch, JAX, TensorFlow and PaddlePaddle.
 
-Each stage is one line. A size that a 0 copies is read from the tensor.
+Each stage is one line. A size copied by a 0 is read from the tensor at run time.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from shapecalc.render.code.dims import (
 
 
 class ArrayFramework(Record):
-    """The templates of a framework's calls on the tensor `{x}`.
+    """The templates for a framework's calls on the tensor `{x}`.
 
-    Numbers are filled in as `{args}`, as a `{tuple}` or as a `{list}`. A template with `{axis}` is applied once for
+    Numbers are inserted as `{args}`, as a `{tuple}` or as a `{list}`. A template with `{axis}` is applied once for
     each axis.
     """
 
@@ -44,22 +44,22 @@ class ArrayFramework(Record):
     expand: str
     tile: str
     take: str
-    """Takes the elements at `{indices}` along `{axis}`.
+    """The selection of the elements at `{indices}` along `{axis}`.
 
-    `{whole}` is a slice of each axis before it.
+    `{whole}` is replaced by a full slice for each preceding axis.
     """
     split: str
     roll: str
     shape: str
-    """Returns the vector of the dims from `{start}` to `{end}` (exclusive)."""
+    """The vector of the dims from `{start}` to `{end}`, exclusive."""
     flip: str = ""
-    """Reverses axes; empty if slices support negative steps."""
+    """The reversal of axes; empty if slices support negative steps."""
     view: str = ""
-    """Reshapes `x` itself without a copy, if that differs from a reshape."""
+    """The reshape of `x` without a copy; empty if there is no separate call."""
     flatten: str = ""
-    """Merges the axes `{first}` to `{last}`, if that differs from a reshape."""
+    """The merge of the axes `{first}` to `{last}`, inclusive; empty if there is no separate call."""
     kept_placeholder: str = ""
-    """The placeholder of an unchanged dim in an expand; empty if there is none."""
+    """The argument of an expand that keeps a dim unchanged; empty if there is none."""
     shape_of: str = "{x}.shape"
     product: str = "math.prod({dims})"
     max_sliced_rank: int | None = None
@@ -69,7 +69,7 @@ class ArrayFramework(Record):
     tiles_new_axes: bool = True
     """Whether the framework's tile accepts more repeats than the tensor has dims."""
     rolls_by_int32: bool = False
-    """Whether shifts of a roll are 32-bit integers."""
+    """Whether roll shifts are limited to 32-bit integers."""
     reshape_rules: ReshapeRules | None = None
     """The rules for 0 in a requested shape; None if 0 does not copy a dim."""
 
@@ -148,7 +148,7 @@ PADDLE = ArrayFramework(
 
 
 class ArrayProgram(CodeWriter):
-    """A writer of one framework's program."""
+    """A writer of programs for one framework."""
 
     def __init__(self, answer: Trace | Chain, framework: ArrayFramework) -> None:
         """Start with `x` as the current tensor."""
@@ -156,7 +156,7 @@ class ArrayProgram(CodeWriter):
         self.framework, self.name = framework, framework.name
 
     def axes_product(self, axes: Sequence[int]) -> str:
-        """Return the expression for the product of consecutive axes."""
+        """Return the expression for the product of the sizes of consecutive axes."""
         shape = self.framework.shape_of.format(x=self.tensor)
         if len(axes) == 1:
             return f"{shape}[{axes[0]}]"
@@ -169,7 +169,7 @@ class ArrayProgram(CodeWriter):
     def dim_expression(self, dim: RequestedDim, kept_placeholder: str = "") -> str:
         """Return the expression for a requested dim.
 
-        `kept_placeholder`, if not empty, is returned for a dim that is unchanged.
+        An unchanged dim is expressed as `kept_placeholder`, if that is not empty.
         """
         if dim.inferred:
             return "-1"
@@ -180,7 +180,7 @@ class ArrayProgram(CodeWriter):
     def fill_template(self, template: str, numbers: Iterable[object], tensor: str = "") -> str:
         """Substitute numbers into a template.
 
-        An empty argument list becomes `()`, since a call without arguments has another meaning.
+        An empty argument list becomes `()`, since a call without arguments has a different meaning.
         """
         texts, tensor = [*map(str, numbers)], tensor or self.tensor
         if "{axis}" in template:
@@ -192,7 +192,7 @@ class ArrayProgram(CodeWriter):
         return template.format(x=tensor, args=argument_text or "()", tuple=tuple_text, list=f"[{argument_text}]")
 
     def transpose(self, call: EmittedCall) -> None:
-        """Emit a permutation."""
+        """Emit a transpose."""
         self.assign(self.fill_template(self.framework.transpose, call.move(Permute).axes))
 
     def reshape(self, call: EmittedCall) -> None:
@@ -252,7 +252,7 @@ class ArrayProgram(CodeWriter):
                 for axis_range in ranges
             )
         texts = [str(axis_range) for axis_range in ranges]
-        while texts and texts[-1] == ":":  # trailing axes that are kept whole are omitted
+        while texts and texts[-1] == ":":  # trailing full slices are redundant
             texts.pop()
         self.check_rank_limit("slice", len(ranges) if texts else 0, framework.max_sliced_rank)
         self.assign(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
@@ -260,7 +260,7 @@ class ArrayProgram(CodeWriter):
     def check_rank_limit(self, operation: str, rank: int, max_rank: int | None) -> None:
         """Raise `ShapeError` (usage) if a rank exceeds the framework's maximum.
 
-        `operation` is the verb used in the message.
+        `operation` is the verb in the error message.
         """
         if max_rank is not None and rank > max_rank:
             raise usage_error(
@@ -273,7 +273,7 @@ class ArrayProgram(CodeWriter):
         self.assign(self.framework.split.format(x=self.tensor, axis=axis, parts=parts, part=part))
 
     def take(self, call: EmittedCall) -> None:
-        """Emit a `take` of the given indices along an axis."""
+        """Emit a selection of indices along an axis."""
         move = call.move(Take)
         if self.name in ("tensorflow", "paddle") and min(move.positions, default=0) < 0:
             raise usage_error(f"{self.name} takes no position from the end", "give the sizes with --where")
@@ -288,13 +288,13 @@ class ArrayProgram(CodeWriter):
         self.assign(self.framework.roll.format(x=self.tensor, shift=roll.shift, axis=roll.axis))
 
     def shape(self, call: EmittedCall) -> None:
-        """Emit the vector of dims."""
+        """Emit the shape as a vector, or a range of its dims."""
         move = call.move(ShapeVector)
         self.assign(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
 def write_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
-    """Return a program with one line for each stage that is not an identity.
+    """Write the program that computes an answer, with at most one line per stage.
 
     Raises `ShapeError` if a rank exceeds the framework's maximum.
     """

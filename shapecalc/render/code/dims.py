@@ -1,4 +1,4 @@
-"""Calls, requested dims and size expressions for code writers.
+"""Framework calls, requested dims and size expressions for code generation.
 
 A call requests a dim as a number, as the product of dims of its input tensor, or as -1, depending on the steps of the
 answer.
@@ -79,9 +79,9 @@ IMPORTS = {
     "trt": "import tensorrt as trt",
     "torch": "import torch",
 }
-"""The import line of each module that generated code can use, in output order."""
+"""The import statement of each module that generated code can use, in output order."""
 ORDER_PRESERVING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE, StageKind.SQUEEZE, StageKind.UNSQUEEZE)
-"""The kinds of stage that keep the C order of the elements."""
+"""The stage kinds that preserve the C order of the elements."""
 WRITER_METHODS = {
     StageKind.PERMUTE: "transpose",
     **dict.fromkeys((StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE), "reshape"),
@@ -89,31 +89,31 @@ WRITER_METHODS = {
     **{kind: kind.name.lower() for kind in (StageKind.SQUEEZE, StageKind.UNSQUEEZE, StageKind.EXPAND, StageKind.SPLIT)},
     **{kind: kind.name.lower() for kind in (StageKind.TAKE, StageKind.ROLL, StageKind.SHAPE)},
 }
-"""The methods of a `CodeWriter` by kind of call.
+"""The name of the `CodeWriter` method for each kind of call.
 
 All other kinds use `combine`.
 """
 
 
 class RequestedDim(Record):
-    """A dim of a requested shape, which may be read from the tensor or inferred."""
+    """A dim of a requested shape: a size, a product of input dims, or -1."""
 
     value: Dim
     axes: tuple[int, ...] | None = None
-    """The input axes whose sizes multiply to the dim; None if the size itself is emitted."""
+    """The input axes whose product is the dim; None if the size itself is emitted."""
     inferred: bool = False
     """Whether the dim can be requested as -1."""
 
 
 class EmittedCall(Record):
-    """One framework call: a stage, several folded stages, or a whole `tile`."""
+    """One framework call: a stage, several merged stages, or all stages of a `tile`."""
 
     trace: Trace
     stage: Stage
     dims: tuple[RequestedDim, ...] = ()
-    """The dims of the requested shape; empty for a call without one."""
+    """The dims of the requested shape; empty for a call without a shape argument."""
     repeats: Shape = ()
-    """The repeats of a `tile` by output axis."""
+    """The repeat counts of a `tile`, one per output axis."""
 
     @property
     def after(self) -> Shape:
@@ -121,12 +121,12 @@ class EmittedCall(Record):
         return self.stage.after or ()
 
     def move(self, kind: type[MoveType]) -> MoveType:
-        """Return the move of the stage, which must have the type `kind`."""
+        """Return the move of the stage, which must be an instance of `kind`."""
         assert isinstance(self.stage.move, kind)
         return self.stage.move
 
     def steps_by_rule(self, *rules: str) -> list[Step]:
-        """Return the steps of the stage that have one of the given rules."""
+        """Return the steps of the stage to which one of the rules applies."""
         return [step for step in self.stage.steps if step.rule in rules]
 
     def axes_to_drop(self) -> list[int]:
@@ -134,7 +134,7 @@ class EmittedCall(Record):
         return [step.sources[0] for step in self.steps_by_rule(DROPPED_ONE)]
 
     def drops_all_ones(self) -> bool:
-        """Return whether a squeeze without axes drops every dim of 1 and no other."""
+        """Return whether a squeeze without arguments would drop exactly the same axes."""
         kept = self.steps_by_rule(*KEPT_DIM_RULES)
         is_complete = len(kept) + len(self.axes_to_drop()) == len(self.stage.before) and not self.stage.requested
         return is_complete and not any(map(_can_be_one, kept))
@@ -144,7 +144,7 @@ class EmittedCall(Record):
         return [step.out for step in self.steps_by_rule(INSERTED_ONE) if step.out is not None]
 
     def roll_by_int32(self, target: str) -> Roll:
-        """Return the roll with a 32-bit shift, for targets that support no larger shifts.
+        """Return the roll with a shift that fits a 32-bit integer.
 
         Raises `ShapeError` (usage) if there is no equivalent shift.
         """
@@ -159,15 +159,15 @@ class EmittedCall(Record):
         return roll
 
     def split_arguments(self) -> tuple[int, int, int]:
-        """Return the axis, the number of equal parts and the selected part."""
+        """Return the axis, the number of equal parts and the index of the selected part."""
         (step,) = self.steps_by_rule(SPLIT_AXIS)
         return step.sources[0], step.facts["runs"][0][0], step.facts["part"]
 
     @property
     def kind(self) -> StageKind:
-        """The kind of call: a slice for a split into unequal parts, else the stage's.
+        """The kind of the stage, or `SLICE` for a split into unequal parts.
 
-        Raises `ShapeError` (usage) if unequal parts have named sizes.
+        Raises `ShapeError` (usage) for unequal parts of an input with named sizes.
         """
         if self.stage.kind is not StageKind.SPLIT or len(self.steps_by_rule(SPLIT_AXIS)[0].facts["runs"]) == 1:
             return self.stage.kind
@@ -176,7 +176,7 @@ class EmittedCall(Record):
         return StageKind.SLICE
 
     def kept_ranges(self) -> tuple[KeptRange, ...]:
-        """Return the range that is kept of each axis.
+        """Return the kept range of each axis.
 
         >>> import shapecalc as sc
         >>> [str(kept) for kept in build_calls(sc.select(("N", 3), 0, -1))[0].kept_ranges()]
@@ -186,12 +186,12 @@ class EmittedCall(Record):
         return tuple(kept_range(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
 
     def partial_ranges(self) -> tuple[KeptRange, ...]:
-        """Return the kept ranges that do not cover their whole axis."""
+        """Return the kept ranges that are not full slices."""
         return tuple(kept for kept in self.kept_ranges() if str(kept) != ":")
 
 
 class KeptRange(Record):
-    """The kept indices of one axis: an index, or a slice with optional ends."""
+    """The kept range of one axis: an index, or a slice with optional start and stop."""
 
     axis: int
     start: int | None
@@ -201,12 +201,12 @@ class KeptRange(Record):
 
     @property
     def first_index(self) -> int:
-        """The first kept index as an integer."""
+        """The first index; 0, or -1 for a negative step, if the range has no start."""
         return (0 if self.step > 0 else -1) if self.start is None else self.start
 
     @property
     def end_index(self) -> int:
-        """The exclusive end as an integer; a 64-bit limit for the end of the axis."""
+        """The exclusive end; a 64-bit limit if the range has no stop."""
         return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
     def __str__(self) -> str:
@@ -217,23 +217,24 @@ class KeptRange(Record):
 
 
 class ReshapeRules(Record):
-    """The rules of a framework for a requested shape."""
+    """The dialect and options with which a framework reads a requested shape."""
 
     dialect: str
     switch: str | None = None
     on_if_zero_is_size: bool = False
-    """The value of the framework's switch for which 0 is a dim of size zero."""
+    """The value of the switch with which a 0 is a dim of size zero."""
     requires_switch: bool = False
-    """Whether the switch must also be set for a shape without 0."""
+    """Whether the switch must also be specified for a shape without a 0."""
     copies_empty_dims: bool = True
-    """Whether 0 also copies dims of empty tensors."""
+    """Whether a 0 also copies a dim of an empty tensor."""
     opset: int | None = None
 
 
 class RequestedShape(Record):
-    """A requested shape, whether a 0 in it is a dim of size zero, and warnings.
+    """The shape argument of a reshape call, with warnings.
 
-    A name in the shape is a variable of the generated code, or `[i]` for axis i of `x`.
+    A name in `dims` is a variable of the generated code, or `[i]` for the size of axis i of `x`. If `zero_is_size`, a
+    0 is a dim of size zero and copies no dim.
     """
 
     dims: Shape
@@ -242,10 +243,10 @@ class RequestedShape(Record):
 
 
 def build_calls(answer: Trace | Chain, *, has_tile: bool = True, fold: bool = True) -> list[EmittedCall]:
-    """Return the calls of an answer, without identities.
+    """Return the calls that compute an answer.
 
-    With `has_tile`, a `tile` is one call. With `fold`, consecutive transposes are merged into one call, and so are
-    consecutive reshapes.
+    With `has_tile`, a `tile` is one call. With `fold`, consecutive transposes are merged into one call, consecutive
+    reshapes likewise, and identities are omitted.
 
     >>> import shapecalc as sc
     >>> chain = sc.chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten")
@@ -281,9 +282,9 @@ def _is_identity(call: EmittedCall) -> bool:
 
 
 def _fold_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
-    """Merge two calls into one.
+    """Merge two transposes, or two reshapes, into one call.
 
-    Returns None if the kinds of the calls differ, or if a dim is 0 and prevents the inference of -1.
+    Returns None for other calls, and for reshapes of an empty tensor, for which -1 cannot be inferred.
     """
     first_stage, second_stage, dims = first.stage, second.stage, tuple[RequestedDim, ...]()
     kind, move = StageKind.RESHAPE, second_stage.move
@@ -305,20 +306,20 @@ def _fold_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
 
 
 def _keep_first_inferred(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
-    """Return the dims; only the first dim that can be inferred remains inferable."""
+    """Mark only the first inferable dim as inferable."""
     inferred_axis = next((axis for axis, dim in enumerate(dims) if dim.inferred), None)
     return tuple(replace(dim, inferred=axis == inferred_axis) for axis, dim in enumerate(dims))
 
 
 def _compose_dim(dim: RequestedDim, first: Sequence[RequestedDim]) -> RequestedDim:
-    """Express a dim of the second of two reshapes in terms of the input of the first."""
+    """Express a dim of a second reshape in terms of the input of the first one."""
     if dim.axes is None or dim.inferred:
         return RequestedDim(dim.value, None, dim.inferred)
     return first[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
 
 
 def stage_shapes(answer: Trace | Chain) -> list[Shape]:
-    """Return the shape of `x`, and the shape after each stage."""
+    """Return the input shape, followed by the shape after each stage."""
     return [answer.input, *(stage.after or () for stage in answer.stages)]
 
 
@@ -357,7 +358,7 @@ def call_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _reshape_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
-    """Return the dims of a reshape, each copied, kept, inferred or given."""
+    """Return the dims of a reshape, each copied, inferred or requested as a size."""
     dims = {}
     for step in call.stage.steps:
         if step.out is not None:
@@ -369,7 +370,7 @@ def _reshape_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
     """Return whether a dim can be requested as -1.
 
-    The answer must infer the dim, and the other dims must not be 0.
+    This requires that the answer infers the dim and that no other dim is 0.
     """
     is_inferred = (
         step.rule == INFERRED or call.stage.requested[out : out + 1] == (-1,) or step.facts.get("by") is not None
@@ -393,7 +394,7 @@ def _flatten_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:
-    """Return the dims of an expand, each requested or kept."""
+    """Return the dims of an expand, each requested as a size or kept."""
     steps = [step for step in stage.steps if step.out is not None]
     requested = (1,) * (len(steps) - len(stage.requested)) + stage.requested
     return tuple(
@@ -411,13 +412,14 @@ def _can_be_one(step: Step) -> bool:
 
 
 def kept_range(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> KeptRange:
-    """Return the kept range of an axis for a start, a step and a number of indices.
+    """Return the kept range of an axis of size `dim`, with `size` indices.
 
-    If the range extends to the end of the axis, its stop is omitted.
+    A `size` of None selects a single index and drops the axis. The stop is None if the range extends to the end of the
+    axis.
     """
     if size is None:
         return KeptRange(axis, start, None, drops_axis=True)
-    if not isinstance(dim, int):  # the whole axis in either direction, with a step, or its first or last index
+    if not isinstance(dim, int):  # a named size allows only the full axis, or its first or last index
         at_end = start == (0 if step > 0 else -1)
         return KeptRange(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
     if size == 0:
@@ -429,7 +431,7 @@ def kept_range(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> 
 
 
 def reverse_range(positions: KeptRange, dim: Dim) -> KeptRange:
-    """Return the range that selects the same sequence from a reversed axis."""
+    """Return the range that selects the same elements from the reversed axis."""
     last = dim - 1 if isinstance(dim, int) else -1
     start, stop = (None if end is None else last - end for end in (positions.start, positions.stop))
     return KeptRange(positions.axis, start, stop, -positions.step)
@@ -440,8 +442,8 @@ def target_shape(
 ) -> RequestedShape:
     """Return the shape to request for a call.
 
-    With `zero_is_size`, a 0 is always a size. A dim that is neither a number nor copied by 0 is inferred if no other
-    dim is, and computed otherwise. Raises `ShapeError` (usage) if the framework's rules refuse the shape.
+    With `zero_is_size`, a 0 is always a size. At most one dim is requested as -1; other dims that are neither numbers
+    nor copied by a 0 are computed. Raises `ShapeError` (usage) if the framework's rules refuse the shape.
     """
     before, requested = call.stage.before, call.dims
     copies_any = rules.copies_empty_dims or 0 not in before
@@ -468,7 +470,7 @@ def target_shape(
 
 
 def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
-    """Return whether a 0 can copy the dim: the input has the dim at the same index."""
+    """Return whether a 0 can copy the dim from the same axis of the input."""
     same = axis < len(before) and isinstance(dim.value, Monomial) and before[axis] == dim.value
     return not dim.inferred and (dim.axes == (axis,) or same)
 
@@ -489,7 +491,7 @@ def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], 
 
 
 def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: ReshapeRules) -> None:
-    """Raise `ShapeError` (usage) if the framework's own rules refuse the shape."""
+    """Raise `ShapeError` (usage) if the framework's dialect refuses the shape."""
     switch_value = (
         rules.on_if_zero_is_size if zero_is_size else not rules.on_if_zero_is_size if rules.requires_switch else None
     )
@@ -506,7 +508,7 @@ class ReadableSizes:
     """
 
     def __init__(self, shape: Shape) -> None:
-        """Solve the dims of `x` for as many names as possible."""
+        """Solve the dims of `x` for the names in them, as far as possible."""
         self.axis_by_dim: dict[Dim, Dim] = {}
         for axis, dim in enumerate(shape):
             self.axis_by_dim.setdefault(dim, named_dim(f"[{axis}]"))
@@ -533,9 +535,9 @@ class ReadableSizes:
         return substitute_dims(dim, self.known)
 
     def _factor_power(self, dim: Dim, part: Dim) -> int:
-        """Return the exponent with which the unknown names of `part` occur in a dim.
+        """Return the exponent of the unknown names of `part` in a dim.
 
-        The exponent is negative if the names divide the dim.
+        The exponent is negative if the dim is divided by the names.
         """
         powers = dict(monomial(dim).powers)
         quotients = [
@@ -549,9 +551,9 @@ class ReadableSizes:
 
 
 def _solve_names(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
-    """Return an expression for each name that can be computed from the axes.
+    """Return an expression for each name that can be computed from the sizes of axes.
 
-    Names that are a whole dim are solved first, then names that the solved names determine.
+    Names that are dims themselves are solved first, then names that the solved names determine.
     """
     known = {name: axis for dim, axis in axes.items() for name in dim_names((dim,)) if dim == named_dim(name)}
     previous, remaining = list[Monomial](), [dim for dim in axes if isinstance(dim, Monomial)]
@@ -575,7 +577,7 @@ def _multiply_power(dim: Dim, factor: Dim, power: int) -> Dim:
 
 
 def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
-    """Return the expression for a readable dim.
+    """Format the expression for a dim that `ReadableSizes.express` returned.
 
     `shape_of` is the expression for the shape of `x`. Raises `ShapeError` (usage) for a `?`, which has no variable.
 
@@ -589,7 +591,9 @@ def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
 
 
 def variable_name(name: str) -> str:
-    """Return the variable of a named size; raise `ShapeError` (usage) for a `?`.
+    """Return the variable for a named size.
+
+    Raises `ShapeError` (usage) for a `?`, which has no name.
 
     >>> variable_name("C"), variable_name("x"), variable_name("lambda")
     ('C', 'x_', 'lambda_')
@@ -602,14 +606,14 @@ def variable_name(name: str) -> str:
 
 
 def is_computed(dims: Iterable[Dim]) -> bool:
-    """Return whether some dim depends on sizes of `x`, known only at run time."""
+    """Return whether some dim must be computed from `x` at run time."""
     return any(name.startswith("[") for name in dim_names(dims))
 
 
 class CodeWriter:
-    """A writer of a program: its lines, and the variable of the current tensor.
+    """The base class of code writers, which emit the lines of a program.
 
-    Subclasses define the methods of `WRITER_METHODS` for the kinds of call that they support.
+    Subclasses define those methods of `WRITER_METHODS` that their framework supports.
     """
 
     name: str
@@ -621,7 +625,7 @@ class CodeWriter:
         self.answer, self.tensor = answer, "x"
         self.sizes = ReadableSizes(answer.input)
         self.operand_count = 0
-        """The number of operands besides `x` in the calls emitted so far."""
+        """The number of operands, excluding `x`, in the calls emitted so far."""
         self.lines: list[str] = []
         self.warnings: list[str] = []
 
@@ -653,24 +657,24 @@ class CodeWriter:
         self.assign(self.combine_expression(call))
 
     def combine_expression(self, call: EmittedCall) -> str:
-        """Return the expression of an op of several operands, and reserve their names."""
+        """Return the expression for an op of several operands, and reserve their names."""
         result = operand_expression(self.name, call.trace, self.tensor, self.operand_count + 1)
         self.count_operands(call)
         return result
 
     def count_operands(self, call: EmittedCall) -> None:
-        """Add the operands of a call to `operand_count`, which reserves their names."""
+        """Reserve the names of a call's operands: add them to `operand_count`."""
         assert isinstance(call.stage.move, Combine)
         self.operand_count += len(call.stage.move.operands) - 1
 
     def text(self) -> str:
-        """Return the whole program."""
+        """Return the complete program."""
         lines = self.lines or ["y = x"]
         used = [line for module, line in IMPORTS.items() if re.search(rf"\b{module}\.", "\n".join(lines))]
         return "\n".join([*used, *self.intro, shape_comment(self.answer), *lines])
 
     def build_code(self, calls: Iterable[EmittedCall], *batch: str) -> Code:
-        """Emit calls; return the program with its warnings, which include `batch`."""
+        """Emit calls; return the program with all warnings, including the given ones."""
         for call in calls:
             self.write_call(call)
         text, answer = self.text(), self.answer
@@ -690,7 +694,7 @@ def shape_comment(answer: Trace | Chain) -> str:
 
 
 def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
-    """Return warnings about the conditions of an answer and about mixed dialects."""
+    """Return warnings about the conditions and the mixed dialects of an answer."""
     warnings = [f"holds when {condition.phrase}" for condition in answer.conditions]
     dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
     if len(dialects) > 1:

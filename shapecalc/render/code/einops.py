@@ -1,4 +1,4 @@
-"""Code for einops: a whole answer as one pattern, if no reshape mixes axes."""
+"""Code for einops: an answer as one pattern, if no reshape mixes axes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from shapecalc.render.stage_layout import atom_boundaries
 Piece = AxisAtom | RepeatAtom
 """A part of an input axis, or a repeated axis.
 
-Both sides of a pattern contain the same object.
+Pieces are compared by identity: both sides of a pattern contain the same object.
 """
 
 
 def write_einops(answer: Trace | Chain) -> Code:
-    """Return one `rearrange` call, or one `repeat` call if elements are repeated.
+    """Write one `rearrange` call, or one `repeat` call if elements are repeated.
 
     Raises `ShapeError` (usage) if a reshape mixes axes, if an axis is sliced, rolled or concatenated, or if the answer
     contains the op `shape`.
@@ -48,7 +48,7 @@ def write_einops(answer: Trace | Chain) -> Code:
 def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
     """Return the pieces of each output dim.
 
-    Raises `ShapeError` (usage) if no pattern can express a dim.
+    Raises `ShapeError` (usage) if no einops pattern can express a dim.
     """
     for stage in answer.stages:
         if isinstance(stage.move, ShapeVector):
@@ -67,7 +67,7 @@ def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
 def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequence[Piece]:
     """Return the pieces of an input axis, outermost first.
 
-    The order of the pieces of an empty axis is arbitrary.
+    The pieces of an axis of size 0 can be in any order.
     """
     row = [piece for pieces in output_pieces for piece in pieces if isinstance(piece, AxisAtom) and piece.axis == axis]
     ladder = atom_boundaries(row)
@@ -77,9 +77,9 @@ def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequenc
 
 
 def _name_pieces(axes: Sequence[Sequence[Piece]]) -> dict[int, str]:
-    """Return the name of each piece by its `id`.
+    """Return the name of each piece, by the `id` of the piece.
 
-    The name is the letter of the axis, with a number if the axis has several pieces.
+    The name is the letter of the axis, followed by a number if the axis has several pieces.
     """
     names = {}
     for index, axis in enumerate(axes):
@@ -90,20 +90,20 @@ def _name_pieces(axes: Sequence[Sequence[Piece]]) -> dict[int, str]:
 
 
 def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
-    """Format an axis as a pattern: no piece is 1, several are parenthesized."""
+    """Format an axis of a pattern; an axis without pieces is `1`."""
     if len(pieces) < 2:
         return names[id(pieces[0])] if pieces else "1"
     return f"({' '.join(names[id(piece)] for piece in pieces)})"
 
 
 def _required_lengths(axis: Sequence[Piece], readings: ReadableSizes) -> list[Piece]:
-    """Return the pieces of an axis whose sizes the call must specify.
+    """Return the pieces of an axis whose lengths the call must specify.
 
-    These are all pieces but one, or all pieces if one has size 0.
+    An axis with one piece needs no length. Otherwise einops infers one piece, unless a piece has size 0.
     """
 
     def cost(piece: Piece) -> tuple[int, bool]:
-        """Return the number of unknown sizes, and whether there are any names."""
+        """Return the number of unknown names, and whether the size has a name."""
         return readings.count_unknown(piece.size), not isinstance(piece.size, int)
 
     inferred = None if any(piece.size == 0 for piece in axis) else max(reversed(axis), key=cost, default=None)

@@ -1,4 +1,4 @@
-"""Code for the graphs of ONNX, OpenVINO and TensorRT.
+"""Code that builds graphs for ONNX, OpenVINO and TensorRT.
 
 Sizes that are not constant are computed by nodes of the graph.
 """
@@ -43,34 +43,35 @@ from shapecalc.render.code.operands import ENDS, ONNX_OPERATORS, onnx_window_nod
 INTEGER_ARITHMETIC_OPSET = 6
 """The first ONNX opset in which Mul and Div support integers."""
 SHAPE_INPUT_OPSET = 5
-"""The first opset in which the shape of a Reshape is an input."""
+"""The first ONNX opset in which the shape of a Reshape is an input."""
 NEGATIVE_INDEX_OPSET = 11
-"""The first opset in which negative indices count from the end."""
+"""The first ONNX opset in which negative indices count from the end."""
 SLICE_STEPS_OPSET = 10
-"""The first opset in which a Slice has steps, and its arguments are inputs."""
+"""The first ONNX opset in which Slice has steps and its arguments are inputs."""
 PAD_INPUT_OPSET = 11
-"""The first opset in which the pads of a Pad are an input."""
+"""The first ONNX opset in which the pads of a Pad are an input."""
 TILE_REPEATS_OPSET = 6
-"""The first opset in which the repeats of a Tile are a vector."""
+"""The first ONNX opset in which the repeats of a Tile are a vector."""
 
 
 class GraphWriter(code.CodeWriter):
-    """A writer of graph code; equal nodes that compute sizes are emitted once."""
+    """The base class of graph writers; identical size computations share a node."""
 
     templates: ClassVar[Mapping[str, str]]
-    """The templates of the nodes that compute sizes.
+    """The templates for the nodes that compute sizes.
 
-    Each template emits a vector `{name}`: `sizes` the shape of `x`, `axis` the item `{0}` of that shape, `constant` a
-    vector of the `{1}` numbers `{0}`, and `concat` the concatenation of the tensors `{0}`.
+    Each node outputs a vector. `sizes` is the shape of `x`, `axis` is item `{0}` of that shape, `constant` contains the
+    `{1}` numbers `{0}`, `multiply` and `divide` combine the vectors `{0}` and `{1}`, and `concat` joins the vectors
+    `{0}`. `{name}` is the name of the output.
     """
     quote: ClassVar[str] = ""
-    """The quote character around the names of tensors in `concat`."""
+    """The quote character around tensor names in `concat`; empty for variables."""
 
     def __init__(self, answer: Trace | Chain) -> None:
         """Start with `x` as the current tensor."""
         super().__init__(answer)
         self.size_tensors: dict[tuple[str, ...], str] = {}
-        """The names of the tensors that hold sizes, by template and inputs of the node."""
+        """The names of the tensors that contain sizes, by template and template arguments."""
 
     def bidirectional_dims(self, call: code.EmittedCall) -> Shape:
         """Return the shape to request from a bidirectional broadcast.
@@ -84,7 +85,7 @@ class GraphWriter(code.CodeWriter):
         return tuple(dims)
 
     def compute_dims(self, dims: Iterable[Dim]) -> str:
-        """Emit the nodes that compute dims; return the name of their tensor."""
+        """Emit nodes that compute dims; return the name of the vector of all dims."""
         parts = list[str]()
         for needs_nodes, run in groupby(dims, lambda dim: code.is_computed([dim])):
             row = tuple(run)
@@ -102,9 +103,9 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("divide", numerator, self._compute_product(ratio.denominator, divisor_powers))
 
     def _compute_product(self, number: int, powers: Mapping[str, int]) -> str:
-        """Emit the nodes that compute a product; return the name of the tensor.
+        """Emit nodes that compute a product; return the name of the output tensor.
 
-        The factors are `number` and powers of sizes of `x` and of named sizes.
+        The factors are `number`, powers of sizes of `x`, and powers of named sizes.
         """
         axes = [name[1:-1] for name, power in powers.items() if name.startswith("[") for _ in range(power)]
         factor = lowest_terms(number, 1, {name: power for name, power in powers.items() if not name.startswith("[")})
@@ -117,7 +118,7 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("constant", format_dims(dims), str(len(dims)))
 
     def _add_size_node(self, template: str, *inputs: str) -> str:
-        """Return the name of the output of a node; emit the node on first use."""
+        """Return the name of a node's output; emit the node on first use."""
         if template == "axis" and not any(key[0] == template for key in self.size_tensors):
             self.lines.append(self.templates["sizes"])
         key = (template, *inputs)
@@ -128,7 +129,7 @@ class GraphWriter(code.CodeWriter):
 
 
 class OnnxWriter(GraphWriter):
-    """A writer of an ONNX model: its nodes and the constants that they read."""
+    """A writer of ONNX models, which emits nodes and their constants."""
 
     name = "onnx"
     templates: ClassVar[Mapping[str, str]] = {
@@ -167,14 +168,14 @@ class OnnxWriter(GraphWriter):
         self.lines.append(f'helper.make_node("{operator}", [{quoted}], ["{self.tensor}"]{attribute_text}),')
 
     def add_constant(self, name_prefix: str, values: str, dims: str) -> str:
-        """Add a constant vector for the next node; return its name."""
+        """Add a constant as an input of the next node; return its name."""
         name = f"{name_prefix}{self.node_count + 1}"
         self.constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, [{dims}], [{values}])')
         self.lines.append(f'helper.make_node("Constant", [], ["{name}"], value={name}),')
         return name
 
     def add_vector(self, name_prefix: str, dims: Sequence[Dim]) -> str:
-        """Add a vector of numbers or dims for the next node; return its name."""
+        """Add a vector of dims as an input of the next node; return its name."""
         if not code.is_computed(dims):
             return self.add_constant(name_prefix, format_dims(dims), str(len(dims)))
         if self.opset < INTEGER_ARITHMETIC_OPSET:
@@ -190,7 +191,8 @@ class OnnxWriter(GraphWriter):
     def reshape(self, call: code.EmittedCall) -> None:
         """Emit a Reshape or a Flatten.
 
-        A requested 0 or -1 is kept if ONNX gives it the same meaning; allowzero is set if a 0 is a size.
+        A 0 or -1 in the request is emitted unchanged if it has the same meaning in ONNX. If a 0 is a size,
+        the attribute `allowzero` is set.
         """
         if call.stage.kind is StageKind.MERGE and len(call.dims) == 2:
             self.add_node("Flatten", axis=len(call.dims[0].axes or ()))
@@ -230,7 +232,7 @@ class OnnxWriter(GraphWriter):
         self.add_node("Expand", self.add_vector("shape", self.bidirectional_dims(call)))
 
     def tile(self, call: code.EmittedCall) -> None:
-        """Emit a Tile; an Unsqueeze before it inserts new axes."""
+        """Emit a Tile, after an Unsqueeze if the tile adds axes."""
         if self.opset < TILE_REPEATS_OPSET:
             raise usage_error(
                 f"tile is not written for opsets before {TILE_REPEATS_OPSET}",
@@ -254,7 +256,7 @@ class OnnxWriter(GraphWriter):
         self._add_gather(move.axis, move.positions, str(len(move.positions)))
 
     def _add_gather(self, axis: int, indices: Sequence[int], dims: str) -> None:
-        """Emit a Gather; `dims` is the shape of its indices as text."""
+        """Emit a Gather; `dims` is the formatted shape of its indices."""
         if min(indices, default=0) < 0 and self.opset < NEGATIVE_INDEX_OPSET:
             raise usage_error("the last index of a dim with a name", f"use --opset {NEGATIVE_INDEX_OPSET} or later")
         self.add_node(
@@ -262,7 +264,7 @@ class OnnxWriter(GraphWriter):
         )
 
     def _add_slice(self, ranges: Sequence[code.KeptRange]) -> None:
-        """Emit a Slice; in opsets without steps, its arguments are attributes."""
+        """Emit a Slice; before `SLICE_STEPS_OPSET`, its arguments are attributes."""
         arguments = {
             "starts": [axis_range.first_index for axis_range in ranges],
             "ends": [axis_range.end_index for axis_range in ranges],
@@ -277,12 +279,12 @@ class OnnxWriter(GraphWriter):
             self.add_node("Slice", *(self.add_vector(name, values) for name, values in arguments.items()))
 
     def split(self, call: code.EmittedCall) -> None:
-        """Emit a Split of which one output is used for a named dim, otherwise a Slice."""
+        """Emit a Slice if all sizes are numbers, otherwise a Split with one used output."""
         if is_concrete(call.stage.before):
             self._add_slice(call.partial_ranges())
             return
         axis, parts, part = call.split_arguments()
-        if parts > 1024:  # more names would make the code unreadable
+        if parts > 1024:  # each part has a named output, and longer lists are unreadable
             raise usage_error(f"a Split into {truncate(str(parts))} parts", "give the sizes with --where")
         self.add_node("Split", axis=axis, **({"num_outputs": parts} if self.opset >= 18 else {}))
         unused_prefix = f'"unread{self.node_count}_'
@@ -331,14 +333,14 @@ class OnnxWriter(GraphWriter):
         self.count_operands(call)
 
     def add_operand_node(self, operator: str, tensors: Sequence[str], **attributes: object) -> None:
-        """Emit a node that reads tensors in order; the chain's tensor is one of them."""
+        """Emit a node with the given input tensors, which include the current tensor."""
         self.tensor, *others = tensors
         self.add_node(operator, *others, **attributes)
 
     def _apply_to_operand(self, name: str, write_node: Callable[[], object]) -> str:
         """Emit a node that is applied to an operand; return the name of its output.
 
-        The chain's current tensor is unchanged.
+        The current tensor is unchanged.
         """
         tensor, self.tensor = self.tensor, name
         write_node()
@@ -346,7 +348,7 @@ class OnnxWriter(GraphWriter):
         return output
 
     def text(self) -> str:
-        """Return the code of the model, from its input `x` to its output `y`."""
+        """Return the code that builds the model with the input `x` and the output `y`."""
         if not self.node_count:
             self.add_node("Identity")
         self.lines[-1] = self.lines[-1].replace(f'"{self.tensor}"', '"y"')
@@ -374,10 +376,10 @@ class OnnxWriter(GraphWriter):
 
 
 def write_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
-    """Return the code of an ONNX model with the input `x` and the output `y`.
+    """Write code that builds an ONNX model with the input `x` and the output `y`.
 
-    If `opset` is None, it follows from the requests. Raises `ShapeError` (usage) if ONNX lacks the element type, or if
-    the opset lacks an operator.
+    If `opset` is None, the opset of the requests is used. Raises `ShapeError` (usage) if ONNX lacks the element type,
+    or if the opset lacks an operator.
     """
     opset, *other_opsets = [opset] if opset else _model_opsets(answer)
     model = OnnxWriter(answer, opset)
@@ -387,13 +389,13 @@ def write_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
 
 
 def _model_opsets(answer: Trace | Chain) -> list[int]:
-    """Return the opsets of the requests, largest first; else the default opset."""
+    """Return the opsets of the requests, largest first, or the default opset."""
     requests = [trace.request for trace in answer.traces if DIALECTS[trace.dialect].newest_opset]
     return sorted({request.opset or DEFAULT_OPSET for request in requests}, reverse=True) or [DEFAULT_OPSET]
 
 
 def _element_type_code(dtype: str | None) -> str:
-    """Return the code of an element type, float by default.
+    """Return the ONNX constant for an element type, float by default.
 
     Raises `ShapeError` (usage) if ONNX lacks the type.
     """
@@ -403,7 +405,7 @@ def _element_type_code(dtype: str | None) -> str:
 
 
 def _declare_dims(shape: Sequence[Dim]) -> str:
-    """Return code for dims of an input or output; a product of names is None."""
+    """Format the dims of an input or output; an expression of names becomes None."""
     texts = []
     for dim in shape:
         is_name = isinstance(dim, Monomial) and str(dim).isidentifier()
@@ -412,7 +414,7 @@ def _declare_dims(shape: Sequence[Dim]) -> str:
 
 
 class OpenVinoWriter(GraphWriter):
-    """A writer of OpenVINO nodes, created by its Python operators."""
+    """A writer of code that calls OpenVINO's Python operators."""
 
     name = "openvino"
     templates: ClassVar[Mapping[str, str]] = {
@@ -427,14 +429,14 @@ class OpenVinoWriter(GraphWriter):
     reshape_rules = code.ReshapeRules("openvino", "special_zero", on_if_zero_is_size=False, requires_switch=True)
 
     def add_node(self, operator: str, *arguments: object, output_suffix: str = "") -> None:
-        """Emit the application of an operator to the current tensor.
+        """Emit an operator that is applied to the current tensor.
 
         `output_suffix` selects one of several outputs.
         """
         self.assign(f"ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){output_suffix}")
 
     def vector_expression(self, dims: Sequence[Dim]) -> str:
-        """Return the expression for a vector of dims."""
+        """Return the expression for a vector of dims, computed by nodes if necessary."""
         if not dims:
             return "np.array([], dtype=np.int64)"
         return self.compute_dims(dims) if code.is_computed(dims) else f"[{format_dims(dims)}]"
@@ -458,9 +460,9 @@ class OpenVinoWriter(GraphWriter):
         self.add_node("unsqueeze", call.axes_to_insert())
 
     def expand(self, call: code.EmittedCall) -> None:
-        """Emit a Broadcast, with an Unsqueeze before it.
+        """Emit a Broadcast, after an Unsqueeze if the expand adds axes.
 
-        The Unsqueeze is needed because OpenVINO drops a dim if the requested shape contains only 1s.
+        The Unsqueeze is needed because OpenVINO drops a new dim if the requested shape contains only 1s.
         """
         dims = self.bidirectional_dims(call)
         if added := len(dims) - len(call.stage.before):
@@ -468,7 +470,7 @@ class OpenVinoWriter(GraphWriter):
         self.add_node("broadcast", self.vector_expression(dims), 'broadcast_spec="BIDIRECTIONAL"')
 
     def tile(self, call: code.EmittedCall) -> None:
-        """Emit a Tile; it adds axes if there are more repeats than dims."""
+        """Emit a Tile, which adds axes if there are more repeats than dims."""
         self.add_node("tile", self.vector_expression([*map(self.sizes.express, call.repeats)]))
 
     def pick(self, call: code.EmittedCall) -> None:
@@ -487,7 +489,7 @@ class OpenVinoWriter(GraphWriter):
             self.add_node("slice", *([*row] for row in rows))
 
     def split(self, call: code.EmittedCall) -> None:
-        """Emit a Split, one output of which is used."""
+        """Emit a Split, of which one output is used."""
         axis, parts, part = call.split_arguments()
         self.add_node("split", axis, parts, output_suffix=f".output({part})")
 
@@ -510,7 +512,7 @@ class OpenVinoWriter(GraphWriter):
 
 
 def write_openvino(answer: Trace | Chain) -> Code:
-    """Return code that appends OpenVINO nodes to the node `x`.
+    """Write code that appends OpenVINO nodes to the node `x`.
 
     Raises `ShapeError` (usage) if OpenVINO refuses the request.
 
@@ -522,7 +524,7 @@ def write_openvino(answer: Trace | Chain) -> Code:
 
 
 class TensorRTWriter(GraphWriter):
-    """A writer of TensorRT layers.
+    """A writer of code that adds TensorRT layers to a network.
 
     One Shuffle layer can transpose, reshape and transpose again.
     """
@@ -540,19 +542,19 @@ class TensorRTWriter(GraphWriter):
     reshape_rules = code.ReshapeRules("tensorrt", "zero_is_placeholder", on_if_zero_is_size=False)
 
     def add_layer(self, method: str, arguments: str = "", *settings: str) -> None:
-        """Emit a layer on the current tensor, with its assignments and method calls."""
+        """Emit a layer for the current tensor, followed by its settings."""
         call = f"layer = network.{method}({self.tensor}{arguments})"
         self.lines += [call, *(f"layer.{setting}" for setting in settings)]
         self.assign("layer.get_output(0)")
 
     def dims_setting(self, name: str, index: int, dims: Shape) -> str:
-        """Return a property assignment, or a `set_input` call for computed dims."""
+        """Return the assignment of a property, or a `set_input` call for computed dims."""
         if not code.is_computed(dims):
             return f"{name} = {_format_tuple(dims)}"
         return f"set_input({index}, {self.compute_dims(dims)})"
 
     def add_shuffle(self, calls: Iterable[code.EmittedCall]) -> None:
-        """Emit one Shuffle for calls that are a transpose, a reshape and a transpose."""
+        """Emit one Shuffle for at most a transpose, a reshape and a second transpose."""
         settings = list[str]()
         for call in calls:
             if call.stage.kind is StageKind.PERMUTE:
@@ -562,7 +564,7 @@ class TensorRTWriter(GraphWriter):
         self.add_layer("add_shuffle", "", *settings)
 
     def reshape_settings(self, call: code.EmittedCall, *, zero_is_size: bool = False) -> list[str]:
-        """Return the settings of a Shuffle for a requested shape."""
+        """Return the settings of a Shuffle for the shape that a call requests."""
         target = code.target_shape(call, self.sizes, self.reshape_rules, zero_is_size=zero_is_size)
         self.warnings += target.warnings
         dims = self.dims_setting("reshape_dims", 1, target.dims)
@@ -575,9 +577,9 @@ class TensorRTWriter(GraphWriter):
     reshape = squeeze = unsqueeze = transpose
 
     def expand(self, call: code.EmittedCall) -> None:
-        """Emit a slice with stride 0 along the repeated dims.
+        """Emit a slice with stride 0 along the repeated axes.
 
-        A Shuffle before it inserts new dims.
+        If the expand adds axes, a preceding Shuffle inserts them.
         """
         output, before = call.after, call.stage.before
         added = len(output) - len(before)
@@ -595,7 +597,7 @@ class TensorRTWriter(GraphWriter):
         self._add_slice((0,) * len(expressed), expressed, strides)
 
     def pick(self, call: code.EmittedCall) -> None:
-        """Emit a slice; a Shuffle after it drops the axes of which one index is selected."""
+        """Emit a slice; a subsequent Shuffle drops the axes with a selected index."""
         before, output, move = call.stage.before, call.after, call.move(StridedSlice)
         if not is_concrete((*before, *output)):
             message = f"{call.stage.label} of sizes with names is not written as tensorrt code"
@@ -630,14 +632,14 @@ class TensorRTWriter(GraphWriter):
 
 
 def write_tensorrt(answer: Trace | Chain) -> Code:
-    """Return code that appends layers, with the fewest Shuffles, to tensor `x`.
+    """Write code that adds layers, with the fewest Shuffles, after the tensor `x`.
 
-    The stages of the answer are kept if TensorRT supports them and no equivalent chain has fewer Shuffles. Raises
+    The stages of the answer are retained if TensorRT supports them and no equivalent chain has fewer Shuffles. Raises
     `ShapeError` for a rank above TensorRT's maximum, or for an unknown size without a name.
     """
     network = TensorRTWriter(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
-    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # the element type has no effect: bytes are not counted
+    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # any element type: the goal counts no bytes
     too_wide = any(len(stage.after or ()) > MAX_SHUFFLE_RANK for stage in answer.stages)
     fewest = (
         simplification.chain if too_wide or simplification.after.shuffles < simplification.before.shuffles else answer
@@ -657,14 +659,14 @@ def _format_tuple(dims: Sequence[Dim]) -> str:
 
 
 def format_dims(dims: Iterable[Dim]) -> str:
-    """Format dims that are known before run time as comma-separated items."""
+    """Format dims that are known before run time as a comma-separated list."""
     return ", ".join(map(code.size_text, dims))
 
 
 def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> list[str]:
-    """Return a warning if the code is valid only for the given size of the first dim.
+    """Return a warning if the code is valid only for the first dim of the input.
 
-    The warning suggests an input that covers all batch sizes. With `declares_shape`, the code declares the shape of its
+    The warning suggests an input with a named batch dim. With `declares_shape`, the code declares the shape of its
     input, which always fixes the first dim.
 
     >>> from shapecalc.core.requests import make_request

@@ -1,4 +1,4 @@
-"""Templates of each framework's expressions for ops of several operands."""
+"""The expressions for ops of several operands in each framework."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMPY_TEMPLATES = {
 
 
 def _numpy_style_templates(module: str) -> dict[str, str]:
-    """Return the expressions of a module with NumPy's function names."""
+    """Return the templates for a module that has NumPy's function names."""
     return {op: NUMPY_TEMPLATES[op].replace("np.", f"{module}.") for op in ("matmul", "stack", "einsum")}
 
 
@@ -71,14 +71,14 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
 with `{other}` is applied once for each operand besides `{x}`.
 """
 ONNX_OPERATORS = {"matmul": "MatMul", "linear": "MatMul", "concat": "Concat", "stack": "Concat", "einsum": "Einsum"}
-"""The ONNX operators that read all operands in one node, by op."""
+"""The ONNX operator of each op whose operands are the inputs of a single node."""
 TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
 TORCH_DEFAULTS = {("padding", "0"), ("dilation", "1"), ("groups", "1"), ("output_padding", "0")}
 
 
 def operand_names(traces: tuple[Trace, ...]) -> dict[str, Any]:
-    """Return the shapes of all operands except the chain's tensor, by variable name.
+    """Return the shapes of the operands by variable name, excluding the input `x`.
 
     >>> import shapecalc as sc
     >>> operand_names(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
@@ -90,7 +90,10 @@ def operand_names(traces: tuple[Trace, ...]) -> dict[str, Any]:
 
 
 def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
-    """Return the variables of a request's operands, numbered from `first_number`."""
+    """Return the variables of a request's operands, in order.
+
+    The chain's tensor has the variable `tensor`; the other operands are numbered from `first_number`.
+    """
     operands = trace.request.arguments.get("operands")
     if operands is None:
         count = sum([len(stage.move.operands) - 1 for stage in trace.stages if isinstance(stage.move, Combine)])
@@ -102,7 +105,7 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
 def operand_expression(framework: str, trace: Trace, tensor: str, first_number: int) -> str:
     """Return a framework's expression for an op of several operands.
 
-    Raises `ShapeError` (usage) if the framework has no such expression.
+    Raises `ShapeError` (usage) if the framework does not support the op.
     """
     if (
         trace.stages[0].kind in (StageKind.WINDOW, StageKind.LENGTHEN)
@@ -138,9 +141,9 @@ def stage_windows(stage: Stage) -> list[Window]:
 
 
 def torch_window_call(trace: Trace, tensor: str, weight: str) -> str:
-    """Return PyTorch's call for a convolution, a pooling, a pad or an upsampling.
+    """Return the PyTorch call for a convolution, a pool, a pad or an upsampling.
 
-    Raises `ShapeError` (usage) if PyTorch has no such call.
+    Raises `ShapeError` (usage) if PyTorch does not support the arguments.
     """
     stage, arguments = trace.stages[0], trace.request.arguments
     if trace.op == "pad":
@@ -186,7 +189,7 @@ def _format_sizes(sizes: Sequence[object]) -> str:
 
 
 def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
-    """Format keyword arguments; equal sizes become one number, defaults are omitted."""
+    """Format keyword arguments without defaults; equal sizes become one number."""
     argument_texts = {
         name: value if isinstance(value, (str, int)) else _format_sizes(value) for name, value in arguments.items()
     }
@@ -194,7 +197,7 @@ def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def onnx_window_node(trace: Trace) -> tuple[str, dict[str, object]]:
-    """Return the ONNX operator of a convolution or a pooling, with its attributes."""
+    """Return the ONNX operator for a convolution or a pool, with its attributes."""
     arguments, windows = trace.request.arguments, stage_windows(trace.stages[0])
     if trace.op == "pool" and arguments["kernel"] == "global":
         return ("GlobalAveragePool" if _pool_kind(arguments) == "avg" else "GlobalMaxPool"), {}

@@ -658,7 +658,7 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
 
     matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
     dims = parse_shape(shape) if isinstance(shape, str) else to_shape(shape)
-    problem = matcher.find_problem(dims, element_type_of(shape))
+    problem = matcher.match_shape(dims, element_type_of(shape))
     if problem:
         raise ShapeError(problem)
     return matcher.sizes
@@ -682,10 +682,10 @@ Answer.render_as = _render_as
 
 def _parse_stage(stage: object) -> tuple[str, Mapping[str, object]]:
     if isinstance(stage, str):
-        from shapecalc.core.text import split_unbracketed
-        from shapecalc.reading.commands import read_stage
+        from shapecalc.core.text import split_outside_brackets
+        from shapecalc.reading.commands import parse_stage
 
-        read = read_stage(split_unbracketed(stage), with_input=False)
+        read = parse_stage(split_outside_brackets(stage), with_input=False)
         return read.op, read.options
     match stage:
         case (str(op), {**options}):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class TextualApp:
     """The terminal app for the command line; its modules are imported on first use."""
 
-    def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Question:
+    def parse_question(self, words: Sequence[str], defaults: Mapping[str, object]) -> Question:
         """Parse a command line into the app's initial request.
 
         Raises `ShapeError` (usage) if the command line is invalid.
@@ -50,7 +50,7 @@ class TextualApp:
         from shapecalc.tui.app import ShapecalcApp
         from shapecalc.tui.model import ModelScreen
 
-        app = ShapecalcApp(self.question_of([], {}), model=ModelScreen(report, node_index, write_fixed))
+        app = ShapecalcApp(self.parse_question([], {}), model=ModelScreen(report, node_index, write_fixed))
         app.run()
         return app.return_code or output.ExitCode.OK
 

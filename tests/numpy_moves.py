@@ -36,7 +36,7 @@ def positions_of(answer):
 def index_of(move, shape):
     """Return the NumPy index of a strided slice of an array of `shape`."""
     indices = []
-    for (start, step, size), dim in zip(move.axes, shape, strict=True):
+    for (start, step, size), dim in zip(move.axis_ranges, shape, strict=True):
         first = start if size == 0 else start % dim
         stop = 0 if size is None else first + step * size
         indices.append(first if size is None else slice(first, stop if stop >= 0 else None, step))

@@ -11,13 +11,13 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
-from shapecalc.reading.commands import read_chain
+from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.fixing import answer_chain
 from tests.cases import answered
 from tests.strategies import POSITIONS, axes, images, ones, patterns, positions, shapes, targets
 
 OPSETS = [None, None, 9, 11, 13, 14, 18]
-BLOCKS = [op.name for op in OPS.values() if "block" in op.positional_names]
+BLOCKS = [op.name for op in OPS.values() if "block" in op.positional_only_names]
 """The ops that cut axes into blocks."""
 OFTEN = ["reshape", "reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand", "view", "rearrange"]
 LARGEST = 5000
@@ -101,5 +101,5 @@ def answer_to(line):
     """Return the answer to a command line."""
     words = shlex.split(line)[1:]
     if words[0] == "chain":
-        return answer_chain(*read_chain(words[1]), {})
+        return answer_chain(*parse_chain(words[1]), {})
     return answered(shlex.join(words))

@@ -14,7 +14,7 @@ import shapecalc as sc
 from shapecalc import tui
 from shapecalc.cli.options import OUTPUT_OPTIONS
 from shapecalc.core.ops import OPS
-from shapecalc.reading.commands import read_op_words
+from shapecalc.reading.commands import parse_op_words
 from tests.sampling import each_row
 from tests.sessions import ROOT
 
@@ -48,7 +48,7 @@ def test_bound_keys_are_in_the_manual():
 @each_row("example", EXAMPLES)
 def test_public_functions_answer_as_the_command_line(example, shapecalc):
     op, *words = shlex.split(example)
-    options = read_op_words(OPS[op], words, OUTPUT_OPTIONS.values())
+    options = parse_op_words(OPS[op], words, OUTPUT_OPTIONS.values())
     arguments = {name: value for name, value in options.items() if name not in OUTPUT_OPTIONS}
     if op == "matmul":
         arguments["other"] = arguments.pop("operands")

@@ -33,8 +33,8 @@ def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
 
     Raises `ShapeError` (usage) if the request is invalid.
 
-    >>> from shapecalc.reading.cases import read_case
-    >>> print(answer_case(read_case("reshape N,4 2,6 => 2,6 when N == 3", {})))
+    >>> from shapecalc.reading.cases import parse_case
+    >>> print(answer_case(parse_case("reshape N,4 2,6 => 2,6 when N == 3", {})))
     2,6 when N == 3
     """
     if case.is_chain:
@@ -67,10 +67,10 @@ def meets_expectation(expected: Expectation, answer: Trace | Chain, *, strict: b
         map(str, answer.conditions)
     ):
         return False
-    return output_mismatch(expected, answer) is None and _has_results(answer, expected)
+    return output_mismatch(expected, answer) is None and _has_expected_results(answer, expected)
 
 
-def _has_results(answer: Trace | Chain, expected: Expectation) -> bool:
+def _has_expected_results(answer: Trace | Chain, expected: Expectation) -> bool:
     """Return whether the named results have the expected definitions.
 
     The names of the results may differ from the expected names.
@@ -133,8 +133,8 @@ def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
     """Describe the expected and the actual answer, and the reason for the difference.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.reading.cases import read_expectation
-    >>> describe_mismatch(read_expectation("error"), sc.reshape("2,3", "6"))
+    >>> from shapecalc.reading.cases import parse_expectation
+    >>> describe_mismatch(parse_expectation("error"), sc.reshape("2,3", "6"))
     'expected error, got 6'
     """
     if expected.same_as is not None and answer.problem is None:

@@ -151,7 +151,7 @@ class CaseResult(Record):
 
     def as_junit(self, file: str) -> str:
         """Return the result as the XML of a JUnit test case."""
-        title = truncate(cases.request_text(self.text)) if self.case_id is None else str(self.case_id)
+        title = truncate(cases.question_text(self.text)) if self.case_id is None else str(self.case_id)
         name = f"line {self.line}: {title}" if title else f"line {self.line}"
         return junit_testcase(file, name, self.message, failed=self.verdict is CheckVerdict.FAILED)
 
@@ -238,7 +238,7 @@ def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str,
     for text in _decode_block(block).split("\n"):
         if _is_default_directive(text.strip(WHITESPACE)):
             with suppress(ShapeError):  # `judge_block` reports the line
-                defaults = cases.read_defaults(text.strip(WHITESPACE), defaults)
+                defaults = cases.parse_defaults(text.strip(WHITESPACE), defaults)
     return defaults
 
 
@@ -296,15 +296,15 @@ class _BlockChecker:
         name: object = None
         try:
             if _is_default_directive(text):
-                self.defaults = cases.read_defaults(text, self.defaults)
+                self.defaults = cases.parse_defaults(text, self.defaults)
                 return
             _check_utf8(text)
             if cases.is_json_object(text):
-                fields = cases.read_json_object(text)
+                fields = cases.parse_json_object(text)
                 name = fields.get("id")
                 case = cases.case_from_json(fields, self.defaults)
             else:
-                case = cases.read_case(text, self.defaults)
+                case = cases.parse_case(text, self.defaults)
         except ShapeError as error:
             self.add_result(unreadable_result(number, text, error.problem, name))
             return

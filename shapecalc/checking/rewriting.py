@@ -19,8 +19,8 @@ def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain,
     Conditions are included if the expectation names conditions, or with `strict`.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.reading.cases import read_expectation
-    >>> rewrite_expectation("reshape 6 2,-1  => 2,4  # why", read_expectation("2,4"), sc.reshape((6,), (2, -1)))
+    >>> from shapecalc.reading.cases import parse_expectation
+    >>> rewrite_expectation("reshape 6 2,-1  => 2,4  # why", parse_expectation("2,4"), sc.reshape((6,), (2, -1)))
     'reshape 6 2,-1  => 2,3  # why'
     """
     with_conditions = strict or expected.conditions is not None
@@ -28,12 +28,12 @@ def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain,
         start = line.index(ARROW) + len(ARROW)
         end = line.index(COMMENT_MARK, start) if COMMENT_MARK in line[start:] else len(line)
         text = expectation_text(answer, conditions=with_conditions)
-        return line[:start] + _keep_blanks(line[start:end], text) + line[end:]
+        return line[:start] + _keep_whitespace(line[start:end], text) + line[end:]
     start, end = _expect_span(line)
     return line[:start] + _format_json_value(line[start:end], answer, with_conditions=with_conditions) + line[end:]
 
 
-def _keep_blanks(old: str, new: str) -> str:
+def _keep_whitespace(old: str, new: str) -> str:
     """Return `new` with the leading and trailing whitespace of `old`."""
     return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
 

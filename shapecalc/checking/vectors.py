@@ -15,8 +15,8 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.core.text import split_unbracketed
-from shapecalc.reading.commands import read_stage
+from shapecalc.core.text import split_outside_brackets
+from shapecalc.reading.commands import parse_stage
 
 
 class GoldenSetup(Record):
@@ -47,7 +47,7 @@ def golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
     """
     chosen = list(dialects) or list(DIALECTS)
     for name in chosen:
-        for setup in _vector_setups(DIALECTS[name]):
+        for setup in _golden_setups(DIALECTS[name]):
             requests = [*_golden_requests(setup), *_dtype_requests(setup)]
             for number, request in enumerate(requests, 1):
                 yield golden_case(f"{setup}/{number}", request)
@@ -56,7 +56,7 @@ def golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
             yield golden_case(f"rule/{rule}", request)
 
 
-def _vector_setups(dialect: Dialect) -> Iterator[GoldenSetup]:
+def _golden_setups(dialect: Dialect) -> Iterator[GoldenSetup]:
     for name, operator in operators_of(dialect).items():
         op = OPS[name]
         for opset in operator.versions or [None]:
@@ -100,9 +100,9 @@ def _dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
 def _rule_examples() -> Iterator[tuple[str, Request]]:
     """Yield each rule whose example is a single valid request, with that request."""
     for rule in all_rules().values():
-        words = split_unbracketed(rule.example)[1:]
+        words = split_outside_brackets(rule.example)[1:]
         try:
-            stage = read_stage(words, with_input=True)
+            stage = parse_stage(words, with_input=True)
             yield rule, make_request(stage.op, stage.input or "", stage.options)
         except ShapeError:
             continue

@@ -24,9 +24,9 @@ from shapecalc.core.requests import (
     parse_opset_option,
 )
 from shapecalc.core.results import result_texts
-from shapecalc.core.text import escape_unprintable, shape_text, split_unbracketed
+from shapecalc.core.text import escape_unprintable, shape_text, split_outside_brackets
 from shapecalc.reading.commands import argument_texts, command_pieces
-from shapecalc.reading.options import strip_padding
+from shapecalc.reading.options import strip_leading_space
 from shapecalc.reasoning.fixing import answer_request as answer_request
 from shapecalc.reasoning.fixing import batch_hint
 
@@ -59,7 +59,7 @@ def answer_op(op: str, texts: dict[str, object], output_options: OutputOptions) 
         return answer_lines(
             lambda line, line_options: _answer_shape(op, line, options, line_options), op, texts, output_options
         )
-    words = split_unbracketed(str(options.get("operands") or ""))
+    words = split_outside_brackets(str(options.get("operands") or ""))
     if "-" in words:
         index = words.index("-")
 
@@ -77,7 +77,7 @@ def _answer_shape(op: str, shape: str, options: Mapping[str, object], output_opt
     try:
         opset = pop_emit_opset(op_options, [(op, {})], output_options)
         operand_sources = output.open_operand_files(op_options)
-        parsed = output.read_input(strip_padding(shape), op_options, op)
+        parsed = output.read_input(strip_leading_space(shape), op_options, op)
         answer = answer_request(make_request(op, parsed.shape, parsed.options))
         return print_answer(answer, output_options, parsed.source, opset, [op_options], operand_sources)
     except ShapeError as error:
@@ -191,7 +191,7 @@ def _print_text(
         if answer.problem:
             trace = answer.traces[-1]
             output.print_problem(
-                _with_line_prefix(answer.problem, output_options),
+                _add_line_prefix(answer.problem, output_options),
                 command_pieces(trace.op, argument_texts(trace.request)),
             )
         return
@@ -199,11 +199,11 @@ def _print_text(
         from shapecalc.cli.data import print_elements
 
         print_elements(answer, source, paths, values=output_options.values, operand_sources=operand_sources)
-    print_stdout(code.text if code else _output_text(answer))
-    _print_limits(answer, output_options, code)
+    print_stdout(code.text if code else _format_output(answer))
+    _print_caveats(answer, output_options, code)
 
 
-def _output_text(answer: Trace | Chain) -> str:
+def _format_output(answer: Trace | Chain) -> str:
     """Format the output shape; for a split with `--all`, one shape per line."""
     splits = [trace for trace in answer.traces[-1:] if trace.request.arguments.get("all")]
     parts = [part for trace in splits for part in trace.extras.get("outputs", ())]
@@ -219,9 +219,9 @@ def _expectation_mismatch(
     Raises `ShapeError` (usage) if `text` is not a valid expectation.
     """
     from shapecalc.checking.answering import describe_mismatch, meets_expectation
-    from shapecalc.reading.cases import read_expectation_for
+    from shapecalc.reading.cases import parse_expectation_for_stages
 
-    expected = read_expectation_for(text, request_options)
+    expected = parse_expectation_for_stages(text, request_options)
     if answer.output is None and expected.output is not None:
         return None
     return "" if meets_expectation(expected, answer) else describe_mismatch(expected, answer)
@@ -247,7 +247,7 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
         print_stderr(line)
 
 
-def _print_limits(answer: Trace | Chain, output_options: OutputOptions, code: Code | None) -> None:
+def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: Code | None) -> None:
     """Print the warnings of generated code, or the caveats of an answer.
 
     The caveats are the conditions, the alternatives and the named results. They are omitted after an explanation.
@@ -297,7 +297,7 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], output_opt
     """Print an error, as JSON if requested, and return its exit code."""
     if output.print_json_if_requested(output_options, lambda: error_json(error.problem, op, texts)):
         output.print_problem(
-            _with_line_prefix(error.problem, output_options),
+            _add_line_prefix(error.problem, output_options),
             command_pieces(op, {**texts, "expect": output_options.expect}),
         )
     return output.problem_exit_code(error.problem)
@@ -318,7 +318,7 @@ def add_as_option_hint(error: ShapeError) -> ShapeError:
     return ShapeError(replace(error.problem, hint=f"{error.problem.hint}; {advice}"))
 
 
-def _with_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem:
+def _add_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem:
     """Prepend the number of the input line, if any, to the message of a problem."""
     return (
         replace(problem, message=f"{output_options.line_prefix}{problem.message}")

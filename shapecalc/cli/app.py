@@ -97,19 +97,19 @@ def _parse_op(op: Op, words: Sequence[str]) -> dict[str, Any]:
     Raises `ShapeError` (usage) if the arguments cannot be parsed.
     """
     try:
-        return commands.read_op_words(op, words, _lazy_output_options())
+        return commands.parse_op_words(op, words, _iter_output_options())
     except ShapeError as error:
         if not error.problem.message.startswith("missing") or not has_stdin_data():
             raise
         try:
-            values = commands.read_op_words(op, ["-", *words], _lazy_output_options())
+            values = commands.parse_op_words(op, ["-", *words], _iter_output_options())
         except ShapeError:
             raise error from None
     print_stderr("shapecalc: INPUT is missing, so every line of standard input is one")
     return values
 
 
-def _lazy_output_options() -> Iterator[Option]:
+def _iter_output_options() -> Iterator[Option]:
     """Yield the output options; import their table only when the first is requested."""
     from shapecalc.cli.options import OUTPUT_OPTIONS
 
@@ -121,11 +121,11 @@ def _run_command(words: Sequence[str], app: AnyTerminalApp) -> int:
     from shapecalc.cli.options import COMMAND_MODULES, OUTPUT_OPTIONS, load_command
 
     if words[:1] == ["--"]:
-        return _run_inferred(words[1:], app)
+        return _run_inferred_command(words[1:], app)
     if not words or not is_value(words[0]):
         return _run_without_command(words, app)
     if words[0] not in COMMAND_MODULES:
-        return _run_inferred(words, app)
+        return _run_inferred_command(words, app)
     command = load_command(words[0])
     values = command.parse(words[1:])
     if values.pop(HELP.name, False):
@@ -151,7 +151,7 @@ def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
     if global_spellings.isdisjoint(word.partition("=")[0] for word in words) and has_stdin_data():
         text = read_stdin(MAX_STDIN_BYTES).decode("utf-8", "surrogateescape")
         if text.strip():
-            return _run_inferred(["-", *words], app, text)
+            return _run_inferred_command(["-", *words], app, text)
     names, options = parse_words(words, OptionLookup(GLOBAL_OPTIONS), "shapecalc")
     if HELP.name in options:
         return run_command_line(["help", *names[:1]], app)
@@ -170,7 +170,7 @@ def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
     return ExitCode.OK
 
 
-def _run_inferred(words: Sequence[str], app: AnyTerminalApp, text: str = "") -> int:
+def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str = "") -> int:
     """Infer a command line from arguments without a command, report it and run it.
 
     The arguments may be shapes, a file, code or an error message. `text` is standard input if it was already read.
@@ -197,12 +197,12 @@ def _run_inferred(words: Sequence[str], app: AnyTerminalApp, text: str = "") -> 
             raise usage_error("standard input is no text", "name the file: shapecalc FILE")
         values[0] = text.strip("\ufeff \r\n")
     held = readings.UserInput(tuple(words), tuple(values), is_error_message)
-    line = readings.resolve_command_alias(words) or (readings.read_user_input(held, options) if values else None)
+    line = readings.resolve_command_alias(words) or (readings.detect_command(held, options) if values else None)
     if line is None:
         raise _unknown_command_error(values)
     quiet = not {"-q", "--quiet"}.isdisjoint(options)
     if not quiet:
-        print_stderr(readings.describe_reading(line))
+        print_stderr(readings.format_command_message(line))
     stdin = sys.stdin
     if "-" in line and "-" not in words[1:]:
         sys.stdin = TextIOWrapper(BufferedReader(BytesIO(held.text.encode("utf-8", "surrogateescape"))))
@@ -234,7 +234,7 @@ def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     >>> _split_options(["2,3,4", "-d", "torch", "to", "--json", "6,4"])
     (['2,3,4', 'to', '6,4'], ['-d', 'torch', '--json'])
     """
-    known = OptionLookup([*_lazy_output_options(), Option("input", ""), *op_options(OPS["reshape"])])
+    known = OptionLookup([*_iter_output_options(), Option("input", ""), *op_options(OPS["reshape"])])
     values, options, needs_value = list[str](), list[str](), False
     for index, word in enumerate(words):
         if word == "--" and not needs_value:

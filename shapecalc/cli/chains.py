@@ -36,15 +36,15 @@ from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.record import fields, replace
 from shapecalc.core.requests import MissingOpError, Options, StageRequest, apply_chain_options, common_option_names
-from shapecalc.core.text import pluralize, shape_text, split_unbracketed
+from shapecalc.core.text import format_count, shape_text, split_outside_brackets
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
-from shapecalc.reading.cases import read_expectation_for
+from shapecalc.reading.cases import parse_expectation_for_stages
 from shapecalc.reading.commands import ChainRequest, parse_chain_request
-from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, is_value, rule_options, strip_padding
+from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, is_value, rule_options, strip_leading_space
 from shapecalc.reasoning.compare import Comparison, compare, compare_chain
 from shapecalc.reasoning.costs import parse_goal
-from shapecalc.reasoning.equiv import Counterexample, EquivalenceVerdict, answer_pair, check_equivalence
+from shapecalc.reasoning.equiv import Counterexample, EquivalenceVerdict, answer_parsed_chains, check_equivalence
 from shapecalc.reasoning.find import ChainSearch, parse_named_shape
 from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
 from shapecalc.reasoning.simplify import simplify
@@ -70,13 +70,13 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
         stage_options = {**options}
         try:
             opset = pop_emit_opset(stage_options, parsed_stages, line_options)
-            answer, source = answer_stages(strip_padding(shape), parsed_stages, stage_options, defaults)
+            answer, source = answer_stages(strip_leading_space(shape), parsed_stages, stage_options, defaults)
             return print_answer(answer, line_options, source, opset, [options, *(own for _, own in parsed_stages)])
         except ShapeError as error:
             return print_chain_error(error, line_options)
 
     try:
-        input_shape, parsed_stages = commands.read_chain(stages)
+        input_shape, parsed_stages = commands.parse_chain(stages)
         defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
     except ShapeError as error:
         return print_chain_error(error, output_options)
@@ -109,7 +109,7 @@ def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
     texts = [chain_text.partition("|")[0].strip()] if problem.argument == "input" else []
     for stage in chain_text.split("|")[1:]:
         try:
-            options = commands.read_stage(split_unbracketed(stage), with_input=False).options
+            options = commands.parse_stage(split_outside_brackets(stage), with_input=False).options
         except ShapeError:
             continue
         texts += [str(options[name]) for name in options if name == problem.argument]
@@ -158,13 +158,15 @@ def run_compare(words: list[str], dialect: list[str] | None, output_options: Out
         # `compare` sets the dialect, so the opset is the only default that applies
         options |= output.load_and_report_defaults(stage_per_dialect, {**options, "dialect": "every"}, output_options)
         if "|" in words[-1] or words[0] == "chain":
-            shape, stages = _read_compared_chain(words)
+            shape, stages = _parse_compared_chain(words)
             comparison = compare_chain(shape, stages, dialects, options)
         else:
-            op, shape, arguments = _read_compared_op(words)
+            op, shape, arguments = _parse_compared_op(words)
             texts = {"input": shape, **arguments}
             comparison = compare(op, shape, arguments, dialects, options)
-        expected = None if output_options.expect is None else read_expectation_for(output_options.expect, [options])
+        expected = (
+            None if output_options.expect is None else parse_expectation_for_stages(output_options.expect, [options])
+        )
     except ShapeError as error:
         return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, output_options)
     traces = [row.trace for row in comparison.rows if row.default]
@@ -179,21 +181,21 @@ def run_compare(words: list[str], dialect: list[str] | None, output_options: Out
     return ExitCode.OK if agree else ExitCode.FAILED
 
 
-def _read_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
+def _parse_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
     """Parse the op to compare (reshape by default), its input and its arguments.
 
     Raises `ShapeError`: usage if the words cannot be parsed, file if the input cannot be used.
     """
     op = commands.resolve_aliases(words)[0]
     has_op = op in OPS or op.isidentifier()
-    stage = commands.read_stage([op, *words[1:]] if has_op else ["reshape", *words], with_input=True)
-    check_no_common_options(stage.options)
+    stage = commands.parse_stage([op, *words[1:]] if has_op else ["reshape", *words], with_input=True)
+    reject_common_options(stage.options)
     if stage.input is None:
         raise usage_error(f"{stage.op} needs an input", f"write compare {stage.op} INPUT ...", argument="input")
     return stage.op, output.read_input(output.read_input_text(stage.input), {}, stage.op).shape, stage.options
 
 
-def _read_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
+def _parse_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
     """Parse the input and the stages of a chain; the word `chain` may precede them.
 
     Raises `ShapeError`: usage if the words cannot be parsed, file if the input cannot be used.
@@ -202,13 +204,13 @@ def _read_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
     if before not in ([], ["chain"]) or "|" not in text:
         message = f"a chain is one word in quotes, with |, and here are {len(words)} words"
         raise usage_error(message, "write compare chain 'INPUT | OP ...'")
-    shape, stages = commands.read_chain(text)
+    shape, stages = commands.parse_chain(text)
     for _, options in stages:
-        check_no_common_options(options)
+        reject_common_options(options)
     return output.read_input(output.read_input_text(shape), {}, stages[0][0] if stages else RESHAPE.name).shape, stages
 
 
-def check_no_common_options(options: Mapping[str, object]) -> None:
+def reject_common_options(options: Mapping[str, object]) -> None:
     """Raise `ShapeError` (usage) for an option that `compare` sets itself."""
     for name in options:
         if name in common_option_names():
@@ -299,7 +301,7 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
     where = options.pop("where")
     try:
         sizes = {} if where is None else parse_sizes(where)
-        answers = answer_pair(*_read_chain_pair(first, second, options, output_options), sizes)
+        answers = answer_parsed_chains(*_parse_chain_pair(first, second, options, output_options), sizes)
         result = check_equivalence(*answers)
     except ShapeError as error:
         if isinstance(error, MissingOpError):
@@ -318,7 +320,7 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
     return EQUIV_EXIT_CODES.get(result.verdict, ExitCode.FAILED if output_options.strict else ExitCode.OK)
 
 
-def _read_chain_pair(
+def _parse_chain_pair(
     first: str, second: str, options: dict[str, object], output_options: OutputOptions
 ) -> tuple[ChainRequest, ChainRequest]:
     """Parse two chains and apply the options to their stages.
@@ -326,9 +328,9 @@ def _read_chain_pair(
     If the second chain has no input, it gets the input of the first one.
     Raises `ShapeError`: usage if a chain cannot be parsed, file if an input cannot be used.
     """
-    left = _read_chain_input(parse_chain_request(first))
+    left = _resolve_chain_input(parse_chain_request(first))
     right = parse_chain_request(second, left.input)
-    right = right if right.input is left.input else _read_chain_input(right)
+    right = right if right.input is left.input else _resolve_chain_input(right)
     parsed_stages = [*left.stages, *right.stages]
     defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
     stages = tuple(apply_chain_options(parsed_stages, options, defaults))
@@ -336,7 +338,7 @@ def _read_chain_pair(
     return ChainRequest(left.input, stages[:count]), ChainRequest(right.input, stages[count:])
 
 
-def _read_chain_input(chain: ChainRequest) -> ChainRequest:
+def _resolve_chain_input(chain: ChainRequest) -> ChainRequest:
     """Replace `-` or a file name as the input of a chain by the shape read from it."""
     (op, options), *others = chain.stages or IDENTITY_STAGES
     parsed = output.read_input(output.read_input_text(str(chain.input)), options, op)
@@ -396,7 +398,7 @@ def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOpti
     """
     try:
         cost = parse_goal(goal)
-        shape, parsed_stages = commands.read_chain(stages)
+        shape, parsed_stages = commands.parse_chain(stages)
         defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
         opset = pop_emit_opset(options, parsed_stages, output_options)
         result = simplify(answer_stages(output.read_input_text(shape), parsed_stages, options, defaults)[0], cost)
@@ -450,11 +452,11 @@ def run_find(
     before: list[str] | None, after: list[str] | None, output_options: OutputOptions, **texts: str | None
 ) -> int:
     """Print the chains from one shape to another; return 1 if there are none."""
-    from shapecalc.engine.chain_search import answer_way, find_chains, find_chains_for_arrays
+    from shapecalc.engine.chain_search import answer_rearrangement, find_chains, find_chains_for_arrays
 
     try:
-        shapes = _read_shapes(texts["input"], texts["output"], required=not before)
-        arrays = _read_array_pairs(before or [], after or [])
+        shapes = _parse_shape_pair(texts["input"], texts["output"], required=not before)
+        arrays = _load_array_pairs(before or [], after or [])
         result = find_chains(*shapes) if shapes and not arrays else find_chains_for_arrays(arrays, shapes)
     except ShapeError as error:
         return print_error(
@@ -466,7 +468,7 @@ def run_find(
             if way.layout:
                 output.print_stderr(f"shapecalc: chain {number}: {way.layout}")
         for way in result.ways[:1]:  # all chains have the same shapes, so they hold under the same conditions
-            for condition in answer_way(way, {}).conditions:
+            for condition in answer_rearrangement(way, {}).conditions:
                 output.print_stderr(f"shapecalc: holds when {condition.phrase}")
         output.print_stderr(
             f"shapecalc: {_search_summary(result) if result.ways or arrays else _no_chain_text(shapes or ())}"
@@ -474,7 +476,7 @@ def run_find(
     return ExitCode.OK if result.ways else ExitCode.FAILED
 
 
-def _read_shapes(input_text: str | None, output_text: str | None, *, required: bool) -> tuple[Shape, Shape] | None:
+def _parse_shape_pair(input_text: str | None, output_text: str | None, *, required: bool) -> tuple[Shape, Shape] | None:
     """Parse the input and the output shape; return None if arrays are given instead.
 
     Raises `ShapeError`: usage if a shape is missing or cannot be parsed, file if a file cannot be used.
@@ -487,13 +489,13 @@ def _read_shapes(input_text: str | None, output_text: str | None, *, required: b
     return parse_named_shape(shape, "input"), parse_named_shape(output_text, "output")
 
 
-def _read_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
+def _load_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
     """Load pairs of an input array and its expected output array.
 
     Raises `ShapeError`: usage if the two lists differ in length, file if an array cannot be read.
     """
     if len(before) != len(after):
-        counts = [pluralize(len(files), "time", "times") for files in (before, after)]
+        counts = [format_count(len(files), "time", "times") for files in (before, after)]
         raise usage_error(f"--before was given {counts[0]}, and --after {counts[1]}")
     if not before:
         return []

@@ -54,7 +54,7 @@ CHECK_EXIT_CODES = {
 
 
 @contextmanager
-def open_junit_file(
+def junit_report(
     path: str | None, files: Iterable[str], counts: Mapping[CheckVerdict, int], command: str = "check"
 ) -> Iterator[IO[str] | None]:
     """Yield a temporary file for JUnit test cases; write the report on exit.
@@ -135,7 +135,7 @@ def run_check(
         return print_error(
             usage_error("missing argument 'FILE...'", "see shapecalc check -h"), "check", {}, output_options
         )
-    files = [path for name in files or ["-"] for path in _case_files(name)]
+    files = [path for name in files or ["-"] for path in _list_case_files(name)]
     conflicts = [name for name, given in (("--fail-fast", fail_fast), ("-", "-" in files)) if update and given]
     conflicts += ["--github"] if output_options.json and github else []
     if conflicts:
@@ -149,7 +149,7 @@ def run_check(
         return _CheckRun(style, jobs).judge_files(files, junit)
 
 
-def _case_files(name: str) -> list[str]:
+def _list_case_files(name: str) -> list[str]:
     """Return the paths of the case files below a folder; `[name]` if there are none."""
     paths = sorted(Path(name).rglob("*")) if os.path.isdir(name) else []  # noqa: PTH112 - it never raises
     return [str(path) for path in paths if path.suffix in CASE_SUFFIXES and path.is_file()] or [name]
@@ -170,7 +170,7 @@ class _CheckRun:
         try:
             with (
                 progress_bar(total, "checking", enabled=shows) as tick,
-                open_junit_file(junit, files, self.counts) as junit_stream,
+                junit_report(junit, files, self.counts) as junit_stream,
             ):
                 for file in files:
                     if self._judge_file(file, junit_stream, tick):

@@ -143,7 +143,7 @@ def data_movement_lines(answer: Trace | Chain, source: Source | None, output_opt
         return []
     shape: Any = answer.input
     itemsize = 1 if source is None else source.numpy_dtype.itemsize
-    plan = plan_moves(answer.moves, shape, _data_strides(answer, source), itemsize)
+    plan = plan_moves(answer.moves, shape, _input_strides(answer, source), itemsize)
     unit = "elements" if source is None else "bytes"
     if plan.copies:
         culprits = plan.copies[0].blocking_strides
@@ -161,7 +161,7 @@ def data_movement_lines(answer: Trace | Chain, source: Source | None, output_opt
     return lines
 
 
-def _data_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
+def _input_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     """Return the strides of the input data.
 
     The unit is bytes if the input is a file, otherwise elements. The data is contiguous unless the file or the request

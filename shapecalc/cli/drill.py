@@ -10,7 +10,7 @@ from shapecalc.cli.answer import print_error, write_file
 from shapecalc.cli.options import Argument, Command
 from shapecalc.cli.output import ExitCode, OutputOptions, print_stderr, print_stdout, read_stdin
 from shapecalc.core.problem import ShapeError, usage_error
-from shapecalc.core.text import escape_unprintable, pluralize, truncate
+from shapecalc.core.text import escape_unprintable, format_count, truncate
 from shapecalc.reading.options import Option, OptionKind
 from shapecalc.teaching import ALL, FORMATS, TOPICS
 
@@ -88,7 +88,7 @@ def _print_worksheet(
     else:
         write_file(output_options.out, f"{text}\n".encode(), force=output_options.force)
         print_stderr(
-            escape_unprintable(f"shapecalc: {output_options.out}: {pluralize(count, 'exercise', 'exercises')}")
+            escape_unprintable(f"shapecalc: {output_options.out}: {format_count(count, 'exercise', 'exercises')}")
         )
     return ExitCode.OK
 
@@ -102,9 +102,9 @@ def _worksheet_format(file: str | None) -> str:
 
     if not Path(file or "").suffix:
         return "text"
-    from shapecalc.render.files import match_ending  # imports the drawing code, which the text format does not need
+    from shapecalc.render.files import match_extension  # imports the drawing code, which the text format does not need
 
-    return FORMAT_OF_SUFFIX[match_ending(str(file), FORMAT_OF_SUFFIX, "worksheet")]
+    return FORMAT_OF_SUFFIX[match_extension(str(file), FORMAT_OF_SUFFIX, "worksheet")]
 
 
 def _print_lesson_faults(file: str) -> int:
@@ -114,9 +114,9 @@ def _print_lesson_faults(file: str) -> int:
     lessons, faults = find_faults(read_lesson_file(file))
     for fault in faults:
         print_stdout(escape_unprintable(f"{file}:{fault.line}: {fault.message}"))
-    lesson_count = pluralize(lessons, "lesson", "lessons")
+    lesson_count = format_count(lessons, "lesson", "lessons")
     print_stderr(
-        f"shapecalc: {lesson_count}, {pluralize(len(faults), 'mistake', 'mistakes') if faults else 'nothing wrong'}"
+        f"shapecalc: {lesson_count}, {format_count(len(faults), 'mistake', 'mistakes') if faults else 'nothing wrong'}"
     )
     return ExitCode.FAILED if faults else ExitCode.OK
 
@@ -143,7 +143,7 @@ def _run_exercises(topics: str, seed: str | None) -> int:
     hint_count = 0
     while (line := _read_answer(interactive=interactive)) is not None:
         if line == "?":
-            print_stdout(_hint(drill, hint_count))
+            print_stdout(_select_hint(drill, hint_count))
             hint_count += 1
         elif _judge_answer(drill, line, progress, interactive=interactive):
             hint_count = 0
@@ -179,7 +179,7 @@ def _wrap_to_terminal(text: str) -> str:
     return fill(text, get_terminal_size().columns)
 
 
-def _hint(drill: Drill, hint_number: int) -> str:
+def _select_hint(drill: Drill, hint_number: int) -> str:
     """Return the hint with the given number; the last hint if there are fewer."""
     from shapecalc.teaching.judging import answer_line, graded_hints
 
@@ -193,20 +193,20 @@ def _judge_answer(drill: Drill, line: str, progress: Progress, *, interactive: b
 
     A line that cannot be parsed is not scored if `interactive`, and is a wrong answer otherwise.
     """
-    from shapecalc.teaching.exercises import judge_exercise
+    from shapecalc.teaching.exercises import judge_answer
     from shapecalc.teaching.judging import draw_comparison, invalid_reason
 
     task = drill.exercise.task
     if interactive and line and (problem := invalid_reason(task, line)):
         print_stdout(_wrap_to_terminal(escape_unprintable(problem)))
         return False
-    verdict, kind = judge_exercise(drill.exercise, line), drill.exercise.kind.name
+    verdict, kind = judge_answer(drill.exercise, line), drill.exercise.kind.name
     wrong = f"{'wrong: ' * bool(line)}{verdict.said}"
     message = escape_unprintable(f"right, streak {drill.streak + 1}" if verdict.right else wrong)
     print_stdout(_wrap_to_terminal(message) if interactive else message)
     if task.puzzle and (picture := draw_comparison(task, line, width=get_terminal_size().columns)):
         print_stdout(picture.plain)
-    progress.record_answer(kind, drill.mark(right=verdict.right), right=verdict.right)
+    progress.record_answer(kind, drill.record_answer(right=verdict.right), right=verdict.right)
     return True
 
 

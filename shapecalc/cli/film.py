@@ -10,7 +10,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, suggestion, truncate
-from shapecalc.reading.commands import read_chain_words, read_stage, resolve_aliases
+from shapecalc.reading.commands import parse_chain_words, parse_stage, resolve_aliases
 from shapecalc.reading.options import Option
 from shapecalc.reading.readings import is_shape
 
@@ -33,14 +33,14 @@ def run_film(words: list[str], film: str | None, output_options: OutputOptions) 
         if film is None:
             raise usage_error("a film needs a file to be written to", "write -o film.html, or .svg, .gif")
         if words[0] == CHAIN:
-            text, options = read_chain_words(words[1:])
+            text, options = parse_chain_words(words[1:])
             shape, bar, stages = text.partition("|")
             return run_chain(f"{read_input_text(shape)}{bar}{stages}", output_options, **options)
         if words[0] not in OPS:
             raise usage_error(
                 f"there is no film of '{escape_unprintable(truncate(words[0]))}'", suggestion(words[0], [*OPS, CHAIN])
             )
-        stage = read_stage(words, with_input=True)
+        stage = parse_stage(words, with_input=True)
         return answer_op(stage.op, {"input": read_input_text(stage.input or ""), **stage.options}, output_options)
     except ShapeError as error:
         return print_error(error, "film", {"command": " ".join(words)}, output_options)

@@ -41,7 +41,7 @@ from shapecalc.core.record import Choice, fields
 from shapecalc.core.requests import lookup_dialect, make_request
 from shapecalc.core.text import lookup, shape_text
 from shapecalc.reading.commands import COMPOSITE_OPS, OP_ALIASES, resolve_aliases
-from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, strip_padding
+from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, strip_leading_space
 
 LEGEND = """\
 
@@ -242,7 +242,7 @@ def run_size(input: str, dtype: str | None, where: str | None, output_options: O
 def _print_size(text: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
     """Print a shape's element count, prime factors, size in bytes and next commands."""
     try:
-        parsed = read_input(strip_padding(text), {"dtype": dtype}, "flatten")
+        parsed = read_input(strip_leading_space(text), {"dtype": dtype}, "flatten")
         request = make_request("flatten", parsed.shape, {**parsed.options, "where": where})
     except ShapeError as error:
         return print_error(error, "size", {"input": text}, output_options)
@@ -475,7 +475,7 @@ def _page_sections(page: str) -> dict[str, str]:
     return sections
 
 
-def list_topics() -> str:
+def format_topics() -> str:
     """Return the section titles of the manual as text, one paragraph per page."""
     from shapecalc.render.mdoc import remove_escapes
 
@@ -509,7 +509,7 @@ def run_help(command: list[str] | None, page: bool, output_options: OutputOption
     topic = " ".join(command or ()).lower()
     word = resolve_aliases([topic.removeprefix(f"{OVERVIEW_PAGE}-")])[0]
     try:
-        print_paged(_topic_help(TOPIC_ALIASES.get(word, word), page=page or topic.startswith(f"{OVERVIEW_PAGE}-")))
+        print_with_pager(_topic_help(TOPIC_ALIASES.get(word, word), page=page or topic.startswith(f"{OVERVIEW_PAGE}-")))
     except ShapeError as error:
         return print_error(error, "help", {"command": topic}, output_options)
     return ExitCode.OK
@@ -528,7 +528,7 @@ def _topic_help(word: str, *, page: bool) -> str:
     if not word:
         return program_help()
     if word == "topics":
-        return list_topics()
+        return format_topics()
     if word in OPS or word in COMMAND_MODULES:
         from shapecalc.cli.typer_adapter import help_text  # this imports Typer, which manual pages do not need
 
@@ -541,7 +541,7 @@ def _topic_help(word: str, *, page: bool) -> str:
     return text
 
 
-def print_paged(text: str) -> None:
+def print_with_pager(text: str) -> None:
     """Print a long text; if stdin and stdout are terminals, use the pager."""
     if sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from pydoc import pager

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shapecalc.checking.judging import CheckVerdict, format_summary, github_annotation, junit_testcase
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.check import GITHUB_OPTION, JUNIT_OPTION, open_junit_file
+from shapecalc.cli.check import GITHUB_OPTION, JUNIT_OPTION, junit_report
 from shapecalc.cli.options import Argument, Command, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
@@ -59,10 +59,10 @@ def run_match(
     try:
         if output_options.json and github:
             raise usage_error("--json cannot be combined with --github")
-        matcher = Matcher(_read_pattern(pattern, files))
+        matcher = Matcher(_parse_pattern(pattern, files))
         counts = dict.fromkeys(CheckVerdict, 0)
         results: list[ArrayResult] = []
-        with open_junit_file(junit, files, counts, "match") as junit_stream:
+        with junit_report(junit, files, counts, "match") as junit_stream:
             for result in _match_arrays(matcher, files):
                 counts[MATCH_VERDICTS[result.exit_code]] += 1
                 _print_result(result, output_options, github=github)
@@ -84,7 +84,7 @@ def run_match(
     return max((code for code, verdict in MATCH_VERDICTS.items() if counts[verdict]), default=ExitCode.OK)
 
 
-def _read_pattern(text: str, files: list[str]) -> ShapePattern:
+def _parse_pattern(text: str, files: list[str]) -> ShapePattern:
     """Parse the pattern; raise `ShapeError` (usage) if it is invalid or a file name."""
     try:
         return to_pattern(text)
@@ -104,7 +104,7 @@ def _match_arrays(matcher: Matcher, files: list[str]) -> Iterator[ArrayResult]:
                 message = f"{header.name}: {header.problem}" if header.name else header.problem
                 yield ArrayResult(header, Problem(FILE, message, argument="files"))
             else:
-                yield ArrayResult(header, matcher.find_problem(header.shape, header.dtype, header.name))
+                yield ArrayResult(header, matcher.match_shape(header.shape, header.dtype, header.name))
 
 
 def _print_result(result: ArrayResult, output_options: OutputOptions, *, github: bool) -> None:

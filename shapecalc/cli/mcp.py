@@ -23,7 +23,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shapecalc.cli import output
-from shapecalc.cli.chains import check_no_common_options
+from shapecalc.cli.chains import reject_common_options
 from shapecalc.cli.options import Command
 from shapecalc.core import __version__
 from shapecalc.core.answers import Chain, Trace
@@ -46,7 +46,7 @@ from shapecalc.core.text import (
     truncate,
 )
 from shapecalc.core.values import describe_value, parse_sizes
-from shapecalc.reading.commands import read_chain
+from shapecalc.reading.commands import parse_chain
 from shapecalc.reading.options import RULE_OPTIONS, Option, rule_options
 from shapecalc.reasoning.compare import Comparison, compare, compare_chain
 from shapecalc.reasoning.fixing import answer_chain, answer_request
@@ -162,7 +162,7 @@ class AgentTool(Record):
 
 
 @cache
-def agent_tools() -> dict[str, AgentTool]:
+def make_tools() -> dict[str, AgentTool]:
     """Return the tools by name: one per op, and chain, compare, doctor and model."""
     asking = _rule_option_properties(rule_options(), DIALECTS)
     others = {option.name: asking[option.name] for option in RULE_OPTIONS.values() if option.name != "dialect"}
@@ -207,24 +207,24 @@ def _op_tool(op: Op) -> AgentTool:
     description = f"{op.summary} Returns the output shape with every step, under the rules of {op.default_dialect}"
 
     def answer_op(arguments: CallArguments, folder: Path) -> ToolResult:
-        shape, options = _open_input(arguments["input"], {**arguments, "input": None}, op.name, folder)
+        shape, options = _resolve_input(arguments["input"], {**arguments, "input": None}, op.name, folder)
         return _answer_result(answer_request(make_request(op.name, shape, options)))
 
     return AgentTool(op.name, f"{description} or of another dialect.", _object_schema(properties, required), answer_op)
 
 
 def _answer_chain(arguments: CallArguments, folder: Path) -> ToolResult:
-    shape, parsed_stages = _read_chain(arguments["chain"])
+    shape, parsed_stages = _parse_chain(arguments["chain"])
     options = {name: value for name, value in arguments.items() if name not in ("chain", "where")}
     stages = apply_chain_options(parsed_stages, options)
     if stages:
         (op, first), *others = stages
-        shape, first = _open_input(shape, first, op, folder)
+        shape, first = _resolve_input(shape, first, op, folder)
         stages = [(op, first), *others]
     return _answer_result(answer_chain(shape, stages, parse_sizes(arguments.get("where") or {})))
 
 
-def _read_chain(text: str) -> tuple[str, list[StageRequest]]:
+def _parse_chain(text: str) -> tuple[str, list[StageRequest]]:
     """Parse the input and the stages of a chain; raise `ShapeError` (usage)."""
     if "|" not in text:
         raise usage_error(
@@ -232,7 +232,7 @@ def _read_chain(text: str) -> tuple[str, list[StageRequest]]:
             "INPUT | OP ...",
             argument="chain",
         )
-    return read_chain(text)
+    return parse_chain(text)
 
 
 def _answer_compare(arguments: CallArguments, folder: Path) -> ToolResult:
@@ -243,16 +243,16 @@ def _answer_compare(arguments: CallArguments, folder: Path) -> ToolResult:
     if not isinstance(dialects, list) or not all(isinstance(name, str) for name in dialects):
         raise usage_error(f"dialects are a list of names, not {describe_value(dialects)}", argument="dialects")
     if arguments.get("chain") is not None:
-        shape, stages = _read_chain(arguments["chain"])
+        shape, stages = _parse_chain(arguments["chain"])
         for _, stage_options in stages:
-            check_no_common_options(stage_options)
-        shape, _ = _open_input(shape, {}, stages[0][0], folder)
+            reject_common_options(stage_options)
+        shape, _ = _resolve_input(shape, {}, stages[0][0], folder)
         return _comparison_result(compare_chain(shape, stages, dialects, options))
     op, op_arguments = arguments.get("op"), arguments.get("arguments") or {}
     if not isinstance(op, str) or arguments.get("input") is None or not isinstance(op_arguments, dict):
         raise usage_error("compare needs an op, an input and arguments by name, or a chain")
-    check_no_common_options(op_arguments)
-    shape, _ = _open_input(arguments["input"], {}, lookup(op, OPS, "operation").name, folder)
+    reject_common_options(op_arguments)
+    shape, _ = _resolve_input(arguments["input"], {}, lookup(op, OPS, "operation").name, folder)
     return _comparison_result(compare(op, shape, op_arguments, dialects, options))
 
 
@@ -273,7 +273,7 @@ def _answer_doctor(arguments: CallArguments, _folder: Path) -> ToolResult:
 def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
     from shapecalc.cli.model_report import node_json, node_lines, parse_size_options, report_json, table_lines
     from shapecalc.models.judge import report_model
-    from shapecalc.models.report import find_node, sort_failing
+    from shapecalc.models.report import find_node, list_failing_nodes
 
     names = [arguments["node"]] if arguments.get("node") is not None else []
     report = report_model(
@@ -282,7 +282,7 @@ def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
     if names:
         node = find_node(report, arguments["node"])
         return ToolResult("\n".join(node_lines(report, node)), node_json(node))
-    failing_nodes = sort_failing(report.nodes)
+    failing_nodes = list_failing_nodes(report.nodes)
     return ToolResult("\n".join(table_lines(report, failing_nodes)), report_json(report, failing_nodes))
 
 
@@ -298,7 +298,7 @@ def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
     return ToolResult(f"{escape_unprintable(summary)}\n{steps_text(answer_or_refusal)}", answer_or_refusal.as_json())
 
 
-def _open_input(input_value: Any, options: CallArguments, op: str, folder: Path) -> tuple[Any, CallArguments]:
+def _resolve_input(input_value: Any, options: CallArguments, op: str, folder: Path) -> tuple[Any, CallArguments]:
     """Return the shape and the options of an input; read the header of a file.
 
     The element type of a file is added to the options. `folder` is the working directory of the process.
@@ -366,7 +366,7 @@ def _make_server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
     hints = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     tools = [
         types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints)
-        for tool in agent_tools().values()
+        for tool in make_tools().values()
     ]
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
@@ -448,7 +448,7 @@ def call_tool_safely(name: str, arguments: CallArguments, folder: Path) -> ToolR
 
     faulthandler.dump_traceback_later(2 * CALL_TIMEOUT, exit=True)
     try:
-        result = lookup(name, agent_tools(), "tool").call(arguments, folder)
+        result = lookup(name, make_tools(), "tool").call(arguments, folder)
         size = len(result.text) + len(json.dumps(result.json))
         if size > MAX_AGENT_ANSWER_LENGTH:
             raise MAX_AGENT_ANSWER_LENGTH.error(f"the answer has {size} characters", "ask for less at once")

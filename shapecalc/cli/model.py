@@ -103,7 +103,14 @@ def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions,
     """Print the requested parts of a model's report; return the exit code."""
     if arguments["dialect"]:
         return _print_layers(file, sizes, output_options, arguments["dialect"])
-    from shapecalc.cli.model_report import all_node_lines, lint_lines, node_json, node_lines, report_json, table_lines
+    from shapecalc.cli.model_report import (
+        all_node_lines,
+        failure_lines,
+        node_json,
+        node_lines,
+        report_json,
+        table_lines,
+    )
     from shapecalc.models.judge import report_model
 
     one_node, lint = arguments["node"] is not None, arguments["lint"] or arguments["github"]
@@ -112,7 +119,7 @@ def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions,
     nodes, others = _select_nodes(report, arguments, strict=output_options.strict)
     stops = () if one_node or arguments["op"] else report.stops
     failures = (
-        lint_lines(report, nodes, stops, strict=output_options.strict, github=arguments["github"])
+        failure_lines(report, nodes, stops, strict=output_options.strict, github=arguments["github"])
         if lint or output_options.quiet
         else []
     )

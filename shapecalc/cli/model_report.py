@@ -16,8 +16,8 @@ from shapecalc.core.record import FrozenDict, Record, fields, replace
 from shapecalc.core.text import (
     MAX_QUOTED_SHAPE_LENGTH,
     escape_unprintable,
+    format_count,
     parse_target,
-    pluralize,
     shape_text,
     tokenize_shape,
     truncate,
@@ -303,24 +303,24 @@ def _total_lines(report: reports.Report) -> Iterator[str]:
     assert every is not None
     for name, definition in every.results.items():
         yield f"{name} is {truncate(definition, MAX_TEXT_LENGTH)}"
-    dims = pluralize(every.unknown, "size is", "sizes are")
-    tensors = pluralize(every.shapeless, "tensor has", "tensors have")
+    dims = format_count(every.unknown, "size is", "sizes are")
+    tensors = format_count(every.shapeless, "tensor has", "tensors have")
     yield f"{dims} not known (?), {tensors} no known rank."
     sizes = ", ".join(f"{name} = {size}" for name, size in every.counted_at.items())
     yield f"The largest{f' at {sizes}' if sizes else ''}:"
     for node, tensor in every.largest:
         shape = truncate(reports.format_shape(tensor.shape), MAX_CELL_LENGTH)
-        yield f"  {pluralize(tensor.bytes or 0, 'byte', 'bytes')}  {shape}  {tensor.type}  {reports.node_name(node)}"
+        yield f"  {format_count(tensor.bytes or 0, 'byte', 'bytes')}  {shape}  {tensor.type}  {reports.node_name(node)}"
 
 
-def _title_line(report: reports.Report, shown: int) -> str:
+def _title_line(report: reports.Report, shown_count: int) -> str:
     """Return the line with the model, its inputs and the judged batch sizes."""
     opset = ", ".join(f"{domain} {number}".removeprefix("ai.onnx ") for domain, number in report.opset.items())
     inputs = "  ".join(f"{input.name} ({_dims_text(input.taken)})" for input in report.inputs)
     declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
     batch = f"{declared}judged at {report.batch} = {', '.join(map(str, report.sizes))}" if report.batch else "no batch"
     assumed = ", ".join(f"{name} = {size}" for name, size in report.assumed.items())
-    contents = f"opset {opset}, {pluralize(report.node_count, 'node', 'nodes')}, {shown} shown"
+    contents = f"opset {opset}, {format_count(report.node_count, 'node', 'nodes')}, {shown_count} shown"
     names = ", ".join(f"{name} is {definition}" for name, definition in report.names.items())
     parts = [f"{report.model}  {contents}", inputs, batch, f"taken: {assumed}" if assumed else "", names]
     return "   ".join(part for part in parts if part)
@@ -332,7 +332,7 @@ def _dims_text(dims: Iterable[object] | None) -> str:
 
 def _conclusion_lines(report: reports.Report) -> Iterator[str]:
     """Yield lines with failure counts, unlisted failing nodes and the next command."""
-    failing_nodes = reports.sort_failing(report.nodes)
+    failing_nodes = reports.list_failing_nodes(report.nodes)
     unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes)
     counts = _failure_counts(report, failing_nodes)
     breaks = f"breaks at another {report.batch}" if report.batch else "breaks"
@@ -353,7 +353,7 @@ def _conclusion_lines(report: reports.Report) -> Iterator[str]:
 
 def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.JudgedNode]) -> list[str]:
     """Return a phrase with the number of nodes for each kind of failure."""
-    size = reports.declared_size(report)
+    size = reports.declared_batch_size(report)
     elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
     phrases = {
         BatchVerdict.FAILS: (
@@ -367,12 +367,14 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
     }
     counts = {verdict: sum(node_report.verdict is verdict for node_report in failing_nodes) for verdict in phrases}
     lines = [
-        f"{pluralize(count, *phrases[verdict][:2])} {phrases[verdict][2]}" for verdict, count in counts.items() if count
+        f"{format_count(count, *phrases[verdict][:2])} {phrases[verdict][2]}"
+        for verdict, count in counts.items()
+        if count
     ]
     silent = sum(stop.silent for stop in report.stops)
     count = len(report.stops) - silent
-    stopping = pluralize(count, "node that is not listed stops", "nodes that are not listed stop")
-    silently = pluralize(silent, "node that is not listed goes", "nodes that are not listed go")
+    stopping = format_count(count, "node that is not listed stops", "nodes that are not listed stop")
+    silently = format_count(silent, "node that is not listed goes", "nodes that are not listed go")
     return [*lines, *([stopping] if count else []), *([f"{silently} wrong without an error"] if silent else [])]
 
 
@@ -403,7 +405,7 @@ def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[
     rows = [*_shape_rows(node_report), *_batch_rows(report, node_report), *_fix_rows(node_report)]
     input_shape = truncate(reports.format_shape(node_report.input), MAX_TEXT_LENGTH)
     lines = [f"{head}   in  {inputs[0] if inputs else ''}   ({input_shape})"]
-    lines += [*_align_rows(rows), *_align_rows(_try_rows(report, node_report))]
+    lines += [*_align_rows(rows), *_align_rows(_command_rows(report, node_report))]
     return [escape_line(line) for line in lines]
 
 
@@ -448,12 +450,12 @@ def _fix_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
         yield "   or" if number else "fix", reports.format_fix(fix), remark
 
 
-def _try_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
+def _command_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
     """Yield the commands that show a node's steps and picture, if it has a request."""
     request = reports.build_request(node_report, report)
     if request is None:
         return
-    words = [text for _, text in command_pieces(request.op, argument_texts(replace(request, written={})))]
+    words = [text for _, text in command_pieces(request.op, argument_texts(replace(request, argument_texts={})))]
     is_unique = node_report.node.name and [other.node.name for other in report.nodes].count(node_report.node.name) == 1
     name = node_report.node.name if is_unique else f"#{node_report.node.path}"
     if sum(map(len, words)) < MAX_TEXT_LENGTH:
@@ -480,7 +482,7 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
         for node_report in fix_result.left
     ]
     lines += [f"left    {line}" for line in reports.format_failures(report, fix_result.stops)]
-    lines += [f"stays   {_kept_input_text(input, report)}" for input in fix_result.stays]
+    lines += [f"stays   {_fixed_batch_note(input, report)}" for input in fix_result.stays]
     if fix_result.why == UNCHANGED_REASON:
         return [*map(escape_line, lines), escape_line(f"{UNCHANGED_REASON}. Wrote {fix_result.path}, unchanged")]
     proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}[
@@ -490,7 +492,7 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
     return [escape_line(line) for line in [*lines, f"{proof}{f': {fix_result.why}' if fix_result.why else ''}.{wrote}"]]
 
 
-def _kept_input_text(model_input: reports.ModelInput, report: reports.Report) -> str:
+def _fixed_batch_note(model_input: reports.ModelInput, report: reports.Report) -> str:
     """Return a note on an input whose batch size stays fixed.
 
     The note contains the option that makes the batch size variable.
@@ -501,7 +503,7 @@ def _kept_input_text(model_input: reports.ModelInput, report: reports.Report) ->
     return f"input {model_input.name}  {_dims_text(model_input.declared)}; {option} frees it"
 
 
-def lint_lines(
+def failure_lines(
     report: reports.Report,
     nodes: Iterable[reports.JudgedNode],
     stops: Iterable[UnlistedFailure],
@@ -512,7 +514,7 @@ def lint_lines(
     """Return one line per failing node, worst first, unlisted nodes last."""
     lines = [
         f"{reports.node_name(node_report.node)}: {_failure_text(node_report, report)}"
-        for node_report in reports.sort_failing(nodes, strict=strict)
+        for node_report in reports.list_failing_nodes(nodes, strict=strict)
     ]
     lines += reports.format_failures(report, stops)
     if github:
@@ -527,11 +529,10 @@ def _failure_text(node_report: reports.JudgedNode, report: reports.Report) -> st
         case BatchVerdict.SWALLOWS | BatchVerdict.SCRAMBLES:
             text = f"{node_report.verdict.value} the batch: {shapes}"
         case BatchVerdict.ONLY if node_report.target is not None and node_report.target_from in CONSTANT_ORIGINS:
-            text = (
-                f"only {report.batch} = {reports.declared_size(report)}: {_brief_shape(node_report.target)} is constant"
-            )
+            size = reports.declared_batch_size(report)
+            text = f"only {report.batch} = {size}: {_brief_shape(node_report.target)} is constant"
         case BatchVerdict.ONLY:
-            text = f"only {report.batch} = {reports.declared_size(report)}: {node_report.why}"
+            text = f"only {report.batch} = {reports.declared_batch_size(report)}: {node_report.why}"
         case _:
             text = f"{node_report.verdict.value}: {node_report.why}"
     for fix in node_report.fixes[:1]:
@@ -562,7 +563,7 @@ class LayerRun(Record):
     def lines(self) -> list[str]:
         """Return the nodes, the code and the notes as lines of text."""
         names = " ".join(reports.node_name(node_report.node) for node_report in self.nodes)
-        count = f"{pluralize(self.code.count('add_shuffle'), 'Shuffle', 'Shuffles')}" if self.code else "no layers"
+        count = f"{format_count(self.code.count('add_shuffle'), 'Shuffle', 'Shuffles')}" if self.code else "no layers"
         lines = [f"{names}: {count}", *[f"  {line}" for line in self.code.splitlines()]]
         return [escape_line(line) for line in [*lines, *[f"  {note}" for note in self.notes]]]
 
@@ -597,7 +598,7 @@ def _fixed_request(node_report: reports.JudgedNode, report: reports.Report) -> R
 
 
 def _request_options(request: Request) -> dict[str, object]:
-    options = {**argument_texts(replace(request, written={})), "input": None}
+    options = {**argument_texts(replace(request, argument_texts={})), "input": None}
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -621,21 +622,21 @@ def report_json(
 
 
 def _all_nodes_json(
-    report: reports.Report, every: reports.AllNodes, nodes: Iterable[reports.NodeSummary]
+    report: reports.Report, all_nodes: reports.AllNodes, nodes: Iterable[reports.NodeSummary]
 ) -> JsonObject:
     """Return the JSON fields for the unlisted nodes and for all tensors."""
     listed = {node_report.node.path for node_report in report.nodes}
     others = [
         {
             **_json_fields(node.node, "path", "name", "op"),
-            "input": _to_json(node.input),
-            "outputs": _to_json(node.outputs),
+            "input": _dims_to_json(node.input),
+            "outputs": _dims_to_json(node.outputs),
         }
         for node in nodes
         if node.node.path not in listed
     ]
-    counts = _json_fields(every, "results", "counted_at", "unknown", "shapeless")
-    largest = [{"path": node.path} | _to_json(tensor) for node, tensor in every.largest]
+    counts = _json_fields(all_nodes, "results", "counted_at", "unknown", "shapeless")
+    largest = [{"path": node.path} | _dims_to_json(tensor) for node, tensor in all_nodes.largest]
     return {"others": others, **counts, "largest": largest}
 
 
@@ -646,9 +647,9 @@ def node_json(node_report: reports.JudgedNode) -> JsonObject:
     return {
         **_json_fields(node_report.node, "path", "name", "op"),
         "version": node_report.version,
-        "tensors": dict(zip(("in", "out"), _to_json(node_report.tensors), strict=True)),
+        "tensors": dict(zip(("in", "out"), _dims_to_json(node_report.tensors), strict=True)),
         **_json_fields(node_report, *shapes, *verdict),
-        "batch_axis": {"in": _to_json(node_report.batch_in), "out": _to_json(node_report.batch_out)},
+        "batch_axis": {"in": _dims_to_json(node_report.batch_in), "out": _dims_to_json(node_report.batch_out)},
         "why": node_report.why,
         "fixes": [_fix_json(fix) for fix in node_report.fixes],
     }
@@ -669,21 +670,21 @@ def _fix_result_json(fix_result: reports.FixResult) -> JsonObject:
     return {
         "path": fix_result.path,
         "mended": [
-            {**_json_fields(node_report.node, "path"), "from": _to_json(node_report.target)} | _fix_json(fix)
+            {**_json_fields(node_report.node, "path"), "from": _dims_to_json(node_report.target)} | _fix_json(fix)
             for node_report, fix in fix_result.mended
         ],
-        "freed": _to_json(fix_result.freed),
-        "stays": _to_json(fix_result.stays),
+        "freed": _dims_to_json(fix_result.freed),
+        "stays": _dims_to_json(fix_result.stays),
         "left": [node_report.node.path for node_report in fix_result.left],
         **_json_fields(fix_result, "proved", "why"),
     }
 
 
 def _json_fields(value: object, *names: str) -> JsonObject:
-    return {name: _to_json(getattr(value, name)) for name in names}
+    return {name: _dims_to_json(getattr(value, name)) for name in names}
 
 
-def _to_json(value: Any) -> Any:
+def _dims_to_json(value: Any) -> Any:
     """Convert a value to JSON: names and sums as strings, unknown dims as None."""
     match value:
         case Monomial() | DimSum():
@@ -691,11 +692,11 @@ def _to_json(value: Any) -> Any:
         case BatchVerdict():
             return value.value
         case reports.ModelInput() | reports.NodeOutput():
-            return {name: _to_json(field) for name, field in fields(value).items()}
+            return {name: _dims_to_json(field) for name, field in fields(value).items()}
         case Mapping():
-            return {str(key): _to_json(item) for key, item in value.items()}
+            return {str(key): _dims_to_json(item) for key, item in value.items()}
         case tuple():
-            return [_to_json(item) for item in value]
+            return [_dims_to_json(item) for item in value]
     return value
 
 

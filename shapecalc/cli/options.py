@@ -99,10 +99,10 @@ class Command(Record):
         return {parameter.name: _default_value(parameter) for parameter in self.parameters} | parsed
 
 
-def command_line_argument(help: str, metavar: str, *others: str, required: bool = True) -> Argument:
+def command_line_argument(help_text: str, metavar: str, *others: str, required: bool = True) -> Argument:
     """Return an argument that takes the command line of an op or another command."""
     completions = [*OPS, *others]
-    return Argument("words", help, metavar, required, True, lambda: completions, completes_first=True)
+    return Argument("words", help_text, metavar, required, True, lambda: completions, completes_first=True)
 
 
 def _default_value(parameter: Argument | Option) -> Any:
@@ -199,7 +199,7 @@ def op_command_parameters(op: Op) -> list[Argument | Option]:
     """Return the arguments and options of an op's command, in the order of its help."""
     params = params_of(op)
     arguments = [
-        _positional_argument(param) for name in op.positional_or_named for param in params if param.name == name
+        _positional_argument(param) for name in op.positional_param_names for param in params if param.name == name
     ]
     op_options = [option_from_param(param) for param in params if not param.positional]
     return [INPUT_ARGUMENT, *arguments, *op_options, *rule_options(op), *OUTPUT_OPTIONS.values()]

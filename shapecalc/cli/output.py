@@ -23,8 +23,8 @@ from shapecalc.core.requests import (
     parse_config_table,
     parse_default,
 )
-from shapecalc.core.text import BOM, escape_unprintable, is_file_argument, shape_text, split_unbracketed
-from shapecalc.reading.options import strip_padding
+from shapecalc.core.text import BOM, escape_unprintable, is_file_argument, shape_text, split_outside_brackets
+from shapecalc.reading.options import strip_leading_space
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -355,7 +355,7 @@ def read_input_text(text: str) -> str:
     Raises `ShapeError` (usage) if standard input is not exactly one line, `EarlyExit` if it cannot be read.
     """
     if text.strip() != "-":
-        return strip_padding(text)
+        return strip_leading_space(text)
     lines = read_input_lines()
     line = next(lines)
     if next(lines, None) is not None:
@@ -438,7 +438,7 @@ def open_operand_files(options: dict[str, object]) -> list[Source]:
     """
     sources: list[Source] = []
     for name in ("operands", "weight"):
-        words = split_unbracketed(str(options.get(name) or ""))
+        words = split_outside_brackets(str(options.get(name) or ""))
         files = {word: _open_source(word) for word in words if is_file_argument(word)}
         if files:
             options[name] = " ".join([shape_text(files[word].shape) if word in files else word for word in words])

@@ -23,7 +23,7 @@ from shapecalc.core.dims import Shape
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import apply_chain_options
-from shapecalc.core.text import escape_unprintable, parse_shape, split_unbracketed, tokenize_shape
+from shapecalc.core.text import escape_unprintable, parse_shape, split_outside_brackets, tokenize_shape
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading.options import RULE_OPTIONS, Option
 from shapecalc.reasoning.fixing import answer_chain
@@ -122,7 +122,7 @@ def _split_inputs(text: str) -> list[str]:
     ['x=2, 3', 'self.f(x, 1)=3,4']
     """
     tensors = list[str]()
-    for piece in split_unbracketed(text):
+    for piece in split_outside_brackets(text):
         if "=" in piece or not tensors:
             tensors.append(piece)
         else:
@@ -148,13 +148,13 @@ def run_code(
     dialect: str | None,
     where: str | None,
     output_options: OutputOptions,
-    **others: object,
+    **options: object,
 ) -> int:
     """Answer the chain that Python code computes; report the assumptions.
 
     The remaining options apply to every stage that supports them.
     """
-    from shapecalc.reading.code import normalize_pasted_code, read_code  # imports `ast`, which is slow
+    from shapecalc.reading.code import interpret_code, normalize_pasted_code  # imports `ast`, which is slow
 
     text, source, is_path = line, None, isfile(line)  # noqa: PTH113 - it never raises
     try:
@@ -168,10 +168,10 @@ def run_code(
             parsed = read_input(dims, {"dialect": dialect}, "reshape")
             inputs[name], source = parsed.shape, parsed.source
         sizes = {} if where is None else _parse_sizes(where)
-        code = read_code(text, {name: _parse_tensor_shape(dims) for name, dims in inputs.items()}, dialect, sizes)
+        code = interpret_code(text, {name: _parse_tensor_shape(dims) for name, dims in inputs.items()}, dialect, sizes)
         for note in code.notes if not (output_options.quiet or output_options.json) else ():
             print_stderr(f"shapecalc: {note}")
-        stages = apply_chain_options(code.stages, others)
+        stages = apply_chain_options(code.stages, options)
         numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
         answer = answer_chain(code.input_shape, stages, {})
         return print_answer(

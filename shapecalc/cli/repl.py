@@ -29,10 +29,17 @@ from shapecalc.core.ops import OPS, all_rules
 from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest, apply_chain_options, apply_defaults, lookup_dialect, make_request
-from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, split_unbracketed, suggestion, truncate
+from shapecalc.core.text import (
+    escape_unprintable,
+    parse_shape,
+    shape_text,
+    split_outside_brackets,
+    suggestion,
+    truncate,
+)
 from shapecalc.reading import commands
 from shapecalc.reading.options import Option, OptionKind
-from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, is_shape, read_user_input
+from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_command, is_shape
 from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 TYPE_CHECKING = False
@@ -107,20 +114,20 @@ class Session:
     def reply(self, line: str) -> Reply:
         """Return the reply to a line; a `ShapeError` becomes a reply with its problem."""
         try:
-            words = commands.resolve_aliases(split_unbracketed(line))
-            return self._reply(line.strip(), words) if words else Reply()
+            words = commands.resolve_aliases(split_outside_brackets(line))
+            return self._process_line(line.strip(), words) if words else Reply()
         except ShapeError as error:
             if is_error_message(line):
                 return Reply(command_words=("--", line.strip()))
             pieces = ((None, escape_unprintable(line.strip()[:200])),)
             return Reply(problem=error.problem, pieces=pieces, code=problem_exit_code(error.problem))
 
-    def _reply(self, line: str, words: list[str]) -> Reply:
+    def _process_line(self, line: str, words: list[str]) -> Reply:
         """Return the reply to a non-empty line; raise `ShapeError` if the line fails."""
         if words[0] == "chain" and len(words) > 1:
-            line, words = " ".join(words[1:]), split_unbracketed(" ".join(words[1:]))
+            line, words = " ".join(words[1:]), split_outside_brackets(" ".join(words[1:]))
         if "|" in line:
-            shape, stages = commands.read_chain(f"ans | {line}" if words[0] in OPS else line)
+            shape, stages = commands.parse_chain(f"ans | {line}" if words[0] in OPS else line)
             return self._record_answer(
                 answer_chain(self._resolve_input(shape), apply_chain_options(stages, {}, self._defaults), {})
             )
@@ -128,7 +135,7 @@ class Session:
         if error is not None:
             raise error
         if words[0] in OPS:
-            stage = commands.read_stage(words, with_input=_has_own_input(words, self.shape is not None))
+            stage = commands.parse_stage(words, with_input=_has_own_input(words, self.shape is not None))
             options = apply_defaults(stage.op, self._defaults, stage.options)
             return self._record_answer(
                 answer_request(make_request(stage.op, self._resolve_input(stage.input or "ans"), options))
@@ -142,7 +149,7 @@ class Session:
         if is_shape(line):
             self._shapes.append(parse_shape(line))
             return Reply(self._resolve_input("ans"))
-        return Reply(command_words=self._inferred_line(line, words))
+        return Reply(command_words=self._infer_command_line(line, words))
 
     def _resolve_input(self, text: str) -> str:
         """Replace `ans` by the current shape; raise `ShapeError` (usage) if it is unset."""
@@ -166,7 +173,7 @@ class Session:
             self._shapes.append(answer.output)
         return Reply(shape_text(answer.output), "\n".join(answer.caveats))
 
-    def _inferred_line(self, text: str, words: list[str]) -> tuple[str, ...]:
+    def _infer_command_line(self, text: str, words: list[str]) -> tuple[str, ...]:
         """Infer the command line for a line that is neither an op nor a prompt command.
 
         Code without an input gets the current shape. Raises `ShapeError` (usage) if no command line can be inferred.
@@ -174,7 +181,7 @@ class Session:
         if words[0] in PROGRAM or words[0] in COMMAND_ALIASES:
             return tuple(words)
         for candidate in ((text,), tuple(words)):
-            line = read_user_input(UserInput(candidate, candidate, is_error_message))
+            line = detect_command(UserInput(candidate, candidate, is_error_message))
             if line and line[0] == "code" and "--input" not in line and self.shape is not None:
                 return (*line, "--input", shape_text(self.shape))
             if line:
@@ -227,10 +234,13 @@ def _has_own_input(words: list[str], has_shape: bool) -> bool:
     An input is included if the first value is `ans`, or if there is one value more than the op has positional
     parameters.
     """
-    values, op = commands.read_values(words), OPS[words[0]]
+    values, op = commands.positional_values(words), OPS[words[0]]
     if values[:1] == ["ans"] or not has_shape:
-        return values[:1] == ["ans"] or len(values) in (len(op.positional_names) + 1, len(op.positional_or_named) + 1)
-    return bool(op.positional_or_named) and len(values) == len(op.positional_or_named) + 1
+        return values[:1] == ["ans"] or len(values) in (
+            len(op.positional_only_names) + 1,
+            len(op.positional_param_names) + 1,
+        )
+    return bool(op.positional_param_names) and len(values) == len(op.positional_param_names) + 1
 
 
 def completions_after(text: str) -> list[str]:

@@ -20,9 +20,9 @@ from shapecalc.cli.output import EarlyExit, ExitCode, OutputOptions, internal_er
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import fields
-from shapecalc.core.text import escape_unprintable, split_unbracketed, truncate
+from shapecalc.core.text import escape_unprintable, split_outside_brackets, truncate
 from shapecalc.reading.options import Option
-from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, read_user_input
+from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_command
 from shapecalc.render.files import render_svg
 from shapecalc.teaching import judging
 from shapecalc.teaching.lessons import Lesson, judge_lesson, load_path_lessons
@@ -155,12 +155,12 @@ def _split_words(text: str) -> list[str]:
     """
     text = text.strip().removeprefix("$ ").removeprefix("shapecalc ")
     try:
-        words = split_unbracketed(text)
+        words = split_outside_brackets(text)
         is_known = not words or any(words[0] in names for names in (OPS, COMMAND_MODULES, COMMAND_ALIASES))
         is_whole = (
             is_error_message(text)
             if is_known
-            else read_user_input(UserInput((text,), (text,), is_error_message)) is not None
+            else detect_command(UserInput((text,), (text,), is_error_message)) is not None
         )
     except ShapeError:
         is_whole = True

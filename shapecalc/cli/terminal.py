@@ -29,7 +29,7 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import StageRequest
 from shapecalc.core.text import escape_unprintable
-from shapecalc.reading.commands import read_chain
+from shapecalc.reading.commands import parse_chain
 from shapecalc.reading.options import Option, OptionKind
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def read_opening_question(
     `read_shape` reads the input shape if the input is `-`.
     Raises `ShapeError`: usage if the words or a default cannot be parsed, file if a file cannot be read.
     """
-    question = app.question_of(words, {})
+    question = app.parse_question(words, {})
     defaults = load_and_report_defaults(_question_stages(question, words), {}, output_options) if words else {}
-    question = app.question_of(words, defaults) if defaults else question
+    question = app.parse_question(words, defaults) if defaults else question
     return question.with_text("input", read_shape()) if question.texts.get("input", "").strip() == "-" else question
 
 
@@ -89,7 +89,7 @@ def load_opening_course(
         introductory_course,
         load_lessons,
         load_path_lessons,
-        parse_own_lessons,
+        parse_lesson_file,
         read_lesson_file,
     )
 
@@ -98,9 +98,9 @@ def load_opening_course(
     if path and lesson_file:
         raise usage_error("--path and --lesson-file cannot be combined")
     if path:
-        return Course(load_path_lessons(), notes, path=True)
+        return Course(load_path_lessons(), notes, is_path=True)
     return Course(
-        parse_own_lessons(lesson_file, read_lesson_file(lesson_file)) if lesson_file else load_lessons(), notes
+        parse_lesson_file(lesson_file, read_lesson_file(lesson_file)) if lesson_file else load_lessons(), notes
     )
 
 
@@ -111,7 +111,7 @@ def _question_stages(question: Any, words: Sequence[str]) -> list[StageRequest]:
     stages: list[StageRequest] = []
     for text in words[1:]:
         with suppress(ShapeError):
-            stages += read_chain(text)[1]
+            stages += parse_chain(text)[1]
     return stages
 
 
@@ -280,7 +280,7 @@ TUI_COMMAND = Command(
 )
 
 
-def run_serve(
+def serve_app(
     app: AnyTerminalApp,
     words: list[str] | None,
     output_options: OutputOptions,
@@ -354,12 +354,14 @@ def _open_browser(address: str) -> Callable[[], None]:
     return lambda: page.unlink(missing_ok=True)
 
 
-def _number_option(name: str, help: str, default: str, most: int) -> Option:
-    return Option(name, help, OptionKind.NUMBER, "N", default=default, shows_default=True, minimum=1, maximum=most)
+def _number_option(name: str, help_text: str, default: str, maximum: int) -> Option:
+    return Option(
+        name, help_text, OptionKind.NUMBER, "N", default=default, shows_default=True, minimum=1, maximum=maximum
+    )
 
 
 SERVE_COMMAND = Command(
-    run=run_serve,
+    run=serve_app,
     parameters=[
         replace(TUI_PARAMETERS[0], help="the request to open with"),
         Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True),

@@ -119,7 +119,7 @@ def _typer_argument(argument: Argument) -> tuple[Any, Any]:
     """Return the Typer annotation and the default of an argument."""
     kind: Any = list[str] if argument.repeated else str
     info = typer.Argument(
-        metavar=argument.metavar, help=argument.help, autocompletion=_completion(argument), show_default=False
+        metavar=argument.metavar, help=argument.help, autocompletion=_completion_callback(argument), show_default=False
     )
     if argument.required:
         return Annotated[kind, info], inspect.Parameter.empty
@@ -138,13 +138,13 @@ def _typer_option(option: Option) -> tuple[Any, Any]:
         help=f"{option.help}: {', '.join(names)}" if names else option.help,
         metavar=option.metavar if option.kind in VALUE_KINDS else None,
         count=option.kind is OptionKind.FLAG_OR_ALL,
-        autocompletion=_completion(option),
+        autocompletion=_completion_callback(option),
         show_default=option.shows_default,
     )
     return Annotated[kind, info], default if option.default is None else option.default
 
 
-def _completion(parameter: Argument | Option) -> Callable[..., list[str]] | None:
+def _completion_callback(parameter: Argument | Option) -> Callable[..., list[str]] | None:
     """Return the completion callback of a parameter, if it has completions."""
     if (names := parameter.completions) is None:
         return None

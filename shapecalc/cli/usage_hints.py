@@ -15,7 +15,7 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import escape_unprintable, parse_dims, truncate
-from shapecalc.reading.commands import read_op_words
+from shapecalc.reading.commands import parse_op_words
 from shapecalc.reading.options import OptionLookup, is_value, op_options
 
 LIST_METAVARS = {"AXES", "SHAPE", "INDEX", "SIZES"}
@@ -43,8 +43,8 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
     if op is None or len(words) > MAX_WORDS:
         return None
     values, options, is_split = _join_lists(op, words[start:])
-    if len(values) > 1 + len(op.positional_names):
-        values, is_split = _likeliest_shapes(op, values, options), all(map(_is_dim, values))
+    if len(values) > 1 + len(op.positional_only_names):
+        values, is_split = _most_plausible_shapes(op, values, options), all(map(_is_dim, values))
     if not is_split or _parse_op_line(op, [*values, *options]) is None:
         return None
     line = " ".join(map(_quote_word, ["shapecalc", *words[:start], *values, *options]))
@@ -67,7 +67,7 @@ def _is_dim(word: str) -> bool:
 def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
     """Parse the input and the options of an op's line; return None if it is invalid."""
     try:
-        values = read_op_words(op, words, OUTPUT_OPTIONS.values())
+        values = parse_op_words(op, words, OUTPUT_OPTIONS.values())
     except ShapeError:
         return None
     options = {name: value for name, value in values.items() if name not in OUTPUT_OPTIONS}
@@ -103,19 +103,19 @@ def _join_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], boo
     return values, options, is_split
 
 
-def _likeliest_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> list[str]:
+def _most_plausible_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> list[str]:
     """Join values into the most plausible arguments; the first is the input shape."""
     cuts = [[",".join(values)]]
-    if op.positional_or_named:
-        numbers = max(len(op.positional_names) - 1, 0)  # each value except the last is a single number
+    if op.positional_param_names:
+        numbers = max(len(op.positional_only_names) - 1, 0)  # each value except the last is a single number
         starts = range(1, len(values) - numbers)
         cuts += [
             [",".join(values[:cut]), *values[cut : cut + numbers], ",".join(values[cut + numbers :])] for cut in starts
         ]
-    return min(cuts, key=lambda shapes: _implausibility(op, shapes, options))
+    return min(cuts, key=lambda shapes: _implausibility_key(op, shapes, options))
 
 
-def _implausibility(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bool, bool, int, int, int]:
+def _implausibility_key(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bool, bool, int, int, int]:
     """Return a sort key that orders candidate shapes from plausible to implausible.
 
     The parts, most significant first: whether the request is refused, whether the input has a dim of 0, the number of
@@ -162,7 +162,7 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
     if op is None or len(words) > MAX_WORDS:
         return None
     values, options, _ = _join_lists(op, words[1:])
-    limit = 1 + len(op.positional_or_named)
+    limit = 1 + len(op.positional_param_names)
     if len(values) <= limit:
         return None
     from shlex import join

@@ -43,15 +43,15 @@ class Request(Record):
     dtype: str | None = None
     switch: bool | None = None
     """The setting of the dialect's switch; None if the request omits the switch."""
-    written: Mapping[str, str] = EMPTY_DICT
+    argument_texts: Mapping[str, str] = EMPTY_DICT
     """The source text of each argument that was passed as a string, by argument name."""
     names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
     """The names that earlier requests of the chain use, mapped to their definitions; an undefined name maps to None."""
 
     def __post_init__(self) -> None:
         """Make the mappings immutable."""
-        self._arguments, self._written, self._names_in_use = map(
-            FrozenDict, (self.arguments, self.written, self.names_in_use)
+        self._arguments, self._argument_texts, self._names_in_use = map(
+            FrozenDict, (self.arguments, self.argument_texts, self.names_in_use)
         )
 
     @property
@@ -65,7 +65,7 @@ class Request(Record):
         return tuple([dim for shape in self.shapes for dim in shape])
 
     @property
-    def symbolic(self) -> bool:
+    def is_symbolic(self) -> bool:
         """Whether any dim of the request is symbolic."""
         return not is_concrete(self.dims)
 

@@ -247,7 +247,7 @@ class Assumptions:
         self.shared_work, self.work = work, work or WorkBudget()
         self.solutions: dict[str, dims.Monomial] = {}
         """The values of the names that the equalities determine, in terms of the free names."""
-        self.impossible = self.undecided = self._has_trivial_integrality = False
+        self.is_impossible = self.is_undecided = self._has_trivial_integrality = False
         self._cached_values: dict[str, dims.Dim] | None = None
         self._integrality_cache: dict[dims.Dim, bool] = {}
         self._interned: dict[Any, Any] = {}
@@ -258,9 +258,9 @@ class Assumptions:
             self._add_names((*self._ratios("=="), *self.integral_monomials))
             self._solve_equalities()
         except Unsatisfiable:
-            self.impossible = True
+            self.is_impossible = True
         except Undecided:
-            self.undecided = True
+            self.is_undecided = True
 
     def _ratios(self, relation: str) -> list[dims.Monomial]:
         return [condition.ratio for condition in self.conditions if condition.relation == relation]
@@ -323,7 +323,7 @@ class Assumptions:
         Returns these monomials. Raises `Unsatisfiable` if one of them cannot be 1, and `Undecided` if the work exceeds
         its limit.
         """
-        if self.impossible or self.undecided:
+        if self.is_impossible or self.is_undecided:
             raise Undecided
         units = []
         while unit := next(
@@ -378,10 +378,10 @@ class Assumptions:
 
         Raises `Unsatisfiable` if a name has no possible size.
         """
-        if self.impossible:
+        if self.is_impossible:
             raise Unsatisfiable
         try:
-            if len(self.conditions) > 1 or self.undecided:
+            if len(self.conditions) > 1 or self.is_undecided:
                 self.solve_units()
         except Undecided:
             return {}
@@ -438,18 +438,18 @@ class Assumptions:
 
     def is_contradictory(self) -> bool:
         """Return whether the conditions are proven to have no solution."""
-        return self.impossible or self._decide(lambda: not self._can_all_differ_from_one(self._ratios("!=")))
+        return self.is_impossible or self._decide(lambda: not self._can_all_differ_from_one(self._ratios("!=")))
 
-    def _decide(self, question: Callable[[], bool]) -> bool:
+    def _decide(self, procedure: Callable[[], bool]) -> bool:
         """Run a decision procedure with the shared budget or a new one.
 
         Returns False if the procedure exceeds the budget.
         """
-        if self.impossible or self.undecided:
+        if self.is_impossible or self.is_undecided:
             return False
         self.work = self.shared_work or WorkBudget()
         try:
-            return question()
+            return procedure()
         except Undecided:
             return False
 
@@ -489,7 +489,7 @@ class Assumptions:
         )
 
     def _can_all_be_non_integral(
-        self, ratios: Sequence[dims.Monomial], non_integral: Mapping[int, tuple[dims.Monomial, ...]]
+        self, ratios: Sequence[dims.Monomial], ratios_by_prime: Mapping[int, tuple[dims.Monomial, ...]]
     ) -> bool:
         """Return whether each ratio, or its inverse, can be made non-integral by a prime.
 
@@ -499,12 +499,12 @@ class Assumptions:
             return True
         return any(
             self._can_be_non_integral_at(prime, *others, ratio)
-            and self._can_all_be_non_integral(ratios[1:], {**non_integral, prime: (*others, ratio)})
-            for prime, others in non_integral.items()
+            and self._can_all_be_non_integral(ratios[1:], {**ratios_by_prime, prime: (*others, ratio)})
+            for prime, others in ratios_by_prime.items()
             for ratio in (ratios[0], _inverse(ratios[0]))
         )
 
-    def _can_be_non_integral_at(self, prime: int, *non_integral: dims.Monomial) -> bool:
+    def _can_be_non_integral_at(self, prime: int, *ratios: dims.Monomial) -> bool:
         """Return whether exponents of `prime` can make all these monomials non-integral.
 
         The exponents must keep all assumed monomials integral. The result False is proven.
@@ -513,7 +513,7 @@ class Assumptions:
         rows: Inequalities = {}
         for ratio in self.integral_monomials:
             add_inequality(rows, ratio.powers, _prime_exponent(ratio, prime))
-        for ratio in non_integral:
+        for ratio in ratios:
             below = [(name, -power) for name, power in ratio.powers]
             add_inequality(rows, below, -_prime_exponent(ratio, prime) - 1)
         return has_solution(rows, self.work)
@@ -677,11 +677,11 @@ def _can_equal(dim: dims.Monomial, size: int) -> bool:
     The exponents of the dim must have no common factor.
     """
     powers = [power for _, power in dim.powers]
-    is_reached = 1 in powers or all(_is_sum_of(exponent, powers) for _, exponent in dims.prime_powers(size))
+    is_reached = 1 in powers or all(_is_sum_of_powers(exponent, powers) for _, exponent in dims.prime_powers(size))
     return is_reached and dim.numerator == 1
 
 
-def _is_sum_of(exponent: int, powers: list[int]) -> bool:
+def _is_sum_of_powers(exponent: int, powers: list[int]) -> bool:
     sums = {0}
     for total in range(1, exponent + 1):
         if any(total - power in sums for power in powers):
@@ -708,12 +708,12 @@ def _implies_all_ones(ratio: dims.Monomial) -> bool:
     return ratio.numerator == ratio.denominator and len(signs) == 1 and not _has_auxiliary_unknown(ratio)
 
 
-def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient: dims.Monomial) -> dims.Monomial:
+def _product(factors: Iterable[tuple[dims.Monomial, int]], scale: dims.Monomial) -> dims.Monomial:
     """Multiply powers of monomials, and the numeric coefficient of another monomial.
 
     `factors` are pairs of a monomial and its exponent. Raises `Undecided` if a coefficient becomes too large.
     """
-    numerator, denominator, powers = coefficient.numerator, coefficient.denominator, dict[str, int]()
+    numerator, denominator, powers = scale.numerator, scale.denominator, dict[str, int]()
     for ratio, power in factors:
         above, below = (ratio.numerator, ratio.denominator)[:: 1 if power > 0 else -1]
         bits = numerator.bit_length() + denominator.bit_length()

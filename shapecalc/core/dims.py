@@ -41,7 +41,7 @@ class Monomial(Record):
             return _display_name(self.powers[0][0])
         return self.format(_display_name)
 
-    def format(self, format_name: Callable[[str], str], times: str = "*", over: str = "/") -> str:
+    def format(self, format_name: Callable[[str], str], times_sign: str = "*", division_sign: str = "/") -> str:
         """Format the monomial with custom names and operator signs.
 
         >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), 64).format(str.lower, " * ", " // "))
@@ -55,7 +55,7 @@ class Monomial(Record):
             above.insert(0, str(self.numerator))
         if self.denominator != 1:
             below.insert(0, str(self.denominator))
-        return over.join([times.join(above), *below])
+        return division_sign.join([times_sign.join(above), *below])
 
     def __repr__(self) -> str:
         return str(self)

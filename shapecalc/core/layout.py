@@ -412,15 +412,15 @@ class View(Record):
         """
         if isinstance(move, StridedSlice):
             slicer = _ViewSlicer(known)
-            rows = zip(self.axes, input_shape, move.axes, strict=True)
+            rows = zip(self.axes, input_shape, move.axis_ranges, strict=True)
             sliced = [slicer.slice_axis(atoms, dim, *positions) for atoms, dim, positions in rows]
             return slicer.build_view(
                 [axis for axis, size in zip(sliced, move.sizes, strict=True) if size is not None], self
             )
         if isinstance(move, Roll):
-            return _roll_view(self, move.axis, move.shift, known)
+            return _apply_roll(self, move.axis, move.shift, known)
         if isinstance(move, Take):
-            return _take_view(self, move, input_shape, known)
+            return _apply_take(self, move, input_shape, known)
         if isinstance(move, ShapeVector):
             raise usage_error("shape returns dims, so no element moves")
         if isinstance(move, Permute):
@@ -634,7 +634,7 @@ def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
     return counts
 
 
-def _roll_view(view: View, axis: int, shift: int, known: Assumptions) -> View:
+def _apply_roll(view: View, axis: int, shift: int, known: Assumptions) -> View:
     """Return a view with the positions of one axis rotated by `shift`."""
     (atoms,) = normalize_axes(view.axes[axis : axis + 1], known)
     if all(atom.stride == 0 for atom in atoms):
@@ -650,7 +650,7 @@ def _roll_view(view: View, axis: int, shift: int, known: Assumptions) -> View:
     return View((*view.axes[:axis], (atom,), *view.axes[axis + 1 :]), view.offset, view.fixed)
 
 
-def _take_view(view: View, move: Take, input_shape: Shape, known: Assumptions) -> View:
+def _apply_take(view: View, move: Take, input_shape: Shape, known: Assumptions) -> View:
     """Return a view with selected positions of one axis.
 
     The atoms of the axis then describe a range, one repeated position, or an index table.
@@ -721,33 +721,33 @@ class MoveChain(Record):
         """The shape after the last move."""
         return self.shapes[-1]
 
-    def rewrite(self, replacements: Mapping[str, Dim]) -> MoveChain:
+    def substitute(self, replacements: Mapping[str, Dim]) -> MoveChain:
         """Return the chain with dims substituted for names."""
-        shape, moves = _rewrite_shape(self.input, replacements), list[Move]()
+        shape, moves = _substitute_in_shape(self.input, replacements), list[Move]()
         for move in self.moves:
             size = shape[move.axis] if isinstance(move, Take) else None
-            move = _rewrite_move(move, replacements)
+            move = _substitute_in_move(move, replacements)
             if isinstance(move, Take) and isinstance(size, int) and size:
                 move = Take(move.axis, tuple([index % size for index in move.positions]))
             moves.append(move)
             shape = move.output_shape(shape)
-        return MoveChain(_rewrite_shape(self.input, replacements), tuple(moves))
+        return MoveChain(_substitute_in_shape(self.input, replacements), tuple(moves))
 
     def view(self, known: Assumptions) -> View:
         """Return the view of the output; an empty view if any dim of the chain is 0."""
         return View(()) if 0 in self.dims else view_after_moves(self.input, self.moves, known)
 
 
-def _rewrite_move(move: Move, replacements: Mapping[str, Dim]) -> Move:
+def _substitute_in_move(move: Move, replacements: Mapping[str, Dim]) -> Move:
     if isinstance(move, Reshape | Expand):
-        return type(move)(_rewrite_shape(move.shape, replacements))
+        return type(move)(_substitute_in_shape(move.shape, replacements))
     if isinstance(move, StridedSlice):
         sizes = tuple([size if size is None else dims.substitute_dims(size, replacements) for size in move.sizes])
-        return StridedSlice(_rewrite_shape(move.starts, replacements), move.steps, sizes)
+        return StridedSlice(_substitute_in_shape(move.starts, replacements), move.steps, sizes)
     return move
 
 
-def _rewrite_shape(shape: Shape, replacements: Mapping[str, Dim]) -> Shape:
+def _substitute_in_shape(shape: Shape, replacements: Mapping[str, Dim]) -> Shape:
     return tuple([dims.substitute_dims(dim, replacements) for dim in shape])
 
 
@@ -837,7 +837,7 @@ def _equalize_volumes(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shap
         solved = solve_equalities(require_equal(dims.product(before), dims.product(after)))
     except Unsatisfiable:
         solved = {}
-    return _rewrite_shape(before, solved), _rewrite_shape(after, solved)
+    return _substitute_in_shape(before, solved), _substitute_in_shape(after, solved)
 
 
 def replace_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:

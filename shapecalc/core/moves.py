@@ -56,7 +56,7 @@ class StridedSlice(Record):
     """The output size of each axis; None for an axis that is dropped because a single index is selected."""
 
     @property
-    def axes(self) -> Iterator[tuple[Any, int, Any]]:
+    def axis_ranges(self) -> Iterator[tuple[Any, int, Any]]:
         """The start, the step and the size of each axis."""
         return zip(self.starts, self.steps, self.sizes, strict=True)
 
@@ -188,7 +188,7 @@ def index_after_move(index: Index, shape: Sequence[Any], move: Move) -> Index | 
 
 def _sliced_index(index: Index, shape: Sequence[Any], move: StridedSlice) -> Index | None:
     result = list[int]()
-    for position, dim, (start, step, size) in zip(index, shape, move.axes, strict=True):
+    for position, dim, (start, step, size) in zip(index, shape, move.axis_ranges, strict=True):
         kept, remainder = divmod(position - start % dim, step)
         if remainder or not 0 <= kept < (1 if size is None else size):
             return None
@@ -214,7 +214,7 @@ def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
     if isinstance(move, Roll):
         return _rolled_index(index, shape, move.axis, -move.shift)
     if isinstance(move, StridedSlice):
-        positions, axes = iter(index), zip(move.axes, shape, strict=True)
+        positions, axes = iter(index), zip(move.axis_ranges, shape, strict=True)
         return tuple(start % dim + (0 if size is None else step * next(positions)) for (start, step, size), dim in axes)
     if isinstance(move, Take):
         position = _lookup_indices(move.positions, index[move.axis]) % shape[move.axis]

@@ -155,9 +155,11 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
     """
     known, ones = Assumptions(moves.dims, conditions), dict(unit_axes)
     if known.values:
-        moves = moves.rewrite(known.values)
+        moves = moves.substitute(known.values)
     try:
-        result = list(_origins_of_empty(moves, known) if 0 in moves.dims else _OriginAnalysis(moves, known).compute())
+        result = list(
+            _empty_tensor_origins(moves, known) if 0 in moves.dims else _OriginAnalysis(moves, known).compute()
+        )
     except Undecided:
         all_axes = MixedAtom(tuple([axis for axis, dim in enumerate(moves.input) if dim != 1]), exact=False)
         result = [(all_axes,) if dim != 1 else () for dim in moves.output]
@@ -165,11 +167,11 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
         if not result[out] and out in ones:
             result[out] = (AxisAtom(ones[out], dim, 1),)
         elif dim == 0:
-            result[out] = _zero_origin(result[out] or ())
+            result[out] = _set_zero_size(result[out] or ())
     return tuple(result)
 
 
-def _zero_origin(origin: Origin) -> Origin:
+def _set_zero_size(origin: Origin) -> Origin:
     """Set the size of one atom to 0 in the origin of a dim of size 0."""
     sized = [atom for atom in origin if isinstance(atom, (AxisAtom, RepeatAtom))]
     if len(sized) < len(origin) or any(atom.size == 0 for atom in sized):
@@ -183,7 +185,7 @@ def origins_json(origins: Origins | None) -> object:
     return origins and [None if dim is None else [atom.as_json() for atom in dim] for dim in origins]
 
 
-def _origins_of_empty(moves: layout.MoveChain, known: Assumptions) -> tuple[Origin, ...]:
+def _empty_tensor_origins(moves: layout.MoveChain, known: Assumptions) -> tuple[Origin, ...]:
     """Return the origin of each dim of an empty tensor.
 
     For the analysis, each 0 is replaced by a name; in the result, 0 is substituted for this name.
@@ -427,34 +429,34 @@ class _InputIndexTable:
     """A table of the input index of each output element; all sizes are numbers."""
 
     def __init__(self, moves: layout.MoveChain) -> None:
-        self.output = dims.numeric_dims(moves.output)
+        self.output_shape = dims.numeric_dims(moves.output)
         shape = dims.numeric_dims(moves.input)
         flat = layout.apply_chain(moves, array("q", range(prod(shape))))
-        self.positions = [
+        self.input_indices = [
             array("q", [index // prod(shape[axis + 1 :]) % size for index in flat]) for axis, size in enumerate(shape)
         ]
 
-    def changing_axes(self, out: int) -> set[int]:
+    def changing_axes(self, output_axis: int) -> set[int]:
         """Return the input axes whose index changes along an output dim."""
-        size, inner = self.output[out], prod(self.output[out + 1 :])
-        return {axis for axis, places in enumerate(self.positions) if _varies_along_dim(places, size, inner)}
+        size, inner = self.output_shape[output_axis], prod(self.output_shape[output_axis + 1 :])
+        return {axis for axis, places in enumerate(self.input_indices) if _varies_along_dim(places, size, inner)}
 
-    def has_digit(self, out: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
+    def has_digit(self, output_axis: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
         """Return whether an atom describes its digit of an output dim correctly.
 
         `inner_size` is the product of the sizes of the atoms to the right of this atom in the output dim.
         """
         within, size, stride, first = dims.numeric_dims((inner_size, atom.size, atom.stride, *(start or (0,))))
-        dim, inner = self.output[out], prod(self.output[out + 1 :])
-        positions = enumerate(self.positions[atom.axis])
+        dim, inner = self.output_shape[output_axis], prod(self.output_shape[output_axis + 1 :])
+        positions = enumerate(self.input_indices[atom.axis])
         return all((at - first) // stride % size == index // inner % dim // within % size for index, at in positions)
 
 
-def _varies_along_dim(positions: array[int], size: int, inner: int) -> bool:
+def _varies_along_dim(indices: array[int], size: int, inner: int) -> bool:
     """Return whether `positions` vary along a dim of `size` with stride `inner`."""
-    for start in range(0, len(positions), size * inner):
-        first = positions[start : start + inner]
-        if any(positions[start + i * inner : start + (i + 1) * inner] != first for i in range(1, size)):
+    for start in range(0, len(indices), size * inner):
+        first = indices[start : start + inner]
+        if any(indices[start + i * inner : start + (i + 1) * inner] != first for i in range(1, size)):
             return True
     return False
 
@@ -469,7 +471,7 @@ class _OriginAnalysis:
         self.axes = [axis for axis, dim in enumerate(self.shape) if dim != 1]
         self.axis_index_by_stride = {self.strides[axis]: index for index, axis in enumerate(self.axes)}
         pairs = zip(moves.moves, moves.shapes, strict=False)
-        picks = [zip(move.axes, shape, strict=True) for move, shape in pairs if type(move) is StridedSlice]
+        picks = [zip(move.axis_ranges, shape, strict=True) for move, shape in pairs if type(move) is StridedSlice]
         self.slice_ranges = {(size, abs(step), dim) for pick in picks for (_, step, size), dim in pick}
         """The size, the step and the dim of each slice. A slice never exceeds its dim."""
         self.digit_cache: dict[layout.Atom, list[AxisAtom]] = {}
@@ -491,8 +493,8 @@ class _OriginAnalysis:
         self.overrun_axes, self.non_digit_axes = self._find_overrun_axes(), self._find_non_digit_axes()
         self.base_digits: dict[layout.Atoms, list[_Digit]] = {}
         digits = [digit for step in self._index_set(INPUT_SPACE).steps for digit in self._input_digits(step)]
-        self.complete_axes = {digit.axis for digit in digits if digit.size == self.shape[digit.axis]}
-        self._position_table: _InputIndexTable | None = None
+        self.fully_read_axes = {digit.axis for digit in digits if digit.size == self.shape[digit.axis]}
+        self._index_table: _InputIndexTable | None = None
 
     def compute(self) -> tuple[Origin, ...]:
         """Return the origin of each dim; a dim without proven digits counts as mixed."""
@@ -598,11 +600,11 @@ class _OriginAnalysis:
             offsets[axis] = tuple([dims.quotient(term, self.strides[axis]) for term in terms])
         return offsets
 
-    def _reduce_term(self, term: Dim, turn: Dim) -> Dim:
+    def _reduce_term(self, term: Dim, extent: Dim) -> Dim:
         """Return a term modulo the extent of an axis in the flat index."""
-        if isinstance(term, int) and isinstance(turn, int):
-            return term % turn
-        return 0 if self.known.divides(turn, term) else term
+        if isinstance(term, int) and isinstance(extent, int):
+            return term % extent
+        return 0 if self.known.divides(extent, term) else term
 
     def _compute_starts(self, origins: Iterable[Origin]) -> dict[int, Sum]:
         """Return the start offset of each axis that is not read from 0.
@@ -694,7 +696,7 @@ class _OriginAnalysis:
                 inside = dims.product((inside, atom.size))
         return wrong
 
-    def _has_digit(self, out: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
+    def _has_digit(self, output_axis: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
         """Return whether an atom describes its digit of an output dim correctly.
 
         `inner_size` is the product of the sizes of the atoms to the right of this atom in the output dim.
@@ -703,8 +705,8 @@ class _OriginAnalysis:
             return False
         if self._is_flat_digit(atom, start):
             return True
-        table = self._enumerate_positions()
-        return table is not None and table.has_digit(out, inner_size, atom, start)
+        table = self._compute_index_table()
+        return table is not None and table.has_digit(output_axis, inner_size, atom, start)
 
     def _is_flat_digit(self, atom: AxisAtom, start: Sum) -> bool:
         """Return whether an axis digit is an independent digit of the flat index.
@@ -728,19 +730,19 @@ class _OriginAnalysis:
             for step in others.steps
         )
 
-    def _mixed_origin(self, out: int) -> Origin:
+    def _mixed_origin(self, output_axis: int) -> Origin:
         """Return the origin of a mixed dim: the axes whose index changes along the dim."""
         if len(self.axes) > MAX_COMPARED_AXES:
-            return (MixedAtom(tuple([axis for axis in self.axes if axis not in self.complete_axes]), exact=False),)
-        results = [self._changing_axes(atom) for atom in self.view.axes[out] if atom.stride != 0]
+            return (MixedAtom(tuple([axis for axis in self.axes if axis not in self.fully_read_axes]), exact=False),)
+        results = [self._changing_axes(atom) for atom in self.view.axes[output_axis] if atom.stride != 0]
         axes, exact = {axis for changing, _ in results for axis in changing}, all(exact for _, exact in results)
-        if not exact and (positions := self._enumerate_positions()):
-            tables = [atom.base[0] for atom in self.view.axes[out] if layout.is_take_table(atom.base)]
+        if not exact and (positions := self._compute_index_table()):
+            tables = [atom.base[0] for atom in self.view.axes[output_axis] if layout.is_take_table(atom.base)]
             table_axes = {axis for table in tables for digit in self._table_digits(table) for axis in digit.axes}
             # If an index table reads a single index of an axis, no `start` states this index, so the axis is included.
-            axes = positions.changing_axes(out) | table_axes
-            exact = axes == positions.changing_axes(out)
-        return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[out]),)
+            axes = positions.changing_axes(output_axis) | table_axes
+            exact = axes == positions.changing_axes(output_axis)
+        return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[output_axis]),)
 
     def _changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
         """Return the axes that may change along an atom, and whether all provably change."""
@@ -819,15 +821,15 @@ class _OriginAnalysis:
         reach, size = self._index_set(INPUT_SPACE), dims.product((digit.size, digit.stride))
         return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
-    def _enumerate_positions(self) -> _InputIndexTable | None:
+    def _compute_index_table(self) -> _InputIndexTable | None:
         """Return the table of input indices; None for symbolic or too large tensors."""
         shapes = self.moves.shapes
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
         fits = all(dims.product(old) == dims.product(new) for old, move, new in steps if isinstance(move, Reshape))
-        if self._position_table is None and fits and dims.is_concrete(self.moves.dims):
+        if self._index_table is None and fits and dims.is_concrete(self.moves.dims):
             largest = max([prod(dims.numeric_dims(shape)) for shape in self.moves.shapes])
-            self._position_table = _InputIndexTable(self.moves) if largest <= MAX_ENUMERATED_ELEMENTS else None
-        return self._position_table
+            self._index_table = _InputIndexTable(self.moves) if largest <= MAX_ENUMERATED_ELEMENTS else None
+        return self._index_table
 
     def _finish_origin(self, origin: Origin, starts: Mapping[int, Sum]) -> Origin:
         """Add the starts of the axes to an origin, and merge its atoms."""
@@ -926,7 +928,7 @@ def _whole_axis_origin(dim: Dim, axis: int, operand: int) -> Origin:
     return (AxisAtom(axis, dim, 1, (), operand),)
 
 
-def _combined_origin(out: int, move: Combine, origins: Origins, operand_count: int) -> Origin:
+def _combined_origin(output_axis: int, move: Combine, origins: Origins, operand_count: int) -> Origin:
     """Return the origin of one dim of a combination.
 
     `origins` are the origins of the dims before the combination, and `operand_count` is the number of operands of
@@ -936,11 +938,11 @@ def _combined_origin(out: int, move: Combine, origins: Origins, operand_count: i
         origins[axis] or ()
         if operand == 0
         else _whole_axis_origin(move.operands[operand][axis], axis, operand + operand_count)
-        for operand, axis in move.sources[out]
+        for operand, axis in move.sources[output_axis]
     ]
-    if out == move.concat_axis:
-        return (ConcatAtom(tuple(parts or [()] * move.shape[out])),)  # type: ignore[operator]  # the size of a stack's axis is a number
-    if out in move.window_axes or len(parts) > 1:
+    if output_axis == move.concat_axis:
+        return (ConcatAtom(tuple(parts or [()] * move.shape[output_axis])),)  # type: ignore[operator]  # the size of a stack's axis is a number
+    if output_axis in move.window_axes or len(parts) > 1:
         return _computed_origin(parts)
     return parts[0] if parts else ()
 

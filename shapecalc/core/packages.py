@@ -49,7 +49,7 @@ def requirements(extra: str = "") -> dict[str, str]:
     return {modules.get(name, name.replace("-", "_")): line for name, line in zip(names, lines, strict=True)}
 
 
-def install_command(*requirements: str) -> str:
+def install_command(*packages: str) -> str:
     """Return the pip, pipx or uv command that installs packages in this environment."""
     environment, python = Path(sys.prefix), shlex.quote(sys.executable)
     config, python3 = environment / "pyvenv.cfg", Path(which("python3") or "")
@@ -58,4 +58,4 @@ def install_command(*requirements: str) -> str:
         installer = f"pipx inject {shlex.quote(environment.name)}"
     elif config.exists() and re.search(r"^uv *=", config.read_text("utf-8"), re.M):
         installer = "uv pip install" + f" --python {python}" * (os.environ.get("VIRTUAL_ENV") != sys.prefix)
-    return f"{installer} {shlex.join(requirements)}"
+    return f"{installer} {shlex.join(packages)}"

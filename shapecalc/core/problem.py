@@ -41,7 +41,7 @@ class Rule(str):
 
     def __new__(
         cls,
-        id: str,
+        rule_id: str,
         sentence: str,
         explanation: str,
         example: str,
@@ -53,8 +53,8 @@ class Rule(str):
 
         `name` defaults to the words of the id.
         """
-        rule = super().__new__(cls, id)
-        texts = (example, explanation, name or id.replace("-", " "), sentence, source, why)
+        rule = super().__new__(cls, rule_id)
+        texts = (example, explanation, name or rule_id.replace("-", " "), sentence, source, why)
         for slot, text in zip(Rule.__slots__, texts, strict=True):
             object.__setattr__(rule, slot, text)
         return rule

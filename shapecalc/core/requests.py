@@ -44,7 +44,7 @@ from shapecalc.core.text import (
     parse_shape,
     parse_target,
     shape_text,
-    split_unbracketed,
+    split_outside_brackets,
     suggestion,
     tokenize_shape,
     truncate,
@@ -62,7 +62,7 @@ DEFAULT_OPSET = 25
 CONFIGURABLE_OPTIONS = ("dialect", "opset")
 """The options that a project file or the environment can set."""
 
-_switch_meanings: dict[str, ZeroMeaning] = {}
+_zero_meaning_by_switch: dict[str, ZeroMeaning] = {}
 _setting_cache: dict[tuple[str, str, int | None, bool | None], Setting] = {}
 """The cached settings by dialect, op, opset and switch; there are at most a few hundred."""
 
@@ -97,11 +97,11 @@ def zero_meaning_by_switch() -> Mapping[str, ZeroMeaning]:
 
     This imports all dialects.
     """
-    if not _switch_meanings:
-        _switch_meanings.update(
+    if not _zero_meaning_by_switch:
+        _zero_meaning_by_switch.update(
             {row.switch.name: row.reshape_semantics[True].zero for row in DIALECTS.values() if row.switch}
         )
-    return _switch_meanings
+    return _zero_meaning_by_switch
 
 
 def common_option_names() -> tuple[str, ...]:
@@ -283,19 +283,19 @@ def make_request(op: str, shape: str | Iterable[object], options: Mapping[str, o
 
 def _check_name_count(request: Request) -> Request:
     """Return the request; raise `ShapeError` (usage) if it has too many names."""
-    count = len(dim_names(request.dims)) if request.symbolic else 0
+    count = len(dim_names(request.dims)) if request.is_symbolic else 0
     if count > MAX_NAMES:
         raise MAX_NAMES.error(f"{count} names of sizes")
     return request
 
 
-def dialect_and_operator(op: Op, name: object) -> tuple[Dialect, Operator]:
+def dialect_and_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operator]:
     """Return a dialect and its operator for an op.
 
     A `name` of None selects the op's default dialect. Raises `ShapeError` (usage) if the dialect does not exist or does
     not have the op.
     """
-    dialect = op.default_dialect if name is None else str(name)
+    dialect = op.default_dialect if dialect_name is None else str(dialect_name)
     row = DIALECTS.loaded.get(dialect) or lookup_dialect(dialect)
     operator = operator_of(op, row)
     if operator is None:
@@ -317,17 +317,17 @@ def default_dialect(op: str) -> str:
     return OPS[op].default_dialect if op in OPS else "onnx"
 
 
-def _check_option_names(option_names: Iterable[str], spec: Op, dialect: Dialect) -> None:
+def _check_option_names(option_names: Iterable[str], op: Op, dialect: Dialect) -> None:
     """Raise `ShapeError` (usage) for an option that the op lacks in the dialect."""
     for name in option_names:
         if name in SHARED_OPTIONS or name in zero_meaning_by_switch():
             continue
-        params = [param.name for param in params_of(spec)]
+        params = [param.name for param in params_of(op)]
         if name in params:
             raise usage_error(f"{dialect.name} has no {name} here", argument=name)
         shown = escape_unprintable(truncate(str(name)))
         hint = suggestion(shown, [*params, *common_option_names()])
-        raise usage_error(f"{spec.name} has no {shown}", hint, argument=str(name))
+        raise usage_error(f"{op.name} has no {shown}", hint, argument=str(name))
 
 
 def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
@@ -352,11 +352,11 @@ def _parse_dims(value: object, name: str) -> Shape:
     )
 
 
-def _parse_target(value: object, param: Param, _: Shape) -> Shape:
+def _parse_target(value: object, param: Param, _input_shape: Shape) -> Shape:
     return parse_target(value, param.name) if isinstance(value, str) else _parse_dims(value, param.name)
 
 
-def _parse_pattern(value: object, param: Param, _: Shape) -> str:
+def _parse_pattern(value: object, param: Param, _input_shape: Shape) -> str:
     """Validate a pattern, subscripts or axis lengths; return the string unchanged."""
     PATTERN_PARSERS[param.kind](value, param.name)
     return str(value)
@@ -370,7 +370,7 @@ PATTERN_PARSERS: Mapping[ParamKind, Callable[[object, str], object]] = {
 """The parsers that validate the arguments that are stored as strings."""
 
 
-def _parse_word(value: object, param: Param, _: Shape) -> str:
+def _parse_choice(value: object, param: Param, _input_shape: Shape) -> str:
     """Parse one of the parameter's choices, ignoring case.
 
     Raises `ShapeError` (usage) for any other word.
@@ -395,7 +395,7 @@ def parse_flag(value: object, name: str) -> bool:
     raise usage_error(f"{name} is 0 or 1, not {values.describe_value(value)}", argument=name)
 
 
-def _parse_operand(value: object, param: Param, _: Shape, suffix: object = "") -> Shape:
+def _parse_operand(value: object, param: Param, _input_shape: Shape, suffix: object = "") -> Shape:
     """Parse the shape of an operand other than the input.
 
     The unknown dims of the operand get names that differ from the names in the input.
@@ -405,12 +405,12 @@ def _parse_operand(value: object, param: Param, _: Shape, suffix: object = "") -
     return tuple([substitute_dims(dim, unknown) for dim in dims]) if unknown else dims
 
 
-def _parse_operands(value: object, param: Param, _: Shape) -> tuple[Shape | str, ...]:
+def _parse_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Shape | str, ...]:
     """Parse the shapes of operands from a string or a list.
 
     The word `_`, which denotes the tensor of a chain, is returned unchanged.
     """
-    items = split_unbracketed(value) if isinstance(value, str) else value
+    items = split_outside_brackets(value) if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not items:
         raise usage_error(f"{param.name} is a list of shapes, not {values.describe_value(value)}", argument=param.name)
     pairs = enumerate(items)
@@ -427,17 +427,17 @@ def operand_texts(request: Request) -> list[str]:
 
     If the operands were passed as a string, the user's own text is returned.
     """
-    written = request.written.get("operands")
+    written = request.argument_texts.get("operands")
     if written:
-        return split_unbracketed(written)
+        return split_outside_brackets(written)
     operands = request.arguments.get("operands", ())
     return [operand if isinstance(operand, str) else shape_text(operand) for operand in operands]
 
 
-def _parse_sizes(value: object, param: Param, _: Shape) -> Shape | str:
+def _parse_integers_or_choice(value: object, param: Param, _input_shape: Shape) -> Shape | str:
     """Parse integers, or one of the words that the parameter accepts instead."""
     if isinstance(value, str) and any(char.isalpha() for char in value):
-        return _parse_word(value, param, ())
+        return _parse_choice(value, param, ())
     dims = _parse_dims(value, param.name)
     if Monomial in map(type, dims):
         raise usage_error(f"{param.name} has whole numbers, not {shape_text(dims)}", argument=param.name)
@@ -452,10 +452,10 @@ ARGUMENT_PARSERS: Mapping[ParamKind, Callable[[Any, Param, Shape], Any]] = {
     **dict.fromkeys(PATTERN_PARSERS, _parse_pattern),
     ParamKind.SHAPE: _parse_operand,
     ParamKind.SHAPES: _parse_operands,
-    ParamKind.SIZES: _parse_sizes,
+    ParamKind.SIZES: _parse_integers_or_choice,
     ParamKind.SCALES: lambda value, param, _: values.normalize_scales(value, param.name),
     ParamKind.INT: lambda value, param, _: values.parse_integer(value, param.name),
-    ParamKind.CHOICE: _parse_word,
+    ParamKind.CHOICE: _parse_choice,
     ParamKind.FLAG: lambda value, param, _: parse_flag(value, param.name),
 }
 """The parsers of arguments; each takes the value, the parameter and the input shape."""

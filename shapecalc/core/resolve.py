@@ -48,7 +48,7 @@ def resolve(request: Request) -> Trace:
     >>> resolve(make_request("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
     """
-    symbolic = request.symbolic
+    symbolic = request.is_symbolic
     try:
         rules = rules_for(request)
         if rules.operator.params_since or rules.operator.required_since or request.dtype:
@@ -87,7 +87,7 @@ def _switch_independent_answer(request: Request) -> Trace | None:
         return None
     options = {name: None if isinstance(value, bool) else value for name, value in first.options.items()}
     answer = replace(first, request=request, options=options)
-    return _add_conditions(answer) if request.symbolic else answer
+    return _add_conditions(answer) if request.is_symbolic else answer
 
 
 def _collect_stages(events: OpEvents, allocator: NameAllocator | None) -> tuple[tuple[Stage, ...], Problem | None]:
@@ -167,7 +167,7 @@ def resolve_with_sizes(request: Request, sizes: Mapping[str, int]) -> Trace:
 
 
 def _zero_sensitive_names(
-    answer: Trace | Chain, dims: Shape, resolve_at: Callable[[Mapping[str, int]], Trace | Chain]
+    answer: Trace | Chain, dims: Shape, resolve_with: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
     """Return the names in `dims` for which the answer is wrong at size 0.
 
@@ -177,15 +177,15 @@ def _zero_sensitive_names(
     candidates = sorted({*dim_names(dims)} - {*above})
     if len(candidates) > MAX_ZERO_TESTS:
         return ()
-    return tuple([name for name in candidates if _is_wrong_at_zero(answer, resolve_at({name: 0}), {name: 0})])
+    return tuple([name for name in candidates if _is_wrong_at_zero(answer, resolve_with({name: 0}), {name: 0})])
 
 
-def _is_wrong_at_zero(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
+def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
     least = [condition for condition in answer.conditions if condition.relation == ">="]
     if not can_hold(least, sizes):
         return False
     if not can_hold(answer.conditions, sizes) or answer.output is None:
-        return at_zero.output is not None or (at_zero.problem and at_zero.problem.rule) == MISSING_SWITCH
+        return zero_answer.output is not None or (zero_answer.problem and zero_answer.problem.rule) == MISSING_SWITCH
     try:
         expected = substitute_results(answer.output, answer.results, sizes)
         remaining = simplify_conditions(
@@ -193,8 +193,8 @@ def _is_wrong_at_zero(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapp
         )
     except ZeroDivisionError:
         return True
-    output = at_zero.output and substitute_results(at_zero.output, at_zero.results, {})
-    return output != expected or {*at_zero.conditions} != {*remaining}
+    output = zero_answer.output and substitute_results(zero_answer.output, zero_answer.results, {})
+    return output != expected or {*zero_answer.conditions} != {*remaining}
 
 
 def locate_problem(problem: Problem, request: Request) -> Problem:
@@ -204,12 +204,12 @@ def locate_problem(problem: Problem, request: Request) -> Problem:
     if isinstance(value, str) and problem.index is not None:
         from shapecalc.core.values import slice_span  # deferred: only one op has slices
 
-        return replace(problem, span=slice_span(request.written.get(argument) or value, problem.index))
+        return replace(problem, span=slice_span(request.argument_texts.get(argument) or value, problem.index))
     if problem.span or not isinstance(value, tuple):
         return problem
     if shapes_in(value) != (value,):
         return replace(problem, span=operand_span(request, problem.index))
-    text = request.written.get(argument) or shape_text(value)
+    text = request.argument_texts.get(argument) or shape_text(value)
     parts = tokenize_shape(text)
     if problem.index is not None and problem.index < len(parts):
         return replace(problem, span=parts[problem.index].span)
@@ -304,7 +304,7 @@ def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Req
         total_dims += len(shape)
         if total_dims > MAX_CHAIN_DIMS:
             raise MAX_CHAIN_DIMS.error(f"{total_dims} dims up to stage {len(traces) + 1}", argument="stages")
-        trace = resolve_one(_request_on(shape, request, traces))
+        trace = resolve_one(_make_stage_request(shape, request, traces))
         try:
             conditions = simplify_conditions((*conditions, *trace.conditions), work) if trace.conditions else conditions
         except Unsatisfiable:
@@ -317,7 +317,7 @@ def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Req
     return Chain(requests[0].input, tuple(traces), shape, None, conditions)
 
 
-def _request_on(shape: Shape, request: Request, traces: Sequence[Trace]) -> Request:
+def _make_stage_request(shape: Shape, request: Request, traces: Sequence[Trace]) -> Request:
     """Return a stage's request with the output of the earlier stages as its input."""
     if traces and not is_concrete(shape + request.dims):
         used: dict[str, SizeExpression | None] = dict.fromkeys(

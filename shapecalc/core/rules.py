@@ -203,7 +203,7 @@ CONTRADICTION = Rule(
 )
 
 
-def _copied_zero_sentence(step: Step, *, from_left: bool = False) -> str:
+def _explain_copied_zero(step: Step, *, from_left: bool = False) -> str:
     counting = ", counted from the left" if from_left else ""
     return f"0 copies dim {step.out}{counting}, which is {step.value}"
 
@@ -218,7 +218,7 @@ COPIED_ZERO = StepRule(
     "shapecalc reshape 2,2,3,2 -1,0,0",
     "ONNX Reshape: 'the actual dimension value is unchanged (i.e. taken from the input tensor)'",
     name="copy 0",
-    why=_copied_zero_sentence,
+    why=_explain_copied_zero,
 )
 
 
@@ -244,7 +244,7 @@ GIVEN = StepRule(
 )
 
 
-def _inferred_sentence(step: Step, shape: Shape, have: Dim, known: Dim) -> str:
+def _explain_inferred_dim(step: Step, shape: Shape, have: Dim, known: Dim) -> str:
     divisor = f"({known})" if "*" in str(known) else known
     return f"-1 is {element_count_text(shape, have)} / {divisor} known = {step.value}"
 
@@ -257,7 +257,7 @@ INFERRED = StepRule(
     "shapecalc reshape 2,3,4 0,-1",
     "ONNX Reshape: 'the value is inferred from the size of the tensor and the remaining dimensions'",
     name="solve -1",
-    why=_inferred_sentence,
+    why=_explain_inferred_dim,
 )
 
 
@@ -273,7 +273,7 @@ INFERRED_EMPTY = StepRule(
 )
 
 
-def _regrouped_sentence(step: Step, before: Shape) -> str:
+def _explain_regrouping(step: Step, before: Shape) -> str:
     from shapecalc.core.origins import describe_reshape
 
     have, want = product(before), product(step.shape)
@@ -290,11 +290,11 @@ REGROUPED = StepRule(
     "transpose does.",
     "shapecalc reshape 2,3,4 6,2,2",
     "ONNX Reshape: 'required to have the same number of elements'",
-    why=_regrouped_sentence,
+    why=_explain_regrouping,
 )
 
 
-def _merged_sentence(step: Step, dims: Shape) -> str:
+def _explain_merged_dim(step: Step, dims: Shape) -> str:
     if not dims:
         return f"no axis is left for output dim {step.out}, so it is 1"
     factors = "*".join(map(str, dims))
@@ -307,7 +307,7 @@ MERGED = StepRule(
     "ONNX always gives two dims, PyTorch merges a range into one, NumPy merges everything.",
     "shapecalc flatten 2,3,4 --axis 2",
     "ONNX Flatten, torch.flatten, ndarray.flatten",
-    why=_merged_sentence,
+    why=_explain_merged_dim,
 )
 
 
@@ -344,7 +344,7 @@ INSERTED_ONE = StepRule(
 )
 
 
-def _stretched_sentence(step: Step, dim: Dim) -> str:
+def _explain_stretched_dim(step: Step, dim: Dim) -> str:
     if step.value == dim:
         return f"input dim {step.sources[0]} is {dim} and stays"
     return f"input dim {step.sources[0]} has size {dim}, repeated to {step.value}"
@@ -356,7 +356,7 @@ STRETCHED = StepRule(
     "Shapes are aligned at the right. In ONNX a 1 in the target becomes the size of the input, too.",
     "shapecalc expand 3,1 3,4",
     "ONNX Expand, numpy.broadcast_to, Tensor.expand",
-    why=_stretched_sentence,
+    why=_explain_stretched_dim,
 )
 
 

@@ -104,13 +104,13 @@ def rank_text(rank: int) -> str:
     >>> rank_text(1), rank_text(3)
     ('1 dim', '3 dims')
     """
-    return pluralize(rank, "dim", "dims")
+    return format_count(rank, "dim", "dims")
 
 
-def pluralize(number: int, one: str, many: str) -> str:
+def format_count(number: int, one: str, many: str) -> str:
     """Format a number, followed by the singular or the plural of a phrase.
 
-    >>> pluralize(1, "axis is", "axes are"), pluralize(0, "axis is", "axes are")
+    >>> format_count(1, "axis is", "axes are"), format_count(0, "axis is", "axes are")
     ('1 axis is', '0 axes are')
     """
     return f"{number} {one if number == 1 else many}"
@@ -224,14 +224,14 @@ def _locate_dims(text: str, argument: str) -> tuple[int, int, bool]:
     return start, end, bracketed
 
 
-def is_number(text: str) -> bool:
+def is_nonnegative_integer(text: str) -> bool:
     """Return whether a string is an integer >= 0 of at most `MAX_DIGITS` digits."""
     return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
 
 
 def is_integer(text: str) -> bool:
     """Return whether a string is an integer of at most `MAX_DIGITS` digits."""
-    return is_number(text.strip().removeprefix("-"))
+    return is_nonnegative_integer(text.strip().removeprefix("-"))
 
 
 def invalid_dim_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
@@ -253,7 +253,7 @@ def invalid_dim_error(part: Token, whole: Token, argument: str, index: int) -> S
     return usage_error(f"{not_allowed} in '{shown}'", hint, argument=argument, index=index, span=(offset, offset + 1))
 
 
-def _correction_hint(word: str, misfit: str) -> str:
+def _correction_hint(word: str, invalid_char: str) -> str:
     """Return the hint for an invalid dim.
 
     If corrected separators and minus signs make the dims valid, the hint shows the corrected dims.
@@ -266,8 +266,8 @@ def _correction_hint(word: str, misfit: str) -> str:
     decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
     known = all(is_integer(dim) or (dim.isidentifier() and dim.isascii()) for dim in dims)
     meant = ",".join(dims) if known and not decimal and len(word) <= MAX_CORRECTED_LENGTH else ""
-    if misfit and misfit in DASHES:
-        return f"'{misfit}' is a dash, write -" + (f", as in {meant}" if meant else "")
+    if invalid_char and invalid_char in DASHES:
+        return f"'{invalid_char}' is a dash, write -" + (f", as in {meant}" if meant else "")
     return f"write {meant}" if meant else hint
 
 
@@ -401,9 +401,9 @@ def parse_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) 
     numerator, denominator, powers = 1, 1, dict[str, int]()
     for divides, factor in _split_factors(token):
         text = factor.text.strip()
-        if is_number(text) and divides:
+        if is_nonnegative_integer(text) and divides:
             denominator *= int(text)
-        elif is_number(text):
+        elif is_nonnegative_integer(text):
             numerator *= int(text)
         elif text == "?" or text.isidentifier():
             name = f"?{next(unknowns)}" if text in UNKNOWN_WORDS else text
@@ -476,12 +476,12 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(known)}" if len(known) <= MAX_LISTED_NAMES else ""
 
 
-def split_unbracketed(text: str, separator: str | None = None) -> list[str]:
+def split_outside_brackets(text: str, separator: str | None = None) -> list[str]:
     """Split a string at blanks, or at `separator`, outside brackets and quotes.
 
     Without `separator`, enclosing quotes are removed. Raises `ShapeError` (usage) for an unclosed quote.
 
-    >>> split_unbracketed("reshape [2, 3, 4] '0, -1'")
+    >>> split_outside_brackets("reshape [2, 3, 4] '0, -1'")
     ['reshape', '[2, 3, 4]', '0, -1']
     """
     pieces, piece, depth, quote = list[str](), list[str](), 0, ""

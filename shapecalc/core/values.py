@@ -57,14 +57,14 @@ class AxisGroup(Record):
     axes: tuple[Token, ...]
     start: int
     """The offset of the dim's first character in the pattern."""
-    bracketed: bool = False
+    is_bracketed: bool = False
     """Whether the axes are in brackets."""
 
     @property
     def text(self) -> str:
         """The text of the dim in the pattern."""
         words = " ".join([axis.text for axis in self.axes])
-        return f"({words})" if self.bracketed else words
+        return f"({words})" if self.is_bracketed else words
 
 
 class AxisPattern(Record):
@@ -369,7 +369,7 @@ def _check_pattern(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], ar
         if axis.text == ELLIPSIS and ELLIPSIS not in left_names:
             raise pattern_error("... on the right only", axis, argument)
     for part in left:
-        if part.bracketed and ELLIPSIS in [axis.text for axis in part.axes]:
+        if part.is_bracketed and ELLIPSIS in [axis.text for axis in part.axes]:
             raise pattern_error("... in brackets on the left", Token(part.text, part.start), argument)
 
 

@@ -257,7 +257,7 @@ def identify_framework(match: TemplateMatch, cleaned: CleanText) -> str | None:
     return framework
 
 
-def read_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSizes]:
+def find_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSizes]:
     """Return the input shapes that OpenVINO prints with the failing node."""
     start = cleaned.lower.rfind("while validating node '", max(0, match.start - MAX_DISTANCE), match.end)
     line = cleaned.text[start : start + MAX_DISTANCE].partition(") -> (")[0] if start >= 0 else ""

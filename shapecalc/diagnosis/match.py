@@ -245,8 +245,8 @@ def _match_at(template: MessageTemplate, cleaned: CleanText, start: int) -> Temp
     end = start + len(parts[0])
     values: dict[str, Any] = {}
     for hole, part in zip(parts[1::2], parts[2::2], strict=True):
-        if HOLE_KINDS[hole] in HOLE_READERS:
-            value, after = HOLE_READERS[HOLE_KINDS[hole]](cleaned.text, end)
+        if HOLE_KINDS[hole] in HOLE_PARSERS:
+            value, after = HOLE_PARSERS[HOLE_KINDS[hole]](cleaned.text, end)
         else:
             after = cleaned.lower.find(part, end, end + MAX_GAP)
             value = None if after < 0 else cleaned.text[end:after].strip()
@@ -294,12 +294,12 @@ def parse_sizes_at(text: str, position: int) -> tuple[PrintedSizes | None, int]:
     return _parse_sizes(body), start + end + 1 + behind
 
 
-def read_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | None, int]:
+def parse_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | None, int]:
     """Parse two or more lists at a position, perhaps inside one bracket.
 
     Returns the lists and their end; None instead of the lists if there are fewer than two.
 
-    >>> read_lists("[(2, 3), (2,)] no", 0), read_lists("(672,294,3) (3,3) ", 0)[0]
+    >>> parse_lists("[(2, 3), (2,)] no", 0), parse_lists("(672,294,3) (3,3) ", 0)[0]
     ((((2, 3), (2,)), 14), ((672, 294, 3), (3, 3)))
     """
     bracketed = text[position : position + 2] in ("[(", "[[", "((")
@@ -315,9 +315,9 @@ def read_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | Non
     return (tuple(lists), end) if len(lists) > 1 else (None, end)
 
 
-HOLE_READERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
+HOLE_PARSERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
     "list": parse_sizes_at,
-    "lists": read_lists,
+    "lists": parse_lists,
     "count": parse_count,
 }
 
@@ -508,7 +508,7 @@ def _excerpt_end(lower: str, position: int) -> int:
     return end if end >= 0 else max(lower.rfind(" ", position - CONTEXT_AFTER, position), position - CONTEXT_AFTER)
 
 
-def _find_candidates(lower: str, begin: int, end: int, template: MessageTemplate) -> list[int]:
+def _find_candidates(lower: str, start: int, end: int, template: MessageTemplate) -> list[int]:
     """Return the candidate positions of a template in a window.
 
     These are the positions of the template's longest text part, or, if line breaks split that part, of its longest
@@ -516,7 +516,7 @@ def _find_candidates(lower: str, begin: int, end: int, template: MessageTemplate
     """
     positions: dict[str, int] = {}
     for anchor in (template.anchor, max(template.words or {template.anchor}, key=len)):
-        at = lower.find(anchor, begin, end)
+        at = lower.find(anchor, start, end)
         while at >= 0 and len(positions) < 12:  # at most 12 distinct excerpts per template and window
             positions.setdefault(lower[at : at + KEY_LENGTH], at)
             at = lower.find(anchor, at + len(anchor), end)

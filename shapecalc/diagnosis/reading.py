@@ -174,9 +174,9 @@ class ParsedMessage:
     """The number of groups of a convolution."""
     line: context.CodeCall | None = field(default=None, compare=False)
     """The failing call, if the text contains it."""
-    stated: PrintedSizes | None = field(default=None, compare=False)
+    printed_shape: PrintedSizes | None = field(default=None, compare=False)
     """The shape of the tensor in the failing call, if the text prints it."""
-    near: str = field(default="", compare=False)
+    nearby_text: str = field(default="", compare=False)
     """The text before a message about a shape, which may contain code, or the text after any other message."""
 
     @property
@@ -308,7 +308,7 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
         cause = "dims-differ"
     elif sentence.about is not None:
         cause = "declared-input" if sentence.about == DECLARED_INPUT else unrelated
-        other = ParsedMessage(framework, None, node.name, cause, quote, sentence.about, near=after)
+        other = ParsedMessage(framework, None, node.name, cause, quote, sentence.about, nearby_text=after)
         return _fill_shapes(other, match.values)
     if op is None and node.op and node.op not in context.OPS_BY_NAME:
         return ParsedMessage(framework, None, node.name, unrelated, quote, f"{NODE_SUBJECT} {node.op}")
@@ -316,10 +316,10 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]  # may contain code
     line = context.find_call(before, op, message.target) or context.find_call(after, op, message.target)
     stated = next(context.find_printed_shapes(match, cleaned, line.tensor), None) if line and line.tensor else None
-    message = replace(message, line=line, near=before, stated=stated)
+    message = replace(message, line=line, nearby_text=before, printed_shape=stated)
     message = _fill_printed_shape(message, [*context.find_printed_shapes(match, cleaned)])
     if message.input is None and framework == "openvino":
-        shapes = [_mark_unknown_sizes(shape) for shape in context.read_node_inputs(match, cleaned)]
+        shapes = [_mark_unknown_sizes(shape) for shape in context.find_node_inputs(match, cleaned)]
         others = tuple([shape for shape in shapes[1:] if shape]) if cause in OPERAND_CAUSES else ()
         message = replace(message, input=shapes[0] if shapes else None, operands=others or None)
     return _decide_cause(message)

@@ -132,17 +132,19 @@ class Diagnosis(Record):
         """Return the list that `--json` prints."""
         if not self.entries:
             empty: dict[str, object] = dict.fromkeys(JSON_FIELDS)
-            return [empty | {"said": self._unknown_text(), "fixes": [], "ask": WHOLE_TEXT, "command": None}]
+            return [empty | {"said": self._format_unknown_text(), "fixes": [], "ask": WHOLE_TEXT, "command": None}]
         return [_entry_as_json(read, advised) for read, advised in self.entries]
 
     def format_lines(self) -> list[str]:
         """Return the diagnosis as lines, with all text from the input escaped."""
-        blocks = [_entry_lines(*entry) for entry in self.entries] or [[f"{self._unknown_text()} (paste {WHOLE_TEXT})"]]
+        blocks = [_entry_lines(*entry) for entry in self.entries] or [
+            [f"{self._format_unknown_text()} (paste {WHOLE_TEXT})"]
+        ]
         return [
             escape_unprintable(line) for number, block in enumerate(blocks) for line in ([""] if number else []) + block
         ]
 
-    def _unknown_text(self) -> str:
+    def _format_unknown_text(self) -> str:
         lists = f"; the lists that stand in it: {' '.join(f'[{format_sizes(each)}]' for each in self.lists)}"
         return f"not known to me{lists if self.lists else ''}"
 
@@ -159,13 +161,13 @@ def diagnose(text: str, model_path: str | None = None) -> Diagnosis:
       target   8,3,64
     """
     entries = tuple(
-        (read, _name_model(advise(read), quote(model_path) if model_path else MODEL_FILE))
+        (read, _insert_model_path(advise(read), quote(model_path) if model_path else MODEL_FILE))
         for read in parse_messages(text)
     )
     return Diagnosis(entries, () if entries else _find_lists(text[-TAIL_LENGTH:]))
 
 
-def _name_model(advice: Advice, model_path: str) -> Advice:
+def _insert_model_path(advice: Advice, model_path: str) -> Advice:
     """Replace the placeholder for the model in fixes with the model's path."""
     fixes = [
         (text.replace(MODEL_FILE, model_path), command and command.replace(MODEL_FILE, model_path))
@@ -436,7 +438,7 @@ def _describe_missing_shape(message: ParsedMessage) -> str:
     tensor = "x" if message.line is None else message.line.tensor
     shape = f"the shape of {message.line.receiver}" if message.line and tensor is None else f"{tensor}.shape"
     missing = f"{shape} and {tensor}.stride()" if needs_strides and tensor else shape
-    if message.stated is not None and needs_strides:
+    if message.printed_shape is not None and needs_strides:
         return f"{tensor}.stride() before that line, if it is not contiguous"
     if message.line is not None:
         return f"{missing} before that line"
@@ -452,7 +454,7 @@ def _code_command(message: ParsedMessage) -> str | None:
     line = message.line
     if message.cause != "stride-incompatible" or line is None or not (line.tensor or "").isidentifier():
         return None
-    shape = format_sizes(message.stated) if message.stated else "..."
+    shape = format_sizes(message.printed_shape) if message.printed_shape else "..."
     return f"shapecalc code {quote(line.text)} --input {line.tensor}={shape}"
 
 
@@ -475,7 +477,9 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
         rank, axis = message.pair
         yield f"the tensor has {rank_text(rank)}, so its axes are 0 to {rank - 1}, and {axis} is asked for"
         calls = [
-            call for call in METHOD_CALL.findall(message.near) if re.search(rf"\b{axis}\b", call.partition("(")[2])
+            call
+            for call in METHOD_CALL.findall(message.nearby_text)
+            if re.search(rf"\b{axis}\b", call.partition("(")[2])
         ]
         yield from [f"of the calls before it {calls[-1]} names {axis}"] if calls else ()
     elif message.op == "transpose":
@@ -498,7 +502,7 @@ def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[s
 def _declaration_findings(message: ParsedMessage) -> Iterator[str]:
     """Yield the differences from a declared shape, or the condition of a guard."""
     if condition := MULTIPLE_CONDITION.search(message.quote):
-        origin = re.search(r"(?:Caused by:|code:) ([^#]{1,100})", message.near)
+        origin = re.search(r"(?:Caused by:|code:) ([^#]{1,100})", message.nearby_text)
         line = f", for {origin[1].strip()}" if origin else ""
         yield f"it asks whether {condition[1]} is a multiple of {condition[2]}, as a view or a reshape does{line}"
     elif mismatches := _find_dim_mismatches(message):
@@ -517,7 +521,9 @@ def _declaration_findings(message: ParsedMessage) -> Iterator[str]:
 
 def _find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
     """Return the dims that ONNX Runtime reports: index, actual and declared size."""
-    text = f"{message.quote} {message.near}".partition("invalid dimensions for input: ")[2].partition("invalid dim")[0]
+    text = f"{message.quote} {message.nearby_text}".partition("invalid dimensions for input: ")[2].partition(
+        "invalid dim"
+    )[0]
     return [*dict.fromkeys(DIM_MISMATCH.findall(text))]
 
 

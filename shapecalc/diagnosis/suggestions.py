@@ -12,13 +12,13 @@ from math import isqrt, prod
 from shapecalc.core.dims import Shape
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, as_dims, volume_without_infer
-from shapecalc.reasoning.fixing import Fix, divisors_near, find_differing_dims
+from shapecalc.reasoning.fixing import Fix, find_differing_dims, nearest_divisors
 from shapecalc.reasoning.operand_mismatch import (
     MAX_CHANNELS,
     MIN_ROUNDED_SIZE,
     PATCH_GRID_SIDES,
-    drop_one,
-    insert_ones,
+    drop_unit_dim,
+    insert_unit_dims,
     move_channels,
     swap_last_axes,
 )
@@ -46,7 +46,7 @@ RESIZE_SAMPLES_REMEDY = (
 COLOUR_CHANNELS = (3, 4)
 TOKEN_POSITIONS = (77, 512)
 """The maximum token counts of well-known text models."""
-SHAPE_CHANGES = (move_channels, drop_one, insert_ones, swap_last_axes)
+SHAPE_CHANGES = (move_channels, drop_unit_dim, insert_unit_dims, swap_last_axes)
 MIN_MAP_FEATURES = 64
 """The smallest number of features that may be a flattened feature map."""
 MAX_LATENT_SIDE = 128
@@ -169,7 +169,7 @@ def _fix_pattern(message: ParsedMessage, shape: NumericSizes, actual: int, divis
     )
     lengths = re.findall(r"'(\w+)': (\d{1,18})", message.quote)
     names = [name for name, size in lengths if int(size) == divisor]
-    for size in sorted(divisors_near(actual, divisor), key=lambda size: abs(size - divisor)) if names else ():
+    for size in sorted(nearest_divisors(actual, divisor), key=lambda size: abs(size - divisor)) if names else ():
         value = ",".join(f"{name}={size if name in names else old}" for name, old in lengths)
         if 1 < size < actual:
             yield Fix("lengths", value, f"let {' and '.join(names)} be {size}, which divides {actual}")
@@ -322,7 +322,7 @@ def _size_remedies(message: ParsedMessage, actual: int, expected: int) -> Iterat
     is_image_op = message.op in ("conv", "linear", "broadcast", "expand")
     if has_images and is_image_op and pair in CHANNEL_REMEDIES and not is_latent:
         yield CHANNEL_REMEDIES[pair]
-    elif has_positions or (message.op == "broadcast" and "position" in message.near.lower()):
+    elif has_positions or (message.op == "broadcast" and "position" in message.nearby_text.lower()):
         yield f"cut the tokens to {small}, as many as the model has positions for, or take one that has {large}"
     elif has_images and not is_text and message.op in ("broadcast", "concat") and large == small + 1 > MIN_ROUNDED_SIZE:
         yield (

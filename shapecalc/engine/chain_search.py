@@ -16,7 +16,7 @@ from shapecalc.core.moves import ravel, unravel
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.engine.execute import MAX_DIMS, apply_moves, run
-from shapecalc.reading.commands import read_chain
+from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.examples import example_sizes
 from shapecalc.reasoning.find import (
     ArrayPair,
@@ -46,9 +46,9 @@ def find_chains(before: Shape, after: Shape) -> ChainSearch:
     """
     found = search_chains(before, after)
     for way in found.ways[:1]:
-        if (answer := answer_way(way, {})).problem:
+        if (answer := answer_rearrangement(way, {})).problem:
             raise ShapeError(answer.problem, answer)
-    return replace(found, ways=tuple(way for way in found.ways if is_proved(way)))
+    return replace(found, ways=tuple(way for way in found.ways if agrees_with_rearrangement(way)))
 
 
 def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shape, Shape] | None = None) -> ChainSearch:
@@ -69,7 +69,7 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
         return ChainSearch((), 0)
     fitting = find_chains_for_pairs(valid, *shapes) if shapes else generalize_pairs(valid)
     samples = list(zip(fitting.sizes, arrays, strict=False))
-    solutions = [way for way in fitting.search.ways if all(is_solution(way, sizes, *pair) for sizes, pair in samples)]
+    solutions = [way for way in fitting.search.ways if all(maps_array_to(way, sizes, *pair) for sizes, pair in samples)]
     return ChainSearch(tuple(solutions), len(solutions))
 
 
@@ -140,27 +140,27 @@ def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
     return tuple(atoms) if expected == [stride for _, stride in ordered] else None
 
 
-def answer_way(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
+def answer_rearrangement(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
     """Answer the chain of a rearrangement, with the given sizes of its names.
 
-    >>> answer_way(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
+    >>> answer_rearrangement(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
     """
-    return answer_chain(*read_chain(way.chain), sizes)
+    return answer_chain(*parse_chain(way.chain), sizes)
 
 
-def is_proved(way: Rearrangement) -> bool:
+def agrees_with_rearrangement(way: Rearrangement) -> bool:
     """Return whether a rearrangement's chain agrees with its split and permutation.
 
     If there are more than `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if the named
     dims have no small example sizes.
     """
-    answer = answer_way(way, {})
+    answer = answer_rearrangement(way, {})
     if answer.output != way.after:
         return False
     sizes = {} if answer.is_concrete else example_sizes(answer, smallest=False)
     split, output = _substitute_sizes(way.split, sizes), _substitute_sizes(way.after, sizes)
-    moves, count = moves_of(answer).rewrite(sizes), prod(output)
+    moves, count = moves_of(answer).substitute(sizes), prod(output)
     if count > MAX_EXECUTED or max(len(split), len(output), len(way.before)) > MAX_DIMS:
         sampled = [Random(seed).randrange(count) for seed in range(SAMPLED_ELEMENTS)]
         return all(input_index(moves, sample) == _expected_position(split, way.perm, sample) for sample in sampled)
@@ -169,12 +169,12 @@ def is_proved(way: Rearrangement) -> bool:
     return np.array_equal(result.ravel(), _expected_position(split, way.perm, positions) + 0 * positions)
 
 
-def is_solution(way: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
+def maps_array_to(way: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
     """Return whether the chain of a rearrangement turns `before` into `after`.
 
     `sizes` are the sizes of the named dims.
     """
-    answer = answer_way(way, sizes)
+    answer = answer_rearrangement(way, sizes)
     result = run(answer, before).array if answer.output == after.shape and answer.input == before.shape else None
     return result is not None and _to_bytes(result) == _to_bytes(after.astype(result.dtype))
 

@@ -31,7 +31,7 @@ from shapecalc.engine.processes import count_cores
 Array = np.ndarray[Any, np.dtype[Any]]
 FillFunction = Callable[[Array, Array], object]
 
-IN_ORDER, TILES, BY_POSITION = "in order", "tiles", "by position"
+IN_ORDER, TILES, BY_INDEX = "in order", "tiles", "by position"
 """The methods: one NumPy copy of the whole array, one per tile, or one per index of the last axis."""
 MAX_TILED_ITEMSIZE = 16
 """The maximum size of an element, in bytes, for which tiles or copies by index are considered."""
@@ -52,7 +52,7 @@ BYTES_PER_THREAD = 1 << 22
 
 A smaller copy is finished before another thread is awake.
 """
-MAX_TILE_BYTES = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_POSITION: 1 << 20}
+MAX_TILE_BYTES = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_INDEX: 1 << 20}
 """The largest tile of each method, in bytes."""
 MAX_TILE_ELEMENTS = 1 << 16
 """The maximum number of elements in a tile whose read order differs from its write order."""
@@ -183,7 +183,7 @@ def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
     behind = zip(shape[fast_axis + 1 :], strides[fast_axis + 1 :], strict=True)
     is_kept = prod(min(size, size * abs(stride) // CACHE_LINE_BYTES + 1) for size, stride in behind) <= CACHED_LINES
     if shape[-1] <= SHORT_AXIS:
-        return BY_POSITION if is_kept and shape[-2] >= LONG_AXIS and itemsize < MAX_TILED_ITEMSIZE else IN_ORDER
+        return BY_INDEX if is_kept and shape[-2] >= LONG_AXIS and itemsize < MAX_TILED_ITEMSIZE else IN_ORDER
     return IN_ORDER if is_kept or shape[fast_axis] < MIN_REUSE else TILES
 
 
@@ -228,7 +228,7 @@ def _grow_tile(sizes: list[int], order: Sequence[int], shape: Sequence[int], goa
 
 
 def _fill_by_tile(
-    strategy: CopyStrategy, element: Any, target: Array, source: Array, tick: Callable[[int], object] = int
+    strategy: CopyStrategy, element_dtype: Any, target: Array, source: Array, tick: Callable[[int], object] = int
 ) -> None:
     """Copy `source` into `target` tile by tile.
 
@@ -236,8 +236,8 @@ def _fill_by_tile(
     finished tile.
     """
     source, target = source.reshape(strategy.shape), target.reshape(strategy.shape)
-    if element:
-        source, target = source.view(element)[..., 0], target.view(element)[..., 0]
+    if element_dtype:
+        source, target = source.view(element_dtype)[..., 0], target.view(element_dtype)[..., 0]
     fill = FILL_FUNCTIONS[strategy.method]
     if strategy.tile_shape == source.shape:
         fill(target, source)
@@ -282,4 +282,4 @@ def _fill_by_position(target: Array, source: Array) -> None:
         target[..., position] = source[..., position]
 
 
-FILL_FUNCTIONS: dict[str, FillFunction] = {IN_ORDER: np.copyto, TILES: np.copyto, BY_POSITION: _fill_by_position}
+FILL_FUNCTIONS: dict[str, FillFunction] = {IN_ORDER: np.copyto, TILES: np.copyto, BY_INDEX: _fill_by_position}

@@ -168,20 +168,20 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     """
     used = select_backend(array, backend)
     if used is NUMPY:
-        return _run_on(answer, np.asarray(array), used, contiguous)
+        return _run_on_backend(answer, np.asarray(array), used, contiguous)
     try:
         with used.use_device_of(array):
-            return _run_on(answer, used.to_device(array), used, contiguous)
+            return _run_on_backend(answer, used.to_device(array), used, contiguous)
     except BackendError as error:
         if backend != "auto" or isinstance(error.__cause__, MemoryError):
             raise
         with used.use_device_of(array):
             array = used.to_host(array)
         warnings.warn(f"{error}; the result is NumPy's, in this machine's memory", RuntimeWarning, stacklevel=2)
-        return _run_on(answer, array, NUMPY, contiguous)
+        return _run_on_backend(answer, array, NUMPY, contiguous)
 
 
-def _run_on(answer: Trace | Chain, source: Any, backend: Backend, contiguous: bool) -> Result:
+def _run_on_backend(answer: Trace | Chain, source: Any, backend: Backend, contiguous: bool) -> Result:
     moves = concrete_moves(answer)
     if source.shape != answer.input:
         sizes = shape_text(source.shape)
@@ -289,7 +289,7 @@ def _view_as_numbers(array: Any) -> Any:
     return array.view(NUMBER_TYPES[array.itemsize])
 
 
-def has_combine(answer: Trace | Chain) -> bool:
+def has_combine_move(answer: Trace | Chain) -> bool:
     """Return whether an answer combines several operands or computes new elements."""
     return any(isinstance(move, Combine) for move in answer.moves)
 
@@ -380,11 +380,11 @@ def sample_elements(
     rank = max(len(answer.input), len(output))
     if rank > MAX_DIMS:
         raise usage_error(f"the elements of at most {MAX_DIMS} dims are shown, and there are {rank}", argument="values")
-    stages = () if has_combine(answer) and combine_move(answer) else stage_moves(answer)
+    stages = () if has_combine_move(answer) and combine_move(answer) else stage_moves(answer)
     before, index = _make_sample(answer.input, _sample_index(answer.input), answer.input, data), _sample_index(output)
     if 0 in output:
         return before, _sample_of_elements(output, np.empty([*map(len, _sampled_positions(output))]))
-    if has_combine(answer):
+    if has_combine_move(answer):
         array = combine_arrays(answer, None if data is None else [source.array for source in (data, *other_sources)])
         return before, _sample_of_elements(output, array[index])
     for _, shape, move in reversed(stages):
@@ -450,7 +450,7 @@ def run_on_file(
         raise FileError(f"{target}: the output is the input file")
     try:
         with atomic_file(target, force=force) as file:
-            write = _write_combination if has_combine(answer) else _write_rearranged
+            write = _write_combination if has_combine_move(answer) else _write_rearrangement
             write(file, answer, [source, *other_sources], tick)
     except FileExistsError:
         raise FileError(f"{target}: it exists; --force writes over it") from None
@@ -475,7 +475,7 @@ def _write_combination(
         tick(array.nbytes)
 
 
-def _write_rearranged(
+def _write_rearrangement(
     file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
 ) -> None:
     """Write the result of an answer with one operand."""

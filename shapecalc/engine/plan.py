@@ -132,7 +132,7 @@ class _CopySearch:
         """Return the best views for the moves from `start` on, beginning with `view`."""
         stages = tuple(self._iter_views(start, view))
         if stages[-1][0] == len(self.moves) and stages[-1][1].is_strided:
-            return (self._end_view(stages, len(stages)),)
+            return (self._make_buffer_view(stages, len(stages)),)
         choices = self._iter_solutions(start, stages)
         last = next(choices)
         minimum = (
@@ -189,11 +189,11 @@ class _CopySearch:
                 continue
             roll = self._piecewise_move(index) if index < len(self.moves) else None
             if roll and not find_blocking_strides((view.axes[roll.axis],)):
-                yield (self._end_piecewise(views[:count], roll), *self.best_after_copy(index + 1))
+                yield (self._make_piecewise_view(views[:count], roll), *self.best_views_after_copy(index + 1))
             elif index > start or start not in self.views_after_copies:
-                yield (self._end_view(views, count, is_copied=True), *self.best_after_copy(index))
+                yield (self._make_buffer_view(views, count, is_copied=True), *self.best_views_after_copy(index))
 
-    def best_after_copy(self, start: int) -> tuple[BufferView, ...]:
+    def best_views_after_copy(self, start: int) -> tuple[BufferView, ...]:
         """Return the best views for the moves from `start` on, after a copy."""
         if start not in self.views_after_copies:
             self.views_after_copies[start] = ()
@@ -202,12 +202,12 @@ class _CopySearch:
             )
         return self.views_after_copies[start]
 
-    def _end_view(self, views: IndexedViews, count: int, *, is_copied: bool = False) -> BufferView:
+    def _make_buffer_view(self, views: IndexedViews, count: int, *, is_copied: bool = False) -> BufferView:
         end, view = views[count - 1]
         needed = end == len(self.moves) and 0 not in self.shapes[end] and find_blocking_strides(view.axes) is not None
         return BufferView(view, end, is_copied or needed, views[1:count])
 
-    def _end_piecewise(self, views: IndexedViews, move: Roll | Take) -> BufferView:
+    def _make_piecewise_view(self, views: IndexedViews, move: Roll | Take) -> BufferView:
         end, view = views[-1]
         after = View(contiguous_axes(self.shapes[end + 1], self.itemsize))
         return BufferView(view, end + 1, True, (*views[1:], (end + 1, after)), move)
@@ -368,5 +368,5 @@ def minimize_copies(
     for start in (
         range(len(moves), 0, -1) if len(moves) > MAX_MIXED_STAGES else ()
     ):  # last move first, which limits the recursion depth
-        search.best_after_copy(start)
+        search.best_views_after_copy(start)
     return search.best_views(0, view)

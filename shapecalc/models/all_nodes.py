@@ -93,7 +93,7 @@ class _SymbolicDims:
         shapes = self._walk.shapes_of(number)
         for axis, seen in enumerate(self._observed_sizes(shapes) or ()):
             if self._look_up_dim(seen) is None and seen.count(None) < len(seen) - 2:
-                self._search_dim(node, number, axis, seen)
+                self._fit_and_store_dim(node, number, axis, seen)
         del self._shapes[shapes]
 
     def _observed_sizes(self, shapes: LaneShapes) -> list[ObservedSizes] | None:
@@ -123,7 +123,7 @@ class _SymbolicDims:
         self._dims[sizes] = dim
         return dim
 
-    def _fit_dim(self, sizes_seen: ObservedSizes, names: tuple[str, ...]) -> Dim | NameRequest | None:
+    def _fit_dim(self, observed_sizes: ObservedSizes, names: tuple[str, ...]) -> Dim | NameRequest | None:
         """Return the product or sum of `names` that has these sizes, or None."""
         if names not in self._fitters:
             sizes = [{name: self._sizes[name][lane] or 0 for name in names} for lane in range(len(self._lanes))]
@@ -131,12 +131,12 @@ class _SymbolicDims:
             lanes = [replace(self._lanes[lane], sizes=FrozenDict(sizes[lane])) for lane in known]
             self._fitters[names] = known, DimFitter(lanes, names[0])
         known, namer = self._fitters[names]
-        dim = namer.fit_dim(tuple([sizes_seen[lane] for lane in known]))
+        dim = namer.fit_dim(tuple([observed_sizes[lane] for lane in known]))
         return size_or_name_request(dim.terms) if isinstance(dim, DimSum) else dim
 
-    def _search_dim(self, node: Node, number: int, axis: int, sizes: ObservedSizes) -> None:
+    def _fit_and_store_dim(self, node: Node, number: int, axis: int, sizes: ObservedSizes) -> None:
         """Fit a dim to the names in the shapes it is computed from, and store it."""
-        nodes, read = self._unresolved_above(node)
+        nodes, read = self._collect_unresolved_nodes(node)
         dims = [dim for tensor in read for dim in self.shape(tensor) or () if dim is not None]
         names = core.dim_names(dims)[:MAX_NAMES]
         if (names, sizes) in self._searched:
@@ -148,13 +148,13 @@ class _SymbolicDims:
             dim = self._fit_floor(nodes, read, name, number, axis, sizes) if dim is None else dim
         self._store_dim(sizes, dim)
 
-    def _unresolved_above(self, node: Node) -> tuple[list[Node], list[int]]:
+    def _collect_unresolved_nodes(self, node: Node) -> tuple[list[Node], list[int]]:
         """Return a node with its unresolved upstream nodes, and the tensors they read.
 
         Both lists are in the order of the walk. Tensors that these nodes compute are omitted.
         """
         nodes = sorted(
-            islice(self._tracker.iter_above([node], self._is_unresolved), MAX_NODES_PER_DIM),
+            islice(self._tracker.iter_upstream([node], self._is_unresolved), MAX_NODES_PER_DIM),
             key=lambda above: above.outputs,
         )
         computed = {number for above in nodes for number in above.outputs}

@@ -203,7 +203,7 @@ def broadcast_axis(node: NodeInLane, input_index: int, axis: int, output_index: 
     return axis + node.output_rank(output_index) - node.input_rank(input_index)
 
 
-def keep_axes(*axes: int, inputs: int | None = None) -> AxisRule:
+def pointwise_rule(*axes: int, inputs: int | None = None) -> AxisRule:
     """Return the axis rule of an operator that is pointwise along these axes.
 
     The rule applies to the first `inputs` inputs; None means all inputs.
@@ -215,12 +215,12 @@ def keep_axes(*axes: int, inputs: int | None = None) -> AxisRule:
     return rule
 
 
-def keep_axes_of_first(*axes: int) -> AxisRule:
+def first_input_pointwise_rule(*axes: int) -> AxisRule:
     """Return the axis rule of an op that is pointwise along axes of its first input."""
-    return keep_axes(*axes, inputs=1)
+    return pointwise_rule(*axes, inputs=1)
 
 
-def keep_unmixed_axes(axes: Callable[[NodeInLane, int], Iterable[int]] | slice) -> AxisRule:
+def unmixed_axes_rule(mixed_axes: Callable[[NodeInLane, int], Iterable[int]] | slice) -> AxisRule:
     """Return the axis rule of an operator that mixes some axes of its first input.
 
     The mixed axes are a slice of all axes, or the result of a function of a node and a rank.
@@ -228,7 +228,7 @@ def keep_unmixed_axes(axes: Callable[[NodeInLane, int], Iterable[int]] | slice) 
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
         rank = node.input_rank(0)
-        mixed = range(rank)[axes] if isinstance(axes, slice) else axes(node, rank)
+        mixed = range(rank)[mixed_axes] if isinstance(mixed_axes, slice) else mixed_axes(node, rank)
         return axis if input_index == 0 and axis not in mixed else None
 
     return rule
@@ -297,7 +297,7 @@ def batch_norm_axis(node: NodeInLane, input_index: int, axis: int, output_index:
     return axis if input_index == output_index == 0 and not node.attributes.get("training_mode") else None
 
 
-def matmul_axis(second: int = 1) -> AxisRule:
+def matmul_rule(second: int = 1) -> AxisRule:
     """Return the axis rule of a matrix product `(..., m, k) @ (..., k, n)`.
 
     `second` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix. If
@@ -339,7 +339,7 @@ def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) 
     return input_index if (axis ^ int(is_transposed)) == input_index else None
 
 
-def conv_axis(weights: int = 1) -> AxisRule:
+def conv_rule(weights: int = 1) -> AxisRule:
     """Return the axis rule of a convolution; `weights` is the kernel's input index.
 
     The rule keeps the batch axis, and each axis along which the kernel has size 1, stride 1 and no padding.
@@ -549,11 +549,15 @@ def gather_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     return _merge_with_indices(data_mark, indices)
 
 
-def _merge_with_indices(data_mark: BatchMark, indices: BatchMark) -> BatchMark:
+def _merge_with_indices(data_mark: BatchMark, indices_mark: BatchMark) -> BatchMark:
     """Merge the mark of gathered data with the mark of the indices."""
     if isinstance(data_mark, SharedSample):
-        return SharedSample(data_mark.why, intended=indices)
-    return data_mark if indices in (None, data_mark) or isinstance(data_mark, LostBatch) else LostBatch("samples meet")
+        return SharedSample(data_mark.why, intended=indices_mark)
+    return (
+        data_mark
+        if indices_mark in (None, data_mark) or isinstance(data_mark, LostBatch)
+        else LostBatch("samples meet")
+    )
 
 
 def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> BatchMark:

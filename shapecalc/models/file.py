@@ -161,7 +161,7 @@ class Node:
         return bool(self.bodies) and self.bodies[0].name.startswith("@")
 
     @property
-    def read_tensors(self) -> list[int]:
+    def used_tensors(self) -> list[int]:
         """The tensors that the node depends on: its inputs and the outputs of its bodies."""
         read = [*self.inputs, *[tensor for body in self.bodies for tensor in body.outputs]]
         return [tensor for tensor in read if tensor != ABSENT]
@@ -604,7 +604,7 @@ def _substitute_attributes(proto: Any, call_attributes: CallAttributes) -> Any:
 def _sort_nodes(nodes: list[Node]) -> tuple[Node, ...]:
     """Return nodes in topological order; raise `ValueError` for a cycle."""
     maker = {number: index for index, node in enumerate(nodes) for number in node.outputs if number}
-    read = [[number for inner in (node, *iter_nodes(node.bodies)) for number in inner.read_tensors] for node in nodes]
+    read = [[number for inner in (node, *iter_nodes(node.bodies)) for number in inner.used_tensors] for node in nodes]
     reads = {index: [maker[number] for number in numbers if number in maker] for index, numbers in enumerate(read)}
     try:
         return tuple([nodes[index] for index in TopologicalSorter(reads).static_order()])

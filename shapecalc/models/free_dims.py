@@ -145,14 +145,14 @@ class InputGuess:
     """A guess of the input shapes, before sizes are assigned to the free dims."""
 
     def __init__(
-        self, input_shapes: _ShapeGuesser, shapes: list[InputDims], doubtful_count: int, judged: Sequence[int]
+        self, guesser: _ShapeGuesser, shapes: list[InputDims], doubtful_count: int, judged_sizes: Sequence[int]
     ) -> None:
         """Find the free dims; raise `ShapeError` (usage) for a size of an unknown dim."""
-        self._input_shapes, self._shapes, self._doubtful, self._judged = input_shapes, shapes, doubtful_count, judged
+        self._guesser, self._shapes, self._doubtful, self._judged = guesser, shapes, doubtful_count, judged_sizes
         free = dict.fromkeys(dim for dims in shapes for dim in dims or () if isinstance(dim, str))
-        self._others = [name for name in free if name != input_shapes.batch]
-        _check_size_names(input_shapes.where, self._others, input_shapes.batch)
-        self.unsized_dims = [name for name in self._others if name not in input_shapes.where]
+        self._other_dims = [name for name in free if name != guesser.batch]
+        _check_size_names(guesser.where, self._other_dims, guesser.batch)
+        self.unsized_dims = [name for name in self._other_dims if name not in guesser.where]
         """The free dims without a given size, except the batch."""
 
     def choose_sizes(
@@ -165,17 +165,17 @@ class InputGuess:
 
         `size` replaces the declared sizes. `sums` maps each dim that is assumed to be a sum to its terms.
         """
-        naming, others = self._input_shapes, self._others
+        naming, others = self._guesser, self._other_dims
         totals = {**{name: terms for name in others if (terms := naming.sum_terms(name, others))}, **sums}
         sizes = {
             **dict.fromkeys(others, size or DEFAULT_SIZES[0]),
             **({} if size else naming.declared_sizes),
             **naming.where,
         }
-        home = {naming.batch: naming.declared or 1}
+        home = {naming.batch: naming.declared_batch or 1}
         base = {name: sizes[name] for name in others if name not in totals}
         base = _satisfy_conditions(base, conditions, [name for name in self.unsized_dims if name in base], home)
-        judged = sorted({*self._judged, naming.declared or 1})
+        judged = sorted({*self._judged, naming.declared_batch or 1})
         held_back = (batch for batch in chain(HELD_BACK_BATCHES, count(judged[-1] + 1)) if batch not in judged)
         lanes = [naming.build_lane(batch, base, totals, judged=True) for batch in judged]
         lanes.append(naming.build_lane(next(held_back), base, totals))
@@ -193,7 +193,7 @@ class InputGuess:
             lanes.append(naming.build_lane(0, base, totals))
         return InputChoice(
             naming.batch,
-            naming.declared,
+            naming.declared_batch,
             tuple([None if dims is None else tuple(dims) for dims in self._shapes]),
             tuple(lanes),
             FrozenDict({**naming.written_names, **{name: " + ".join(terms) for name, terms in sums.items()}}),
@@ -204,7 +204,7 @@ class InputGuess:
 
     def iter_other_sizes(self) -> Iterator[InputChoice]:
         """Yield input choices with other sizes, then with related dims."""
-        for size in DEFAULT_SIZES[not self._input_shapes.declared_sizes :] if self.unsized_dims else ():
+        for size in DEFAULT_SIZES[not self._guesser.declared_sizes :] if self.unsized_dims else ():
             yield self.choose_sizes((), size)
         yield from self.iter_related_dims()
 
@@ -233,7 +233,7 @@ def guess_inputs(model: Model, options: BatchOptions) -> Iterator[InputGuess]:
             "the batch is judged at two sizes or more, each of at least 1", "write N,1,8", argument="batch"
         )
     naming = _ShapeGuesser(model.inputs, options)
-    naming.find_batch(options.batch)
+    naming.set_batch(options.batch)
     for shapes, doubtful in naming.guess_shapes():
         yield InputGuess(naming, shapes, doubtful, judged)
 
@@ -280,15 +280,15 @@ class _ShapeGuesser:
 
     def __init__(self, inputs: Sequence[ValueInfo], options: BatchOptions) -> None:
         self.inputs, self.batch, self.where = inputs, "", options.where
-        self.declared: int | None = None
+        self.declared_batch: int | None = None
         self.declared_sizes: dict[str, int] = {}
         """The declared sizes of the dims that the user's shapes replace with names."""
         self.written_names: dict[str, str] = {}
         self._valid_names: dict[str, str] = {}
         self._used_names = {dim for declared in inputs for dim in declared.dims or () if isinstance(dim, str)}
-        self.given_shapes = _check_given_shapes(inputs, options.shapes)
+        self.user_shapes = _check_user_shapes(inputs, options.shapes)
         self.shapes: list[InputDims] = [
-            self._name_dims(self.given_shapes.get(declared.name, declared.dims)) for declared in inputs
+            self._name_dims(self.user_shapes.get(declared.name, declared.dims)) for declared in inputs
         ]
 
     def _name_dims(self, dims: Sequence[int | str | None] | None) -> InputDims:
@@ -317,7 +317,7 @@ class _ShapeGuesser:
     def _reserve_batch_name(self) -> str:
         return self.reserve_name(chain(BATCH_NAMES, (f"N{number}" for number in count())))
 
-    def find_batch(self, batch_name: str | None) -> None:
+    def set_batch(self, batch_name: str | None) -> None:
         """Set the batch dim: the dim with this name, or the first dim of the first input.
 
         A batch dim that is declared as a number is replaced by a name.
@@ -336,11 +336,11 @@ class _ShapeGuesser:
         else:
             self.batch = self._name_first_batch(first, batch_name)
         for declared, dims in zip(self.inputs, self.shapes, strict=True):
-            pairs = zip(dims or (), declared.dims or (), strict=False) if declared.name in self.given_shapes else ()
+            pairs = zip(dims or (), declared.dims or (), strict=False) if declared.name in self.user_shapes else ()
             self.declared_sizes |= {
                 name: size for name, size in pairs if isinstance(name, str) and isinstance(size, int)
             }
-        self.declared = self.declared_sizes.pop(self.batch, self.declared)
+        self.declared_batch = self.declared_sizes.pop(self.batch, self.declared_batch)
 
     def _name_first_batch(self, index: int, batch_name: str | None) -> str:
         """Make the first dim of an input the batch, and return its name.
@@ -348,9 +348,9 @@ class _ShapeGuesser:
         In a shape from the user, the batch is the first dim that is a name.
         """
         dims, declared = self.shapes[index] or [], self.inputs[index].dims or (None,)
-        is_given = self.inputs[index].name in self.given_shapes
+        is_given = self.inputs[index].name in self.user_shapes
         first = next((dim for dim in dims if isinstance(dim, str)), dims[0]) if is_given else dims[0]
-        named = {dim for shape in self.given_shapes.values() for dim in shape} - {
+        named = {dim for shape in self.user_shapes.values() for dim in shape} - {
             dim for e in self.inputs for dim in e.dims or ()
         }
         if isinstance(first, str) and batch_name is None:
@@ -361,7 +361,7 @@ class _ShapeGuesser:
         else:
             batch = batch_name or self._reserve_batch_name()
         if isinstance(first, int):
-            self.declared = first
+            self.declared_batch = first
             dims[dims.index(first)] = batch
         self.shapes = [
             _rename_dims(shape, {first: batch}) if isinstance(first, str) else shape for shape in self.shapes
@@ -376,7 +376,7 @@ class _ShapeGuesser:
         dim comes last.
         """
         firsts = [(declared.name, dims[0]) for declared, dims in zip(self.inputs, self.shapes, strict=True) if dims]
-        free = {dim for name, dim in firsts[1:] if isinstance(dim, str) and name not in self.given_shapes}
+        free = {dim for name, dim in firsts[1:] if isinstance(dim, str) and name not in self.user_shapes}
         twins = free - {self.batch} if firsts and firsts[0][1] == self.batch else set()
         for shapes in [[_rename_dims(dims, dict.fromkeys(twins, self.batch)) for dims in self.shapes], self.shapes][
             not twins :
@@ -392,7 +392,7 @@ class _ShapeGuesser:
         """Return shapes with the batch on these axes, and the number of doubtful axes."""
         result, doubtful = [], 0
         for declared, dims in zip(self.inputs, shapes, strict=True):
-            can_free = dims and declared.name not in self.given_shapes and self.batch not in dims
+            can_free = dims and declared.name not in self.user_shapes and self.batch not in dims
             axis = axes.get(_input_key(declared)) if can_free else None
             result.append(dims if dims is None or axis is None else [*dims[:axis], self.batch, *dims[axis + 1 :]])
             doubtful += axis is not None and declared.dims == (1,)
@@ -409,13 +409,13 @@ class _ShapeGuesser:
             if (
                 dims
                 and value.dims
-                and self.declared in dims
-                and value.name not in self.given_shapes
+                and self.declared_batch in dims
+                and value.name not in self.user_shapes
                 and self.batch not in dims
             ):
-                equal = [candidate for candidate, size in enumerate(dims) if size == self.declared]
+                equal = [candidate for candidate, size in enumerate(dims) if size == self.declared_batch]
                 axes = sorted(equal, key=lambda candidate: candidate != axis)
-                is_likely = axes[0] in (axis, 0) or self.declared != 1
+                is_likely = axes[0] in (axis, 0) or self.declared_batch != 1
                 result[_input_key(value)] = [*axes, None] if is_likely else [None, *axes]
         return result
 
@@ -443,7 +443,7 @@ def _rename_dims(dims: InputDims, names: Mapping[int | str, str]) -> InputDims:
     return None if dims is None else [names.get(dim, dim) for dim in dims]
 
 
-def _check_given_shapes(
+def _check_user_shapes(
     inputs: Sequence[ValueInfo], shapes: Mapping[str, tuple[int | str, ...]]
 ) -> dict[str, tuple[int | str, ...]]:
     """Return the user's shapes; raise `ShapeError` (usage) if a shape does not fit."""

@@ -36,10 +36,10 @@ class _NodeReporter:
         self._walk, self._tensor_names, self._core = walk, walk.model.names, core
         self._fitter = DimFitter(walk.lanes, walk.batch)
 
-    def report_node(self, visit: NodeVisit, verdict: NodeVerdict) -> JudgedNode:
+    def build_entry(self, visit: NodeVisit, verdict: NodeVerdict) -> JudgedNode:
         """Return the report entry of a node."""
         node, namer, names = visit.node, self._fitter, self._tensor_names
-        input, target = namer.fit_shape(visit.input), visit.call.target
+        input, target = namer.fit_shape(visit.input), visit.core_op.target
         arguments = self._symbolic_arguments(visit)
         output, conditions = self.symbolic_output(visit)
         return JudgedNode(
@@ -53,7 +53,7 @@ class _NodeReporter:
             target=None if arguments is None or target is None else arguments.get(target.name),
             target_from=self._target_source(node),
             output=output,
-            value=self._shape_value(node) if visit.call.returns_shape else None,
+            value=self._shape_value(node) if visit.core_op.returns_shape else None,
             conditions=tuple(map(str, conditions)),
             **fields(verdict),
         )
@@ -65,10 +65,10 @@ class _NodeReporter:
         fails = any(visit.problems)
         if not fails and has_equal_element_count(input, output):
             return output, ()
-        answer = self._core.query_with_names(visit, input, arguments, self._walk.lanes)
+        answer = self._core.query_symbolic(visit, input, arguments, self._walk.lanes)
         if answer is None:
             return output, ()
-        return (answer[0] if fails and not visit.call.returns_shape else output), answer[1]
+        return (answer[0] if fails and not visit.core_op.returns_shape else output), answer[1]
 
     def _symbolic_arguments(self, visit: NodeVisit) -> Mapping[str, Any] | None:
         """Return the arguments of the core op as symbolic dims; None if unknown."""
@@ -121,7 +121,7 @@ class JudgedModel(Record):
         return not errors and all(visit.problems[declared] is None for visit, _ in self.tracker.judged_nodes)
 
     @property
-    def loss(self) -> tuple[bool, int, int]:
+    def ranking_key(self) -> tuple[bool, int, int]:
         """The sort key of a choice of inputs; the smallest key is the best.
 
         The criteria are, by priority: whether the model fails at the declared batch size, the number of tensors whose
@@ -147,15 +147,15 @@ class JudgedModel(Record):
         moved = [index for index, lane in enumerate(self.walk.lanes) if lane.perturbed]
         return any(shapes[0] is not None and all(shapes[lane] is None for lane in moved) for shapes in outputs if moved)
 
-    def build_report(self, name: str) -> Report:
+    def build_report(self, model_path: str) -> Report:
         """Build the report, with the path of the model as the user wrote it."""
         sizes, model = self.walk.choice, self.walk.model
         names = _NodeReporter(self.walk, self.tracker.core_queries)
-        nodes = [names.report_node(visit, verdict) for visit, verdict in self.tracker.judged_nodes]
+        nodes = [names.build_entry(visit, verdict) for visit, verdict in self.tracker.judged_nodes]
         pairs = zip(model.inputs, sizes.inputs, strict=True)
         inputs = [ModelInput(declared.name, declared.dims, taken) for declared, taken in pairs]
         return Report(
-            name,
+            model_path,
             model.opset,
             len(model.graph.nodes),
             sizes.batch,
@@ -198,10 +198,10 @@ def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> Judged
     first, *others = guess_inputs(model, options)
     outcomes = [_judge_at_best_sizes(model, first, most)]
     for guess in [*others[: most - 2], *others[most - 2 :][-1:]]:
-        if not any(outcomes[-1].loss):
+        if not any(outcomes[-1].ranking_key):
             break
         outcomes.append(_judge_at_best_sizes(model, guess, most))
-    return min(outcomes, key=lambda outcome: outcome.loss) if others else outcomes[0]
+    return min(outcomes, key=lambda outcome: outcome.ranking_key) if others else outcomes[0]
 
 
 def _judge_at_best_sizes(model: Model, guess: InputGuess, max_tries: int) -> JudgedModel:
@@ -247,26 +247,26 @@ def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[st
         try:
             judged = find_node(report, name)
         except ShapeError:
-            path = _failing_path_above(model, name)
+            path = _upstream_failing_path(model, name)
             if path is None:
                 continue
             above[name] = path
             judged = find_node(report, f"#{path}")
-        if judged.verdict in SILENT_VERDICTS and (below := _describe_failure_below(model, judged.node.path)):
+        if judged.verdict in SILENT_VERDICTS and (below := _describe_downstream_failure(model, judged.node.path)):
             changed[judged.node.path] = replace(judged, why=f"{judged.why}, {below}")
     nodes = tuple([changed.get(judged.node.path, judged) for judged in report.nodes]) if changed else report.nodes
     return replace(report, nodes=nodes, failing_above=FrozenDict(above))
 
 
-def _failing_path_above(model: JudgedModel, name: str) -> str | None:
+def _upstream_failing_path(model: JudgedModel, name: str) -> str | None:
     """Return the path of the nearest failing node upstream of a named node."""
     every = iter_nodes((model.walk.model.graph,))
     named = (node for node in every if name and name in (node.name, node.path, f"#{node.path}"))
-    above = model.tracker.iter_above([*islice(named, 1)])
+    above = model.tracker.iter_upstream([*islice(named, 1)])
     return next((node.path for node in above if node.path in model.tracker.failing_nodes), None)
 
 
-def _describe_failure_below(model: JudgedModel, path: str) -> str:
+def _describe_downstream_failure(model: JudgedModel, path: str) -> str:
     """Describe the first downstream failure if the node at a path is not fixed.
 
     Returns an empty string if the first failure is unknown.
@@ -287,7 +287,7 @@ def movement_chains(model: Model, nodes: Iterable[JudgedNode]) -> list[list[Judg
 
     A chain has at least two nodes; the chains are in file order.
     """
-    uses = Counter(chain(model.graph.outputs, *[node.read_tensors for node in iter_nodes((model.graph,))]))
+    uses = Counter(chain(model.graph.outputs, *[node.used_tensors for node in iter_nodes((model.graph,))]))
     open_runs: dict[int, list[JudgedNode]] = {}
     runs: list[list[JudgedNode]] = []
     for judged in nodes:

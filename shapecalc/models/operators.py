@@ -61,7 +61,7 @@ class BroadcastShape(Record):
     The output of a comparison is boolean.
     """
 
-    since: int = 7
+    first_opset: int = 7
     is_comparison: bool = False
 
 
@@ -145,7 +145,7 @@ class OperatorSpec(Record):
     """
     size_check: SizeCheck | None = None
     """The check of input sizes that must match."""
-    core_call: CoreOp | None = None
+    core_op: CoreOp | None = None
     """The core op. Nodes of operators that have a core op appear in the report."""
     control_flow: ControlFlow | None = None
     is_random: bool = False
@@ -240,11 +240,11 @@ def _constant_of_shape(attributes: Attributes, shape: ElementArray) -> ElementAr
     return np.full(sizes, value.item(), value.dtype)
 
 
-def _reduce_inputs(function: Any) -> Evaluator:
+def _input_reduction_evaluator(function: Any) -> Evaluator:
     return lambda _, *parts: np.asarray(function.reduce(np.broadcast_arrays(*parts)))
 
 
-def _reduction(function: Any) -> Evaluator:
+def _reduction_evaluator(function: Any) -> Evaluator:
     """Return the evaluator of a reduction.
 
     The reduced axes are an attribute in older opsets and an input in newer opsets.
@@ -291,12 +291,12 @@ def _clip(
     return np.asarray(np.clip(data, low, high)).astype(data.dtype)
 
 
-def _apply(function: Any) -> Evaluator:
+def _numpy_evaluator(function: Any) -> Evaluator:
     """Return the evaluator that applies a NumPy function to the inputs."""
     return lambda _, *parts: np.asarray(function(*parts))
 
 
-def _apply_keeping_type(function: Any) -> Evaluator:
+def _dtype_preserving_evaluator(function: Any) -> Evaluator:
     """Return the evaluator that applies a NumPy function and keeps the element type."""
     return lambda _, data, *parts: np.asarray(function(data, *parts)).astype(data.dtype)
 
@@ -322,20 +322,20 @@ def _check_concat(node: Node, shapes: InputSizes, constants: Container[int], _: 
     return f"dim {axis} is {' and '.join(texts)}"
 
 
-def _differing_axis(shapes: InputSizes, along: int) -> int | None:
+def _differing_axis(shapes: InputSizes, ignored_axis: int) -> int | None:
     """Return the first axis on which shapes differ, except the ignored axis.
 
     >>> _differing_axis([(1, 2), (3, 2)], 1), _differing_axis([(1, 2), (1, 4)], -1), _differing_axis([(1, 2), None], 1)
     (0, None, None)
     """
     known = [shape for shape in shapes if shape is not None]
-    if len({*map(len, known)}) != 1 or not -len(known[0]) <= along < len(known[0]):
+    if len({*map(len, known)}) != 1 or not -len(known[0]) <= ignored_axis < len(known[0]):
         return None
     differing = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
-    return next((axis for axis in differing if axis != along % len(known[0])), None)
+    return next((axis for axis in differing if axis != ignored_axis % len(known[0])), None)
 
 
-def check_indices(node: Node, shapes: InputSizes, _: Container[int], extremes: IndexBounds) -> str | None:
+def check_indices(node: Node, shapes: InputSizes, _: Container[int], index_bounds: IndexBounds) -> str | None:
     """Return an error message if Gather or Scatter indices do not fit the data.
 
     The shapes are checked, and the elements of the indices if they are known.
@@ -352,7 +352,7 @@ def check_indices(node: Node, shapes: InputSizes, _: Container[int], extremes: I
     elif prod(indices[:kept]) % (prod(data[:kept]) or 1):
         error = f"indices have a batch of {prod(indices[:kept])}, and data one of {prod(data[:kept])}"
     by_columns = node.op.endswith("ND")
-    for axis, limits in enumerate(extremes(by_columns), kept if by_columns else along % len(data)):
+    for axis, limits in enumerate(index_bounds(by_columns), kept if by_columns else along % len(data)):
         outside = [index for index in limits if not -data[axis] <= index < data[axis]]
         if outside and not error:
             error = f"index {outside[0]} is out of bounds for axis {axis} with size {data[axis]}"
@@ -379,7 +379,7 @@ def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: in
     return None
 
 
-def _check_shared_batch(batch_inputs_of: Callable[[Attributes], BatchInputs]) -> SizeCheck:
+def _shared_batch_check(batch_inputs_of: Callable[[Attributes], BatchInputs]) -> SizeCheck:
     """Return the size check of an operator whose inputs share a batch."""
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
@@ -405,7 +405,7 @@ def _recurrent_batch_inputs(attributes: Attributes) -> BatchInputs:
     ]
 
 
-def _check_contraction(axes_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeCheck:
+def _contraction_check(axes_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeCheck:
     """Return the size check of an operator that contracts axes of two inputs."""
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
@@ -420,11 +420,11 @@ def _check_contraction(axes_of: Callable[[Attributes], tuple[tuple[int, int], tu
     return check
 
 
-GEMM_SIZES = _check_contraction(
+GEMM_SIZE_CHECK = _contraction_check(
     lambda attributes: ((0, 0 if attributes.get("transA") else 1), (1, 1 if attributes.get("transB") else 0), 1)
 )
-CONV_SIZES = _check_contraction(lambda attributes: ((0, 1), (1, 1), attributes.get("group", 1)))
-CHANNEL_SIZES = _check_contraction(lambda _: ((0, 1), (1, 0), 1))
+CONV_SIZE_CHECK = _contraction_check(lambda attributes: ((0, 1), (1, 1), attributes.get("group", 1)))
+CHANNEL_SIZE_CHECK = _contraction_check(lambda _: ((0, 1), (1, 0), 1))
 
 
 def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
@@ -528,7 +528,7 @@ def _expand_keys(specs: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
     return {name: row for names, row in specs.items() for name in names.split()}
 
 
-AS_FIRST_POINTWISE = """
+SHAPE_PRESERVING_OPERATORS = """
     Acos Acosh Asin Asinh Atan Atanh Celu Cos Cosh Elu Erf Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish Relu
     Selu Shrink Sigmoid Sin Sinh Softplus Softsign Swish Tan Tanh ThresholdedRelu
 """
@@ -546,22 +546,22 @@ COMPARISON_FUNCTIONS |= {"GreaterOrEqual": np.greater_equal, "Less": np.less, "L
 ONNX_OPERATORS = _expand_keys(
     {
         **{
-            name: OperatorSpec(SAME_AS_FIRST, _apply_keeping_type(function), axis_rule=batch.broadcast_axis)
+            name: OperatorSpec(SAME_AS_FIRST, _dtype_preserving_evaluator(function), axis_rule=batch.broadcast_axis)
             for name, function in UNARY_FUNCTIONS.items()
         },
         **{
-            name: OperatorSpec(COMPARISON, _apply(function), axis_rule=batch.broadcast_axis)
+            name: OperatorSpec(COMPARISON, _numpy_evaluator(function), axis_rule=batch.broadcast_axis)
             for name, function in COMPARISON_FUNCTIONS.items()
         },
-        AS_FIRST_POINTWISE: OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
-        "Add": OperatorSpec(BROADCAST, _apply_keeping_type(np.add), axis_rule=batch.broadcast_axis),
-        "AffineGrid MaxUnpool STFT": OperatorSpec(axis_rule=batch.keep_axes(0)),
+        SHAPE_PRESERVING_OPERATORS: OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
+        "Add": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.add), axis_rule=batch.broadcast_axis),
+        "AffineGrid MaxUnpool STFT": OperatorSpec(axis_rule=batch.pointwise_rule(0)),
         "ArgMax ArgMin": OperatorSpec(COPIES_DIMS, axis_rule=batch.argmax_axis),
-        "Attention DeformConv RotaryEmbedding": OperatorSpec(axis_rule=batch.keep_axes(0)),
+        "Attention DeformConv RotaryEmbedding": OperatorSpec(axis_rule=batch.pointwise_rule(0)),
         "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": OperatorSpec(
-            COPIES_DIMS, axis_rule=batch.keep_axes_of_first(0, 1)
+            COPIES_DIMS, axis_rule=batch.first_input_pointwise_rule(0, 1)
         ),
-        "BatchNormalization": OperatorSpec(axis_rule=batch.batch_norm_axis, size_check=CHANNEL_SIZES),
+        "BatchNormalization": OperatorSpec(axis_rule=batch.batch_norm_axis, size_check=CHANNEL_SIZE_CHECK),
         "Bernoulli Multinomial RandomNormalLike RandomUniform RandomUniformLike": OperatorSpec(is_random=True),
         "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": OperatorSpec(axis_rule=batch.broadcast_axis),
         "BitwiseAnd BitwiseOr BitwiseXor": OperatorSpec(BROADCAST, axis_rule=batch.broadcast_axis),
@@ -575,97 +575,99 @@ ONNX_OPERATORS = _expand_keys(
         ),
         "CenterCropPad": OperatorSpec(axis_rule=batch.resize_axis),
         "Clip": OperatorSpec(SAME_AS_FIRST, _clip, axis_rule=batch.broadcast_axis),
-        "Col2Im": OperatorSpec(axis_rule=batch.keep_axes_of_first(0)),
+        "Col2Im": OperatorSpec(axis_rule=batch.first_input_pointwise_rule(0)),
         "Concat": OperatorSpec(evaluate=_concat, mark_rule=batch.concat_mark, size_check=_check_concat),
         "Constant": OperatorSpec(evaluate=constant_elements),
         "ConstantOfShape": OperatorSpec(evaluate=_constant_of_shape, element_inputs=0),
-        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=batch.conv_axis(), size_check=CONV_SIZES),
-        "ConvInteger": OperatorSpec(axis_rule=batch.conv_axis()),
-        "ConvTranspose": OperatorSpec(COPIES_DIMS, axis_rule=batch.keep_axes_of_first(0), size_check=CHANNEL_SIZES),
-        "CumProd": OperatorSpec(axis_rule=batch.keep_unmixed_axes(batch.axis_from_input)),
-        "CumSum": OperatorSpec(SAME_AS_FIRST, _cumsum, axis_rule=batch.keep_unmixed_axes(batch.axis_from_input)),
-        "DepthToSpace": OperatorSpec(axis_rule=batch.keep_axes_of_first(0), core_call=DEPTH_TO_SPACE),
-        "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=batch.keep_unmixed_axes(slice(0, 0))),
-        "Det Trilu": OperatorSpec(axis_rule=batch.keep_unmixed_axes(slice(-2, None))),
+        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=batch.conv_rule(), size_check=CONV_SIZE_CHECK),
+        "ConvInteger": OperatorSpec(axis_rule=batch.conv_rule()),
+        "ConvTranspose": OperatorSpec(
+            COPIES_DIMS, axis_rule=batch.first_input_pointwise_rule(0), size_check=CHANNEL_SIZE_CHECK
+        ),
+        "CumProd": OperatorSpec(axis_rule=batch.unmixed_axes_rule(batch.axis_from_input)),
+        "CumSum": OperatorSpec(SAME_AS_FIRST, _cumsum, axis_rule=batch.unmixed_axes_rule(batch.axis_from_input)),
+        "DepthToSpace": OperatorSpec(axis_rule=batch.first_input_pointwise_rule(0), core_op=DEPTH_TO_SPACE),
+        "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=batch.unmixed_axes_rule(slice(0, 0))),
+        "Det Trilu": OperatorSpec(axis_rule=batch.unmixed_axes_rule(slice(-2, None))),
         "Div": OperatorSpec(BROADCAST, _divide, axis_rule=batch.broadcast_axis),
         "Einsum": OperatorSpec(axis_rule=batch.einsum_axis),
-        "Expand": OperatorSpec(mark_rule=batch.repeat_mark, core_call=EXPAND),
+        "Expand": OperatorSpec(mark_rule=batch.repeat_mark, core_op=EXPAND),
         "EyeLike": OperatorSpec(element_inputs=0),
-        "Flatten": OperatorSpec(mark_rule=batch.reshape_mark, core_call=FLATTEN),
+        "Flatten": OperatorSpec(mark_rule=batch.reshape_mark, core_op=FLATTEN),
         "GRU LSTM RNN": OperatorSpec(
-            axis_rule=batch.recurrent_axis, size_check=_check_shared_batch(_recurrent_batch_inputs)
+            axis_rule=batch.recurrent_axis, size_check=_shared_batch_check(_recurrent_batch_inputs)
         ),
         "Gather": OperatorSpec(evaluate=_gather, mark_rule=batch.gather_mark, size_check=check_indices),
         "GatherElements": OperatorSpec(axis_rule=batch.gather_elements_rule(1), size_check=check_indices),
         "GatherND": OperatorSpec(mark_rule=batch.gather_nd_mark, size_check=check_indices),
-        "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=batch.gemm_axis, size_check=GEMM_SIZES),
-        "GlobalLpPool LpPool": OperatorSpec(axis_rule=batch.keep_axes_of_first(0, 1)),
+        "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=batch.gemm_axis, size_check=GEMM_SIZE_CHECK),
+        "GlobalLpPool LpPool": OperatorSpec(axis_rule=batch.first_input_pointwise_rule(0, 1)),
         "GridSample": OperatorSpec(
-            axis_rule=batch.keep_axes(0), size_check=_check_shared_batch(lambda _: [("X", 0, 0), ("grid", 1, 0)])
+            axis_rule=batch.pointwise_rule(0), size_check=_shared_batch_check(lambda _: [("X", 0, 0), ("grid", 1, 0)])
         ),
-        "GroupNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_axes_of_first(0)),
+        "GroupNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.first_input_pointwise_rule(0)),
         "Hardmax LogSoftmax Softmax": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=batch.keep_unmixed_axes(batch.softmax_axes)
+            SAME_AS_FIRST, axis_rule=batch.unmixed_axes_rule(batch.softmax_axes)
         ),
         "Identity": OperatorSpec(SAME_AS_FIRST, lambda _, data: data, axis_rule=batch.broadcast_axis),
         "If": OperatorSpec(control_flow=ControlFlow.IF),
-        "InstanceNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_axes_of_first(0, 1)),
-        "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_unmixed_axes(slice(1, 2))),
-        "LayerNormalization": OperatorSpec(COPIES_DIMS, axis_rule=batch.keep_unmixed_axes(batch.trailing_axes)),
+        "InstanceNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.first_input_pointwise_rule(0, 1)),
+        "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.unmixed_axes_rule(slice(1, 2))),
+        "LayerNormalization": OperatorSpec(COPIES_DIMS, axis_rule=batch.unmixed_axes_rule(batch.trailing_axes)),
         "Loop": OperatorSpec(control_flow=ControlFlow.LOOP),
-        "LpNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_unmixed_axes(batch.axis_from_attribute)),
-        "MatMul": OperatorSpec(COPIES_DIMS, axis_rule=batch.matmul_axis()),
-        "MatMulInteger": OperatorSpec(axis_rule=batch.matmul_axis()),
-        "Max": OperatorSpec(BROADCAST_8, _reduce_inputs(np.maximum), axis_rule=batch.broadcast_axis),
+        "LpNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.unmixed_axes_rule(batch.axis_from_attribute)),
+        "MatMul": OperatorSpec(COPIES_DIMS, axis_rule=batch.matmul_rule()),
+        "MatMulInteger": OperatorSpec(axis_rule=batch.matmul_rule()),
+        "Max": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.maximum), axis_rule=batch.broadcast_axis),
         "Mean": OperatorSpec(BROADCAST_8, axis_rule=batch.broadcast_axis),
         "MeanVarianceNormalization": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=batch.keep_unmixed_axes(batch.axes_from_attribute)
+            SAME_AS_FIRST, axis_rule=batch.unmixed_axes_rule(batch.axes_from_attribute)
         ),
-        "Min": OperatorSpec(BROADCAST_8, _reduce_inputs(np.minimum), axis_rule=batch.broadcast_axis),
+        "Min": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.minimum), axis_rule=batch.broadcast_axis),
         "Mod": OperatorSpec(BROADCAST, _modulo, axis_rule=batch.broadcast_axis),
-        "Mul": OperatorSpec(BROADCAST, _apply_keeping_type(np.multiply), axis_rule=batch.broadcast_axis),
+        "Mul": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.multiply), axis_rule=batch.broadcast_axis),
         "NonZero": OperatorSpec(evaluate=lambda _, data: np.array(np.nonzero(np.atleast_1d(data)), np.int64)),
-        "Not": OperatorSpec(SAME_AS_FIRST, _apply(np.logical_not), axis_rule=batch.broadcast_axis),
+        "Not": OperatorSpec(SAME_AS_FIRST, _numpy_evaluator(np.logical_not), axis_rule=batch.broadcast_axis),
         "OneHot": OperatorSpec(axis_rule=batch.one_hot_axis),
         "Pad": OperatorSpec(COPIES_DIMS, axis_rule=batch.pad_axis),
         "Pow": OperatorSpec(
             BROADCAST,
-            _apply_keeping_type(lambda a, b: np.power(a.astype(np.float64), b)),
+            _dtype_preserving_evaluator(lambda a, b: np.power(a.astype(np.float64), b)),
             axis_rule=batch.broadcast_axis,
         ),
-        "QLinearConv": OperatorSpec(axis_rule=batch.conv_axis(3)),
-        "QLinearMatMul": OperatorSpec(axis_rule=batch.matmul_axis(3)),
-        "RMSNormalization": OperatorSpec(axis_rule=batch.keep_unmixed_axes(batch.trailing_axes)),
+        "QLinearConv": OperatorSpec(axis_rule=batch.conv_rule(3)),
+        "QLinearMatMul": OperatorSpec(axis_rule=batch.matmul_rule(3)),
+        "RMSNormalization": OperatorSpec(axis_rule=batch.unmixed_axes_rule(batch.trailing_axes)),
         "RandomNormal": OperatorSpec(is_random=True),
         "Range": OperatorSpec(evaluate=_range),
         "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": OperatorSpec(axis_rule=batch.reduction_axis),
         "ReduceL2 ReduceMean": OperatorSpec(COPIES_DIMS, axis_rule=batch.reduction_axis),
-        "ReduceMax": OperatorSpec(COPIES_DIMS, _reduction(np.max), axis_rule=batch.reduction_axis),
-        "ReduceMin": OperatorSpec(COPIES_DIMS, _reduction(np.min), axis_rule=batch.reduction_axis),
-        "ReduceProd": OperatorSpec(evaluate=_reduction(np.prod), axis_rule=batch.reduction_axis),
-        "ReduceSum": OperatorSpec(COPIES_DIMS, _reduction(np.sum), axis_rule=batch.reduction_axis),
-        "Reshape": OperatorSpec(mark_rule=batch.reshape_mark, core_call=RESHAPE),
+        "ReduceMax": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.max), axis_rule=batch.reduction_axis),
+        "ReduceMin": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.min), axis_rule=batch.reduction_axis),
+        "ReduceProd": OperatorSpec(evaluate=_reduction_evaluator(np.prod), axis_rule=batch.reduction_axis),
+        "ReduceSum": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.sum), axis_rule=batch.reduction_axis),
+        "Reshape": OperatorSpec(mark_rule=batch.reshape_mark, core_op=RESHAPE),
         "Resize Upsample": OperatorSpec(COPIES_DIMS, axis_rule=batch.resize_axis),
         "ReverseSequence": OperatorSpec(axis_rule=batch.reverse_sequence_axis),
         "Scan": OperatorSpec(control_flow=ControlFlow.SCAN),
         "Scatter ScatterElements": OperatorSpec(axis_rule=batch.gather_elements_rule(0), size_check=check_indices),
         "ScatterND": OperatorSpec(evaluate=_scatter_nd, mark_rule=batch.scatter_nd_mark, size_check=check_indices),
-        "Shape": OperatorSpec(element_inputs=0, core_call=SHAPE),
+        "Shape": OperatorSpec(element_inputs=0, core_op=SHAPE),
         "SimplifiedLayerNormalization": OperatorSpec(
-            FIRST_OUTPUT_ONLY, axis_rule=batch.keep_unmixed_axes(batch.trailing_axes)
+            FIRST_OUTPUT_ONLY, axis_rule=batch.unmixed_axes_rule(batch.trailing_axes)
         ),
         "Size": OperatorSpec(evaluate=element_count, element_inputs=0),
         "Slice": OperatorSpec(COPIES_DIMS, _slice, mark_rule=batch.slice_mark),
-        "SpaceToDepth": OperatorSpec(axis_rule=batch.keep_axes_of_first(0), core_call=SPACE_TO_DEPTH),
+        "SpaceToDepth": OperatorSpec(axis_rule=batch.first_input_pointwise_rule(0), core_op=SPACE_TO_DEPTH),
         "Split": OperatorSpec(COPIES_DIMS, _split, mark_rule=batch.split_mark),
-        "Squeeze": OperatorSpec(mark_rule=batch.reshape_mark, core_call=SQUEEZE),
-        "Sub": OperatorSpec(BROADCAST, _apply_keeping_type(np.subtract), axis_rule=batch.broadcast_axis),
-        "Sum": OperatorSpec(BROADCAST_8, _reduce_inputs(np.add), axis_rule=batch.broadcast_axis),
-        "Tile": OperatorSpec(mark_rule=batch.repeat_mark, core_call=TILE),
-        "TopK": OperatorSpec(COPIES_DIMS, axis_rule=batch.keep_unmixed_axes(batch.axis_from_attribute)),
-        "Transpose": OperatorSpec(axis_rule=batch.transpose_axis, core_call=TRANSPOSE),
-        "Unsqueeze": OperatorSpec(mark_rule=batch.reshape_mark, core_call=UNSQUEEZE),
-        "Where": OperatorSpec(BROADCAST, _apply(np.where), axis_rule=batch.broadcast_axis),
+        "Squeeze": OperatorSpec(mark_rule=batch.reshape_mark, core_op=SQUEEZE),
+        "Sub": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.subtract), axis_rule=batch.broadcast_axis),
+        "Sum": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.add), axis_rule=batch.broadcast_axis),
+        "Tile": OperatorSpec(mark_rule=batch.repeat_mark, core_op=TILE),
+        "TopK": OperatorSpec(COPIES_DIMS, axis_rule=batch.unmixed_axes_rule(batch.axis_from_attribute)),
+        "Transpose": OperatorSpec(axis_rule=batch.transpose_axis, core_op=TRANSPOSE),
+        "Unsqueeze": OperatorSpec(mark_rule=batch.reshape_mark, core_op=UNSQUEEZE),
+        "Where": OperatorSpec(BROADCAST, _numpy_evaluator(np.where), axis_rule=batch.broadcast_axis),
         "Xor": OperatorSpec(COMPARISON, axis_rule=batch.broadcast_axis),
     }
 )
@@ -673,22 +675,22 @@ ONNX_OPERATORS = _expand_keys(
 CONTRIB_OPERATORS = _expand_keys(
     {
         "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
-        "FusedConv": OperatorSpec(axis_rule=batch.conv_axis(), onnx_equivalent="Conv"),
-        "FusedMatMul": OperatorSpec(ComputedShape(_matmul_shape), axis_rule=batch.matmul_axis()),
+        "FusedConv": OperatorSpec(axis_rule=batch.conv_rule(), onnx_equivalent="Conv"),
+        "FusedMatMul": OperatorSpec(ComputedShape(_matmul_shape), axis_rule=batch.matmul_rule()),
         "GroupQueryAttention": OperatorSpec(
-            ComputedShape(_grouped_query_attention_shape), axis_rule=batch.keep_axes(0)
+            ComputedShape(_grouped_query_attention_shape), axis_rule=batch.pointwise_rule(0)
         ),
-        "MultiHeadAttention": OperatorSpec(ComputedShape(_attention_shape), axis_rule=batch.keep_axes(0)),
-        "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_axes(0)),
+        "MultiHeadAttention": OperatorSpec(ComputedShape(_attention_shape), axis_rule=batch.pointwise_rule(0)),
+        "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.pointwise_rule(0)),
         "SkipLayerNormalization SkipSimplifiedLayerNormalization": OperatorSpec(
-            SKIP_NORMALIZATION, axis_rule=batch.keep_axes(0)
+            SKIP_NORMALIZATION, axis_rule=batch.pointwise_rule(0)
         ),
     }
 )
 """The contributed operators of ONNX Runtime."""
 OPERATORS = {"": ONNX_OPERATORS, "com.microsoft": CONTRIB_OPERATORS}
 """The table of operators by domain and operator name."""
-LISTED_OPERATORS = {name: row.core_call for name, row in ONNX_OPERATORS.items() if row.core_call is not None}
+LISTED_OPERATORS = {name: row.core_op for name, row in ONNX_OPERATORS.items() if row.core_op is not None}
 """The core op of each listed operator, by operator name."""
 RANDOM_OPERATORS = {name for name, row in ONNX_OPERATORS.items() if row.is_random}
 UNKNOWN_OPERATOR = OperatorSpec()

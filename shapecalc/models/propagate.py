@@ -45,7 +45,7 @@ INDEX_EVALUATORS: dict[str, Any] = {
 """The evaluators of operators that map indices to indices. Applied to bounds of the inputs, they return bounds."""
 UNBOUNDED = 1 << 40
 """A bound beyond any index."""
-MAX_NODES_ABOVE = 64
+MAX_UPSTREAM_NODES = 64
 """The maximum number of upstream nodes that are searched for a failure, or for bounds of indices."""
 SILENT_VERDICTS = (BatchVerdict.SWALLOWS, BatchVerdict.SCRAMBLES)
 """The verdicts on failing nodes that raise no error."""
@@ -341,7 +341,7 @@ class BatchTracker:
 
     def _index_bounds(self, node: Node, lane: int, input_index: int) -> Any:
         """Return lower and upper bounds of an input in a lane; None if unknown."""
-        return self._compute_bounds(node.inputs[input_index], lane, MAX_NODES_ABOVE)
+        return self._compute_bounds(node.inputs[input_index], lane, MAX_UPSTREAM_NODES)
 
     def _compute_bounds(self, tensor: int, lane: int, node_budget: int) -> Any:
         """Return lower and upper bounds of an integer tensor; None if unknown.
@@ -378,18 +378,18 @@ class BatchTracker:
         shared = [mark for mark in marks if isinstance(mark, SharedSample)]
         if not shared or len(shared) < sum(self._tracked_lanes):
             return marks
-        if self._is_read(node.outputs[0]):
+        if self._has_used_elements(node.outputs[0]):
             self.stops.append(UnlistedFailure(node, shared[0].why, None, silent=True))
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
-    def _is_read(self, tensor: int) -> bool:
+    def _has_used_elements(self, tensor: int) -> bool:
         """Return whether the elements of a tensor are used, not only its shape."""
         if self._read_tensors is None:
             graph = self._walk.model.graph
             self._read_tensors = {*graph.outputs}
             for node in iter_nodes((graph,)):
                 self._read_tensors.update(
-                    node.read_tensors if node.bodies else node.inputs[: find_operator(node).element_inputs]
+                    node.used_tensors if node.bodies else node.inputs[: find_operator(node).element_inputs]
                 )
         return tensor in self._read_tensors
 
@@ -451,7 +451,7 @@ class BatchTracker:
 
     def _find_fixes(self, visit: NodeVisit, input_marks: LaneMarks) -> list[verdicts.FixedOutputs]:
         """Return the fixes of a failing node, the best first."""
-        argument, walk = visit.call.arguments[0], self._walk
+        argument, walk = visit.core_op.arguments[0], self._walk
         judged = tuple([lane.judged for lane in walk.lanes])
         failure = verdicts.BatchFailure(
             visit.input,
@@ -469,7 +469,7 @@ class BatchTracker:
             arguments = [None if target is None else FrozenDict({argument.name: target}) for target in targets]
             return self.core_queries.query(visit.node, switch, visit.input, arguments).outputs
 
-        return verdicts.find_fixes(failure, visit.call.fix_candidates, evaluate_targets)
+        return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
 
     def add_failure(self, node: Node, failures: LaneFailures) -> None:
         """Record a failing unlisted node; its outputs lose the batch."""
@@ -494,7 +494,7 @@ class BatchTracker:
             }
         return self._producers.get(tensor) if tensor != ABSENT else None
 
-    def iter_above(self, nodes: Iterable[Node], should_follow: Callable[[int], bool] = bool) -> Iterator[Node]:
+    def iter_upstream(self, nodes: Iterable[Node], should_follow: Callable[[int], bool] = bool) -> Iterator[Node]:
         """Yield nodes and their upstream nodes, breadth first.
 
         `should_follow` decides whether the producer of a tensor is visited.
@@ -504,7 +504,7 @@ class BatchTracker:
             if node.path not in visited:
                 visited.add(node.path)
                 yield node
-                makers = [self.producer_of(tensor) for tensor in node.read_tensors if should_follow(tensor)]
+                makers = [self.producer_of(tensor) for tensor in node.used_tensors if should_follow(tensor)]
                 queue += [maker for maker in makers if maker is not None]
 
     def _build_runs(self, visit: NodeVisit, input_marks: LaneMarks, output_marks: LaneMarks) -> list[verdicts.BatchRun]:
@@ -529,7 +529,7 @@ class BatchTracker:
         if not self._failures_above and not is_failing:
             return None
         first = min(
-            [self._failures_above[tensor] for tensor in node.read_tensors if tensor in self._failures_above],
+            [self._failures_above[tensor] for tensor in node.used_tensors if tensor in self._failures_above],
             default=None,
         )
         failure = first or ((len(self._failures_above), node.path) if is_failing else None)
@@ -546,7 +546,7 @@ class BatchTracker:
         if rank_and_axis is None:
             return None
         rank, axis = rank_and_axis
-        for above in islice(self.iter_above([node], lambda tensor: not self.marks_of(tensor)), MAX_NODES_ABOVE):
+        for above in islice(self.iter_upstream([node], lambda tensor: not self.marks_of(tensor)), MAX_UPSTREAM_NODES):
             if not above.domain and above.op in LISTED_OPERATORS and LISTED_OPERATORS[above.op].repeats_elements:
                 shapes = self._walk.shapes[above.outputs[0]]
                 repeated = axis - rank + len(shapes[0]) if shapes and shapes[0] is not None else -1
@@ -579,36 +579,36 @@ class UnfixedNodeTracker(BatchTracker):
         self.is_certain = True
         """Whether all output shapes between the unfixed node and the first failure are known."""
         self._path = path
-        self._tensors_below: set[int] = set()
+        self._downstream_tensors: set[int] = set()
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
         """Judge a listed node; leave the unfixed node and its downstream nodes unfixed."""
         verdict = self._judge(visit)
-        if visit.node.path != self._path and not self._is_below(visit.node):
+        if visit.node.path != self._path and not self._is_downstream(visit.node):
             return visit.outputs if verdict.verdict in SILENT_VERDICTS else verdict.outputs
         judged = len(self._walk.judged_lanes)
-        self._record_below(visit.node, visit.outputs[:judged], fails=any(visit.problems[:judged]))
+        self._record_downstream(visit.node, visit.outputs[:judged], fails=any(visit.problems[:judged]))
         return visit.outputs
 
     def propagate(self, node: Node) -> None:
         """Propagate marks through an unlisted node that runs."""
         super().propagate(node)
-        if self._is_below(node):
+        if self._is_downstream(node):
             for tensor in node.outputs:
-                self._record_below(node, self._walk.shapes_of(tensor)[: len(self._walk.judged_lanes)])
+                self._record_downstream(node, self._walk.shapes_of(tensor)[: len(self._walk.judged_lanes)])
 
     def add_failure(self, node: Node, failures: LaneFailures) -> None:
         """Record a failing unlisted node; its outputs lose the batch."""
-        if self._is_below(node):
-            self._record_below(node, (), fails=True)
+        if self._is_downstream(node):
+            self._record_downstream(node, (), fails=True)
         super().add_failure(node, failures)
 
-    def _is_below(self, node: Node) -> bool:
-        return not self._tensors_below.isdisjoint(node.read_tensors)
+    def _is_downstream(self, node: Node) -> bool:
+        return not self._downstream_tensors.isdisjoint(node.used_tensors)
 
-    def _record_below(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
+    def _record_downstream(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
         """Record a downstream node of the unfixed node, or the unfixed node itself."""
-        self._tensors_below.update(node.outputs)
+        self._downstream_tensors.update(node.outputs)
         if self.first_failure is None and fails:
             self.first_failure = node
         elif self.first_failure is None and None in outputs:

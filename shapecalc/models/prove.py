@@ -100,7 +100,7 @@ class ModelComparison:
         return f"batch {self.declared_batch} bit for bit, batch {self.other_batch} sample by sample"
 
     def _compare_sample(
-        self, sample: int, larger_outputs: list[np.ndarray], declared_outputs: list[np.ndarray], index: int
+        self, sample: int, other_outputs: list[np.ndarray], declared_outputs: list[np.ndarray], declared_index: int
     ) -> None:
         """Compare a sample's outputs in the other batch and in the declared batch.
 
@@ -108,14 +108,14 @@ class ModelComparison:
         """
         places = self.task["places"], self.task["home_places"]
         for name, many, few, axis, home_axis in zip(
-            self.output_names, larger_outputs, declared_outputs, *places, strict=True
+            self.output_names, other_outputs, declared_outputs, *places, strict=True
         ):
             actual = _take_sample(many, axis, self.other_batch, sample)
-            expected = _take_sample(few, home_axis, self.declared_batch, index)
+            expected = _take_sample(few, home_axis, self.declared_batch, declared_index)
             if not _is_close(actual, expected):
                 raise ProofFailed(f"output {name} differs in sample {sample} of batch {self.other_batch}")
 
-    def _draw_inputs(self, random: np.random.Generator) -> Feeds:
+    def _draw_inputs(self, generator: np.random.Generator) -> Feeds:
         """Return random inputs for the larger of the two batch sizes.
 
         An input without a batch dim keeps its shape.
@@ -128,9 +128,9 @@ class ModelComparison:
                 raise ProofImpossible(f"nobody knows the shape of input {value.name}")
             shape = [largest if size is None else size for size in dims]
             if value.type in FLOAT_TYPES:
-                feeds[value.name] = random.uniform(0.1, 1, shape).astype(FLOAT_TYPES[value.type])
+                feeds[value.name] = generator.uniform(0.1, 1, shape).astype(FLOAT_TYPES[value.type])
             elif value.type in INTEGER_TYPES:
-                numbers = random.integers(0, 1, shape, endpoint=True)
+                numbers = generator.integers(0, 1, shape, endpoint=True)
                 feeds[value.name] = _encode_sample_numbers(numbers, dims).astype(INTEGER_TYPES[value.type])
             else:
                 raise ProofImpossible(f"input {value.name} is of type {value.type}")

@@ -77,7 +77,7 @@ class NodeVisit:
     """A listed node during a walk, with all failing upstream nodes fixed."""
 
     node: Node
-    call: CoreOp
+    core_op: CoreOp
     input: LaneShapes
     """The shape of the data input in each lane."""
     arguments: tuple[CoreArguments | None, ...]
@@ -173,7 +173,7 @@ class CoreQueries:
             answers = self._cache[key] = _query_lanes(question, shapes, arguments)
         return answers
 
-    def query_with_names(
+    def query_symbolic(
         self, visit: NodeVisit, input: SymbolicShape | None, arguments: Mapping[str, Any] | None, lanes: Sequence[Lane]
     ) -> tuple[Any, Conditions] | None:
         """Run the core op on symbolic dims; return its output and conditions.
@@ -227,7 +227,7 @@ def _query_lane(op_setting: OpSetting, shape: Any, arguments: CoreArguments | No
 
 def _is_consistent(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
     """Return whether a symbolic answer matches the walk in every non-empty lane."""
-    if visit.call.returns_shape:
+    if visit.core_op.returns_shape:
         return True
     for lane, shape in zip(lanes, visit.outputs, strict=True):
         if not lane.batch or visit.input is None:

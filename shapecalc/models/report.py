@@ -177,7 +177,7 @@ def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
     return judged.verdict in FAILING_VERDICTS or (strict and judged.verdict is BatchVerdict.UNKNOWN)
 
 
-def sort_failing(nodes: Iterable[JudgedNode], *, strict: bool = False) -> list[JudgedNode]:
+def list_failing_nodes(nodes: Iterable[JudgedNode], *, strict: bool = False) -> list[JudgedNode]:
     """Return the failing nodes, the worst first, and equal verdicts in file order."""
     order = [*FAILING_VERDICTS, BatchVerdict.UNKNOWN]
     failing = [judged for judged in nodes if is_failing(judged, strict=strict)]
@@ -187,11 +187,11 @@ def sort_failing(nodes: Iterable[JudgedNode], *, strict: bool = False) -> list[J
 def format_verdict(judged: JudgedNode, report: Report) -> str:
     """Format a verdict; for the verdict `only`, include the batch size that works."""
     if judged.verdict is BatchVerdict.ONLY:
-        return f"only {report.batch}={declared_size(report)}"
+        return f"only {report.batch}={declared_batch_size(report)}"
     return str(judged.verdict.value)
 
 
-def declared_size(report: Report) -> int:
+def declared_batch_size(report: Report) -> int:
     """Return the batch size that the file declares; 1 if the batch is free."""
     return report.declared_batch or 1
 
@@ -225,29 +225,29 @@ def format_failures(report: Report, stops: Iterable[UnlistedFailure]) -> list[st
     ]
 
 
-def find_node(report: Report, text: str) -> JudgedNode:
+def find_node(report: Report, name_or_path: str) -> JudgedNode:
     """Return the listed node with this name or path.
 
     A path is written as `18`, `7/body/3` or `#18`. A node with this name has priority over a node with this path.
 
     Raises `ShapeError` (usage) if no node matches, or more than one.
     """
-    named = [judged for judged in report.nodes if text and judged.node.name == text]
-    matches = named or [judged for judged in report.nodes if judged.node.path == text.removeprefix("#")]
-    shown = escape_unprintable(truncate(text))
-    failures = [stop for stop in report.stops if text.removeprefix("#") in (stop.node.path, stop.node.name)]
+    named = [judged for judged in report.nodes if name_or_path and judged.node.name == name_or_path]
+    matches = named or [judged for judged in report.nodes if judged.node.path == name_or_path.removeprefix("#")]
+    shown = escape_unprintable(truncate(name_or_path))
+    failures = [stop for stop in report.stops if name_or_path.removeprefix("#") in (stop.node.path, stop.node.name)]
     if not matches and failures:
         raise usage_error(
             escape_unprintable(f"{format_failures(report, failures)[0]}; such nodes are not listed"), argument="node"
         )
-    if not matches and text in report.failing_above:
-        failing = next(judged for judged in report.nodes if judged.node.path == report.failing_above[text])
+    if not matches and name_or_path in report.failing_above:
+        failing = next(judged for judged in report.nodes if judged.node.path == report.failing_above[name_or_path])
         failing_name = escape_unprintable(node_name(failing.node))
         message = f"'{shown}' is not among the listed nodes; next above it {failing_name} offends"
         raise usage_error(message, argument="node")
     if not matches:
         names = dict.fromkeys(judged.node.name for judged in report.nodes[:MAX_COMPARED_NAMES] if judged.node.name)
-        hint = suggestion(text, [*names])
+        hint = suggestion(name_or_path, [*names])
         raise usage_error(
             f"no listed node is called '{shown}' or has that path", escape_unprintable(hint), argument="node"
         )
@@ -283,10 +283,10 @@ def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | 
         return None
 
 
-def _core_options(node: Node, call: CoreOp) -> dict[str, object]:
+def _core_options(node: Node, core_op: CoreOp) -> dict[str, object]:
     """Return a node's attributes as options of a core op, without the target."""
-    names = {argument.attribute: argument.name for argument in call.arguments if argument is not call.target}
-    names |= {call.switch: call.switch}
+    names = {argument.attribute: argument.name for argument in core_op.arguments if argument is not core_op.target}
+    names |= {core_op.switch: core_op.switch}
     values = {name: node.attributes[attribute] for attribute, name in names.items() if attribute in node.attributes}
     return {
         name: value.decode(errors="replace") if isinstance(value, bytes) else value for name, value in values.items()

@@ -195,10 +195,10 @@ def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tup
     return (BatchVerdict.ONLY if len(failing) == len(others) else BatchVerdict.SOMETIMES), why
 
 
-def _judge_samples(runs: Sequence[BatchRun], others: Sequence[BatchRun], batch: str) -> tuple[BatchVerdict, str]:
+def _judge_samples(runs: Sequence[BatchRun], other_runs: Sequence[BatchRun], batch: str) -> tuple[BatchVerdict, str]:
     """Return the verdict on a node that runs at all sizes."""
     # Samples are distinguishable only at a batch of 2 or more, in tensors that depend on the batch.
-    visible = [run for run in others if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
+    visible = [run for run in other_runs if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
     fates = [run.samples_verdict for run in visible]
     if BatchVerdict.SCRAMBLES in fates:
         return BatchVerdict.SCRAMBLES, "no axis of the output separates the samples any more"

@@ -73,12 +73,12 @@ class Walker:
             ControlFlowVisitor(self),
         )
 
-    def visit_graph(self, body: NodeGraph) -> None:
+    def visit_graph(self, graph: NodeGraph) -> None:
         """Visit the nodes of a graph."""
         walk = self.walk
-        if body is not walk.model.graph:
-            walk.add_initializers(body.initializers)
-        for node in body.nodes:
+        if graph is not walk.model.graph:
+            walk.add_initializers(graph.initializers)
+        for node in graph.nodes:
             before = walk.live_lanes, self.trial_depth, self.tracker
             is_listed = not node.bodies and not node.domain and node.op in LISTED_OPERATORS
             try:
@@ -171,7 +171,7 @@ class ListedNodeVisitor:
 
     def _record_output(self, visit: NodeVisit, fixed_shapes: LaneShapes) -> None:
         """Record the output shape, and the output elements if they can be computed."""
-        walk, node, call = self._walk, visit.node, visit.call
+        walk, node, call = self._walk, visit.node, visit.core_op
         output, first = node.outputs[0], node.inputs[0] if node.inputs else 0
         is_unfixed = fixed_shapes == visit.outputs
         if call.returns_shape:
@@ -231,7 +231,7 @@ class UnlistedNodeVisitor:
             self._record_inferred(node, spec)
         elif isinstance(rule, FirstInputShape):
             self._walker.record_outputs(node, [walk.shapes_of(inputs[0])], [walk.dtypes[inputs[0]]], None)
-        elif isinstance(rule, operators.BroadcastShape) and node.opset >= rule.since:
+        elif isinstance(rule, operators.BroadcastShape) and node.opset >= rule.first_opset:
             self._record_broadcast(node, rule)
         elif isinstance(rule, operators.ComputedShape):
             lanes = zip(*map(walk.shapes_of, inputs), strict=True)
@@ -501,7 +501,7 @@ class ControlFlowVisitor:
             walk.set_shape(number, walk.shapes[result], walk.dtypes[result], CHANGED_BY_LOOP)
         turns = self._iteration_counts(node, body, has_condition=conditional)
         for number, result in zip(node.outputs[len(carried) :], body.outputs[1 + len(carried) :], strict=False):
-            self._record_stacked(number, result, turns, 0)
+            self._record_scan_output(number, result, turns, 0)
 
     def _iteration_counts(self, node: Node, body: NodeGraph, *, has_condition: bool) -> Sequence[int | None]:
         """Return the number of iterations in each lane; None if it depends on data."""
@@ -528,7 +528,7 @@ class ControlFlowVisitor:
         turns: list[int | None] = [None] * len(walk.lanes)
         for number, inner, axis in zip(node.inputs[states:], body.inputs[states:], axes, strict=False):
             shapes = walk.shapes_of(number)
-            cuts = [_split_axis(shape, axis) for shape in shapes]
+            cuts = [_remove_axis(shape, axis) for shape in shapes]
             turns = [size if turn is None else turn for turn, (size, _) in zip(turns, cuts, strict=True)]
             walk.set_shape(inner, tuple([shape for _, shape in cuts]), walk.dtypes[number])
             self._walker.tracker.mark_scan_input(node, number, inner, axis)
@@ -537,7 +537,7 @@ class ControlFlowVisitor:
             walk.set_shape(number, walk.shapes[result], walk.dtypes[result], CHANGED_BY_LOOP)
         along = node.attributes.get("scan_output_axes") or (0,) * len(node.outputs)
         for number, result, axis in zip(node.outputs[states:], body.outputs[states:], along, strict=False):
-            self._record_stacked(number, result, turns, axis)
+            self._record_scan_output(number, result, turns, axis)
 
     def _walk_until_stable(self, body: NodeGraph, loop_values: Sequence[LoopValue]) -> None:
         """Walk a body with carried shapes and marks that hold in every iteration."""
@@ -581,7 +581,7 @@ class ControlFlowVisitor:
         self._walker.tracker.mark_body_inputs([inner for _, inner, _ in loop_values], marks)
         self._visit_graph(body)
 
-    def _record_stacked(self, number: int, result: int, counts: Sequence[int | None], axis: int) -> None:
+    def _record_scan_output(self, number: int, result: int, counts: Sequence[int | None], axis: int) -> None:
         """Record a scan output of a loop, which stacks the iterations on a new axis."""
         walk = self._walk
         shapes = []
@@ -604,18 +604,18 @@ def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> Walk
 
 def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, arguments: CoreArguments | None) -> Any:
     """Return the output elements of a listed node; None if unknown or too many."""
-    if array is None or shape is None or arguments is None or visit.call.elements is None:
+    if array is None or shape is None or arguments is None or visit.core_op.elements is None:
         return None
     if np.prod(shape, dtype=object) > MAX_ELEMENTS:
         return None
-    return visit.call.elements(array, shape, arguments)
+    return visit.core_op.elements(array, shape, arguments)
 
 
 def _is_true(array: Any) -> bool:
     return array is not None and array.size == 1 and bool(array.item())
 
 
-def _split_axis(shape: IntTuple | None, axis: int) -> tuple[int | None, IntTuple | None]:
+def _remove_axis(shape: IntTuple | None, axis: int) -> tuple[int | None, IntTuple | None]:
     """Return the size of an axis, and the shape without the axis; None if unknown."""
     if shape is None or not -len(shape) <= axis < len(shape):
         return None, None

@@ -50,10 +50,10 @@ class WalkState:
         """The serialized TypeProto of non-tensors (sequences, optionals), by lane."""
         self.live_lanes: tuple[bool, ...] | None = None
         """Whether the current nodes run in each lane, inside an If with a known condition; None means all lanes."""
-        self._declare(model.inputs)
+        self._record_inputs(model.inputs)
         self.add_initializers(model.graph.initializers)
 
-    def _declare(self, inputs: Sequence[ValueInfo]) -> None:
+    def _record_inputs(self, inputs: Sequence[ValueInfo]) -> None:
         for declared, dims in zip(inputs, self.inputs, strict=True):
             self.dtypes[declared.tensor] = declared.dtype
             if dims is None or None in dims:
@@ -131,9 +131,9 @@ class WalkState:
         self.values[number] = self.mask_dead_lanes(tuple(arrays))
         self.set_shape(number, tuple(known), dtype)
 
-    def has_unknown(self, lanes: Sequence[Any]) -> bool:
+    def has_unknown(self, values: Sequence[Any]) -> bool:
         """Return whether the value in a judged lane is unknown."""
-        return None in lanes and None in lanes[: len(self.judged_lanes)]
+        return None in values and None in values[: len(self.judged_lanes)]
 
     def unknown_reason(self, node: Node) -> str:
         """Return the reason why the output shape of a node is unknown."""
@@ -143,10 +143,10 @@ class WalkState:
         return f"{FROM_DATA}: {node.op} {node.name or node.path} above it"
 
 
-def is_same_in_all_lanes(lanes: Sequence[Any]) -> bool:
+def is_same_in_all_lanes(values: Sequence[Any]) -> bool:
     """Return whether all lanes hold the same known object."""
-    first = lanes[0]
-    for value in lanes:
+    first = values[0]
+    for value in values:
         if value is not first:
             return False
     return first is not None

@@ -53,7 +53,7 @@ class FixedModel(Record):
     tracker: BatchTracker
     applied_fixes: Mapping[str, NodeFix]
     """The applied fixes, by node path in the original model."""
-    remaining: tuple[str, ...]
+    remaining_failures: tuple[str, ...]
     """The paths in the original model of the listed nodes that still fail."""
     failure_count: int
     """The number of nodes that still fail or mix the samples at some batch size."""
@@ -80,9 +80,9 @@ class ModelEditor:
         self._messages = import_onnx_messages()
         self._read_counts = Counter(_iter_read_names(proto))
         self._initializers_of: dict[int, dict[str, Any]] = {}
-        self.inserted: set[str] = set()
+        self.inserted_nodes: set[str] = set()
         """The names of the inserted nodes."""
-        self._names_used = {
+        self._used_names = {
             *names,
             *self._read_counts,
             *[node.name for graph in iter_graphs(proto) for node in graph.node],
@@ -109,7 +109,7 @@ class ModelEditor:
         if argument.attribute and (argument.input_since is None or opset < argument.input_since):
             _set_attribute(node, argument.attribute, fix.target if argument.kind is tuple else fix.target[0])
         else:
-            self._replace_input(graph, node, self._add_target(graph, node, fix.target))
+            self._replace_input(graph, node, self._store_target(graph, node, fix.target))
         if fix.allowzero is False:
             _remove_matching(node.attribute, lambda attribute: attribute.name == "allowzero")
 
@@ -137,7 +137,7 @@ class ModelEditor:
         indices = self._build_constant(entries, f"{name}_places")
         return [indices, self._build_node("Gather", [name, indices.output[0]], f"{name}_kept")]
 
-    def _add_target(self, graph: Any, node: Any, target: Sequence[int]) -> str:
+    def _store_target(self, graph: Any, node: Any, target: Sequence[int]) -> str:
         """Store a target as a constant of a graph, and return the name of the constant.
 
         The old initializer is overwritten if only this node reads it.
@@ -173,15 +173,15 @@ class ModelEditor:
     def _reserve_name(self, name: str) -> str:
         """Reserve an unused tensor name that begins with `name`, and return it."""
         names = chain((name,), (f"{name}_{number}" for number in count(2)))
-        unused = next(candidate for candidate in names if candidate not in self._names_used)
-        self._names_used.add(unused)
+        unused = next(candidate for candidate in names if candidate not in self._used_names)
+        self._used_names.add(unused)
         return unused
 
     def _insert_before(self, graph: Any, node: Any, new_nodes: Sequence[Any]) -> None:
         position = next(index for index, other in enumerate(graph.node) if other is node)
         for new in reversed(new_nodes):
             graph.node.insert(position, new)
-            self.inserted.add(new.name)
+            self.inserted_nodes.add(new.name)
 
     def _build_constant(self, values: Sequence[int], name: str) -> Any:
         node = self._build_node("Constant", [], name)
@@ -223,7 +223,7 @@ def write_fixed_model(
         for piece in content:
             file.write(piece)
         file.flush()
-        if model.is_changed or model.remaining:
+        if model.is_changed or model.remaining_failures:
             proof = _prove_fixed_model(model, file, prove)
     return replace(report, fix_result=_build_fix_result(report, model, proof, output_path))
 
@@ -373,7 +373,7 @@ def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_pa
         for judged in report.nodes
         if judged.node.path in fixed.applied_fixes
     ]
-    left = [judged for judged in report.nodes if judged.node.path in fixed.remaining and not proof.proved]
+    left = [judged for judged in report.nodes if judged.node.path in fixed.remaining_failures and not proof.proved]
     path = None if proof.proved is False else str(output_path)
     doubted = [] if proof.proved else [pair for pair in fixed_nodes if pair[1].assumes.startswith(NO_TRANSPOSE)]
     doubts = [
@@ -409,7 +409,7 @@ def apply_fixes(
             continue
         if first.target == fix.target:
             done.add(path)
-    return proto, done, freed, editor.inserted
+    return proto, done, freed, editor.inserted_nodes
 
 
 def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: NodeFix, walk: WalkState) -> bool:
@@ -468,7 +468,7 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
     for graph, body in _pair_graphs(proto, walk):
         shapes = {walk.model.names[tensor]: walk.shapes[tensor] for node in body.nodes for tensor in node.outputs}
         for output in graph.output:
-            _free_output(output, shapes.get(output.name), walk)
+            _free_output_dims(output, shapes.get(output.name), walk)
         _remove_matching(
             graph.value_info, lambda value, s=shapes: value.name in s and any(_stale_dims(value, s[value.name], walk))
         )
@@ -511,7 +511,7 @@ def _stale_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> 
             yield dim, sizes
 
 
-def _free_output(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> None:
+def _free_output_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> None:
     """Free the dims of an output that vary between judged lanes.
 
     A dim that equals the batch in all judged lanes gets the name of the batch.

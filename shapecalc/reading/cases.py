@@ -36,11 +36,11 @@ from shapecalc.core.ops import OPS, params_of, refusal_rules
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.requests import apply_defaults, common_option_names, lookup_dialect
-from shapecalc.core.text import escape_unprintable, lookup, parse_dims, split_unbracketed, suggestion, truncate
+from shapecalc.core.text import escape_unprintable, lookup, parse_dims, split_outside_brackets, suggestion, truncate
 from shapecalc.core.values import describe_value, parse_integer
-from shapecalc.reading.commands import StageRequests, parse_chain_request, read_chain, read_stage, resolve_aliases
+from shapecalc.reading.commands import StageRequests, parse_chain, parse_chain_request, parse_stage, resolve_aliases
 from shapecalc.reading.options import Option, rule_options
-from shapecalc.reading.pattern import ShapePattern, names_with_sizes, pattern_from_sequence, read_pattern
+from shapecalc.reading.pattern import ShapePattern, names_with_sizes, parse_pattern, pattern_from_sequence
 
 ERROR_KEYWORD = "error"
 """The keyword of an expected refusal."""
@@ -77,42 +77,42 @@ class Expectation(Record):
         return format_expectation(str(self.output), sorted(self.conditions or ()), self.results)
 
 
-def read_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
+def parse_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
     """Parse an expected shape, refusal or chain.
 
     `options` are the default options for the stages of a `same as` chain. Raises `ShapeError` (usage) if the
     expectation is invalid.
 
-    >>> print(read_expectation("[2, 6]  when N == 3"))
+    >>> print(parse_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
-    >>> read_expectation("error indivisible").rule
+    >>> parse_expectation("error indivisible").rule
     'indivisible'
     """
     words = text.split()
     if words[:1] == [ERROR_KEYWORD]:
-        return _read_refusal(words[1:])
+        return _parse_refusal(words[1:])
     if words[:2] == SAME_AS.split():
-        return _read_same_as(" ".join(words[2:]), options)
+        return _parse_same_as(" ".join(words[2:]), options)
     stated, _, definitions = " ".join(words).partition(" with ")
     shape, when, conditions = stated.partition(" when ")
-    results = dict(map(_read_definition, definitions.split(" and "))) if definitions else EMPTY_DICT
+    results = dict(map(_parse_definition, definitions.split(" and "))) if definitions else EMPTY_DICT
     named = _normalize_conditions(conditions.split(" and ")) if when else None
-    return Expectation(read_pattern(shape, "expect"), named, results=FrozenDict(results))
+    return Expectation(parse_pattern(shape, "expect"), named, results=FrozenDict(results))
 
 
-def read_expectation_for(text: str, stage_options: Iterable[Mapping[str, object]]) -> Expectation:
+def parse_expectation_for_stages(text: str, stage_options: Iterable[Mapping[str, object]]) -> Expectation:
     """Parse an expectation, given the options of the question's stages.
 
     Names to which the options assign sizes become fixed names. Raises `ShapeError` (usage) if the expectation is
     invalid.
 
-    >>> sorted(read_expectation_for("N,3", [{"where": "N=2"}]).fixed_names)
+    >>> sorted(parse_expectation_for_stages("N,3", [{"where": "N=2"}]).fixed_names)
     ['N']
     """
-    return replace(read_expectation(text), fixed_names=frozenset(names_with_sizes(stage_options)))
+    return replace(parse_expectation(text), fixed_names=frozenset(names_with_sizes(stage_options)))
 
 
-def _read_definition(text: object) -> tuple[str, str]:
+def _parse_definition(text: object) -> tuple[str, str]:
     """Parse the definition of a named result, such as `H1 == (H - 1)//2 + 1`.
 
     Raises `ShapeError` (usage) if the definition is invalid.
@@ -135,18 +135,18 @@ def expectation_from_json(value: object, options: Mapping[str, object] = EMPTY_D
     """
     match value:
         case str():
-            return read_expectation(value, options)
+            return parse_expectation(value, options)
         case list():
             return Expectation(pattern_from_sequence(value, "expect"))
         case {"error": str(rule), **rest} if not rest:
-            return _read_refusal([rule])
+            return _parse_refusal([rule])
         case {"same_as": str(chain), **rest} if not rest:
-            return _read_same_as(chain, options)
+            return _parse_same_as(chain, options)
         case {"output": list(output), "conditions": list(conditions), **rest} if rest.keys() <= {"results"}:
             results = rest.get("results", {})
             if isinstance(results, dict):
                 definitions = FrozenDict(
-                    [_read_definition(f"{name} == {definition}") for name, definition in results.items()]
+                    [_parse_definition(f"{name} == {definition}") for name, definition in results.items()]
                 )
                 return Expectation(
                     pattern_from_sequence(output, "expect"), _normalize_conditions(conditions), results=definitions
@@ -155,7 +155,7 @@ def expectation_from_json(value: object, options: Mapping[str, object] = EMPTY_D
     raise usage_error(f"{describe_value(value)} is not an expectation", hint, argument="expect")
 
 
-def _read_refusal(words: list[str]) -> Expectation:
+def _parse_refusal(words: list[str]) -> Expectation:
     if len(words) > 1:
         raise usage_error(f"'{escape_unprintable(truncate(' '.join(words)))}' is not one rule", argument="expect")
     for rule in words:
@@ -163,7 +163,7 @@ def _read_refusal(words: list[str]) -> Expectation:
     return Expectation(None, None, words[0] if words else None)
 
 
-def _read_same_as(chain: str, options: Mapping[str, object]) -> Expectation:
+def _parse_same_as(chain: str, options: Mapping[str, object]) -> Expectation:
     if not chain.strip():
         raise usage_error(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
     parse_chain_request(chain, ())
@@ -173,7 +173,7 @@ def _read_same_as(chain: str, options: Mapping[str, object]) -> Expectation:
 def _normalize_conditions(texts: Sequence[object]) -> frozenset[str]:
     if len(texts) > MAX_WHEN_CONDITIONS:
         raise MAX_WHEN_CONDITIONS.error(f"{len(texts)} conditions")
-    return frozenset(map(str, read_conditions(str(text) for text in texts)))
+    return frozenset(map(str, parse_conditions(str(text) for text in texts)))
 
 
 RELATION_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
@@ -185,19 +185,19 @@ RELATION_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
 """Relations in words, in the order in which they are tried, after all symbols."""
 
 
-def read_conditions(texts: Iterable[str]) -> Conditions:
+def parse_conditions(texts: Iterable[str]) -> Conditions:
     """Parse and simplify conditions; conditions that are always true are dropped.
 
     Raises `ShapeError` (usage) if a condition is invalid, or if the conditions are unsatisfiable.
 
-    >>> [str(condition) for condition in read_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
+    >>> [str(condition) for condition in parse_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
     ['C*H*W % 64 == 0', 'N == 3']
     """
     stated: Conditions = ()
     text = ""
     try:
         for text in texts:
-            stated += _read_condition(text)
+            stated += _parse_condition(text)
     except (Unsatisfiable, ZeroDivisionError):
         raise usage_error(f"'{escape_unprintable(truncate(text))}' can never be true", argument="expect") from None
     try:
@@ -206,19 +206,19 @@ def read_conditions(texts: Iterable[str]) -> Conditions:
         raise usage_error("the conditions can never be true together", argument="expect") from None
 
 
-def _read_condition(text: str) -> Conditions:
+def _parse_condition(text: str) -> Conditions:
     for sign, relation in (RELATIONS | RELATION_WORDS).items():
         left, separator, right = text.partition(sign)
         if sign == "%" and separator:
             right, separator, zero = right.partition("==")
             separator = separator if zero.strip() == "0" else ""
         if separator:
-            return relation(_read_dim(left, text), _read_dim(right, text))
+            return relation(_parse_dim(left, text), _parse_dim(right, text))
     hint = "write N == 3, C*H % 64 == 0, N != 1 or H >= 7, or N is 3, 64 divides C*H or N is not 1"
     raise usage_error(f"'{escape_unprintable(truncate(text))}' is not a condition", hint, argument="expect")
 
 
-def _read_dim(text: str, condition: str) -> Dim:
+def _parse_dim(text: str, condition: str) -> Dim:
     dims = parse_dims(text, "expect")
     if len(dims) != 1:
         message = f"'{escape_unprintable(truncate(condition))}' is not a condition"
@@ -253,15 +253,15 @@ class Case(Record):
     id: object = None
 
 
-def read_case(text: str, defaults: Mapping[str, object]) -> Case:
+def parse_case(text: str, defaults: Mapping[str, object]) -> Case:
     """Parse a case; raise `ShapeError` (usage) if it is invalid.
 
-    >>> case = read_case("reshape N,4 2,6 => 2,6 when N == 3  # a hard-coded batch", {})
+    >>> case = parse_case("reshape N,4 2,6 => 2,6 when N == 3  # a hard-coded batch", {})
     >>> print(case.input, "|", case.expected)
     N,4 | 2,6 when N == 3
     """
     return (
-        case_from_json(read_json_object(text), defaults) if is_json_object(text) else _read_plain_case(text, defaults)
+        case_from_json(parse_json_object(text), defaults) if is_json_object(text) else _parse_plain_case(text, defaults)
     )
 
 
@@ -276,7 +276,7 @@ def is_json_object(text: str) -> bool:
     return text.startswith("{") and ("|" not in text or text[1:].lstrip()[:1] in ('"', "}"))
 
 
-def request_text(text: str) -> str:
+def question_text(text: str) -> str:
     """Return the question of a plain line, without the expectation and the comment.
 
     A plain line is not JSON.
@@ -284,21 +284,21 @@ def request_text(text: str) -> str:
     return text.partition(COMMENT_MARK)[0].partition(ARROW)[0].strip()
 
 
-def _read_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
+def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
     request, arrow, expect = text.partition(COMMENT_MARK)[0].partition(ARROW)
     if arrow and not expect.strip():
         raise usage_error(
             "an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect"
         )
-    expected = read_expectation(expect.strip(), defaults) if arrow else None
-    words = [] if "|" in request else resolve_aliases(split_unbracketed(request))
+    expected = parse_expectation(expect.strip(), defaults) if arrow else None
+    words = [] if "|" in request else resolve_aliases(split_outside_brackets(request))
     is_chain_command = words[:1] == ["chain"] and len(words) == 2
     request = words[1] if is_chain_command else request
     is_chain = is_chain_command or "|" in request
     if is_chain:
-        shape, parsed = read_chain(request)
+        shape, parsed = parse_chain(request)
     else:
-        stage = read_stage(words, with_input=True)
+        stage = parse_stage(words, with_input=True)
         if stage.input is None:
             raise usage_error(f"{stage.op} needs an input", f"as in {OPS[stage.op].examples[0]}", argument="input")
         shape, parsed = stage.input, [(stage.op, stage.options)]
@@ -334,12 +334,12 @@ def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) ->
     return Case(shape, stages, False, _add_fixed_names(expected, stages), fields.get("id"))
 
 
-def read_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
+def parse_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
     """Parse an `@default` line; return the defaults that apply after it.
 
     A line without options resets all defaults. Raises `ShapeError` (usage) for an unknown or incomplete option.
 
-    >>> read_defaults("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
+    >>> parse_defaults("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
     {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
     """
     words = text.partition(COMMENT_MARK)[0].split()[1:]
@@ -352,22 +352,22 @@ def read_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object
             raise usage_error(f"there is no default '{escape_unprintable(truncate(word))}'", suggestion(name, options))
         if not value:
             raise usage_error(f"the default {option.name} needs a value", f"write {option.name}=VALUE")
-        result[option.name] = _read_default_value(option, value)
+        result[option.name] = _parse_default_value(option, value)
     return {**defaults, **result} if words else {}
 
 
-def _read_default_value(option: Option, value: str) -> object:
+def _parse_default_value(option: Option, value: str) -> object:
     if option.name == "dialect":
         return lookup_dialect(value).name
     return parse_integer(value, option.name) if option.name == "opset" else option.parse_value(value)
 
 
-def read_json_object(text: str) -> dict[str, Any]:
+def parse_json_object(text: str) -> dict[str, Any]:
     """Parse a JSON object.
 
     Raises `ShapeError` (usage) if the string is not a JSON object, or if a key is repeated.
 
-    >>> read_json_object('{"op": "shape", "input": [2.5]}')
+    >>> parse_json_object('{"op": "shape", "input": [2.5]}')
     {'op': 'shape', 'input': [2.5]}
     """
     try:

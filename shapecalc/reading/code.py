@@ -31,9 +31,9 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import StageRequest, check_size_names, lookup_dialect, make_request
 from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.text import SIZE_BOUND, escape_unprintable, parse_dims, shape_text, truncate
-from shapecalc.reading.commands import COMPOSITE_OPS, expand_composite, read_stage
+from shapecalc.reading.commands import COMPOSITE_OPS, expand_composite, parse_stage
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
-from shapecalc.reading.pattern import Matcher, ShapePattern, read_pattern
+from shapecalc.reading.pattern import Matcher, ShapePattern, parse_pattern
 
 CodeValue: TypeAlias = (
     "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance"
@@ -364,7 +364,7 @@ def unwrap_size(value: CodeValue) -> CodeValue:
     return value if not isinstance(value, TracedTensor) or value.size is None else value.size
 
 
-def start_tensor(dims: Shape, dialect: str) -> TracedTensor:
+def initial_tensor(dims: Shape, dialect: str) -> TracedTensor:
     """Return the initial tensor of a chain, without stages."""
     return TracedTensor(dims, (), dialect, input_shape=dims)
 
@@ -439,7 +439,7 @@ OPERAND_KEYWORDS = ("tensors", "arrays", "values", "input", "x", "other", "y")
 """The names of the tensor parameters in functions of several tensors."""
 
 
-def _read_shape(value: CodeValue, call: Call) -> CodeValue:
+def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
     if not isinstance(value, TracedTensor):
         raise call.error(f"{call.name} works on the tensor only")
     (axis,) = call.bind_arguments("dim/axis")
@@ -461,7 +461,7 @@ def _require_size(value: CodeValue, call: Call) -> CodeValue:
 
 
 SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
-    **dict.fromkeys(("size", "shape", "get_shape"), _read_shape),
+    **dict.fromkeys(("size", "shape", "get_shape"), _evaluate_shape),
     **dict.fromkeys(("as_list", "int", "tuple", "list", "Size", "TensorShape", "floor"), _require_size),
     "len": lambda value, call: (
         get_item(value.shape, 0, call.error) if isinstance(value, TracedTensor) else len(_require_dims(value, call))
@@ -778,12 +778,12 @@ def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
     ]
     texts = [",".join([str(call.to_integer(item)) for item in value]) for value in arguments if value is not None]
     for words in expand_composite(call.name, tensor.shape, texts):
-        stage = read_stage(words, with_input=False)
+        stage = parse_stage(words, with_input=False)
         tensor = tensor.apply(stage.op, **stage.options)
     return tensor
 
 
-def _single_op(op: str, **arguments: str) -> Callable[[TracedTensor, Call], TracedTensor]:
+def _op_function(op: str, **arguments: str) -> Callable[[TracedTensor, Call], TracedTensor]:
     """Return a function that applies one op.
 
     `arguments` maps the op's options to the argument names of the call.
@@ -808,7 +808,7 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     dims = [
         1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced
     ]
-    result = start_tensor(tuple(dims), tensor.verify_views().dialect)
+    result = initial_tensor(tuple(dims), tensor.verify_views().dialect)
     returns_pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
     return (result, result) if returns_pair else result
 
@@ -847,8 +847,8 @@ SHAPE_CHANGING_FUNCTIONS: dict[str, Callable[[TracedTensor, Call], CodeValue]] =
         "moveaxis movedim": _moveaxis,
         "flatten ravel": _flatten,
         "Flatten": lambda tensor, call: _flatten(tensor, call, start=1),
-        "select": _single_op("select", axis="dim", index="index"),
-        "unflatten Unflatten": _single_op("unflatten", axis="dim", sizes="sizes/unflattened_size"),
+        "select": _op_function("select", axis="dim", index="index"),
+        "unflatten Unflatten": _op_function("unflatten", axis="dim", sizes="sizes/unflattened_size"),
         "squeeze": _squeeze,
         "unsqueeze expand_dims": lambda tensor, call: tensor.apply("unsqueeze", axes=call.axes_argument("dim", "axis")),
         "expand broadcast_to": lambda tensor, call: tensor.apply("expand", target=call.dims_argument("size", "shape")),
@@ -856,14 +856,14 @@ SHAPE_CHANGING_FUNCTIONS: dict[str, Callable[[TracedTensor, Call], CodeValue]] =
         "repeat": _repeat,
         "repeat_interleave": _repeat_elements,
         "rearrange Rearrange": _rearrange,
-        "pixel_shuffle PixelShuffle": _single_op("depth_to_space", block="upscale_factor"),
-        "pixel_unshuffle PixelUnshuffle": _single_op("space_to_depth", block="downscale_factor"),
+        "pixel_shuffle PixelShuffle": _op_function("depth_to_space", block="upscale_factor"),
+        "pixel_unshuffle PixelUnshuffle": _op_function("space_to_depth", block="downscale_factor"),
         "chunk array_split tensor_split": _chunk,
         " ".join(COMPOSITE_OPS): _apply_composite,
         "split": _split,
         "unbind unstack": _unbind,
         "flip": lambda tensor, call: tensor.apply("flip", axes=call.axes_argument("dims", "axis")),
-        "roll": _single_op("roll", shift="shifts/shift", axis="dims/axis"),
+        "roll": _op_function("roll", shift="shifts/shift", axis="dims/axis"),
         " ".join(REDUCTION_FUNCTIONS): _reduce,
     }.items()
     for name in listed.split()
@@ -1015,13 +1015,13 @@ def first_variable(statements: Iterable[ast.stmt]) -> str:
 def has_tensor_operation(statements: Iterable[ast.AST]) -> bool:
     """Return whether the statements contain a supported call or an index expression."""
     nodes = [node for statement in statements for node in ast.walk(statement)]
-    called = [getattr(node.func, "attr", full_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
+    called = [getattr(node.func, "attr", dotted_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
     return any(map(is_known_function, called)) or any(isinstance(node, ast.Subscript) for node in nodes)
 
 
 def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
     """Return the names that a statement loads or stores, depending on `context`."""
-    return {full_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
+    return {dotted_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
 
 
 def is_preserving_layer(layer_name: str) -> bool:
@@ -1033,7 +1033,7 @@ def is_preserving_layer(layer_name: str) -> bool:
     return base in ("", "self") and PRESERVING_LAYER.fullmatch(name) is not None
 
 
-def full_name(node: ast.AST) -> str:
+def dotted_name(node: ast.AST) -> str:
     """Return a dotted name as a string; empty for any other expression."""
     text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
     return text if text.replace(".", "").isidentifier() else ""
@@ -1062,7 +1062,7 @@ def shapes_in_comments(text: str) -> Iterator[tuple[int, ShapePattern]]:
             match = SHAPE_COMMENT.match(token.string[:MAX_COMMENT_LENGTH]) if token.type == tokenize.COMMENT else None
             with suppress(ShapeError):  # a comment that only looks like a shape
                 if match:
-                    yield token.start[0], read_pattern((match[1] or match[2]).strip(" ,"), "line")
+                    yield token.start[0], parse_pattern((match[1] or match[2]).strip(" ,"), "line")
 
 
 FEATURE_LAYER = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
@@ -1104,7 +1104,7 @@ class UnnamedInputIdentified(Exception):
     """
 
 
-def read_code(
+def interpret_code(
     text: str, inputs: Mapping[str, Shape], dialect: str | None = None, sizes: Mapping[str, int | Shape] = EMPTY_DICT
 ) -> CodeChain:
     """Return the chain that code applies to the first of its input tensors.
@@ -1113,9 +1113,9 @@ def read_code(
     to the sizes that replace them. Raises `ShapeError` (usage) with a span for code that is not supported.
 
     >>> from shapecalc.core.text import parse_dims
-    >>> read_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
+    >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
     (('transpose', {'perm': (0, 2, 1), 'dialect': 'torch'}),)
-    >>> read_code("torch.zeros(2, 3).view(-1)", {}).input_shape
+    >>> interpret_code("torch.zeros(2, 3).view(-1)", {}).input_shape
     (2, 3)
     """
     if len(text) > MAX_CODE_LENGTH:
@@ -1125,11 +1125,11 @@ def read_code(
         dialect_name = lookup_dialect(dialect).name if dialect else detect_dialect(tree)
         lines, name = select_statements(tree.body)
         try:
-            return CodeReader(text, dialect_name, sizes).read(
+            return CodeInterpreter(text, dialect_name, sizes).interpret(
                 lines, {input_name or name: dims for input_name, dims in inputs.items()}
             )
         except UnnamedInputIdentified as claimed:
-            return CodeReader(text, dialect_name, sizes).read(
+            return CodeInterpreter(text, dialect_name, sizes).interpret(
                 lines, {input_name or claimed.args[0]: dims for input_name, dims in inputs.items()}
             )
     except RecursionError:
@@ -1154,7 +1154,7 @@ def is_code(text: str) -> bool:
     return False
 
 
-class CodeReader:
+class CodeInterpreter:
     """An abstract interpreter of Python code over sizes, tuples and tensors.
 
     The error of an unsupported statement becomes the value of the names that the statement assigns. The error is raised
@@ -1170,12 +1170,12 @@ class CodeReader:
         self.variables: dict[str, CodeValue | ShapeError] = {}
         self.last_result: CodeValue | ShapeError = None
         """The value or the error of the last statement that operates on a tensor."""
-        self.skipped: dict[ShapeError, None] = {}
+        self.skipped_errors: dict[ShapeError, None] = {}
         """The errors of skipped statements, in order."""
         self.shape_by_line: dict[int, Shape] = {}
         """The shape that each statement produces, by the last line of the statement."""
         self.notes: dict[str, None] = {}
-        self.sizes_read: set[str] = set()
+        self.used_size_names: set[str] = set()
         """The names that the code has looked up as sizes."""
         self.statement_count = 0
         """The number of interpreted statements."""
@@ -1187,7 +1187,7 @@ class CodeReader:
         Inside a shape argument, an input of rank 1 denotes a size.
         """
 
-    def read(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
+    def interpret(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
         """Interpret statements and return their chain.
 
         Raises `ShapeError` (usage) for code that is not supported, and `UnnamedInputIdentified` when the tensor of an
@@ -1196,13 +1196,13 @@ class CodeReader:
         numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
         self.has_unnamed_input = "" in inputs
         for name, dims in inputs.items() if not self.has_unnamed_input else ():
-            tensor = start_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
+            tensor = initial_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
             size = tensor.shape[0] if tensor.rank == 1 else None
             self.inputs[normalize_tensor_name(name)] = replace(tensor, is_main=not self.inputs, size=size)
         self.variables.update(self.inputs)
         known = dim_names([dim for dims in inputs.values() for dim in dims])
         try:
-            self.read_body(statements)
+            self.interpret_body(statements)
         except StageRefused as refused:
             if "\n" in self.text.strip():
                 source_line = self.text.splitlines()[self.line - 1].strip()
@@ -1212,7 +1212,7 @@ class CodeReader:
             raise UnnamedInputIdentified(first_variable(statements))
         if isinstance(self.last_result, ShapeError):
             raise self.last_result
-        check_size_names(dict.fromkeys(self.sizes, 0), [*known, *sorted(self.sizes_read)])
+        check_size_names(dict.fromkeys(self.sizes, 0), [*known, *sorted(self.used_size_names)])
         return self.build_chain(self.last_result, known)
 
     def build_chain(self, value: CodeValue, known_names: Sequence[str]) -> CodeChain:
@@ -1239,18 +1239,18 @@ class CodeReader:
 
         The notes report assumptions, skipped statements, and comments that contradict the actual shapes.
         """
-        notes = [*self.notes, *[f"passed over: {error.problem.message}" for error in self.skipped]]
+        notes = [*self.notes, *[f"passed over: {error.problem.message}" for error in self.skipped_errors]]
         sizes = {
             name: size for name, size in self.variables.items() if isinstance(size, Dim) and name not in known_names
         }
         for line, pattern in shapes_in_comments(self.text) if self.shape_by_line else ():
             matcher = Matcher(pattern, sizes, known_names)
-            problem = matcher.find_problem(self.shape_by_line[line]) if line in self.shape_by_line else None
+            problem = matcher.match_shape(self.shape_by_line[line]) if line in self.shape_by_line else None
             sizes = matcher.sizes if problem is None else sizes
             notes += [f"line {line}, the comment: {problem.message}"] if problem else []
         return tuple(notes)
 
-    def read_body(self, statements: Sequence[ast.stmt]) -> None:
+    def interpret_body(self, statements: Sequence[ast.stmt]) -> None:
         """Interpret statements in order, up to the first return.
 
         The error of an unsupported statement becomes the value of the names that the statement assigns. If the
@@ -1262,18 +1262,18 @@ class CodeReader:
                 raise MAX_STATEMENTS.error(f"{self.statement_count} statements of code", PASTE_HINT, argument="line")
             self.line, self.in_shape_argument = statement.lineno, False
             try:
-                self.read_statement(statement)
+                self.interpret_statement(statement)
             except ShapeError as error:
                 stored = names_in_statement(statement, ast.Store)
                 if not stored or stored - (self.inputs.keys() - names_in_statement(statement, ast.Load)):
                     self.last_result = error
-                    self.skipped.update(dict.fromkeys([error] if stored else []))
+                    self.skipped_errors.update(dict.fromkeys([error] if stored else []))
                     self.variables.update(dict.fromkeys(stored, error))
             self.has_returned = self.has_returned or isinstance(statement, ast.Return | ast.Raise)
             if self.has_returned:
                 return
 
-    def read_statement(self, node: ast.stmt) -> None:
+    def interpret_statement(self, node: ast.stmt) -> None:
         """Interpret one statement; record its value if it is a tensor."""
         match node:
             case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Assert() | ast.Global() | ast.Delete():
@@ -1281,15 +1281,15 @@ class CodeReader:
             case ast.Expr(value=ast.Constant() | ast.Call(func=ast.Name(id="print"))) | ast.Raise():
                 return
             case ast.If(test=test, body=body, orelse=orelse):
-                self.read_body({True: body, False: orelse, None: ()}[self.evaluate_condition(test, node)])
+                self.interpret_body({True: body, False: orelse, None: ()}[self.evaluate_condition(test, node)])
                 return
             case ast.With(body=body):
-                self.read_body(body)
+                self.interpret_body(body)
                 return
             case ast.Expr(value=ast.Attribute(value=inner, attr="shape") | inner) | ast.Return(value=inner) if inner:
                 value = self.evaluate(inner)
             case ast.Assign(value=inner) | ast.AnnAssign(value=ast.expr() as inner):
-                value = self.read_assignment(node, inner)
+                value = self.interpret_assignment(node, inner)
             case ast.AugAssign(target=target, op=sign, value=inner):
                 value = self.apply_operator(
                     node, self.evaluate(target), OPERATOR_SYMBOLS.get(type(sign).__name__, "&"), self.evaluate(inner)
@@ -1305,14 +1305,14 @@ class CodeReader:
         if isinstance(node, ast.Return) or any(isinstance(item, TracedTensor | TensorChunks) for item in tensors):
             self.last_result = value
 
-    def read_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
+    def interpret_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
         """Bind the targets of an assignment and return the value.
 
         If the first target is an input, the input is bound instead of a constant or a created tensor.
         """
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         name, is_created = (
-            full_name(targets[0]),
+            dotted_name(targets[0]),
             isinstance(value_node, ast.Call) and getattr(value_node.func, "attr", "") in CREATION_FUNCTIONS,
         )
         value: CodeValue = self.inputs.get(name) if is_created or isinstance(value_node, ast.Constant) else None
@@ -1329,20 +1329,20 @@ class CodeReader:
 
     def check_shape_known(self, value_node: ast.expr, target: ast.expr) -> None:
         """Raise `ShapeError` (usage) for `B, T, C = x.shape` if `x` is unknown."""
-        name, dims = full_name(value_node), ",".join(filter(None, map(full_name, getattr(target, "elts", ()))))
+        name, dims = dotted_name(value_node), ",".join(filter(None, map(dotted_name, getattr(target, "elts", ()))))
         if dims and name.endswith(".shape") and not (self.is_assigned(name) or {name, "shape"} & self.sizes.keys()):
             assert isinstance(value_node, ast.Attribute)
             raise self.missing_shape_error(value_node.value, dims)
 
     def assign(self, target: ast.expr, value: CodeValue) -> None:
         """Bind an assignment target; unpack tuples and starred targets."""
-        name, parts = full_name(target), getattr(target, "elts", None)
+        name, parts = dotted_name(target), getattr(target, "elts", None)
         if name:
             self.variables[name] = value
             return
         if parts is None and isinstance(target, ast.Subscript):
             return
-        value = unbind_first_axis(value, self.error_at(target)) if isinstance(value, TracedTensor) else value
+        value = unbind_first_axis(value, self.error_factory(target)) if isinstance(value, TracedTensor) else value
         if parts is None or not isinstance(value, tuple | TensorChunks):
             raise self.error(target, "nothing can be assigned to this here")
         star = next((index for index, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
@@ -1354,7 +1354,7 @@ class CodeReader:
         if count is not None and count != len(parts):
             raise self.error(target, f"{len(parts)} names for {count} values")
         for position, part in enumerate(parts):
-            self.assign(part, get_item(value, position, self.error_at(part)))
+            self.assign(part, get_item(value, position, self.error_factory(part)))
 
     def evaluate_condition(self, test: ast.expr, node: ast.If) -> bool | None:
         """Return the truth value of a condition, or None if it is unknown.
@@ -1398,7 +1398,7 @@ class CodeReader:
             case ast.Name() | ast.Attribute():
                 return self.evaluate_name(node)
             case ast.UnaryOp(op=sign, operand=operand):
-                return apply_unary(self.evaluate(operand), sign, self.error_at(node))
+                return apply_unary(self.evaluate(operand), sign, self.error_factory(node))
             case ast.BinOp(left=left, op=sign, right=right) | ast.Compare(left=left, ops=[sign], comparators=[right]):
                 return self.evaluate_operator(node, self.evaluate(left), sign, self.evaluate(right))
             case ast.Subscript(value=inner, slice=index):
@@ -1431,7 +1431,7 @@ class CodeReader:
 
         The name denotes a variable, an attribute of a tensor, or a size.
         """
-        name = full_name(node)
+        name = dotted_name(node)
         if isinstance(value := self.variables.get(name), ShapeError):
             raise value
         if name in self.variables:
@@ -1466,7 +1466,7 @@ class CodeReader:
         last = name.rpartition(".")[2]
         if not name.isascii() or len(name) > MAX_DIM_TEXT_LENGTH:
             raise self.error(node, "a size has a name of plain letters")
-        self.sizes_read |= {name, last}
+        self.used_size_names |= {name, last}
         tensor = self.inputs.get(last)
         value = self.sizes.get(name, self.sizes.get(last, tensor.size if tensor else None))
         if value is None and SIZE_LIST_NAME.fullmatch(last):
@@ -1503,14 +1503,16 @@ class CodeReader:
         if symbol == "@" and isinstance(node, ast.BinOp):
             self.check_tensors_known([node.left, node.right])
         if symbol == "@" or (isinstance(left, TracedTensor) and isinstance(right, TracedTensor)):
-            return apply_multi_operand("matmul" if symbol == "@" else "broadcast", (left, right), self.error_at(node))
+            return apply_multi_operand(
+                "matmul" if symbol == "@" else "broadcast", (left, right), self.error_factory(node)
+            )
         for one, other in ((left, right), (right, left)):
             if isinstance(one, TracedTensor):
                 if is_number(other):
                     return replace(one, size=None)
                 tuple_hint = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
                 raise self.error(node, f"{symbol} is read between tensors and numbers only{tuple_hint}")
-        result = apply_binary(left, symbol, right, self.error_at(node))
+        result = apply_binary(left, symbol, right, self.error_factory(node))
         if symbol == "//" and isinstance(result, Monomial):
             self.notes[
                 f"{truncate(self.source_text(node))} is read as {truncate(str(result))}: other sizes are left out"
@@ -1521,7 +1523,7 @@ class CodeReader:
         """Return an item of a tuple, or the tensor after an index expression."""
         if ast.List in map(type, (index, *getattr(index, "elts", ()))):
             raise self.error(node, "a list of positions has no op here")
-        name, key = full_name(base_node), self.evaluate(index)
+        name, key = dotted_name(base_node), self.evaluate(index)
         if isinstance(key, str) and name and key.isidentifier():
             return self.lookup_size(node, key)
         known = name in self.sizes or self.is_assigned(name)
@@ -1531,12 +1533,12 @@ class CodeReader:
         if name and isinstance(base, Monomial):
             raise self.missing_shape_error(base_node)
         if isinstance(base, TracedTensor):
-            return index_tensor(base, key, self.error_at(node))
-        return get_item(base, key, self.error_at(node))
+            return index_tensor(base, key, self.error_factory(node))
+        return get_item(base, key, self.error_factory(node))
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
         """Evaluate a call of a function, a method or an instantiated layer."""
-        function, path = node.func, full_name(node.func)
+        function, path = node.func, dotted_name(node.func)
         if any("(" in name for name in self.inputs) and ast.unparse(node) in self.inputs:
             return self.inputs[ast.unparse(node)]
         name = path if is_known_function(path) else getattr(function, "attr", path)
@@ -1545,7 +1547,7 @@ class CodeReader:
             if not (callee.name == "Sequential" or is_preserving_layer(callee.name) or is_known_function(callee.name)):
                 raise self.unknown_function_error(node)
             self.check_tensors_known(node.args[:1])
-            return self.apply_layer(callee, *self.evaluate_arguments(node, node.args), self.error_at(node))
+            return self.apply_layer(callee, *self.evaluate_arguments(node, node.args), self.error_factory(node))
         base = path.rpartition(".")[0]
         if is_preserving_layer(path) and node.args and (base or not is_known_function(name)):
             self.notes[f"{truncate(self.source_text(node))} is read as keeping the shape"] = None
@@ -1584,10 +1586,10 @@ class CodeReader:
         if not is_known_function(name):
             raise self.unknown_function_error(node)
         if name in CREATION_FUNCTIONS and not is_method:
-            return start_tensor(
-                CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_at(node))), self.dialect
+            return initial_tensor(
+                CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_factory(node))), self.dialect
             )
-        value = call_function(name, values, keywords, self.error_at(node))
+        value = call_function(name, values, keywords, self.error_factory(node))
         if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor):
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
         return value
@@ -1595,7 +1597,7 @@ class CodeReader:
     def check_tensors_known(self, nodes: Iterable[ast.expr]) -> None:
         """Raise `ShapeError` (usage) for the first tensor whose shape is unknown."""
         for node in nodes:
-            if full_name(node) and isinstance(self.evaluate(node), Monomial):
+            if dotted_name(node) and isinstance(self.evaluate(node), Monomial):
                 raise self.missing_shape_error(node)
 
     def evaluate_arguments(
@@ -1607,11 +1609,11 @@ class CodeReader:
 
     def unknown_function_error(self, node: ast.Call) -> ShapeError:
         """Return the error for an unknown function, with a hint."""
-        callee = getattr(node.func, "attr", "") or full_name(node.func) or "this layer"
-        if self.has_unnamed_input and full_name(node.func) in (callee, f"self.{callee}"):
+        callee = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
+        if self.has_unnamed_input and dotted_name(node.func) in (callee, f"self.{callee}"):
             raise UnnamedInputIdentified(ast.unparse(node))
         example = "B,T,C" if FEATURE_LAYER.search(callee) else "B,256,H,W"
-        hint_input, is_attribute = self.input_hint(node, example), full_name(node.func).startswith("self.")
+        hint_input, is_attribute = self.input_hint(node, example), dotted_name(node.func).startswith("self.")
         hint = f"paste its class, too, with __init__; or {hint_input}" if is_attribute else hint_input
         return self.error(node, f"{truncate(callee)} is not known here", hint)
 
@@ -1626,7 +1628,7 @@ class CodeReader:
         inputs = " ".join([f"{name}={shape_text(tensor.shape)} " for name, tensor in self.inputs.items()])
         return f"give its shape: --input '{truncate(inputs)}{truncate(self.source_text(node))}={example}'"
 
-    def error_at(self, node: ast.expr | ast.stmt) -> ErrorFactory:
+    def error_factory(self, node: ast.expr | ast.stmt) -> ErrorFactory:
         """Return a function that builds errors for an expression."""
         return lambda message, hint="": self.error(node, message, hint)
 

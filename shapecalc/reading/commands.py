@@ -34,7 +34,7 @@ from shapecalc.core.text import (
     parse_shape,
     rank_text,
     shape_text,
-    split_unbracketed,
+    split_outside_brackets,
     truncate,
 )
 from shapecalc.core.values import parse_axis_pattern, parse_integer
@@ -76,20 +76,20 @@ class ParsedStage(Record):
     input: str | None = None
 
 
-def read_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option] = ()) -> dict[str, Any]:
+def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option] = ()) -> dict[str, Any]:
     """Parse the words of an op's command line into arguments by name.
 
     `extra_options` and `--help` are accepted in addition to the op's own options. Raises `ShapeError` (usage) for an
     unknown option, an extra value or a missing argument.
 
-    >>> read_op_words(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
+    >>> parse_op_words(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
     {'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
     """
     known = OptionLookup(chain(extra_options, [HELP], op_options(op)))
-    values, arguments = parse_words(words, known, op.name, allow_named="lengths" not in op.positional_or_named)
+    values, arguments = parse_words(words, known, op.name, allow_named="lengths" not in op.positional_param_names)
     if HELP.name in arguments:
         return arguments
-    names = ("input", *op.positional_or_named)
+    names = ("input", *op.positional_param_names)
     arguments = assign_positional(order_values(values, names), names, arguments, op.name)
     check_required(
         arguments, {"input": "INPUT"} | {param.name: param.name.upper() for param in op.params if param.required}
@@ -156,7 +156,7 @@ def resolve_aliases(words: Sequence[str]) -> list[str]:
     values = list(takewhile(is_value, words[1:]))
     if words[0] in OP_ALIASES or not values:
         return [op, *_add_dialect(words[1:], dialect)]
-    stages, option_words = expand_composite(words[0], _read_input_shape(words), values[1:]), words[1 + len(values) :]
+    stages, option_words = expand_composite(words[0], _parse_input_shape(words), values[1:]), words[1 + len(values) :]
     if len(stages) == 1:
         return [stages[0][0], values[0], *stages[0][1:], *_add_dialect(option_words, dialect)]
     dialect_words = _add_dialect(option_words, dialect)[len(option_words) :]
@@ -178,7 +178,7 @@ def _add_dialect(words: Sequence[str], dialect: str) -> list[str]:
     return [*words, *([] if has_dialect else ["--dialect", dialect])]
 
 
-def _read_input_shape(words: Sequence[str]) -> Shape:
+def _parse_input_shape(words: Sequence[str]) -> Shape:
     """Parse the input shape of a composite op.
 
     Raises `ShapeError` (usage) if the input is a file or standard input.
@@ -314,9 +314,9 @@ def expand_composites(text: str) -> str:
     """
     if not any(word in text for word in COMPOSITE_OPS):
         return text
-    shape, *stages = split_unbracketed(text, "|")
+    shape, *stages = split_outside_brackets(text, "|")
     for index, stage in enumerate(stages):
-        words = split_unbracketed(stage)
+        words = split_outside_brackets(stage)
         if words and words[0] in COMPOSITE_OPS:
             values = list(takewhile(is_value, words[1:]))
             option_words = _add_dialect(words[1 + len(values) :], COMPOSITE_OPS[words[0]][1])
@@ -332,7 +332,7 @@ def _chain_output(text: str) -> Shape:
 
     Raises `ShapeError` if the chain is refused.
     """
-    shape, stages = read_chain(text)
+    shape, stages = parse_chain(text)
     if not stages:
         return parse_shape(shape)
     answer = resolve_chain(make_chain_requests(shape, stages, {}))
@@ -359,12 +359,12 @@ def find_op(name: str) -> Op:
     return lookup(name, OPS, "operation", other_names=OP_ALIASES, list_command="shapecalc -h")
 
 
-def read_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
+def parse_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
     """Parse the words of a stage, or those of a command line if `with_input`.
 
     Raises `ShapeError` (usage) for invalid words.
 
-    >>> read_stage(["reshape", "0,-1", "--opset", "13"], with_input=False).options
+    >>> parse_stage(["reshape", "0,-1", "--opset", "13"], with_input=False).options
     {'opset': '13', 'target': '0,-1'}
     """
     if not words:
@@ -375,25 +375,27 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
         raise unsupported
     op = find_op(words[0])
     values, options = parse_words(
-        words[1:], op_option_lookup(op), op.name, allow_named="lengths" not in op.positional_or_named
+        words[1:], op_option_lookup(op), op.name, allow_named="lengths" not in op.positional_param_names
     )
     if with_input and values:
-        values = order_values(values, ("input", *op.positional_or_named))
+        values = order_values(values, ("input", *op.positional_param_names))
     shape = values.pop(0) if with_input and values else None
     try:
         return ParsedStage(
             op.name,
-            assign_positional(order_values(values, op.positional_or_named), op.positional_or_named, options, op.name),
+            assign_positional(
+                order_values(values, op.positional_param_names), op.positional_param_names, options, op.name
+            ),
             shape,
         )
     except ExtraValueError as error:
         raise usage_error(error.problem.message, usage_hint(op, with_input=with_input)) from None
 
 
-def read_values(words: Sequence[str]) -> list[str]:
+def positional_values(words: Sequence[str]) -> list[str]:
     """Return the positional values of a command line, in order.
 
-    >>> read_values(["squeeze", "1,3,1", "--axes", "0"])
+    >>> positional_values(["squeeze", "1,3,1", "--axes", "0"])
     ['1,3,1']
     """
     op = find_op(words[0])
@@ -413,29 +415,29 @@ def usage_hint(op: Op, *, with_input: bool = True) -> str:
     return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
 
 
-def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
+def parse_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
     """Parse a chain into its input and its stages.
 
     Raises `ShapeError` (usage) if the chain is invalid.
 
-    >>> read_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
+    >>> parse_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
     ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])
     """
-    shape, *stages = split_unbracketed(expand_composites(text), "|")
-    words = [split_unbracketed(stage) for stage in stages]
+    shape, *stages = split_outside_brackets(expand_composites(text), "|")
+    words = [split_outside_brackets(stage) for stage in stages]
     if [] in words:
         hint = "write INPUT | OP ..., such as 2,3 | flatten, or the input alone"
         raise usage_error("an operation is missing after |", hint)
-    parsed = [read_stage(stage_words, with_input=False) for stage_words in words]
-    return " ".join(split_unbracketed(shape)), [(stage.op, stage.options) for stage in parsed]
+    parsed = [parse_stage(stage_words, with_input=False) for stage_words in words]
+    return " ".join(split_outside_brackets(shape)), [(stage.op, stage.options) for stage in parsed]
 
 
-def read_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
+def parse_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
     """Parse the words of a `chain` command into the chain and the options.
 
     The syntax is `'INPUT | OP ...' [--where SIZES]`. Raises `ShapeError` (usage) for any other words.
 
-    >>> read_chain_words(["N,3 | flatten", "--where", "N=2"])
+    >>> parse_chain_words(["N,3 | flatten", "--where", "N=2"])
     ('N,3 | flatten', {'where': 'N=2'})
     """
     match list(words):
@@ -456,7 +458,7 @@ def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | Non
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
     """
     flags = {param.name for param in params_of(OPS[op]) if param.kind is ParamKind.FLAG} if op in OPS else set()
-    slots = ("input", *[name for name in (OPS[op].positional_names if op in OPS else texts) if name != "input"])
+    slots = ("input", *[name for name in (OPS[op].positional_only_names if op in OPS else texts) if name != "input"])
     pieces: list[tuple[str | None, str]] = [(None, op)]
     pieces += [(name, str(texts[name])) for name in slots if texts.get(name) is not None]
     for name, value in texts.items():
@@ -476,7 +478,7 @@ def argument_texts(request: Request) -> dict[str, object]:
     """
     values = {"input": request.input, **request.arguments}
     texts: dict[str, object] = {
-        name: request.written.get(name) or (shape_text(value) if isinstance(value, tuple) else value)
+        name: request.argument_texts.get(name) or (shape_text(value) if isinstance(value, tuple) else value)
         for name, value in values.items()
         if name != "operands"
     }
@@ -539,12 +541,12 @@ def stage_text(op: str, options: Mapping[str, object]) -> str:
 
 
 def _requests_without_texts(answer: Trace | Chain) -> list[Request]:
-    return [replace(trace.request, written={}) for trace in answer.traces]
+    return [replace(trace.request, argument_texts={}) for trace in answer.traces]
 
 
 def _command_words(op: str, texts: Mapping[str, object]) -> list[str]:
     pieces = command_pieces(op, texts)
-    return [word for name, text in pieces for word in (split_unbracketed(text) if name == "operands" else [text])]
+    return [word for name, text in pieces for word in (split_outside_brackets(text) if name == "operands" else [text])]
 
 
 def find_invalid_stage(stages: str) -> int | None:
@@ -555,9 +557,9 @@ def find_invalid_stage(stages: str) -> int | None:
     >>> find_invalid_stage("transpose 1,0 | reshap -1 | flatten")
     1
     """
-    for index, stage in enumerate(split_unbracketed(stages, "|")):
+    for index, stage in enumerate(split_outside_brackets(stages, "|")):
         try:
-            parsed = read_stage(split_unbracketed(stage), with_input=False)
+            parsed = parse_stage(split_outside_brackets(stage), with_input=False)
             make_chain_requests((), [(parsed.op, parsed.options)], {})
         except ShapeError:
             return index
@@ -574,11 +576,11 @@ def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
     >>> token_span("transpose | reshape 5,-1", 1, Problem(INDIVISIBLE, "", argument="target", span=(2, 4)))
     (22, 24)
     """
-    pieces = split_unbracketed(stages, "|")
+    pieces = split_outside_brackets(stages, "|")
     start = sum(len(piece) + 1 for piece in pieces[:index])
     piece = pieces[index]
     try:
-        value = read_stage(split_unbracketed(piece), with_input=False).options.get(problem.argument or "")
+        value = parse_stage(split_outside_brackets(piece), with_input=False).options.get(problem.argument or "")
     except ShapeError:
         value = None
     import re  # imported late: needed only for a problem in a chain
@@ -607,7 +609,7 @@ def parse_chain_request(text: str, shape: object = None) -> ChainRequest:
     """
     if not text.strip():
         raise usage_error("a chain is missing", "write INPUT | OP ... or | OP ...")
-    input_text, stages = read_chain(text)
+    input_text, stages = parse_chain(text)
     input_shape = input_text or shape
     if not input_shape and input_shape != ():
         raise usage_error("the first chain needs an input", "write INPUT | OP ...", argument="first")

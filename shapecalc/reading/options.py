@@ -109,7 +109,7 @@ class Option(Record):
         if self.kind is OptionKind.SWITCH:
             return parse_flag(text, self.name)
         if self.kind is not OptionKind.NUMBER:
-            return strip_padding(text)
+            return strip_leading_space(text)
         word = text.strip()
         if word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS and self.minimum <= int(word) <= self.maximum:
             return int(word)
@@ -187,12 +187,12 @@ def is_value(word: str) -> bool:
     return word[:1] != "-" or word == "-" or word[1].isdigit() or word[1] in " >"
 
 
-def strip_padding(text: str) -> str:
+def strip_leading_space(text: str) -> str:
     """Strip the space before a negative number.
 
     In some shells and programs, the space prevents the number from being parsed as an option.
 
-    >>> strip_padding(" -1,4"), strip_padding(" -> n")
+    >>> strip_leading_space(" -1,4"), strip_leading_space(" -> n")
     ('-1,4', ' -> n')
     """
     return text[1:] if text[:2] == " -" and text[2:3].isdigit() else text
@@ -218,16 +218,16 @@ def parse_words(
         if word == "--":
             values += waiting
         elif is_value(word):
-            if not (allow_named and "=" in word and _read_option(f"--{word}", waiting, options, result)):
-                values.append(strip_padding(word))
-        elif not _read_option(word, waiting, options, result):
+            if not (allow_named and "=" in word and _parse_option(f"--{word}", waiting, options, result)):
+                values.append(strip_leading_space(word))
+        elif not _parse_option(word, waiting, options, result):
             if not allow_unknown:
                 raise options.unknown_option_error(word, owner)
             values.append(word)
     return values, result
 
 
-def _read_option(word: str, remaining_words: Iterator[str], options: OptionLookup, result: dict[str, Any]) -> bool:
+def _parse_option(word: str, remaining_words: Iterator[str], options: OptionLookup, result: dict[str, Any]) -> bool:
     """Parse an option and store its value in `result`.
 
     The value may be taken from `remaining_words`. Returns False if the option is unknown.
@@ -251,7 +251,7 @@ def _read_option(word: str, remaining_words: Iterator[str], options: OptionLooku
     if equals:
         raise usage_error(f"{spelling} takes no value")
     result[option.name] = setting if isinstance(setting, bool) else result.get(option.name, 0) + setting
-    return not text or _read_option(f"-{text}", remaining_words, options, result)
+    return not text or _parse_option(f"-{text}", remaining_words, options, result)
 
 
 def assign_positional(

@@ -94,20 +94,20 @@ def to_pattern(value: object) -> ShapePattern:
     >>> print(to_pattern(("N", 3, ...)), to_pattern("float32[N,3,?]"))
     N,3,... float32[N,3,?]
     """
-    pattern = read_pattern(value, "pattern") if isinstance(value, str) else pattern_from_sequence(value, "pattern")
+    pattern = parse_pattern(value, "pattern") if isinstance(value, str) else pattern_from_sequence(value, "pattern")
     for dim in pattern.dims:
         if isinstance(dim, int) and dim < 0:
             raise usage_error(f"{dim} is not the size of a dim", "write ? for any size, or a name", argument="pattern")
     return pattern
 
 
-def read_pattern(text: str, argument: str) -> ShapePattern:
+def parse_pattern(text: str, argument: str) -> ShapePattern:
     """Parse a pattern; raise `ShapeError` (usage) if it is invalid.
 
-    >>> read_pattern("float32[N, ..., 3]", "pattern")
+    >>> parse_pattern("float32[N, ..., 3]", "pattern")
     ShapePattern(dims=(N, 3), ellipsis_index=1, dtype='float32')
     """
-    dtype, start = _read_element_type(text, argument)
+    dtype, start = _parse_type_prefix(text, argument)
     text = " " * start + text[start:]  # spaces preserve the spans of the dims
     if ANY_DIMS not in text:
         return ShapePattern(parse_dims(text, argument), None, dtype)
@@ -134,7 +134,7 @@ def pattern_from_sequence(value: object, argument: str) -> ShapePattern:
     return ShapePattern(dims, ellipses[0])
 
 
-def _read_element_type(text: str, argument: str) -> tuple[str | None, int]:
+def _parse_type_prefix(text: str, argument: str) -> tuple[str | None, int]:
     """Parse the element type before a bracket; return it with the bracket's index.
 
     Returns None and 0 if there is no element type. Raises `ShapeError` (usage) for an unknown element type.
@@ -185,7 +185,7 @@ class Matcher:
         An equal shape matches again, since names keep their sizes.
         """
 
-    def find_problem(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
+    def match_shape(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
         """Match a shape and bind names; return the problem if the shape differs.
 
         If the shape differs, no name is bound. `location` is the source of the shape, which later problems report for
@@ -193,9 +193,9 @@ class Matcher:
 
         >>> from shapecalc.reading.pattern import to_pattern
         >>> matcher = Matcher(to_pattern("N,2*H,..."))
-        >>> matcher.find_problem((8, 6, 1), location="a.npy"), matcher.sizes
+        >>> matcher.match_shape((8, 6, 1), location="a.npy"), matcher.sizes
         (None, {'N': 8, 'H': 3})
-        >>> matcher.find_problem((8, 8)).message
+        >>> matcher.match_shape((8, 8)).message
         '8,8 is not N,2*H,...: dim 1 is 8, and 2*H is 6 (H is 3: a.npy, dim 1)'
         """
         if (shape, dtype) == self._last_match:
@@ -251,7 +251,7 @@ class Matcher:
                 for index, expected in enumerate(expected_dims)
                 if index in products and not isinstance(expected, str)
             }
-            failing = self._solve(dims, shape, sizes, seen_at)
+            failing = self._bind_products(dims, shape, sizes, seen_at)
             if failing is not None:
                 return failing, self._explain_mismatch(failing, shape[failing], dims[failing] or 0, sizes, seen_at)
         if seen_at:
@@ -260,7 +260,7 @@ class Matcher:
             self.first_seen |= {name: f"{prefix}dim {index}" for name, index in seen_at.items()}
         return None
 
-    def _solve(
+    def _bind_products(
         self, dims: Mapping[int, Dim | None], shape: Shape, sizes: dict[str, Dim], seen_at: dict[str, int]
     ) -> int | None:
         """Bind the names in products; products with one free name are solved first.
@@ -366,12 +366,12 @@ def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names:
     `fixed_names`, to which the request assigns sizes, match only themselves; other names match any size.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.reading.pattern import read_pattern
+    >>> from shapecalc.reading.pattern import parse_pattern
     >>> answer = sc.reshape("N,C,H,W", "0,-1,64")
-    >>> pattern_mismatch(read_pattern("N,B,64", "expect"), answer)
-    >>> pattern_mismatch(read_pattern("N,C,64", "expect"), answer)
+    >>> pattern_mismatch(parse_pattern("N,B,64", "expect"), answer)
+    >>> pattern_mismatch(parse_pattern("N,C,64", "expect"), answer)
     ''
-    >>> pattern_mismatch(read_pattern("1,?,...", "expect"), answer)
+    >>> pattern_mismatch(parse_pattern("1,?,...", "expect"), answer)
     'differs: N,C*H*W/64,64 is not 1,?,...: dim 0 is N, not 1'
     """
     output = answer.output or ()
@@ -381,7 +381,7 @@ def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names:
         fixed_names
     )
     if expected.is_open(own):
-        problem = Matcher(expected, fixed_names=own).find_problem(output, _element_type(answer))
+        problem = Matcher(expected, fixed_names=own).match_shape(output, _element_type(answer))
         return None if problem is None else str(problem)
     return None if str(expected) == shape_text(output) else ""
 

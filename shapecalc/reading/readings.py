@@ -23,10 +23,10 @@ from shapecalc.core.text import (
     is_file_argument,
     parse_target,
     shape_text,
-    split_unbracketed,
+    split_outside_brackets,
     truncate,
 )
-from shapecalc.reading.cases import read_case
+from shapecalc.reading.cases import parse_case
 from shapecalc.reading.commands import COMPOSITE_OPS, OP_ALIASES
 
 SHAPE_STARTS = ("-", "?", "[", "(", "{")
@@ -67,20 +67,20 @@ class UserInput(Record):
         return " ".join(self.text.split()) if len(self.text) <= MAX_CODE_LENGTH else ""
 
 
-def read_user_input(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
+def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
     """Return the command line for an input; None if the input is not recognized.
 
     In this command line, the word `-` denotes the text of the input.
 
-    >>> read_user_input(UserInput((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
+    >>> detect_command(UserInput((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
     ['reshape', '2,3,4', '6,4', '--json']
-    >>> read_user_input(UserInput((), ("(2,3,4).reshape(6,4)",), lambda text: False))
+    >>> detect_command(UserInput((), ("(2,3,4).reshape(6,4)",), lambda text: False))
     ['code', 'x.reshape(6,4)', '--input', 'x=2,3,4']
     """
-    line = _read_file(user_input)
+    line = _recognize_file(user_input)
     if line is not None:
         return line
-    line = next((line for read in READERS if (line := read(user_input)) is not None), None)
+    line = next((line for read in RECOGNIZERS if (line := read(user_input)) is not None), None)
     return None if line is None else [*line, *options]
 
 
@@ -129,16 +129,16 @@ def is_shape(text: str) -> bool:
     return True
 
 
-def describe_reading(line: Iterable[str]) -> str:
+def format_command_message(line: Iterable[str]) -> str:
     r"""Format the message that reports the command line for an input.
 
     A word that is long or has several lines is printed as `-`.
 
-    >>> describe_reading(["code", "two\nlines"]), describe_reading(["reshape", "2,3", "6"])
+    >>> format_command_message(["code", "two\nlines"]), format_command_message(["reshape", "2,3", "6"])
     ('read as: shapecalc code -', 'read as: shapecalc reshape 2,3 6')
-    >>> describe_reading(["size", "7" * 200])
+    >>> format_command_message(["size", "7" * 200])
     'read as: shapecalc size -'
-    >>> len(describe_reading(["size", "7" * 199])) - len(describe_reading(["size", ""]))
+    >>> len(format_command_message(["size", "7" * 199])) - len(format_command_message(["size", ""]))
     197
     """
     words = [word if "\n" not in word and len(word) < MAX_WORD_LENGTH else "-" for word in line]
@@ -181,7 +181,7 @@ SUFFIX_COMMANDS = {".onnx": "model", ".py": "code"}
 """The command for each suffix of a file name."""
 
 
-def _read_file(user_input: UserInput) -> list[str] | None:
+def _recognize_file(user_input: UserInput) -> list[str] | None:
     """Recognize the path of a file.
 
     The file contains arrays, a model, code, cases or an error message. A pattern may accompany arrays.
@@ -212,7 +212,7 @@ def _read_file(user_input: UserInput) -> list[str] | None:
         _read_beginning(Path(name)),
         [word for word in user_input.arguments if word not in user_input.words],
     )
-    if layers := _read_shuffles(replace(user_input, words=(beginning, *others))):
+    if layers := _recognize_shuffles(replace(user_input, words=(beginning, *others))):
         return [*layers, *options]
     if command == "code":
         return ["code", name, *options, *(["--input", " ".join(others)] if others else [])]
@@ -275,13 +275,13 @@ def _is_case(text: str) -> bool:
     if "=>" not in first and first[:1] != "{" and first.partition(" ")[0] not in OPS:
         return False
     try:
-        read_case(first, {})
+        parse_case(first, {})
     except ShapeError:
         return False
     return True
 
 
-def _read_cases(user_input: UserInput) -> list[str] | None:
+def _recognize_cases(user_input: UserInput) -> list[str] | None:
     """Recognize the lines of a case file.
 
     A single line without an expectation is recognized as the command line of an op.
@@ -294,11 +294,11 @@ def _read_cases(user_input: UserInput) -> list[str] | None:
         and text.partition(" ")[0] in OPS
         and " " in text
     ):
-        return split_unbracketed(text)
+        return split_outside_brackets(text)
     return ["check", "-"] if _is_case(text) else None
 
 
-def _read_shapes(user_input: UserInput) -> list[str] | None:
+def _recognize_shapes(user_input: UserInput) -> list[str] | None:
     """Recognize two shapes as a reshape.
 
     Raises `ShapeError` (usage) if the shell interpreted the `>` of an arrow as a redirection.
@@ -312,7 +312,7 @@ def _read_shapes(user_input: UserInput) -> list[str] | None:
     return None
 
 
-def _read_operands(user_input: UserInput) -> list[str] | None:
+def _recognize_operands(user_input: UserInput) -> list[str] | None:
     """Recognize two shapes with an infix operator between them."""
     match re.split(" ([@+*/-]) ", user_input.line):
         case [first, sign, second] if is_shape(first) and is_shape(second):
@@ -320,7 +320,7 @@ def _read_operands(user_input: UserInput) -> list[str] | None:
     return None
 
 
-def _read_one_shape(user_input: UserInput) -> list[str] | None:
+def _recognize_one_shape(user_input: UserInput) -> list[str] | None:
     return ["size", user_input.text.strip()] if len(user_input.words) == 1 and is_shape(user_input.text) else None
 
 
@@ -354,7 +354,7 @@ The shape is in a comment printed by `--as`, or it is any other list of numbers.
 """
 
 
-def _read_shuffles(user_input: UserInput) -> list[str] | None:
+def _recognize_shuffles(user_input: UserInput) -> list[str] | None:
     """Recognize TensorRT Shuffles by the names of their parts.
 
     A shape outside of the Shuffles is the input. Error messages are left to another recognizer. Raises `ShapeError`
@@ -365,7 +365,7 @@ def _read_shuffles(user_input: UserInput) -> list[str] | None:
     other_words = [word.rpartition("=")[2] for word in user_input.words if word not in part_words]
     printed = _find_shapes(" ".join(part_words))
     shapes = [*filter(is_shape, other_words), *printed, *_find_shapes(user_input.line)]
-    if not layers or not shapes or _read_message(user_input):
+    if not layers or not shapes or _recognize_message(user_input):
         return None
     if OTHER_LAYER.search(user_input.line):
         raise usage_error("this is more than Shuffles of numbers", "write chain 'INPUT | shuffle --first ... | ...'")
@@ -404,14 +404,14 @@ def _parse_shuffles(text: str) -> list[str]:
     return [" ".join(parts.values()) for _, parts in layers if parts]
 
 
-def _read_message(user_input: UserInput) -> list[str] | None:
+def _recognize_message(user_input: UserInput) -> list[str] | None:
     """Recognize an error message of a runtime."""
     text = user_input.text
     is_known = "Traceback" in text or "Error" in text or (" " in text and user_input.is_error_message(text))
     return ["doctor", "-"] if is_known else None
 
 
-def _read_chain(user_input: UserInput) -> list[str] | None:
+def _recognize_chain(user_input: UserInput) -> list[str] | None:
     """Recognize a chain of ops that are separated by bars or arrows.
 
     A chain with an op that is written as a call becomes code.
@@ -439,12 +439,12 @@ def _split_stages(text: str) -> list[str]:
     A string with an unmatched quotation mark, such as an apostrophe in a comment, is not split.
     """
     try:
-        return split_unbracketed(text, "|")
+        return split_outside_brackets(text, "|")
     except ShapeError:
         return [text]
 
 
-def _read_pattern(user_input: UserInput) -> list[str] | None:
+def _recognize_pattern(user_input: UserInput) -> list[str] | None:
     """Recognize a pattern and its shapes, in any order.
 
     A pattern with a comma becomes an `einsum`, any other pattern a `rearrange`.
@@ -464,7 +464,7 @@ LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
 """A regular expression for a shape in place of a tensor: `(2,3).reshape(6)`."""
 
 
-def _read_code(user_input: UserInput) -> list[str] | None:
+def _recognize_code(user_input: UserInput) -> list[str] | None:
     """Recognize Python code on a tensor: a call, index, assignment or function."""
     code, *others = user_input.words
     while others and not (NAMED_SHAPE.fullmatch(others[0]) or is_shape(others[0])):
@@ -497,22 +497,22 @@ def _last_statement(text: str, operator_type: type[ast.AST]) -> ast.AST | None:
     return last.value if isinstance(last, ast.Expr) else last
 
 
-def _read_multiline_message(user_input: UserInput) -> list[str] | None:
+def _recognize_multiline_message(user_input: UserInput) -> list[str] | None:
     """Recognize any string of several lines as an error message."""
     return ["doctor", "-"] if "\n" in user_input.text.strip() else None
 
 
-READERS = (
-    _read_shapes,
-    _read_operands,
-    _read_shuffles,
-    _read_message,
-    _read_cases,
-    _read_chain,
-    _read_pattern,
-    _read_code,
-    _read_multiline_message,
-    _read_one_shape,
+RECOGNIZERS = (
+    _recognize_shapes,
+    _recognize_operands,
+    _recognize_shuffles,
+    _recognize_message,
+    _recognize_cases,
+    _recognize_chain,
+    _recognize_pattern,
+    _recognize_code,
+    _recognize_multiline_message,
+    _recognize_one_shape,
 )
 """The recognizers for inputs other than files, in the order in which they run.
 

@@ -107,22 +107,22 @@ def compare(
             continue
         for setting in dialect.switch_settings() if spec.uses_switch else dialect.switch_settings()[:1]:
             switch = setting if dialect.switch and spec.uses_switch and dialect.switch.default is not setting else None
-            limited = _apply_limits(replace(request, switch=switch), values, dialect, options)
+            limited = _apply_opset_and_dtype(replace(request, switch=switch), values, dialect, options)
             default = setting in dialect.default_settings or not spec.uses_switch
             rows.append(ComparisonRow(answer_request(limited) if isinstance(limited, Request) else limited, default))
     if errors and (not rows or dialects or spec.name == "reshape"):
         raise next(iter(errors.values()))
     return Comparison(
-        op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), _refusal_messages(errors)
+        op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), _error_messages(errors)
     )
 
 
-def _refusal_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
+def _error_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
     """Return the message of each dialect's error."""
     return FrozenDict((name, error.problem.message) for name, error in errors.items())
 
 
-def _apply_limits(request: Request, arguments: Options, dialect: Dialect, options: Options) -> Request | Trace:
+def _apply_opset_and_dtype(request: Request, arguments: Options, dialect: Dialect, options: Options) -> Request | Trace:
     """Return the request with the opset and element type of `options`.
 
     Returns a refusal if the dialect lacks the opset or the element type.
@@ -160,4 +160,4 @@ def compare_chain(shape: str, stages: Sequence[StageRequest], dialects: Sequence
     if errors and (not rows or dialects):
         raise next(iter(errors.values()))
     lines = [stage_text(op, arguments) for op, arguments in stages]
-    return Comparison("chain", rows[0].trace.input, {"stages": lines}, tuple(rows), _refusal_messages(errors))
+    return Comparison("chain", rows[0].trace.input, {"stages": lines}, tuple(rows), _error_messages(errors))

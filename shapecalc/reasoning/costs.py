@@ -17,7 +17,7 @@ from shapecalc.core.layout import (
 from shapecalc.core.moves import Combine, Expand, Move, Permute, Reshape, Roll, ShapeVector, StridedSlice, Take
 from shapecalc.core.ops.view import strides_after_move
 from shapecalc.core.record import Choice, Record
-from shapecalc.core.text import lookup, pluralize
+from shapecalc.core.text import format_count, lookup
 
 Entry = TypeVar("Entry")
 AppliedMove = tuple[Shape, Move]
@@ -57,8 +57,8 @@ class Cost(Record):
         return sum_to_json(sum_terms(self.copies)) or 0
 
     def __str__(self) -> str:
-        transposes = pluralize(self.transposes, "transpose", "transposes")
-        return f"{transposes}, {pluralize(self.shuffles, 'Shuffle', 'Shuffles')}, {self.bytes} bytes"
+        transposes = format_count(self.transposes, "transpose", "transposes")
+        return f"{transposes}, {format_count(self.shuffles, 'Shuffle', 'Shuffles')}, {self.bytes} bytes"
 
     def as_json(self) -> dict[str, object]:
         """Return the cost as the JSON object that the manual documents."""
@@ -111,7 +111,7 @@ def count_shuffles(shape: Shape, moves: Iterable[Move]) -> int:
     1
     """
     return sum(
-        _needs_shuffle(run[0]) for run in group_into_shuffles(_fold_moves(shape, moves), lambda applied: applied[1])
+        _needs_shuffle(run[0]) for run in group_into_shuffles(_fuse_moves(shape, moves), lambda applied: applied[1])
     )
 
 
@@ -124,7 +124,7 @@ def _needs_shuffle(applied: AppliedMove) -> bool:
     return not isinstance(move, (Roll, Take, ShapeVector, Combine))
 
 
-def _fold_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
+def _fuse_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
     """Fuse neighbouring moves of the same kind, and drop moves without effect."""
     result: list[AppliedMove] = []
     for move in moves:

@@ -179,7 +179,7 @@ def find_counterexample(
         if ours == theirs:
             return None
     for index, elements in (
-        _compare_atom_starts(first, second, ours, theirs) if are_strided else _compare_blocks(first, second)
+        _compare_atom_steps(first, second, ours, theirs) if are_strided else _compare_blocks(first, second)
     ):
         if elements[0] != elements[1]:
             return Counterexample(sizes, outputs, unravel(index, outputs[0]), elements)
@@ -203,7 +203,7 @@ def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, 
             yield from enumerate(zip(block, other_block, strict=True), start)
 
 
-def _compare_atom_starts(
+def _compare_atom_steps(
     first: MoveChain, second: MoveChain, first_view: View, second_view: View
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield output index 0 and one step along each atom, with both input indices.
@@ -220,7 +220,7 @@ def _compare_atom_starts(
         yield index, (input_index(first, index), input_index(second, index))
 
 
-def answer_pair(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
+def answer_parsed_chains(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
     """Answer two parsed chains, with sizes substituted for names.
 
     Raises `ShapeError` (usage) for a stage that cannot be parsed, and for a name that occurs in neither chain.
@@ -253,7 +253,7 @@ def answer_chains(first: str | Chain, second: str | Chain, sizes: Mapping[str, i
     one = parse_chain_request(first) if isinstance(first, str) else first
     other = parse_chain_request(second, one.input) if isinstance(second, str) else second
     specs = [chain for chain in (one, other) if isinstance(chain, ChainRequest)]
-    answers = iter(answer_pair(specs[0], specs[-1], sizes) if specs else ())
+    answers = iter(answer_parsed_chains(specs[0], specs[-1], sizes) if specs else ())
     return tuple([next(answers) if isinstance(chain, ChainRequest) else chain for chain in (one, other)])  # type: ignore[return-value]
 
 
@@ -360,7 +360,7 @@ class _ChainPair:
             return None
         try:
             known = Assumptions(self.dims, simplify_conditions((*self.defined[0], *self.defined[1], *assumptions)))
-            first, second = (chain.rewrite(known.values) for chain in self.chains)
+            first, second = (chain.substitute(known.values) for chain in self.chains)
             if first.output != second.output or (first != second and first.view(known) != second.view(known)):
                 return None
         except (Unsatisfiable, Undecided):
@@ -368,16 +368,16 @@ class _ChainPair:
         missing = self.unimplied_conditions(0, 1, assumptions) + self.unimplied_conditions(1, 0, assumptions)
         return simplify_conditions(assumptions + missing)
 
-    def unimplied_conditions(self, one: int, other: int, assumptions: Conditions) -> Conditions:
+    def unimplied_conditions(self, index: int, other_index: int, assumptions: Conditions) -> Conditions:
         """Return the conditions of one chain that the other chain does not imply.
 
         `one` and `other` are the indices of the chains. The `assumptions` are added to the conditions of the other
         chain.
         """
-        if self.defined[one] == self.defined[other]:
+        if self.defined[index] == self.defined[other_index]:
             return ()
-        known = Assumptions(self.chains[other].dims, self.defined[other] + assumptions)
-        return tuple([condition for condition in self.defined[one] if not known.implies(condition)])
+        known = Assumptions(self.chains[other_index].dims, self.defined[other_index] + assumptions)
+        return tuple([condition for condition in self.defined[index] if not known.implies(condition)])
 
     def _run_trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
         """Yield the counterexample of each trial, or the sizes if there is none.
@@ -388,7 +388,7 @@ class _ChainPair:
         budget = self.max_elements
         for sizes in self._trial_sizes():
             pairs = zip(self.chains, self.results, strict=True)
-            first, second = (chain.rewrite(sizes_with_results(results, sizes)) for chain, results in pairs)
+            first, second = (chain.substitute(sizes_with_results(results, sizes)) for chain, results in pairs)
             if not dims.is_concrete(first.dims + second.dims) or max_element_count(first) > dims.INT64_MAX:
                 continue
             are_strided = False

@@ -80,12 +80,12 @@ def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
     return True
 
 
-def _constrained_sizes(conditions: Conditions, known: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
+def _constrained_sizes(conditions: Conditions, names: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
     """Yield ascending sizes for the names in conditions; other names have size 2."""
     sides = dim_names([side for condition in conditions for side in (condition.left, condition.right)])
-    bound = tuple([name for name in sides if name in known])
-    for sizes in ascending_sizes(bound, MIN_SIZE) if 0 < len(bound) < len(known) else ():
-        yield {name: sizes.get(name, MIN_SIZE) for name in known}
+    bound = tuple([name for name in sides if name in names])
+    for sizes in ascending_sizes(bound, MIN_SIZE) if 0 < len(bound) < len(names) else ():
+        yield {name: sizes.get(name, MIN_SIZE) for name in names}
 
 
 def _distinct_dims(answer: Trace | Chain) -> Shape:
@@ -94,28 +94,28 @@ def _distinct_dims(answer: Trace | Chain) -> Shape:
     return tuple(dict.fromkeys(dim for shape in shapes for dim in shape))
 
 
-def ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
+def ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
     """Yield at most `MAX_CHOICES` assignments of sizes, each size at least `start`.
 
     Assignments with a small sum come first. Among equal sums, assignments that enlarge later names come first.
     """
-    queue, seen = [tuple(start for _ in known)], set[tuple[int, ...]]()
+    queue, seen = [tuple(start for _ in names)], set[tuple[int, ...]]()
     for sizes in queue:
-        yield dict(zip(known, sizes, strict=True))
-        for position in reversed(range(len(known))):
+        yield dict(zip(names, sizes, strict=True))
+        for position in reversed(range(len(names))):
             larger = (*sizes[:position], sizes[position] + 1, *sizes[position + 1 :])
             if larger not in seen and len(queue) < MAX_CHOICES:
                 seen.add(larger)
                 queue.append(larger)
 
 
-def sizes_from_conditions(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
+def sizes_from_conditions(names: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
     """Return sizes derived from the conditions, which are considered one by one.
 
     A number that divides a dim becomes a factor of the size of the dim's first name. Conditions whose right side
     contains names are ignored.
     """
-    sizes = dict.fromkeys(known, 1)
+    sizes = dict.fromkeys(names, 1)
     for condition in conditions:
         first = [name for name in dim_names((condition.left,)) if name in sizes][:1]
         right = monomial(condition.right)

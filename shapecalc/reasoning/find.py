@@ -26,7 +26,7 @@ from shapecalc.core.limits import MAX_FIND_PAIRS
 from shapecalc.core.origins import AxisAtom, describe_reshape, mixed_dims, reshape_origins
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import parse_shape, pluralize, shape_text
+from shapecalc.core.text import format_count, parse_shape, shape_text
 from shapecalc.core.values import to_shape
 from shapecalc.reading.pattern import Matcher, ShapePattern
 
@@ -276,11 +276,11 @@ def _last_factor_index(split: PartialSplit, previous: PartialSplit) -> int:
     return part.source * len(previous.after) + part.out
 
 
-def _exact_divisor(a: Dim, b: Dim, known: Assumptions) -> Dim | None:
+def _exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | None:
     """Return whichever dim divides the other for all sizes; None if neither does."""
-    if a == b or known.divides(a, b):
-        return a
-    return b if known.divides(b, a) else None
+    if first == second or known.divides(first, second):
+        return first
+    return second if known.divides(second, first) else None
 
 
 def _match_unique_names(split: PartialSplit, known: Assumptions) -> PartialSplit:
@@ -311,11 +311,11 @@ def _next_splits(split: PartialSplit, known: Assumptions) -> Iterator[PartialSpl
             yield _match_axes(split, source, out, size)
 
 
-def _match_axes(split: PartialSplit, source: int, out: int, size: Dim) -> PartialSplit:
+def _match_axes(split: PartialSplit, input_axis: int, output_axis: int, size: Dim) -> PartialSplit:
     """Return the partial split after a factor of `size` is taken from two axes."""
     before, after = list(split.before), list(split.after)
-    before[source], after[out] = quotient(before[source], size), quotient(after[out], size)
-    return PartialSplit(tuple(before), tuple(after), split.factors | {SharedFactor(source, out, size)})
+    before[input_axis], after[output_axis] = quotient(before[input_axis], size), quotient(after[output_axis], size)
+    return PartialSplit(tuple(before), tuple(after), split.factors | {SharedFactor(input_axis, output_axis, size)})
 
 
 def parse_named_shape(value: object, argument: str) -> Shape:
@@ -356,7 +356,7 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
     other = next((way for way in tried if way.canonical_form not in functions), None)
     complete = best.complete and other is None and fits <= MAX_LISTED_CHAINS and len(tried) <= MAX_ORDERS
     least = max([1, *map(len, best.candidates)])
-    bounds = f"a transpose and a reshape, known layouts, splits into {pluralize(least, 'part', 'parts')}"
+    bounds = f"a transpose and a reshape, known layouts, splits into {format_count(least, 'part', 'parts')}"
     return ChainSearch(tuple(chains[:MAX_LISTED_CHAINS]), fits, complete, bounds, other)
 
 
@@ -404,10 +404,10 @@ def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
     result: dict[object, Rearrangement] = {}
     inverses = [(name, right, left) for _, name, left, right in NAMED_LAYOUTS]
     for name, source, out in (*((name, left, right) for name, _, left, right in NAMED_LAYOUTS), *inverses):
-        row, column = (_count_letters(side) for side in (source, out))
+        row, column = (_number_letters(side) for side in (source, out))
         dims = [product(named_dim(f"@{letter}") for letter in word) for word in f"{source} {out}".split()]
         matcher = Matcher(ShapePattern(tuple(dims)))
-        fits = len(source.split()) == len(before) and not matcher.find_problem((*before, *after))
+        fits = len(source.split()) == len(before) and not matcher.match_shape((*before, *after))
         if fits and all(matcher.sizes.get(f"@{letter}") != 1 for letter in "hwprngtd"):
             split = tuple(matcher.sizes[f"@{letter}"] for letter, _ in row)
             way = replace(shortest_rearrangement(before, split, find_permutation(row, column), after), layout=name)
@@ -415,9 +415,9 @@ def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
     return list(result.values())
 
 
-def _count_letters(side: str) -> list[tuple[str, int]]:
+def _number_letters(layout: str) -> list[tuple[str, int]]:
     """Return each letter of a layout with the number of its earlier occurrences."""
-    letters = side.replace(" ", "")
+    letters = layout.replace(" ", "")
     return [(letter, letters[:index].count(letter)) for index, letter in enumerate(letters)]
 
 

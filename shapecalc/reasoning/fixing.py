@@ -128,7 +128,7 @@ class RefusedRequest(Record):
         return len(self.shape) + (len(self.value or ()) if self.kind is StageKind.UNSQUEEZE else 0)
 
     @property
-    def nearest(self) -> tuple[int, list[int]]:
+    def nearest_fit(self) -> tuple[int, list[int]]:
         """The index of the target dim nearest to a fitting size, and its fitting sizes."""
         if not isinstance(self.value, tuple):
             return 0, []
@@ -157,9 +157,9 @@ class RefusedRequest(Record):
             return dims[0]
         return (*self.value[:position], *dims, *self.value[position + 1 :])
 
-    def aligned_input_dim(self, out: int) -> Shape:
+    def aligned_input_dim(self, index: int) -> Shape:
         """Return the input dim aligned with a requested dim, or nothing, as a tuple."""
-        axis = out + (len(self.shape) - len(self.value) if self.kind is StageKind.EXPAND else 0)
+        axis = index + (len(self.shape) - len(self.value) if self.kind is StageKind.EXPAND else 0)
         return self.shape[axis : axis + 1] if axis >= 0 else ()
 
 
@@ -179,8 +179,8 @@ def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_inde
     for index, dim in enumerate(target):
         if index == infer_index or not isinstance(dim, int) or dim <= 0:
             continue
-        needed = _size_to_fit(volume, target_volume, dim)
-        fits = [] if needed is None else [needed] if infer_index is None else divisors_near(needed, dim)
+        needed = _fitting_size(volume, target_volume, dim)
+        fits = [] if needed is None else [needed] if infer_index is None else nearest_divisors(needed, dim)
         gaps = sorted((abs(size - dim), size) for size in fits)
         if gaps and (not best[2] or gaps[0][0] < best[0]):
             best = gaps[0][0], index, [size for _, size in gaps]
@@ -189,12 +189,12 @@ def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_inde
     return best[1:]
 
 
-def divisors_near(number: int, target: int) -> list[int]:
+def nearest_divisors(number: int, target: int) -> list[int]:
     """Return the nearest divisors of `number` below and above `target`.
 
     Divisors farther away than `MAX_DIVISOR_DISTANCE` are omitted.
 
-    >>> divisors_near(24, 5), divisors_near(24, 6), divisors_near(7, 3)
+    >>> nearest_divisors(24, 5), nearest_divisors(24, 6), nearest_divisors(7, 3)
     ([4, 6], [4, 8], [1, 7])
     """
     below = range(min(target - 1, number), max(0, target - MAX_DIVISOR_DISTANCE), -1)
@@ -203,7 +203,7 @@ def divisors_near(number: int, target: int) -> list[int]:
     return [size for size in nearest if size]
 
 
-def _size_to_fit(volume: Dim, target_volume: Dim, dim: int) -> int | None:
+def _fitting_size(volume: Dim, target_volume: Dim, dim: int) -> int | None:
     """Return the size that must replace `dim` so that the volumes agree.
 
     Returns None if this size is not an integer.
@@ -380,7 +380,7 @@ def locate_fault(trace: Trace, problem: Problem) -> RefusedRequest:
 
 def _fit_one_size(refused: RefusedRequest) -> CandidateValues:
     """Yield the target with one dim replaced by each of the nearest fitting sizes."""
-    index, sizes = refused.nearest
+    index, sizes = refused.nearest_fit
     return (refused.replace_token(size, index=index) for size in sizes)
 
 
@@ -391,7 +391,7 @@ def _fit_image(refused: RefusedRequest) -> CandidateValues:
             yield (*refused.value[:index], *dims, *refused.value[index + len(dims) :])
 
 
-def write_out_zeros(refused: RefusedRequest) -> CandidateValues:
+def replace_zeros(refused: RefusedRequest) -> CandidateValues:
     """Yield the target with zeros replaced by the dims that they were meant to copy."""
     asked = refused.trace.stages[-1].requested if refused.kind in (StageKind.RESHAPE, StageKind.VIEW) else None
     if asked and asked == refused.value and 0 not in refused.shape and 0 in refused.resolved_target:
@@ -410,12 +410,12 @@ def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
     return (refused.replace_token(dim) for dim in refused.aligned_input_dim(refused.index))
 
 
-def _replace_with(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
+def _replace_token_with(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
     """Return a change that replaces the faulty token with `dims`."""
     return lambda refused: iter([refused.replace_token(*dims)] if isinstance(refused.value, tuple) else [])
 
 
-def _set_to(value: object) -> Callable[[RefusedRequest], CandidateValues]:
+def _set_argument(value: object) -> Callable[[RefusedRequest], CandidateValues]:
     """Return a change that sets the faulty argument to `value`."""
     return lambda _: iter([value])
 
@@ -477,24 +477,24 @@ def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
     return (refused.replace_token(other) for other in nearest[:MAX_NEAR_AXES])
 
 
-def _use_axes_of_one(refused: RefusedRequest) -> CandidateValues:
+def _use_unit_axes(refused: RefusedRequest) -> CandidateValues:
     """Yield the axes of size 1 as replacements of the only axis, the nearest first."""
     axis = refused.value[0] if isinstance(refused.value, tuple) else refused.value
     ones = [other for other, dim in enumerate(refused.shape) if dim == 1 and refused.value in (axis, (axis,))]
     return (refused.replace_token(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))
 
 
-DROP_TOKEN, WRITE_INFER, WRITE_ONE = _replace_with(), _replace_with(-1), _replace_with(1)
-OMIT, FIRST_AXIS = _set_to(None), _set_to((0,))
+DROP_TOKEN, WRITE_INFER, WRITE_ONE = _replace_token_with(), _replace_token_with(-1), _replace_token_with(1)
+OMIT, FIRST_AXIS = _set_argument(None), _set_argument((0,))
 
 CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues], ...]] = {
     rules.INDIVISIBLE: (_fit_one_size,),
-    rules.VOLUME_MISMATCH: (write_out_zeros, _fit_image, _fit_one_size),
+    rules.VOLUME_MISMATCH: (replace_zeros, _fit_image, _fit_one_size),
     rules.TWO_INFERS: (_use_input_dim, WRITE_ONE, DROP_TOKEN),
     rules.BELOW_MINUS_ONE: (WRITE_INFER, _use_input_dim, DROP_TOKEN),
     rules.ZERO_OUT_OF_RANGE: (DROP_TOKEN, WRITE_INFER, WRITE_ONE),
     rules.ZERO_BESIDE_INFER: (_compute_inferred_dim,),
-    rules.ZERO_VOLUME_INFER: (write_out_zeros, _compute_inferred_dim),
+    rules.ZERO_VOLUME_INFER: (replace_zeros, _compute_inferred_dim),
     rules.INFER_LIMIT: (
         lambda refused: (refused.replace_token(dim, -1) for dim in refused.aligned_input_dim(refused.index)),
     ),
@@ -505,7 +505,7 @@ CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues]
     rules.NEGATIVE_AXIS: (_count_from_zero,),
     rules.AXIS_OUT_OF_RANGE: (_use_near_axes, DROP_TOKEN),
     rules.REPEATED_AXIS: (DROP_TOKEN,),
-    rules.AXIS_NOT_ONE: (_use_axes_of_one, DROP_TOKEN),
+    rules.AXIS_NOT_ONE: (_use_unit_axes, DROP_TOKEN),
     rules.START_AFTER_END: (lambda refused: iter([refused.trace.request.arguments["end_dim"]]),),
     rules.NOT_BROADCASTABLE: (
         _use_input_dim,
@@ -542,7 +542,7 @@ def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
     of_kind = CHANGES_BY_RULE_AND_KIND.get((problem.rule, refused.kind)) if refused.kind else None
     for change in CHANGES_BY_RULE.get(problem.rule, ()) if of_kind is None else of_kind:
         values = change(refused) if name != "input" else ()  # these changes never replace the input
-        yield from (ArgumentChange(name, value, copies=change is write_out_zeros) for value in values)
+        yield from (ArgumentChange(name, value, copies=change is replace_zeros) for value in values)
 
 
 def _is_operand_mismatch(trace: Trace, problem: Problem) -> bool:
@@ -655,8 +655,8 @@ def apply_fix(request: Request, fix: Fix) -> Request:
         options[switch.name] = request.switch
     options[fix.name] = fix.value
     fixed = make_request(request.op, options.pop("input"), options)
-    texts = {name: text for name, text in request.written.items() if name != fix.name}
-    return replace(fixed, written={**texts, **fixed.written})
+    texts = {name: text for name, text in request.argument_texts.items() if name != fix.name}
+    return replace(fixed, argument_texts={**texts, **fixed.argument_texts})
 
 
 def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix, Trace]]:
@@ -665,11 +665,11 @@ def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix,
         return []
     attempts = [*_try_changes(trace, problem)]
     if _is_operand_mismatch(trace, problem):
-        return _keep_resolving(attempts)
-    if not _keep_resolving(attempts):
+        return _successful_attempts(attempts)
+    if not _successful_attempts(attempts):
         attempts += _try_fixes(trace.request, _describe_changes(trace.request, propose_last_resorts(trace, problem)))
-    if _keep_resolving(attempts) or depth == 1:
-        return _keep_resolving(attempts)
+    if _successful_attempts(attempts) or depth == 1:
+        return _successful_attempts(attempts)
     for fix, answer in attempts:
         if answer.problem and fix.name == problem.argument == answer.problem.argument:
             deeper = _search_fixes(answer, answer.problem, depth - 1)
@@ -677,7 +677,7 @@ def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix,
     return []
 
 
-def _keep_resolving(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
+def _successful_attempts(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
     """Return the attempts that resolve, without duplicates."""
     return [*dict(pair for pair in attempts if pair[1].output is not None).items()]
 
@@ -810,7 +810,7 @@ def _target_hint(refused: RefusedRequest) -> str | None:
     """Describe a fix of the target; None if another argument may be faulty."""
     trace, problem = refused.trace, refused.problem
     attempts = find_single_fixes(trace, problem, problem.argument)
-    has_zeros = problem.rule is not rules.INDIVISIBLE and next(write_out_zeros(refused), None) is not None
+    has_zeros = problem.rule is not rules.INDIVISIBLE and next(replace_zeros(refused), None) is not None
     has_batch = problem.rule is rules.VOLUME_MISMATCH and next(propose_batch_changes(trace), None) is not None
     first = [*islice(attempts, MAX_BATCH_CHANGES)] if has_zeros or has_batch else []
     batch_text = _batch_fix_text(fix for fix, _ in first)
@@ -843,7 +843,7 @@ def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -
         *batch_fixes, last = add_batch_fixes(refused.trace, fix, answer)
         if last.moves:
             return "; ".join(filter(None, (_batch_fix_text(batch_fixes), f"{truncate(str(last.value))} {last.moves}")))
-    index, sizes = refused.nearest
+    index, sizes = refused.nearest_fit
     target = "" if fix is None else str(fix.value)
     if not sizes or target != shape_text(refused.replace_token(sizes[0], index=index)):
         image = f"try {truncate(target)}" if fix is not None and refused.infer_index is None else ""

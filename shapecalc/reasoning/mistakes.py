@@ -61,10 +61,12 @@ def explain_prediction(answer: Trace | Chain, predicted: Sequence[Dim | None] | 
     >>> explain_prediction(sc.transpose((2, 3, 4), (1, 2, 0)), (4, None, None)).kind
     'permutation the other way'
     """
-    if predicted is None or answer.output is None or _matches(answer.output, predicted):
+    if predicted is None or answer.output is None or _matches_prediction(answer.output, predicted):
         refused = (mistake for mistake in find_mistakes(answer) if mistake.answer.output is None)
         return next(refused, None) if predicted is None else None
-    return next((mistake for mistake in find_mistakes(answer) if _matches(mistake.answer.output, predicted)), None)
+    return next(
+        (mistake for mistake in find_mistakes(answer) if _matches_prediction(mistake.answer.output, predicted)), None
+    )
 
 
 def find_same_shape_mistake(answer: Trace | Chain) -> Mistake | None:
@@ -94,7 +96,7 @@ def explain_misplacement(answer: Trace | Chain, element: Index, predicted: Index
     return next((mistake for mistake in others if trace_element(mistake.answer, element)[-1][1] == predicted), None)
 
 
-def _matches(output: Shape | None, predicted: Sequence[Dim | None]) -> bool:
+def _matches_prediction(output: Shape | None, predicted: Sequence[Dim | None]) -> bool:
     """Return whether a shape matches the predicted dims; None matches any dim."""
     same_rank = output is not None and len(output) == len(predicted)
     return same_rank and all(dim in (None, actual) for actual, dim in zip(output or (), predicted, strict=True))

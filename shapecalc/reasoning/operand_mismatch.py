@@ -49,13 +49,13 @@ class ArgumentChange(Record):
     """The description of a change to one of several operands; otherwise empty."""
 
 
-def swap_last_axes(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
+def swap_last_axes(shape: Shape, _other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with its last two dims swapped."""
     if len(shape) > 1 and shape[-1] != shape[-2]:
         yield "transpose {}", (*shape[:-2], shape[-1], shape[-2])
 
 
-def move_channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
+def move_channels_first(shape: Shape, _other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with its last axis moved to index 1, after the batch axis.
 
     The dims between the batch axis and the last axis must be possible sides of an image.
@@ -80,7 +80,7 @@ def move_channels(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
         yield last if len(shape) == 4 else "move the second axis of {} to the end", (shape[0], *shape[2:], shape[1])
 
 
-def insert_ones(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def insert_unit_dims(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with neighbouring dims of size 1 inserted at each index."""
     for count in range(1, len(other) - len(shape) + 1):
         for axis in range(len(shape), -1, -1):
@@ -88,7 +88,7 @@ def insert_ones(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
             yield f"insert {ones} in {{}}", (*shape[:axis], *(1,) * count, *shape[axis:])
 
 
-def drop_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def drop_unit_dim(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape without one of its dims of size 1."""
     if len(shape) > len(other):
         ones = [axis for axis, dim in enumerate(shape) if dim == 1]
@@ -109,20 +109,20 @@ def flatten_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]
             yield f"flatten {{}} from axis {start} on", (*shape[:start], product(shape[start:]))
 
 
-def pool_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def pool_feature_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with a flattened square feature map pooled to its channels.
 
     The other operand must expect as many features as the map has channels.
     """
     features = other[-2:][0] if other else 0
-    side = _map_side(shape[-1], features) if shape else 0
+    side = _feature_map_side(shape[-1], features) if shape else 0
     if side:
         yield f"take the mean of each {side}x{side} map of {{}} before it is flattened", (*shape[:-1], features)
 
 
 def widen_weight(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield a weight that accepts the features of a flattened square feature map."""
-    if len(shape) == 2 and other and _map_side(other[-1], shape[0]):
+    if len(shape) == 2 and other and _feature_map_side(other[-1], shape[0]):
         yield f"let {{}} take {other[-1]} features", (other[-1], shape[1])
 
 
@@ -145,7 +145,7 @@ def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
             yield text, new
 
 
-def _map_side(large: Dim, small: Dim) -> int:
+def _feature_map_side(large: Dim, small: Dim) -> int:
     """Return the side of a square map that was flattened with its channels.
 
     `large` is the number of features and `small` the number of channels. Returns 0 if there is no such map.
@@ -166,24 +166,24 @@ def _fix_input_or_operands(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix]
 
 SHAPE_FIXES: Mapping[str, tuple[tuple[str, ShapeFix], ...]] = {
     "broadcast": _fix_input_or_operands(
-        reshape_to_other, insert_ones, drop_one, move_channels, swap_last_axes, fix_off_by_one
+        reshape_to_other, insert_unit_dims, drop_unit_dim, move_channels, swap_last_axes, fix_off_by_one
     ),
     "matmul": (
         *(
             ("operands", swap_last_axes),
             ("input", swap_last_axes),
             ("input", flatten_last_axes),
-            ("operands", insert_ones),
+            ("operands", insert_unit_dims),
         ),
-        *(("operands", widen_weight), ("input", pool_map)),
+        *(("operands", widen_weight), ("input", pool_feature_map)),
     ),
     "linear": (
         *(("weight", swap_last_axes), ("input", flatten_last_axes), ("input", move_channels)),
-        *(("weight", widen_weight), ("input", pool_map)),
+        *(("weight", widen_weight), ("input", pool_feature_map)),
     ),
-    "concat": _fix_input_or_operands(insert_ones, fix_off_by_one, move_channels, swap_last_axes),
-    "stack": _fix_input_or_operands(drop_one, insert_ones, move_channels, swap_last_axes),
-    "conv": (("input", move_channels_first), ("input", insert_ones)),
+    "concat": _fix_input_or_operands(insert_unit_dims, fix_off_by_one, move_channels, swap_last_axes),
+    "stack": _fix_input_or_operands(drop_unit_dim, insert_unit_dims, move_channels, swap_last_axes),
+    "conv": (("input", move_channels_first), ("input", insert_unit_dims)),
 }
 """The candidate fixes for each op's arguments; they are tried in this order."""
 
@@ -290,7 +290,7 @@ def explain_sizes(actual: int, expected: int, op: str | None) -> str:
     features = op in ("matmul", "linear")
     if small < 2 or large % small or (large > small * MAX_MULTIPLE and not features):
         return f"{large} is {large - small} more than {small}" if large < 2 * small else ""
-    side = _map_side(large, small) if features else 0
+    side = _feature_map_side(large, small) if features else 0
     map_text = f": a {side}x{side} map {'was' if actual > expected else 'is to be'} flattened" if side else ""
     return f"{large} = {large // small}*{small}{map_text}"
 

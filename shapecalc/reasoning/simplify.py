@@ -441,7 +441,7 @@ class _ChainSimplifier:
         dims = [dim for trace, moves in pairs for shape in (trace.input, *map(_target_shape, moves)) for dim in shape]
         self.known = Assumptions(dict.fromkeys(dims), chain.conditions)
         self.builder = RequestBuilder(chain)
-        chains = [layout.MoveChain(trace.input, moves).rewrite(self.known.values) for trace, moves in pairs]
+        chains = [layout.MoveChain(trace.input, moves).substitute(self.known.values) for trace, moves in pairs]
         self.segments = tuple(
             [
                 ChainSegment(segment.input, segment.moves, (trace,), True)

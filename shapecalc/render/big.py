@@ -30,7 +30,7 @@ FONT_ROWS = (
     "✗55255 …00005 ·00200 .00002"
 )
 """Each character, followed by five octal digits: one per row of three pixels."""
-FIGURE_ROWS = {" ": "00000"} | {glyph[0]: glyph[1:] for glyph in FONT_ROWS.split()}
+GLYPH_ROWS = {" ": "00000"} | {glyph[0]: glyph[1:] for glyph in FONT_ROWS.split()}
 BOLD = Style(bold=True)
 COLUMN_GAP = 2
 BrailleCells = dict[tuple[int, int], tuple[int, Style]]
@@ -52,7 +52,7 @@ class Scale(Enum):
         self.rows, self.columns, self.gap = rows, columns, gap
 
 
-class FigureColumn(Record):
+class LargeTextColumn(Record):
     """A column of strings that are drawn as large text, each with its style."""
 
     texts: tuple[str, ...]
@@ -60,18 +60,18 @@ class FigureColumn(Record):
 
     def width(self, scale: Scale) -> int:
         """Return the width of the widest string, in cells."""
-        return max((figures_width(text, scale) for text in self.texts), default=0)
+        return max((large_text_width(text, scale) for text in self.texts), default=0)
 
 
-def render_figures(text: str, scale: Scale) -> list[str]:
+def render_large_text(text: str, scale: Scale) -> list[str]:
     r"""Return the lines of a string as large text in upper case, all of equal width.
 
-    >>> print("\n".join(render_figures("24", Scale.MEDIUM)))
+    >>> print("\n".join(render_large_text("24", Scale.MEDIUM)))
     ▀▀█ █ █
     █▀▀ ▀▀█
     ▀▀▀   ▀
     """
-    glyphs = [[int(row) for row in FIGURE_ROWS.get(char.upper(), "77777")] for char in text]
+    glyphs = [[int(row) for row in GLYPH_ROWS.get(char.upper(), "77777")] for char in text]
     if scale is Scale.LARGE:
         pixels = (("".join("██" if row & bit else "  " for bit in (4, 2, 1)) for row in glyph) for glyph in glyphs)
         return ["  ".join(row) for row in zip(*pixels, strict=True)] or [""] * scale.rows
@@ -84,16 +84,16 @@ def _half_block_row(pixel_rows: list[int], row: int) -> str:
     return "".join(" ▀▄█"[bool(pixel_rows[row] & bit) + 2 * bool(lower & bit)] for bit in (4, 2, 1))
 
 
-def figures_width(text: str, scale: Scale) -> int:
+def large_text_width(text: str, scale: Scale) -> int:
     """Return the width of a string as large text, in cells.
 
-    >>> figures_width("24", Scale.LARGE), len(render_figures("24", Scale.LARGE)[0])
+    >>> large_text_width("24", Scale.LARGE), len(render_large_text("24", Scale.LARGE)[0])
     (14, 14)
     """
     return max(0, len(text) * scale.columns - scale.gap)
 
 
-def draw_large_figures(
+def draw_large_stage(
     answer: Trace | Chain,
     step_index: int,
     *,
@@ -114,7 +114,7 @@ def draw_large_figures(
     index = layout_index(all_layouts, step_index) if all_layouts[0].stage.move or all_layouts[0].problem else 0
     layout = hide_dims(all_layouts[index], column_holes(holes, index + 1))
     before = _dim_column(layout.cells_before, index, holes, selected_dim)
-    tokens = FigureColumn(tuple(cell.token for cell in layout.cells), (BOLD,) * len(layout.cells))
+    tokens = LargeTextColumn(tuple(cell.token for cell in layout.cells), (BOLD,) * len(layout.cells))
     after = _dim_column(layout.cells, index + 1, holes, selected_dim)
     for scale in Scale:
         picture = _draw_columns(layout, (before, tokens, after), scale)
@@ -130,7 +130,7 @@ def draw_large_figures(
 
 def _dim_column(
     cells: tuple[Cell, ...], column_index: int, holes: Holes, selected_dim: HolePosition | None
-) -> FigureColumn:
+) -> LargeTextColumn:
     """Return a column of dims with their marks; hidden dims are placeholders."""
     texts, styles = [], []
     for row, cell in enumerate(cells):
@@ -141,7 +141,7 @@ def _dim_column(
         texts.append(prefix + (marked_dim if hole is None else hole))
         hue = mark_hue(cell.mark) if hole is None else ""
         styles.append(Style(bold=True, color=hue or None))
-    return FigureColumn(tuple(texts), tuple(styles))
+    return LargeTextColumn(tuple(texts), tuple(styles))
 
 
 def _medium_lines(text: str, width: int) -> list[Text]:
@@ -149,9 +149,9 @@ def _medium_lines(text: str, width: int) -> list[Text]:
 
     The last line is blank.
     """
-    if not text or figures_width(text, Scale.MEDIUM) > width:
+    if not text or large_text_width(text, Scale.MEDIUM) > width:
         return []
-    return [*(Text(line, BOLD) for line in render_figures(text, Scale.MEDIUM)), Text("")]
+    return [*(Text(line, BOLD) for line in render_large_text(text, Scale.MEDIUM)), Text("")]
 
 
 def _division_text(answer: Trace | Chain, step_index: int, holes: Holes) -> str:
@@ -163,7 +163,7 @@ def _division_text(answer: Trace | Chain, step_index: int, holes: Holes) -> str:
 
 
 def _draw_columns(
-    layout: StageLayout, sides: tuple[FigureColumn, FigureColumn, FigureColumn], scale: Scale
+    layout: StageLayout, sides: tuple[LargeTextColumn, LargeTextColumn, LargeTextColumn], scale: Scale
 ) -> list[Text]:
     """Return the lines of a stage: input dims, wires, tokens and output dims."""
     before, tokens, after = sides
@@ -185,10 +185,10 @@ def _draw_columns(
     return [*canvas.render(1000).split("\n", allow_blank=True)]
 
 
-def _write_column(canvas: Canvas, column: FigureColumn, x: int, scale: Scale) -> None:
+def _write_column(canvas: Canvas, column: LargeTextColumn, x: int, scale: Scale) -> None:
     """Draw a column of strings as large text, starting in cell `x`."""
     for row, (text, style) in enumerate(zip(column.texts, column.styles, strict=True)):
-        for offset, line in enumerate(render_figures(text, scale) if text else ()):
+        for offset, line in enumerate(render_large_text(text, scale) if text else ()):
             canvas.write(x, row * (scale.rows + 1) + offset, line, style)
 
 

@@ -20,7 +20,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.packages import missing_package_message
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
-from shapecalc.core.text import escape_unprintable, lookup, pluralize, shape_text, truncate
+from shapecalc.core.text import escape_unprintable, format_count, lookup, shape_text, truncate
 from shapecalc.reading.commands import command_line
 from shapecalc.render.canvas import (
     DOWN,
@@ -36,7 +36,7 @@ from shapecalc.render.canvas import (
 from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
 from shapecalc.render.hints import conditions_text
 from shapecalc.render.pictures import division_notes, draw_picture, main_step
-from shapecalc.render.stage_layout import INFER_RULES, stage_layouts, unsettled_dims
+from shapecalc.render.stage_layout import INFER_RULES, stage_layouts, unresolved_dims
 from shapecalc.render.story import draw_story
 
 SVG_TYPE = "image/svg+xml"
@@ -208,12 +208,12 @@ def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
     return ShapeError(Problem(FILE, missing_package_message(str(error.name), "film")))
 
 
-def match_ending(name: str, endings: Iterable[str], kind: str) -> str:
+def match_extension(name: str, endings: Iterable[str], kind: str) -> str:
     """Return the extension of a file name.
 
     Raises `ShapeError` (usage) if the extension is not one of `endings`.
 
-    >>> match_ending("a/B.SVG", ENDINGS, "picture")
+    >>> match_extension("a/B.SVG", ENDINGS, "picture")
     '.svg'
     """
     matches = [ending for ending in endings if name.lower().endswith(ending) and len(name) > len(ending)]
@@ -231,7 +231,7 @@ def check_theme(name: str) -> None:
 def check_step(answer: Trace | Chain, step: int | None) -> None:
     """Raise `ShapeError` (usage) if a step, counted from 1, does not exist."""
     if step is not None and step > len(answer.steps):
-        steps = pluralize(len(answer.steps), "step", "steps")
+        steps = format_count(len(answer.steps), "step", "steps")
         raise usage_error(f"there is no step {step}", f"the answer has {steps}", argument="step")
 
 
@@ -244,7 +244,7 @@ def render_still(
     HTML picture follows the viewer's colour scheme, and a PNG is `light`. Raises `ShapeError` (usage) for an unknown
     extension, step or theme, and `ShapeError` (file) if the renderer is not installed.
     """
-    ending = match_ending(name, ENDINGS, "picture")
+    ending = match_extension(name, ENDINGS, "picture")
     check_step(answer, step)
     if theme is not None:
         check_theme(theme)
@@ -263,7 +263,7 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Tex
     """
     picture_step = main_step(answer, width) if step_index is None else max(step_index, 0)
     flow_step = step_index if step_index is not None or answer.problem is None else len(answer.steps)
-    holes = {} if step_index is None else dict.fromkeys(unsettled_dims(answer, step_index + 1), UNICODE.hole)
+    holes = {} if step_index is None else dict.fromkeys(unresolved_dims(answer, step_index + 1), UNICODE.hole)
     step_picture = draw_picture(answer, picture_step, width=width, height=MAX_PICTURE_HEIGHT, holes=holes)
     has_division = any(step.rule in INFER_RULES for step in answer.steps[picture_step : picture_step + 1])
     divisions = division_notes(stage_layouts(answer)) if step_index is None and not has_division else ()

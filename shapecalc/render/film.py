@@ -138,7 +138,7 @@ def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
 def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
     """Render the sprites of one moment of a film as a still SVG."""
     return _svg_document(
-        film, "".join(_word_element(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme
+        film, "".join(_sprite_element(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme
     )
 
 
@@ -147,13 +147,13 @@ def pixel_size(film: Film) -> tuple[int, int]:
     return film.width * files.CELL_WIDTH + 2 * files.MARGIN, film.height * files.CELL_HEIGHT + 2 * files.MARGIN
 
 
-def _svg_document(film: Film, words: str, theme: str | None) -> str:
+def _svg_document(film: Film, elements: str, theme: str | None) -> str:
     width, height = pixel_size(film)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" xml:space="preserve"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(film.title)}">'
         f'<style>{style_sheet(theme)}</style><rect class="page" width="100%" height="100%"/>'
-        f'<g class="ink" transform="translate({files.MARGIN} {files.MARGIN})">{words}</g></svg>\n'
+        f'<g class="ink" transform="translate({files.MARGIN} {files.MARGIN})">{elements}</g></svg>\n'
     )
 
 
@@ -171,7 +171,7 @@ def _colour_rules(theme: str) -> str:
     return f".page{{fill:{page_background(theme)}}}{inks}{behind}"
 
 
-def _word_element(text: str, look: str, x: float, y: float, animation: str = "") -> str:
+def _sprite_element(text: str, look: str, x: float, y: float, animation: str = "") -> str:
     """Return the SVG element of a text, with its background and animation."""
     x, text = x + len(text) - len(text.lstrip()), text.lstrip()
     width, left, top = (
@@ -203,7 +203,7 @@ def _format_number(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def _group_element(start: float, end: float, words: Iterable[Track], seconds: float) -> str:
+def _group_element(start: float, end: float, tracks: Iterable[Track], seconds: float) -> str:
     """Return the SVG group of tracks that are visible during the same interval."""
     changes = [(0.0, "visible" if start == 0 else "hidden")]
     changes += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
@@ -211,7 +211,7 @@ def _group_element(start: float, end: float, words: Iterable[Track], seconds: fl
     visibility = f'<animate attributeName="visibility" calcMode="discrete" values="{values}" {times}/>'
     hidden = "" if start == 0 else ' visibility="hidden"'
     elements = "".join(
-        _word_element(word.text, word.look, *word.points[0][1:], _motion_element(word, seconds)) for word in words
+        _sprite_element(word.text, word.look, *word.points[0][1:], _motion_element(word, seconds)) for word in tracks
     )
     return f"<g{hidden}>{visibility if len(changes) > 1 else ''}{elements}</g>"
 
@@ -271,8 +271,8 @@ def _script_data(film: Film) -> dict[str, object]:
     return {"seconds": round(film.seconds, 2), "frames": frames, "words": words, **looks}
 
 
-def _round_numbers(seconds_and_cells: Iterable[float]) -> list[float]:
-    return [round(number, 2) for number in seconds_and_cells]
+def _round_numbers(numbers: Iterable[float]) -> list[float]:
+    return [round(number, 2) for number in numbers]
 
 
 def _script_json(value: object) -> str:
@@ -314,7 +314,7 @@ def render_gif(film: Film, theme: str | None) -> bytes:
 
     @cache
     def draw_word(text: str, look: str) -> tuple[Image.Image, Image.Image]:
-        image = draw_words(replace(film, width=len(text), height=1), _word_element(text, look, 0, 0))
+        image = draw_words(replace(film, width=len(text), height=1), _sprite_element(text, look, 0, 0))
         return image, image.point(lambda colour: 255 * (colour != paper), "1")
 
     chunks, previous = getheader(page, info={"loop": 0})[0], None
@@ -357,7 +357,7 @@ def render_film(answer: Trace | Chain, name: str, theme: str | None = None) -> t
         raise usage_error(
             f"'{escape_unprintable(truncate(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL_HINT}"
         )
-    write = FORMATS[files.match_ending(name, FORMATS, "film")]
+    write = FORMATS[files.match_extension(name, FORMATS, "film")]
     if theme is not None:
         files.check_theme(theme)
     if len(answer.stages) > MAX_FILM_STAGES:

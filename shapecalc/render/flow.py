@@ -16,7 +16,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.origins import group_axes, split_mixed_groups
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import join_with_and, pluralize, shape_text
+from shapecalc.core.text import format_count, join_with_and, shape_text
 from shapecalc.render.canvas import (
     UNICODE,
     Canvas,
@@ -37,10 +37,10 @@ from shapecalc.render.stage_layout import (
     layout_index,
     mark_hue,
     mark_text,
-    operands_of,
     stage_layouts,
+    stage_operands,
 )
-from shapecalc.render.wires import Wiring, draw_wires, is_knot, route_wires
+from shapecalc.render.wires import Wiring, draw_wires, is_partially_connected, route_wires
 
 Holes = Mapping[tuple[int, int], str]
 NO_HOLES: Holes = {}
@@ -121,7 +121,7 @@ class FlowLayout(Record):
         return max([1 + self.pitch * (dims - 1), *(gap.wiring.height for gap in self.gaps[first:last])])
 
 
-def write_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position: tuple[int, int]) -> None:
+def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position: tuple[int, int]) -> None:
     """Draw the token of a dim, and a pointer if the step resolves the dim.
 
     `position` is the column and the row at which the wire ends.
@@ -234,11 +234,11 @@ def draw_flow(
         all_layouts = tuple(replace(layout, problem=None, refused_dim=None) for layout in all_layouts)
     current, room = layout_index(all_layouts, step_index), 16 if height is None else height - 1
     flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room), height, glyphs)
-    notes = _flow_notes(all_layouts, flow_layout, glyphs, explains=not holes)
+    notes = _flow_notes(all_layouts, flow_layout, glyphs, with_explanations=not holes)
     room -= 0 if height is None else len(pack_notes(notes, width, glyphs))
     if flow_layout.height > room and any(gap.wiring.named_wires for gap in flow_layout.gaps):
         flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room - 1), height, glyphs)
-        notes = _flow_notes(all_layouts, flow_layout, glyphs, explains=not holes)
+        notes = _flow_notes(all_layouts, flow_layout, glyphs, with_explanations=not holes)
     lines = flow_layout.height
     rows = range(lines)
     if lines > room:
@@ -269,7 +269,7 @@ def _lay_out_columns(
     input_column = replace(make_column(input_cells(answer), glyphs), min_width=len("input") if all_layouts else 0)
     columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
     axes = max([1, *(len(column.cells) for column in columns)])
-    has_knots = any(is_knot(layout, link) for layout in all_layouts for link in layout.links)
+    has_knots = any(is_partially_connected(layout, link) for layout in all_layouts for link in layout.links)
     pitch = 1 + (has_knots and axes <= MAX_SPACED_AXES) if height is None else fit_pitch(axes, height, 4, 16)
     for lines, room in SPACINGS:
         if lines > pitch:
@@ -293,14 +293,14 @@ def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tu
 
 
 def _flow_notes(
-    all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout, glyphs: GlyphSet, *, explains: bool
+    all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout, glyphs: GlyphSet, *, with_explanations: bool
 ) -> list[Text]:
     """Return the notes below the flow: explanations, omitted stages, the refusal."""
     notes, (first, last) = list[str](), flow_layout.window
     shown_layouts = all_layouts[first:last]
     for layout, gap in zip(shown_layouts, flow_layout.gaps[first:last], strict=True):
         if layout.stage.kind is StageKind.SHAPE and layout.stage.is_finished:
-            sizes = pluralize(len(layout.cells), "size", "sizes")
+            sizes = format_count(len(layout.cells), "size", "sizes")
             notes.append(f"{glyphs.size_line} copies a size: the answer is a vector of {sizes}")
         for out in sorted(layout.size_only_dims)[:1]:
             line = glyphs.horizontal
@@ -309,8 +309,8 @@ def _flow_notes(
         if gap.wiring.is_unroutable:
             notes.append("no room for lines: follow the letters")
     notes += _operand_notes(all_layouts, first, last)
-    notes += [note for layout in shown_layouts if layout.newly_marked for note in _mixing_notes(layout, glyphs)]
-    notes = notes if explains else []
+    notes += [note for layout in shown_layouts if layout.newly_marked_dims for note in _mixing_notes(layout, glyphs)]
+    notes = notes if with_explanations else []
     if flow_layout.window != (0, len(all_layouts)):
         notes.append(f"{glyphs.ellipsis} stages {first + 1} to {last} of {len(all_layouts)}")
     texts = [Text(note, "dim") for note in dict.fromkeys(notes)]
@@ -328,7 +328,7 @@ def _operand_notes(all_layouts: tuple[StageLayout, ...], first: int, last: int) 
         (index, operand)
         for index, layout in enumerate(all_layouts)
         if not {"kernel", "target"} & {*layout.request.arguments}
-        for operand in operands_of(layout)
+        for operand in stage_operands(layout)
         if operand.number
     ]
     notes = [(index, f"operand {count}: {shape_text(each.shape)}") for count, (index, each) in enumerate(numbered, 1)]
@@ -339,9 +339,11 @@ def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
     """Return the notes on the dims that mix axes."""
     notes = list[str]()
     for group in split_mixed_groups(
-        group_axes(len(layout.cells_before), layout.wires, layout.newly_marked), layout.wires, layout.newly_marked
+        group_axes(len(layout.cells_before), layout.wires, layout.newly_marked_dims),
+        layout.wires,
+        layout.newly_marked_dims,
     ):
-        outs = [mark_text(layout.cells[out].mark, glyphs) for out in group.outputs if out in layout.newly_marked]
+        outs = [mark_text(layout.cells[out].mark, glyphs) for out in group.outputs if out in layout.newly_marked_dims]
         axes = [mark_text(layout.cells_before[axis].mark, glyphs) for axis in group.sources]
         if outs:
             notes.append(f"{join_with_and(outs)} {'mixes' if len(outs) == 1 else 'mix'} {join_with_and(axes)}")
@@ -412,7 +414,7 @@ class _FlowDrawing(Record):
             token = gap.tokens[row]
             if (column_index, row) in self.holes:
                 token = clip(cell.token, MAX_DIM_WIDTH, self.canvas.glyphs)
-            write_token(self.canvas, cell, token, self.step_index, (right, self._row_line(row)))
+            draw_token(self.canvas, cell, token, self.step_index, (right, self._row_line(row)))
             if layout.refused_dim == row:
                 self.canvas.write(right - 1, self._row_line(row), self.canvas.glyphs.fail, "bold red")
         return self.draw_column(output_column, column_index, right + 1)

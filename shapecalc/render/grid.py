@@ -271,13 +271,13 @@ def _omission_notes(table: ElementTable, rows: range, columns: range, width: int
     return [line] if parts and len(line) + 4 <= width else parts
 
 
-def _range_text(word: str, indices: range) -> str:
+def _range_text(noun: str, indices: range) -> str:
     """Format a range of row or column indices.
 
     >>> _range_text("row", range(1, 2)), _range_text("column", range(4))
     ('row 1', 'columns 0-3')
     """
-    return f"{word} {indices[0]}" if len(indices) == 1 else f"{word}s {indices[0]}-{indices[-1]}"
+    return f"{noun} {indices[0]}" if len(indices) == 1 else f"{noun}s {indices[0]}-{indices[-1]}"
 
 
 def _column_heading(table: ElementTable, columns: range, label_width: int, glyphs: GlyphSet) -> Text:
@@ -344,8 +344,8 @@ def _separator_line(table: ElementTable, label_width: int, column_count: int, gl
     return Text(f"{line * left}{crossing}{line * (table.last_mark_width + column_count * table.cell_width)}", "dim")
 
 
-def journey_of(
-    answer: Trace | Chain, given_sizes: Mapping[str, int] | None = None, *, complete: bool = True
+def build_journey(
+    answer: Trace | Chain, named_sizes: Mapping[str, int] | None = None, *, complete: bool = True
 ) -> Journey:
     """Return the journey of an answer's elements.
 
@@ -363,12 +363,12 @@ def journey_of(
         raise usage_error("elements of several operands, or of windows, cannot be followed")
     all_layouts = all_layouts[:end]
     has_names = not is_concrete((*answer.input, *[dim for layout in all_layouts for dim in layout.stage.after or ()]))
-    sizes = given_sizes if given_sizes is not None else example_sizes(answer) if has_names else {}
+    sizes = named_sizes if named_sizes is not None else example_sizes(answer) if has_names else {}
     if complete and any(isinstance(layout.stage.move, ShapeVector) for layout in all_layouts):
         raise usage_error("shape returns dims, so there is no element to follow")
     moving = [layout for layout in all_layouts if not isinstance(layout.stage.move, ShapeVector | None)]
     moves = MoveChain(answer.input, tuple([layout.stage.move for layout in moving if layout.stage.move]))
-    moves = moves.rewrite(sizes_with_results(answer.results, sizes))
+    moves = moves.substitute(sizes_with_results(answer.results, sizes))
     labels = [("input", "", input_cells(answer)), *[(layout.name, layout.title, layout.cells) for layout in moving]]
     points = [
         JourneyPoint(name, title, tuple([int(str(dim)) for dim in shape]), tuple([cell.mark for cell in cells]))
@@ -404,12 +404,12 @@ def draw_grid(
     1 |  [3] 4  5     1 |   1  4
                       2 |   2  5
     """
-    journey = journey_of(answer)
+    journey = build_journey(answer)
     if any(0 in point.shape for point in journey.points):
         raise usage_error("there are no elements to show")
     cursor = (0,) * len(answer.input) if cursor is None else cursor
     tables = [
-        _table_at(journey, number, index, lambda _, source: source == cursor, value, glyphs)
+        _point_table(journey, number, index, lambda _, source: source == cursor, value, glyphs)
         for number, index in enumerate(journey.indices_of(cursor))
     ]
     lines = arrange_tables(tables, width, height - bool(journey.sizes), glyphs)
@@ -445,11 +445,11 @@ def draw_question_grid(
     0 |   0 [1] 2     1 |  _  _
     1 |   3  4  5     2 |  _  _
     """
-    journey = journey_of(answer)
+    journey = build_journey(answer)
     if any(0 in point.shape for point in journey.points):
         raise usage_error("there are no elements to show")
-    input_table = _table_at(journey, 0, cursor, lambda _, source: source == cursor, None, glyphs)
-    output_table = _table_at(journey, len(journey.points) - 1, None, lambda *_: False, None, glyphs)
+    input_table = _point_table(journey, 0, cursor, lambda _, source: source == cursor, None, glyphs)
+    output_table = _point_table(journey, len(journey.points) - 1, None, lambda *_: False, None, glyphs)
     marks = ("",) * len(output_table.shape)
     output_table = replace(
         output_table, title=f"output {shape_text(output_table.shape)}", long_title="", position_text="", marks=marks
@@ -478,7 +478,7 @@ def draw_output_grids(
     >>> draw_output_grids(pair, sc.equiv(*pair).counterexample).plain.splitlines()[:2]
     ['first 3,2        second 3,2', '3 is at [0,1]    1 is at [0,1]']
     """
-    journeys = [journey_of(answer, counterexample.sizes) for answer in answers]
+    journeys = [build_journey(answer, counterexample.sizes) for answer in answers]
     return stack_texts(
         arrange_tables(
             _output_tables(journeys, ("first", "second"), counterexample.index, glyphs), width, height, glyphs
@@ -495,17 +495,17 @@ def _output_tables(
         last = len(journey.points) - 1
         if 0 in journey.points[last].shape:
             raise usage_error("there are no elements to show")
-        table = _table_at(journey, last, index, lambda at, _: at == index, None, glyphs)
+        table = _point_table(journey, last, index, lambda at, _: at == index, None, glyphs)
         title, at = f"{name} {shape_text(table.shape)}", "" if index is None else table.position_text
         tables.append(replace(table, title=title, long_title="", position_text=at))
     return tables
 
 
-def _table_at(
+def _point_table(
     journey: Journey,
     point_index: int,
     index: Index | None,
-    is_lit: Callable[[Index, Index], bool],
+    is_highlighted: Callable[[Index, Index], bool],
     value: Callable[[Index], object] | None,
     glyphs: GlyphSet,
 ) -> ElementTable:
@@ -521,7 +521,7 @@ def _table_at(
         source = journey.source_index(point_index, element_index)
         shown = ravel(source, journey.points[0].shape) if value is None else value(source)
         return Element(
-            clip(escape_unprintable(str(shown)), MAX_VALUE_WIDTH, glyphs), source, is_lit(element_index, source)
+            clip(escape_unprintable(str(shown)), MAX_VALUE_WIDTH, glyphs), source, is_highlighted(element_index, source)
         )
 
     separator = f" {glyphs.maps_to} " if point_index else " "
@@ -557,7 +557,7 @@ def draw_mistake_grids(
     2 |   2  5        2 |    4  5
     """
     sizes = _common_sizes(answer, mistake)
-    ours, theirs = journey_of(answer, sizes), journey_of(mistake, sizes)
+    ours, theirs = build_journey(answer, sizes), build_journey(mistake, sizes)
     tables = _output_tables((ours, theirs), ("asked", "mistaken"), _first_difference(ours, theirs), glyphs)
     return stack_texts(arrange_tables(tables, width, height, glyphs))
 

@@ -14,7 +14,7 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 
-GIVEN_HINT = "the request gives a {} there"
+REQUESTED_SIZE_HINT = "the request gives a {} there"
 """The arithmetic hint for a dim whose size is in the request."""
 CARET = "^"
 
@@ -61,9 +61,9 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{display_name(name)}={size}" for name, size in sizes.items())
 
 
-def conditions_text(answer: Answer, lead: str) -> str:
+def conditions_text(answer: Answer, prefix: str) -> str:
     """Format the conditions of an answer after a prefix; empty without conditions."""
-    return f"{lead}{' and '.join(condition.phrase for condition in answer.conditions)}" if answer.conditions else ""
+    return f"{prefix}{' and '.join(condition.phrase for condition in answer.conditions)}" if answer.conditions else ""
 
 
 def verdict_text(answer: Answer) -> str:
@@ -182,9 +182,9 @@ def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], not
     return lines
 
 
-def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], head: int) -> str:
+def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], label_width: int) -> str:
     dims = (cell.rjust(min(12, width)) for cell, width in zip(cells, widths, strict=False))
-    return name.ljust(head) + "".join(f"   {dim}" for dim in dims)
+    return name.ljust(label_width) + "".join(f"   {dim}" for dim in dims)
 
 
 def arithmetic_with_hole(step: Step, hole: str = "?") -> str:
@@ -197,7 +197,7 @@ def arithmetic_with_hole(step: Step, hole: str = "?") -> str:
     '-1 is 24 elements (2*3*4) / 2 known = ?'
     """
     if step.rule == rules.GIVEN:
-        return GIVEN_HINT.format("number" if isinstance(step.value, int) else "name")
+        return REQUESTED_SIZE_HINT.format("number" if isinstance(step.value, int) else "name")
     sentence = step.why
     matches = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", sentence)]
     if not matches:

@@ -21,7 +21,7 @@ CLOSING_PUNCTUATION = frozenset(".,:;)]?!")
 ESCAPES = {r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\e": "\\"}
 BODY_INDENT, SUBSECTION_INDENT, DISPLAY_INDENT = 5, 3, 6
 """The indents, in characters, of text, of subsection headings, and of displays within text."""
-UNBREAKABLE_BLANK = "\0"
+NON_BREAKING_SPACE = "\0"
 
 
 def format_page(source: str, width: int = 78) -> str:
@@ -36,7 +36,7 @@ def format_page(source: str, width: int = 78) -> str:
     """
     page = _Page(width)
     for line in source.splitlines():
-        page.read_line(line)
+        page.render_line(line)
     page.end_paragraph()
     return "\n".join(page.lines).strip("\n")
 
@@ -111,7 +111,7 @@ class _Page:
         self.display_indent: int | None = None
         """The indent of the current display; None outside of a display."""
 
-    def read_line(self, line: str) -> None:
+    def render_line(self, line: str) -> None:
         """Render one line of the source."""
         if not line.startswith("."):
             self.paragraph.append(remove_escapes(line)) if self.display_indent is None else self.add_line(
@@ -129,7 +129,7 @@ class _Page:
             self.tag = (words or [self.name])[0]
             self.indents[-1] = (BODY_INDENT, len(self.tag) + 1)
         else:
-            self.paragraph.append(format_macros([macro, *words], self.name).replace(" ", UNBREAKABLE_BLANK))
+            self.paragraph.append(format_macros([macro, *words], self.name).replace(" ", NON_BREAKING_SPACE))
 
     def add_line(self, text: str, indent: int) -> None:
         """Add a line without wrapping it."""
@@ -146,9 +146,9 @@ class _Page:
         if text:
             self._fill(text, f"{' ' * indent}{tag.ljust(hang)}", " " * (indent + hang))
 
-    def _fill(self, text: str, first: str, indent: str) -> None:
-        wrapper = TextWrapper(self.width, first, indent, break_on_hyphens=False, break_long_words=False)
-        self.lines += wrapper.fill(text).replace(UNBREAKABLE_BLANK, " ").split("\n")
+    def _fill(self, text: str, first_indent: str, indent: str) -> None:
+        wrapper = TextWrapper(self.width, first_indent, indent, break_on_hyphens=False, break_long_words=False)
+        self.lines += wrapper.fill(text).replace(NON_BREAKING_SPACE, " ").split("\n")
 
     def add_blank_line(self) -> None:
         """End the paragraph; add a blank line, except after a heading or a blank line."""

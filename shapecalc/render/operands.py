@@ -22,11 +22,11 @@ from shapecalc.core.ops.operands import DIMS_DIFFER, INNER_DIFFERS, LABEL_DIFFER
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.rules import NOT_BROADCASTABLE
-from shapecalc.core.text import join_with_and, pluralize
+from shapecalc.core.text import format_count, join_with_and
 from shapecalc.core.values import ELLIPSIS, parse_subscripts
 from shapecalc.render.canvas import GlyphSet, clip, clip_line, pack_notes, stack_texts
 from shapecalc.render.hints import arithmetic_with_hole
-from shapecalc.render.stage_layout import HUES, StageLayout, operands_of
+from shapecalc.render.stage_layout import HUES, StageLayout, stage_operands
 
 RulerRow = tuple[str, Callable[[int], str]]
 """The label of a row, and a function that returns the row's string at an index."""
@@ -230,7 +230,7 @@ def draw_operand_table(
     > a 1 is repeated
     """
     operands, step_index = (
-        operands_of(layout),
+        stage_operands(layout),
         layout.step_range.stop if layout.stage.kind is StageKind.WINDOW else step_index,
     )
     slots, names = operand_columns(layout, operands), layout.request.arguments
@@ -245,7 +245,7 @@ def draw_operand_table(
     if len(rows) > height - 3 + 2 * bool(layout.problem):
         row_count = max(1, height - 4)
         lines_of_notes = [
-            Text(f"{glyphs.ellipsis} {pluralize(len(rows) - row_count, 'more operand', 'more operands')}", "dim")
+            Text(f"{glyphs.ellipsis} {format_count(len(rows) - row_count, 'more operand', 'more operands')}", "dim")
         ]
         rows, heads = rows[:row_count], heads[:row_count]
     columns = zip([slot.label for slot in slots], answer_texts, *rows, strict=True)
@@ -263,7 +263,7 @@ def draw_operand_table(
         [] if layout.problem else [Text(glyphs.horizontal * len(lines[0]), "dim"), format_row("answer", answer_texts)]
     )
     bars = _operand_bars(
-        layout, slots, operands, width - len(lines[0]) - 3, glyphs, is_known=glyphs.hole not in answer_texts
+        layout, slots, operands, width - len(lines[0]) - 3, glyphs, is_answer_known=glyphs.hole not in answer_texts
     )
     for place, bar in [*enumerate(bars[: len(rows)], 1), *[(-1, bar) for bar in bars[-1:]]]:
         lines[place].append(COLUMN_GAP).append_text(bar)
@@ -274,7 +274,7 @@ def draw_operand_table(
 def _table_notes(
     answer: Trace | Chain,
     layout: StageLayout,
-    slots: list[OperandColumn],
+    columns: list[OperandColumn],
     step_index: int,
     rows: list[list[str]],
     glyphs: GlyphSet,
@@ -282,10 +282,10 @@ def _table_notes(
     """Yield notes on the marks and conditions of a table, each with its style."""
     if any(text.startswith(glyphs.pointer) for row in rows for text in row):
         yield f"{glyphs.pointer} a 1 is repeated", "dim"
-    summed = [slot.label for slot in slots if slot.out_dim is None]
+    summed = [slot.label for slot in columns if slot.out_dim is None]
     if summed and not layout.problem:
         yield f"{glyphs.wall} {join_with_and(summed)} {'goes' if len(summed) == 1 else 'go'}: summed along it", "dim"
-    joined = [dim for slot in slots if slot.label.endswith(JOIN_SUFFIX) for dim in slot.dims_by_operand.values()]
+    joined = [dim for slot in columns if slot.label.endswith(JOIN_SUFFIX) for dim in slot.dims_by_operand.values()]
     if not is_concrete(joined):
         yield "bars are not to scale: sizes have names", "dim"
     for number, step in zip(layout.step_range, layout.stage.steps, strict=False):
@@ -299,18 +299,18 @@ def _table_notes(
 
 def _operand_bars(
     layout: StageLayout,
-    slots: list[OperandColumn],
+    columns: list[OperandColumn],
     operands: Sequence[Operand],
     width: int,
     glyphs: GlyphSet,
     *,
-    is_known: bool,
+    is_answer_known: bool,
 ) -> list[Text]:
     """Return a bar for each concatenated operand, and one for the answer.
 
     A bar starts at the offset of its operand in the answer. Returns an empty list if the bars do not fit.
     """
-    slot = next((slot for slot in slots if slot.label.endswith(JOIN_SUFFIX)), None)
+    slot = next((slot for slot in columns if slot.label.endswith(JOIN_SUFFIX)), None)
     if slot is None or layout.problem or width < MIN_BAR_WIDTH:
         return []
     dims = [slot.dims_by_operand.get(operand.number, 0 if slot.dims_by_operand else 1) for operand in operands]
@@ -323,7 +323,10 @@ def _operand_bars(
         for index, (start, end) in enumerate(pairwise(edges))
     ]
     offset_bars = [Text(" " * start).append_text(part) for start, part in zip(edges, parts, strict=False)]
-    return [*offset_bars, Text().join(parts) if is_known and not any(cell.hole for cell in layout.cells) else Text()]
+    return [
+        *offset_bars,
+        Text().join(parts) if is_answer_known and not any(cell.hole for cell in layout.cells) else Text(),
+    ]
 
 
 def is_window_step(layout: StageLayout, step: Step | None) -> bool:
@@ -331,18 +334,18 @@ def is_window_step(layout: StageLayout, step: Step | None) -> bool:
     return step is not None and layout.stage.kind in (StageKind.WINDOW, StageKind.LENGTHEN) and "dim" in step.facts
 
 
-def _window_numbers(step: Step) -> dict[str, Any]:
+def _window_parameters(step: Step) -> dict[str, Any]:
     """Return the size of an axis and its window or padding parameters, by name."""
     window = step.facts.get("window")
     numbers = step.facts if window is None else {name: getattr(window, name) for name in WINDOW_DEFAULTS}
     return {**WINDOW_DEFAULTS, **numbers, "size": step.facts["dim"]}
 
 
-def is_first_with_numbers(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
+def is_first_with_parameters(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
     """Return whether the step is the first in its stage with its window parameters."""
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     return step is next(
-        (other for other in window_steps if step and _window_numbers(other) == _window_numbers(step)), None
+        (other for other in window_steps if step and _window_parameters(other) == _window_parameters(step)), None
     )
 
 
@@ -354,10 +357,10 @@ def draw_windows(
     If some size is named, only the formula is drawn.
     """
     step, request = answer.steps[step_index], layout.request.arguments
-    cell, numbers = layout.cells[step.out or 0], _window_numbers(step)
+    cell, numbers = layout.cells[step.out or 0], _window_parameters(step)
     why = step.why if cell.dim is not None else arithmetic_with_hole(step, cell.hole or glyphs.hole)
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
-    equal_dims = [str(other.out) for other in window_steps if _window_numbers(other) == numbers]
+    equal_dims = [str(other.out) for other in window_steps if _window_parameters(other) == numbers]
     subject = f"dim {step.out}" if len(equal_dims) < 2 else f"dims {join_with_and(equal_dims)}"
     lines = [Text(f"{layout.name}  {subject}: {why}", "bold")]
     size, count = (cell.dim, numbers["size"]) if request.get("transposed") else (numbers["size"], cell.dim)
@@ -406,7 +409,7 @@ def _draw_window_ruler(
     notes = [f"{glyphs.shade} {'cut off' if is_transposed else 'padding'}"] * (begin > 0 or end > 0)
     if has_windows:
         remainder = "" if is_transposed or last > padded_end else f"; {padded_end - last or 'nothing'} left over"
-        notes.append(f"{pluralize(count, 'window', 'windows')} of {kernel}, {stride} apart{remainder}")
+        notes.append(f"{format_count(count, 'window', 'windows')} of {kernel}, {stride} apart{remainder}")
     lines = _draw_position_rows(
         rows, range(min(0, begin), max(last, padded_end, begin + size)), cell_width, width, glyphs
     )

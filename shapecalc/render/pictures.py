@@ -31,9 +31,9 @@ from shapecalc.render.canvas import (
     rows_around,
     stack_texts,
 )
-from shapecalc.render.flow import NO_HOLES, Holes, column_holes, draw_flow, write_token
-from shapecalc.render.operands import draw_operand_table, draw_windows, is_first_with_numbers, is_window_step
-from shapecalc.render.rulers import SPACIOUS_HEIGHT, draw_rulers, is_regrouping_step, is_worth_rulers
+from shapecalc.render.flow import NO_HOLES, Holes, column_holes, draw_flow, draw_token
+from shapecalc.render.operands import draw_operand_table, draw_windows, is_first_with_parameters, is_window_step
+from shapecalc.render.rulers import SPACIOUS_HEIGHT, can_draw_rulers, draw_rulers, is_regrouping_step
 from shapecalc.render.stage_layout import (
     COMBINING_KINDS,
     INFER_RULES,
@@ -44,15 +44,15 @@ from shapecalc.render.stage_layout import (
     layout_index,
     mark_hue,
     mark_text,
-    operands_of,
     size_only_note,
     stage_layouts,
+    stage_operands,
+    unresolved_dims,
     unresolved_trace,
-    unsettled_dims,
 )
 from shapecalc.render.wires import draw_wires, route_wires
 
-ShownSteps = dict[int, tuple[StageLayout, Step | None]]
+InformativeSteps = dict[int, tuple[StageLayout, Step | None]]
 """Steps by index, each with the layout of its stage; the step is None for a refusal."""
 TIMES = " * "
 HOLE_LINE_LENGTH = 3
@@ -71,13 +71,13 @@ class Budget(Record):
     known_dims: tuple[Dim, ...]
     inferred_index: int | None
     """The index of the -1; None if the request has no -1."""
-    uncounted: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    excluded_indices: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """The indices of the input dims and of the known dims that are excluded from element counts."""
 
     @property
     def element_counts(self) -> tuple[Dim, Dim]:
         """The products of the input dims and of the known dims, without excluded dims."""
-        have, known = self.uncounted
+        have, known = self.excluded_indices
         return _product_without(self.input_dims, have), _product_without(self.known_dims, known)
 
 
@@ -147,11 +147,11 @@ def make_budget(layout: StageLayout) -> Budget | None:
     dims = [cell.dim for out, cell in enumerate(layout.cells) if out != hole]
     empty = next((step for step in layout.stage.steps if step.rule == rules.INFERRED_EMPTY), None)
     known = tuple(dim for dim in dims if dim is not None)
-    left_out = _uncounted_indices(layout, hole, empty)
+    left_out = _excluded_indices(layout, hole, empty)
     return Budget(layout.stage.before, known, hole, left_out) if len(known) == len(dims) else None
 
 
-def _uncounted_indices(
+def _excluded_indices(
     layout: StageLayout, inferred_index: int | None, empty: Step | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the indices of input and known dims excluded from element counts.
@@ -198,7 +198,7 @@ def draw_budget(
         and isinstance(known, int)
         and have > 0
         and known > 0
-        and stage_budget.uncounted == ((), ())
+        and stage_budget.excluded_indices == ((), ())
     ):
         lines = _bar_lines(stage_budget, have, known, (width, height), glyphs)
     lines = lines or _factor_lines(stage_budget, layout, width)
@@ -353,12 +353,12 @@ def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]
     below, extra = _match_dims(budget)
     cells = []
     for index, dim in enumerate(budget.input_dims):
-        top, skipped = str(dim), index in budget.uncounted[0]
+        top, skipped = str(dim), index in budget.excluded_indices[0]
         cancelled = below[index] is not None
         bottom = str(budget.known_dims[below[index] or 0]) if cancelled else ""
         cells.append((f"({top})" if skipped else top, bottom, "" if cancelled or skipped else top))
     for index in extra:
-        skipped, dim = index in budget.uncounted[1], budget.known_dims[index]
+        skipped, dim = index in budget.excluded_indices[1], budget.known_dims[index]
         cells.append(("", f"({dim})" if skipped else str(dim), "" if skipped or dim == 1 else f"/ {dim}"))
     widths = [max(map(len, column)) for column in cells]
     words = ("have", "known", "-1") if budget.inferred_index is not None else ("have", "want", "left")
@@ -411,15 +411,15 @@ def _match_dims(budget: Budget) -> tuple[list[int | None], list[int]]:
     Returns the index of the matching known dim, or None, for each input dim, and the indices of the unmatched known
     dims. Zeros are not matched, because 0 / 0 is undefined.
     """
-    remaining = [index for index in range(len(budget.known_dims)) if index not in budget.uncounted[1]]
+    remaining = [index for index in range(len(budget.known_dims)) if index not in budget.excluded_indices[1]]
     below: list[int | None] = []
     for index, dim in enumerate(budget.input_dims):
-        cancels = dim != 0 and index not in budget.uncounted[0]
+        cancels = dim != 0 and index not in budget.excluded_indices[0]
         equal = next((other for other in remaining if budget.known_dims[other] == dim), None) if cancels else None
         if equal is not None:
             remaining.remove(equal)
         below.append(equal)
-    return below, [*remaining, *budget.uncounted[1]]
+    return below, [*remaining, *budget.excluded_indices[1]]
 
 
 def draw_lanes(
@@ -471,7 +471,7 @@ def _draw_lane_canvas(
         canvas.write(0, 1 + pitch * row, f"{row}", "dim")
         canvas.write(3, 1 + pitch * row, text, mark_hue(cell.mark))
     for row, (text, cell) in enumerate(zip(after, layout.cells, strict=True)):
-        write_token(canvas, cell, token_texts[row], step_index, (right, 1 + pitch * row))
+        draw_token(canvas, cell, token_texts[row], step_index, (right, 1 + pitch * row))
         canvas.write(right + 1, 1 + pitch * row, f"{row}", "dim")
         canvas.write(
             right + 4, 1 + pitch * row, text, make_style(mark_hue(cell.mark), bold=cell.step_index == step_index)
@@ -570,7 +570,7 @@ def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step |
 
 def _is_operand_step(layout: StageLayout, step: Step | None) -> bool:
     """Return whether a step involves several operands and is not a window step."""
-    several = layout.stage.kind in COMBINING_KINDS and len(operands_of(layout)) > 1
+    several = layout.stage.kind in COMBINING_KINDS and len(stage_operands(layout)) > 1
     return several and not is_window_step(layout, step)
 
 
@@ -587,8 +587,8 @@ def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Ste
 
 PICTURE_KINDS = (
     PictureKind(draw_budget, _is_count_step, lambda *_: True),
-    PictureKind(draw_rulers, _is_cut_step, is_worth_rulers),
-    PictureKind(draw_windows, is_window_step, is_first_with_numbers),
+    PictureKind(draw_rulers, _is_cut_step, can_draw_rulers),
+    PictureKind(draw_windows, is_window_step, is_first_with_parameters),
     PictureKind(draw_operand_table, _is_operand_step, _is_last_operand_step),
     PictureKind(draw_lanes, lambda _layout, _step: True, _is_last_size_copy),
 )
@@ -646,8 +646,8 @@ def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, ho
     request = Chain(answer.input, tuple([unresolved_trace(trace) for trace in answer.traces]))
     if any(layout.stage.kind in COMBINING_KINDS for layout in stage_layouts(request)[:1]):
         return draw_picture(request, 0, width=width, height=height, glyphs=replace(UNICODE, hole=hole))
-    drawn_answer = request if unsettled_dims(request, len(request.steps)) else answer
-    holes = dict.fromkeys(unsettled_dims(drawn_answer, len(request.steps)), hole)
+    drawn_answer = request if unresolved_dims(request, len(request.steps)) else answer
+    holes = dict.fromkeys(unresolved_dims(drawn_answer, len(request.steps)), hole)
     return draw_flow(drawn_answer, width=width, height=height, holes=holes, hides_refusal=True)
 
 
@@ -693,9 +693,9 @@ def _picture_rank(layout: StageLayout, step: Step | None) -> int:
     return 2 if step.rule in INFER_RULES or is_window_step(layout, step) else 3
 
 
-def _informative_steps(answer: Trace | Chain, width: int) -> ShownSteps:
+def _informative_steps(answer: Trace | Chain, width: int) -> InformativeSteps:
     """Return the steps whose pictures show more than the flow diagram."""
-    result: ShownSteps = {}
+    result: InformativeSteps = {}
     for layout in stage_layouts(answer):
         is_drawn = layout.is_regrouping or layout.stage.kind in COMBINING_KINDS
         steps = dict[int, Step | None](zip(layout.step_range, layout.stage.steps, strict=False) if is_drawn else ())

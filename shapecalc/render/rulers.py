@@ -16,7 +16,7 @@ from shapecalc.core.dims import dim_names, is_concrete, substitute
 from shapecalc.core.origins import AxisChange
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import join_with_and, pluralize, shape_text
+from shapecalc.core.text import format_count, join_with_and, shape_text
 from shapecalc.reasoning.examples import example_sizes
 from shapecalc.render.canvas import (
     UNICODE,
@@ -65,10 +65,10 @@ class Rulers(Record):
     @property
     def height(self) -> int:
         """The number of lines: axes, scale, marks of misaligned cuts, and conclusion."""
-        return len(self.before) + len(self.after) + 2 + bool(self.clash)
+        return len(self.before) + len(self.after) + 2 + bool(self.misaligned_strides)
 
     @property
-    def clash(self) -> tuple[int, int] | None:
+    def misaligned_strides(self) -> tuple[int, int] | None:
         """The strides of the first old and new axis with misaligned cuts, or None.
 
         Old strides divide each other, so only the two nearest ones are compared with a new stride.
@@ -76,8 +76,8 @@ class Rulers(Record):
         steps = sorted(old.stride for old in self.before)
         for new in self.after:
             position = bisect_left(steps, new.stride)
-            if any(_is_unaligned(step, new.stride) for step in steps[max(position - 1, 0) : position + 1]):
-                return next((old.stride, new.stride) for old in self.before if _is_unaligned(old.stride, new.stride))
+            if any(_is_misaligned(step, new.stride) for step in steps[max(position - 1, 0) : position + 1]):
+                return next((old.stride, new.stride) for old in self.before if _is_misaligned(old.stride, new.stride))
         return None
 
     @property
@@ -87,12 +87,12 @@ class Rulers(Record):
             (old.stride, new.stride)
             for old in self.before
             for new in self.after
-            if _is_unaligned(old.stride, new.stride)
+            if _is_misaligned(old.stride, new.stride)
         ]
         return max([lcm(*pair) for pair in pairs], default=self.volume)
 
 
-def is_worth_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
+def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
     """Return whether the rulers of a step can be drawn with distinct cuts.
 
     The step must regroup axes. If sizes are named, small sizes that meet the conditions must exist. Otherwise, the
@@ -108,7 +108,7 @@ def is_worth_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | Non
     block = _make_rulers(layout, groups[0], {}, UNICODE)
     if block.volume <= room:
         return block.volume > 0
-    return block.clash is not None and block.period // min(block.clash) <= room // 3
+    return block.misaligned_strides is not None and block.period // min(block.misaligned_strides) <= room // 3
 
 
 def _find_regrouped_links(layout: StageLayout) -> list[AxisChange]:
@@ -117,7 +117,7 @@ def _find_regrouped_links(layout: StageLayout) -> list[AxisChange]:
     return sorted(groups, key=lambda link: not link.is_mixed)
 
 
-def _is_unaligned(old: int, new: int) -> bool:
+def _is_misaligned(old: int, new: int) -> bool:
     return bool(new % old and old % new)
 
 
@@ -157,11 +157,11 @@ def draw_rulers(
             return Text("every axis stays as it is", end="")
         block = _make_rulers(layout, groups[0], sizes, glyphs)
         notes = [*_size_notes(layout, groups[0], sizes), *_block_notes(len(groups), layout, groups[0])]
-        cuts = block.volume // min(block.clash or (block.volume,))
+        cuts = block.volume // min(block.misaligned_strides or (block.volume,))
         if cuts > (width - RULER_LABEL_WIDTH) // 3 and block.period < block.volume:
             notes.append(f"the block that repeats: {block.period} of {block.volume} elements")
             first = replace(block, volume=block.period)
-            block = _without_rulers(
+            block = _remove_rulers(
                 first, [ruler for ruler in (*block.before, *block.after) if ruler.stride >= first.volume]
             )
     text = _fit_rulers(block, notes, (width, height), glyphs)
@@ -208,14 +208,16 @@ def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs:
     removable = _omittable_rulers(rulers)
 
     def make_notes(omitted_count: int) -> list[Text]:
-        left_out = [f"{glyphs.ellipsis} {pluralize(omitted_count, 'axis', 'axes')} left out"] if omitted_count else []
+        left_out = (
+            [f"{glyphs.ellipsis} {format_count(omitted_count, 'axis', 'axes')} left out"] if omitted_count else []
+        )
         return pack_notes([Text(note, "dim") for note in (*notes, *left_out)], width, glyphs)
 
     def fits(omitted_count: int) -> bool:
-        return _without_rulers(rulers, removable[:omitted_count]).height + len(make_notes(omitted_count)) <= height
+        return _remove_rulers(rulers, removable[:omitted_count]).height + len(make_notes(omitted_count)) <= height
 
     omitted_count = bisect_left(range(len(removable)), True, key=fits)
-    remaining, lines = _without_rulers(rulers, removable[:omitted_count]), make_notes(omitted_count)
+    remaining, lines = _remove_rulers(rulers, removable[:omitted_count]), make_notes(omitted_count)
     pitch = (
         2
         if remaining.height + len(remaining.before) + len(remaining.after) + len(lines) <= height >= SPACIOUS_HEIGHT
@@ -228,13 +230,13 @@ def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs:
 
 def _omittable_rulers(rulers: Rulers) -> list[Ruler]:
     """Return the rulers that may be omitted, in order of omission."""
-    clashing = rulers.clash or tuple(side[0].stride for side in (rulers.before, rulers.after) if side)
+    clashing = rulers.misaligned_strides or tuple(side[0].stride for side in (rulers.before, rulers.after) if side)
     outermost = {id(ruler) for ruler in (*rulers.before[:1], *rulers.after[:1])}
     others = [ruler for ruler in (*rulers.before, *rulers.after) if ruler.stride not in clashing]
     return sorted(others, key=lambda ruler: (id(ruler) in outermost, ruler.stride))
 
 
-def _without_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
+def _remove_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
     """Return a copy of the rulers without the omitted ones."""
     removed = {id(ruler) for ruler in omitted}
     before, after = (
@@ -295,12 +297,12 @@ def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, 
     label_width = max(map(len, labels), default=0) + 1
     room, widest = max(8, width - label_width - 1), 8 if pitch > 1 else 4
     length = min(widest, room // rulers.volume) * rulers.volume if rulers.volume <= room else room
-    clash = rulers.clash
+    clash = rulers.misaligned_strides
     canvas, y = Canvas(glyphs, pitch * len(labels) + 2 + bool(clash)), 1
     _write_scale(canvas, rulers, label_width, length)
     for index, (ruler, text) in enumerate(zip((*rulers.before, *rulers.after), labels, strict=True)):
         if index == len(rulers.before) and clash:
-            _mark_clashes(canvas, rulers, clash, (label_width, length, y))
+            _mark_misaligned_cuts(canvas, rulers, clash, (label_width, length, y))
             y += 1
         canvas.write(label_width - 1 - len(text), y, text, ruler.colour)
         _draw_ruler(canvas, ruler, rulers.volume, (label_width, length, y), glyphs)
@@ -346,7 +348,7 @@ def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int,
     canvas.draw_ruler(y, [left + cut * long // cuts for cut in range(cuts + 1)], ruler.colour)
 
 
-def _mark_clashes(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: tuple[int, int, int]) -> None:
+def _mark_misaligned_cuts(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: tuple[int, int, int]) -> None:
     """Mark the new cuts inside old blocks, if each new cut has its own cell."""
     old, new = clash
     left, long, y = area
@@ -358,8 +360,8 @@ def _mark_clashes(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: 
 def _ruler_conclusion(rulers: Rulers, *, is_to_scale: bool) -> str:
     """Return a sentence on whether axes mix, with the reason."""
     scale_note = "to scale; " if is_to_scale else ""
-    if rulers.clash is not None:
-        old, new = rulers.clash
+    if rulers.misaligned_strides is not None:
+        old, new = rulers.misaligned_strides
         cut = f"only some old blocks of {old}" if new > old else f"old blocks of {old} at different places"
         return f"{scale_note}! cuts {cut}: {rulers.mixed_note or 'axes mix'}"
     if rulers.mixed_note:

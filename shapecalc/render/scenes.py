@@ -28,10 +28,10 @@ from shapecalc.core.moves import Index, Permute, Reshape, ShapeVector, index_bef
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
-from shapecalc.core.text import dim_text, escape_unprintable, pluralize, shape_text, truncate
+from shapecalc.core.text import dim_text, escape_unprintable, format_count, shape_text, truncate
 from shapecalc.reading.commands import command_line
 from shapecalc.render.canvas import UNICODE, clip
-from shapecalc.render.grid import Journey, journey_of
+from shapecalc.render.grid import Journey, build_journey
 from shapecalc.render.hints import conditions_text, sizes_text
 from shapecalc.render.pictures import division_text, draw_picture, draw_request, make_budget
 from shapecalc.render.stage_layout import (
@@ -394,31 +394,31 @@ class FilmBuilder:
         """Return the left edge of the column of a dim."""
         return LABEL_WIDTH + dim * self.column_width
 
-    def place_word(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
+    def add_sprite(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
         """Add a sprite on top of all others, or remove it if its text is blank."""
         self.sprites.pop(key, None)
         if text.strip():
             self.sprites[key] = Sprite(x, y, clip(escape_unprintable(text), max(1, self.width - int(x)), UNICODE), look)
 
-    def place_dim(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
+    def add_dim_sprite(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
         """Add a sprite in the column of a dim.
 
         An ellipsis is in the first column that does not fit; the columns after it are omitted.
         """
         if dim < self.column_count:
-            self.place_word(key, self.column_x(dim), y, clip(text, self.column_width - 1, UNICODE), look)
+            self.add_sprite(key, self.column_x(dim), y, clip(text, self.column_width - 1, UNICODE), look)
         elif dim == self.column_count:
-            self.place_word(key, self.column_x(dim), y, UNICODE.ellipsis, "quiet")
+            self.add_sprite(key, self.column_x(dim), y, UNICODE.ellipsis, "quiet")
             self.add_note(f"dims from {dim} on have no room")
 
-    def glide_from(self, key: str, start: tuple[float, float]) -> None:
+    def set_start_position(self, key: str, start: tuple[float, float]) -> None:
         """Set the position from which a new sprite moves in the next frame."""
         if key in self.sprites and key not in self._last:
             self._last[key] = Sprite(*start, "")
 
-    def remove_words(self, *starts: str) -> None:
+    def remove_sprites(self, *prefixes: str) -> None:
         """Remove the sprites whose keys start with one of the prefixes."""
-        self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(starts)}
+        self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(prefixes)}
 
     def set_look(self, keys: Iterable[str], look: str = "lit") -> None:
         """Set the look of the sprites with the given keys."""
@@ -439,8 +439,8 @@ class FilmBuilder:
         if len(lines) > rows:
             lines[rows - 1 :] = [clip(" ".join(lines[rows - 1 :]), self.width, UNICODE)]
         for number in range(rows):
-            self.place_word(f"say{number}", 0, self.height - 1 - rows + number, "".join(lines[number : number + 1]))
-        self.place_word("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
+            self.add_sprite(f"say{number}", 0, self.height - 1 - rows + number, "".join(lines[number : number + 1]))
+        self.add_sprite("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
         self._last = dict(self.sprites)
         # reading speed: 18 characters per second
         rest = max(0.7, len(sentence) / 18) if hold_seconds is None else hold_seconds
@@ -448,13 +448,13 @@ class FilmBuilder:
         self.prompt = None
 
 
-def dim_with_mark(cell: Cell) -> str:
+def format_marked_dim(cell: Cell) -> str:
     """Format a dim with its mark; an unresolved dim is a hole."""
     marked = cell_mark_text(cell, UNICODE)
     return UNICODE.hole if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
-def look_for_hue(hue: str) -> str:
+def hue_look(hue: str) -> str:
     """Return the name of the look with a colour; `ink` for an empty colour."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
@@ -465,23 +465,25 @@ def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: in
     The keys of sprites contain `stage_index` for input dims, and `stage_index + 1` for output dims, so that the output
     dims move up in the first frame of the next stage.
     """
-    builder.remove_words("index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{stage_index - 1}.")
+    builder.remove_sprites(
+        "index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{stage_index - 1}."
+    )
     ranks = max(len(layout.cells_before), len(layout.cells))
     for dim in range(ranks):
-        builder.place_dim(f"index{dim}", dim, INDEX_ROW, str(dim), "quiet")
+        builder.add_dim_sprite(f"index{dim}", dim, INDEX_ROW, str(dim), "quiet")
     for axis, cell in enumerate(layout.cells_before):
-        builder.place_dim(
-            f"dim{stage_index}.{axis}", axis, INPUT_ROW, dim_with_mark(cell), look_for_hue(mark_hue(cell.mark))
+        builder.add_dim_sprite(
+            f"dim{stage_index}.{axis}", axis, INPUT_ROW, format_marked_dim(cell), hue_look(mark_hue(cell.mark))
         )
     for dim, token in enumerate(_requested_tokens(layout)):
-        builder.place_dim(f"asked{dim}", dim, REQUEST_ROW, token)
+        builder.add_dim_sprite(f"asked{dim}", dim, REQUEST_ROW, token)
     for dim in range(len(layout.cells)):
-        builder.place_dim(f"hole{dim}", dim, OUTPUT_ROW, UNICODE.hole, "quiet")
+        builder.add_dim_sprite(f"hole{dim}", dim, OUTPUT_ROW, UNICODE.hole, "quiet")
     rows = [("index", INDEX_ROW), ("have", INPUT_ROW), ("becomes", OUTPUT_ROW)] + [("asked", REQUEST_ROW)] * bool(
         _requested_tokens(layout)
     )
     for text, row in rows:
-        builder.place_word(f"label{row}", 0, row, text, "quiet")
+        builder.add_sprite(f"label{row}", 0, row, text, "quiet")
     builder.add_frame(sentence, None if not layout.step_range else layout.step_range.start)
 
 
@@ -504,7 +506,7 @@ def add_step_frames(
         _add_inference_frames(builder, layout, stage_index, step_index, step, out_dims[0])
     else:
         if step.rule == DROPPED_ONE:
-            builder.place_dim(
+            builder.add_dim_sprite(
                 f"dim{stage_index}.{step.sources[0]}", step.sources[0], INPUT_ROW, f"({step.value})", "lit"
             )
         for out in out_dims:
@@ -519,7 +521,7 @@ def add_step_frames(
         builder.prompt = make_prompt(layout, out_dims)
         size_note = size_only_note(layout, out_dims[0], UNICODE) if out_dims else ""
         builder.add_frame(f"{step.why}; {size_note}" if size_note else step.why, step_index)
-    old_looks |= {f"dim{stage_index + 1}.{out}": look_for_hue(mark_hue(layout.cells[out].mark)) for out in out_dims}
+    old_looks |= {f"dim{stage_index + 1}.{out}": hue_look(mark_hue(layout.cells[out].mark)) for out in out_dims}
     for key, look in old_looks.items():
         builder.set_look([key], look)
 
@@ -530,8 +532,8 @@ def _fill_hole(
     """Replace a hole by its dim, which moves to the hole from position `start`."""
     cell, key = layout.cells[out_dim], f"dim{stage_index + 1}.{out_dim}"
     builder.sprites.pop(f"hole{out_dim}", None)
-    builder.place_dim(key, out_dim, OUTPUT_ROW, dim_with_mark(cell), "lit")
-    builder.glide_from(key, start)
+    builder.add_dim_sprite(key, out_dim, OUTPUT_ROW, format_marked_dim(cell), "lit")
+    builder.set_start_position(key, start)
 
 
 def make_prompt(layout: StageLayout, out_dims: list[int]) -> Prompt | None:
@@ -557,14 +559,14 @@ def _add_inference_frames(
     factors = " * ".join(str(cell.dim) for cell in layout.cells_before) or "1"
     total = f" = {dim_text(have)}" if isinstance(have, int) and len(layout.cells_before) > 1 else ""
     divided = f"-1      {division_text(layout, step)} ="
-    builder.place_word("sum", 0, builder.row_position(BUDGET_ROW), f"have    {factors}{total}")
-    builder.place_word("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {UNICODE.hole}")
-    bar = _place_budget_bar(builder, have) if step.rule == INFERRED else None
+    builder.add_sprite("sum", 0, builder.row_position(BUDGET_ROW), f"have    {factors}{total}")
+    builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {UNICODE.hole}")
+    bar = _add_budget_bar(builder, have) if step.rule == INFERRED else None
     builder.add_frame("-1 is the elements divided by the known dims.", step_index)
     builder.prompt = make_prompt(layout, [out_dim])
     if bar and isinstance(step.value, int):
         _add_budget_frames(builder, bar, step.value, step_index)
-    builder.place_word("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {dim_text(step.dim)}")
+    builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {dim_text(step.dim)}")
     _fill_hole(
         builder,
         layout,
@@ -575,7 +577,7 @@ def _add_inference_frames(
     builder.add_frame(step.why, step_index)
 
 
-def _place_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
+def _add_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
     """Add a bar of all elements; return its start and length in cells.
 
     Returns None, without a bar, if it does not fit or the element count is not a number.
@@ -585,7 +587,7 @@ def _place_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None
     if not isinstance(have, int) or have < 1 or room < 8:
         return None
     long = room // have * have or room
-    builder.place_word("sumbar", start, builder.row_position(BUDGET_ROW), UNICODE.block * long)
+    builder.add_sprite("sumbar", start, builder.row_position(BUDGET_ROW), UNICODE.block * long)
     return start, long
 
 
@@ -598,25 +600,25 @@ def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int
         for piece in range(first, min(shown, first + per_frame)):
             left, right = (start + edge * long // shown for edge in (piece, piece + 1))
             block = UNICODE.shade if piece % 2 else UNICODE.block
-            builder.place_word(f"piece{piece}", left, builder.row_position(DIVISION_ROW), block * (right - left))
-            builder.glide_from(f"piece{piece}", (left, builder.row_position(BUDGET_ROW)))
+            builder.add_sprite(f"piece{piece}", left, builder.row_position(DIVISION_ROW), block * (right - left))
+            builder.set_start_position(f"piece{piece}", (left, builder.row_position(BUDGET_ROW)))
         count = min(shown, first + per_frame) if shown == multiple else multiple
-        sentence = f"The known dims fit {pluralize(count, 'time', 'times')}."
+        sentence = f"The known dims fit {format_count(count, 'time', 'times')}."
         builder.add_frame(sentence, step_index, arrival_seconds=FALL_SECONDS, hold_seconds=FALL_SECONDS / 2)
 
 
-def place_memory(builder: FilmBuilder, journey: Journey) -> None:
+def add_input_tape(builder: FilmBuilder, journey: Journey) -> None:
     """Add the input tape, and reserve the rows that the tapes of the journey need."""
-    tapes = [_tape_of_point(builder, journey, place, 0) for place in range(len(journey.points))]
+    tapes = [_journey_tape(builder, journey, place, 0) for place in range(len(journey.points))]
     gathers = any(not isinstance(move, Reshape) for move in journey.moves)
     builder.reserve_rows(max(tape.bottom_row for tape in tapes), 2 if gathers else 1)
-    builder.tape = _tape_of_point(builder, journey, 0, builder.row_position(TAPE_HEADING_ROW) + 1)
+    builder.tape = _journey_tape(builder, journey, 0, builder.row_position(TAPE_HEADING_ROW) + 1)
     for cell in range(builder.tape.shown_count):
-        builder.place_word(_cell_key(builder, cell), *builder.tape.cell_position(cell), _cell_text(builder.tape, cell))
-    _place_bars(builder, builder.tape)
+        builder.add_sprite(_cell_key(builder, cell), *builder.tape.cell_position(cell), _cell_text(builder.tape, cell))
+    _add_bars(builder, builder.tape)
 
 
-def _tape_of_point(builder: FilmBuilder, journey: Journey, point_index: int, top_row: int) -> Tape:
+def _journey_tape(builder: FilmBuilder, journey: Journey, point_index: int, top_row: int) -> Tape:
     """Return the tape of a tensor of a journey.
 
     Its lines are high enough for the bars of all tensors up to the next gather.
@@ -630,14 +632,14 @@ def _tape_of_point(builder: FilmBuilder, journey: Journey, point_index: int, top
     return make_tape(journey.points[point_index].shape, number_width, builder.width, top_row, builder.tape_rows, layers)
 
 
-def _place_tape_heading(builder: FilmBuilder, tape: Tape, name: str, suffix: str) -> None:
+def _add_tape_heading(builder: FilmBuilder, tape: Tape, name: str, suffix: str) -> None:
     """Add the heading of a tape: its shape, strides and number of visible cells."""
     name = f"{name} {shape_text(tape.shape)}"
     if tape.shown_count < tape.count:
         name += f", first {tape.shown_count} of {tape.count} cells"
         builder.add_note("of large memories the first cells are shown")
     text = f"{name}, strides {shape_text(strides(tape.shape))}{suffix}" if tape.count else f"{name}: no elements"
-    builder.place_word(f"head{builder.memory_number}", 0, tape.top_row - 1, text, "quiet")
+    builder.add_sprite(f"head{builder.memory_number}", 0, tape.top_row - 1, text, "quiet")
 
 
 def _cell_key(builder: FilmBuilder, cell: int) -> str:
@@ -648,15 +650,15 @@ def _cell_text(tape: Tape, value: int) -> str:
     return str(value).rjust(tape.pitch - 1)
 
 
-def _place_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: str = "") -> None:
+def _add_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: str = "") -> None:
     """Add the heading and the bars of a tape, and an ellipsis if cells are elided."""
-    _place_tape_heading(builder, tape, name, suffix)
+    _add_tape_heading(builder, tape, name, suffix)
     if 0 < tape.shown_count < tape.count:
-        builder.place_word(f"dots{builder.memory_number}", *tape.cell_position(tape.count), HIDDEN_CELLS, "quiet")
+        builder.add_sprite(f"dots{builder.memory_number}", *tape.cell_position(tape.count), HIDDEN_CELLS, "quiet")
     for layer in range(max(tape.line_height, len(bar_distances(tape.shape)))):
         for place in bar_positions(tape.shape, layer, tape.shown_count):
             bar = tape.bar_sprite(place, layer)
-            builder.place_word(f"bar{builder.memory_number}.{layer}.{place}", bar.x, bar.y, bar.text, bar.look)
+            builder.add_sprite(f"bar{builder.memory_number}.{layer}.{place}", bar.x, bar.y, bar.text, bar.look)
 
 
 def _add_reshape_frames(
@@ -666,7 +668,7 @@ def _add_reshape_frames(
     old, shape = builder.tape, journey.points[point_index + 1].shape
     new = replace(old, shape=shape)
     layers = max(1, len(bar_distances(old.shape)), len(bar_distances(shape)))
-    builder.remove_words("bar")
+    builder.remove_sprites("bar")
     for layer in range(layers):
         old_bars, new_bars = (bar_positions(tensor, layer, old.shown_count) for tensor in (old.shape, shape))
         for number, (start, end) in enumerate(match_bars(old_bars, new_bars)):
@@ -675,14 +677,14 @@ def _add_reshape_frames(
                 new.bar_sprite(end, layer),
                 old.bar_sprite(start, layer),
             )
-            builder.place_word(key, bar.x, bar.y, bar.text, bar.look)
-            builder.glide_from(key, (old_bar.x, old_bar.y))
-    _place_tape_heading(builder, new, "memory", ": no element moves")
+            builder.add_sprite(key, bar.x, bar.y, bar.text, bar.look)
+            builder.set_start_position(key, (old_bar.x, old_bar.y))
+    _add_tape_heading(builder, new, "memory", ": no element moves")
     builder.set_look([key for key in builder.sprites if key.startswith("bar")], "bold")
     builder.add_frame(sentence, step_index, arrival_seconds=1.5)
-    builder.remove_words("bar")
+    builder.remove_sprites("bar")
     builder.tape = new
-    _place_bars(builder, new)
+    _add_bars(builder, new)
 
 
 def _add_gather_frames(
@@ -690,14 +692,12 @@ def _add_gather_frames(
 ) -> None:
     """Add the frames of a gather, which writes elements to a new memory."""
     source = builder.tape
-    target = _tape_of_point(
-        builder, journey, point_index + 1, source.top_row + builder.tape_rows + builder.tape_gap + 1
-    )
+    target = _journey_tape(builder, journey, point_index + 1, source.top_row + builder.tape_rows + builder.tape_gap + 1)
     builder.memory_number += 1
     own, move, more = strides(source.shape), journey.moves[point_index], ""
     if isinstance(move, Permute):
         more = f"; read in strides {shape_text(own[axis] for axis in move.axes)}"
-    _place_bars(builder, target, "written", more)
+    _add_bars(builder, target, "written", more)
     builder.add_frame(sentence, step_index)
     for cells in cell_groups(target):
         _add_pick_frame(builder, journey, point_index, (source, target), cells, step_index)
@@ -721,10 +721,10 @@ def _add_pick_frame(
     builder.set_look(lit)
     for cell, index, source_cell in zip(cells, written, source_cells, strict=True):
         value = ravel(journey.source_index(point_index + 1, index), journey.points[0].shape)
-        builder.place_word(_cell_key(builder, cell), *target.cell_position(cell), _cell_text(target, value), "lit")
-        builder.glide_from(_cell_key(builder, cell), source.cell_position(source_cell))
+        builder.add_sprite(_cell_key(builder, cell), *target.cell_position(cell), _cell_text(target, value), "lit")
+        builder.set_start_position(_cell_key(builder, cell), source.cell_position(source_cell))
     mapping = f"out{index_span_text(written, target.shape)} = in{index_span_text(read, source.shape)}"
-    builder.place_word("part", 0, builder.row_position(DIVISION_ROW), mapping, "bold")
+    builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), mapping, "bold")
     sentence = f"{_cells_text(cells)} {'takes' if len(cells) == 1 else 'take'} what is in {_cells_text(source_cells)}."
     builder.add_frame(sentence.capitalize(), step_index, arrival_seconds=PICK_SECONDS, hold_seconds=REST_SECONDS)
     builder.set_look([*lit, *(_cell_key(builder, cell) for cell in cells)], "ink")
@@ -758,12 +758,12 @@ def _cells_text(cells: Sequence[int]) -> str:
 
 def _add_swap_frame(builder: FilmBuilder, tapes: tuple[Tape, Tape], sentence: str, step_index: int | None) -> None:
     """Add the frame in which the written memory replaces the memory that was read."""
-    builder.remove_words("bar", "part", *(f"{kind}{builder.memory_number - 1}" for kind in ("cell", "head", "dots")))
+    builder.remove_sprites("bar", "part", *(f"{kind}{builder.memory_number - 1}" for kind in ("cell", "head", "dots")))
     builder.tape = tape = replace(tapes[1], top_row=tapes[0].top_row)
     for cell in range(tape.shown_count):
         key = _cell_key(builder, cell)
-        builder.place_word(key, *tape.cell_position(cell), builder.sprites[key].text)
-    _place_bars(builder, tape)
+        builder.add_sprite(key, *tape.cell_position(cell), builder.sprites[key].text)
+    _add_bars(builder, tape)
     builder.add_frame(sentence, step_index)
 
 
@@ -803,19 +803,19 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
     board = FilmBuilder(width, max(MIN_FILM_HEIGHT, height), _dim_column_width(answer, all_layouts, width))
     title = escape_unprintable(command_line(answer).removeprefix("shapecalc "))
     journey = _memory_journey(board, answer)
-    board.place_word("title", 0, TITLE_ROW, title, "bold")
-    _place_rail(board, all_layouts, 0)
+    board.add_sprite("title", 0, TITLE_ROW, title, "bold")
+    _add_rail(board, all_layouts, 0)
     if journey is None:
         board.reserve_rows(PICTURE_ROWS, any(layout.stage.kind in COMBINING_KINDS for layout in all_layouts))
     else:
-        place_memory(board, journey)
-    _place_request(board, answer, journey)
+        add_input_tape(board, journey)
+    _add_request(board, answer, journey)
     board.add_frame(f"The input is {truncate(shape_text(answer.input))}. Which shape comes out?", None)
     move_count = 0
     for number, layout in enumerate(all_layouts):
-        _place_rail(board, all_layouts, number + 1)
+        _add_rail(board, all_layouts, number + 1)
         if layout.stage.kind in COMBINING_KINDS:
-            board.remove_words("cell", "bar", "head", "dots")
+            board.remove_sprites("cell", "bar", "head", "dots")
             board.add_note("elements of several operands, or of windows, are not followed")
             journey = None
         move_count += _add_stage_frames(board, layout, number, journey, move_count, answer)
@@ -826,7 +826,7 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
 def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...], width: int) -> int:
     """Return the width of a dim column, which fits the longest dim if possible."""
     cells = [*input_cells(answer), *(cell for layout in all_layouts for cell in (*layout.cells_before, *layout.cells))]
-    longest = max((max(len(dim_with_mark(cell)), len(cell.token)) for cell in cells), default=1)
+    longest = max((max(len(format_marked_dim(cell)), len(cell.token)) for cell in cells), default=1)
     ranks = max([len(answer.input), *(max(len(layout.cells_before), len(layout.cells)) for layout in all_layouts)])
     return max(6, min(longest + 3, (width - LABEL_WIDTH - 1) // max(1, ranks)))
 
@@ -837,7 +837,7 @@ def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | No
     Returns None, and adds a note with the reason, if no memory can be drawn.
     """
     try:
-        journey = journey_of(answer, complete=False)
+        journey = build_journey(answer, complete=False)
     except ShapeError as error:
         builder.add_note(f"no memory is drawn: {error.problem.message}")
         return None
@@ -858,7 +858,7 @@ def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | No
     return journey
 
 
-def _place_rail(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], current: int) -> None:
+def _add_rail(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], current: int) -> None:
     """Add the titles of the stages, with the current one highlighted.
 
     If the titles do not fit, only the current stage is added.
@@ -870,13 +870,13 @@ def _place_rail(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], curr
             for at, name in enumerate(names)
         ]
         names, current = names[current : current + 1], 0
-    builder.remove_words("rail")
+    builder.remove_sprites("rail")
     x = 0
     for at, name in enumerate(names):
-        builder.place_word(f"rail{at}", x, RAIL_ROW, name, "lit" if at == current else "quiet")
+        builder.add_sprite(f"rail{at}", x, RAIL_ROW, name, "lit" if at == current else "quiet")
         x += len(name)
         if at < len(names) - 1:
-            builder.place_word(f"rail{at}>", x + 1, RAIL_ROW, UNICODE.pointer, "quiet")
+            builder.add_sprite(f"rail{at}>", x + 1, RAIL_ROW, UNICODE.pointer, "quiet")
             x += 3
 
 
@@ -902,9 +902,9 @@ def _add_stage_frames(
         if isinstance(step.value, tuple) or not has_room:  # a -1 is shown in the budget rows, which always fit
             remaining += outs
         else:
-            _place_picture(builder, answer, layout, at)
+            _show_picture(builder, answer, layout, at)
             add_step_frames(builder, layout, stage_index, at, step, outs)
-    _place_picture(builder, answer, layout, layout.step_range[-1] if steps else len(answer.steps))
+    _show_picture(builder, answer, layout, layout.step_range[-1] if steps else len(answer.steps))
     builder.prompt = make_prompt(layout, remaining)
     last = (shape_steps or [*layout.step_range])[-1:]
     sentence, shown = (steps[last[0] - layout.step_range.start].why, last[0]) if last else (layout.title, None)
@@ -919,34 +919,34 @@ def _add_stage_frames(
     return 0
 
 
-def _place_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
+def _show_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
     """Show the picture of a step with several operands or windows."""
-    builder.remove_words("picture")
+    builder.remove_sprites("picture")
     if layout.stage.kind in COMBINING_KINDS:
         top = builder.row_position(BUDGET_ROW)
         height = builder.height - top - builder.sentence_rows - 2
-        _place_text(builder, draw_picture(answer, step_index, width=builder.width, height=height), top)
+        _add_picture(builder, draw_picture(answer, step_index, width=builder.width, height=height), top)
 
 
-def _place_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey | None) -> None:
+def _add_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey | None) -> None:
     """Add the request with holes, above the tape if there is one."""
     height = (
         builder.row_position(TAPE_HEADING_ROW) - INDEX_ROW - 1
         if journey
         else builder.height - INDEX_ROW - builder.sentence_rows - 2
     )
-    _place_text(builder, draw_request(answer, width=builder.width, height=height, hole=HOLE_TEXT), INDEX_ROW)
+    _add_picture(builder, draw_request(answer, width=builder.width, height=height, hole=HOLE_TEXT), INDEX_ROW)
 
 
-def _place_text(builder: FilmBuilder, text: Text, top_row: int) -> None:
+def _add_picture(builder: FilmBuilder, text: Text, top_row: int) -> None:
     """Add the lines of a picture as sprites, each with the look of its colour."""
     for row, line in enumerate(text.split("\n")):
         edges = sorted({0, *(edge for span in line.spans for edge in (span.start, span.end))})
         for start, part in zip(edges, line.divide(edges[1:]), strict=True):
             styles = [span.style for span in part.spans if isinstance(span.style, Style) and span.style.color]
             hue = styles[0].color.name.upper() if styles and styles[0].color else ""
-            builder.place_word(
-                f"picture{row}.{start}", start, top_row + row, part.plain, look_for_hue(hue if hue in HUES else "")
+            builder.add_sprite(
+                f"picture{row}.{start}", start, top_row + row, part.plain, hue_look(hue if hue in HUES else "")
             )
 
 
@@ -954,12 +954,12 @@ def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tu
     """Add the last frame: the answer with its conditions, or the refusal."""
     problem = answer.problem
     if problem is None:
-        _place_rail(builder, all_layouts, len(all_layouts) + 1)
+        _add_rail(builder, all_layouts, len(all_layouts) + 1)
         sentence = f"The answer is {truncate(shape_text(answer.output or ()))}{conditions_text(answer, ', when ')}."
         builder.add_frame(sentence, None, hold_seconds=LAST_FRAME_SECONDS)
         return
     _mark_refused_dim(builder, all_layouts[-1] if all_layouts else None)
-    builder.place_word(
+    builder.add_sprite(
         "refused", 0, builder.height - 2 - builder.sentence_rows, f"{UNICODE.fail} refused: {problem.rule}", "bad"
     )
     sentence = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
@@ -978,7 +978,7 @@ def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
     budget = make_budget(layout) if layout.is_regrouping and layout.cells else None
     have, known = budget.element_counts if budget else (None, None)
     if budget and isinstance(have, int) and isinstance(known, int) and known > 0:
-        builder.place_word("sum", 0, builder.row_position(BUDGET_ROW), f"have    {dim_text(have)}")
+        builder.add_sprite("sum", 0, builder.row_position(BUDGET_ROW), f"have    {dim_text(have)}")
         divided = f"{dim_text(have)} / {dim_text(known)} = {dim_text(have // known)}, rest {dim_text(have % known)}"
         text = f"asked   {dim_text(known)}" if budget.inferred_index is None else f"-1      {divided}"
-        builder.place_word("part", 0, builder.row_position(DIVISION_ROW), text, "bad")
+        builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), text, "bad")

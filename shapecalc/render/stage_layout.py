@@ -40,7 +40,7 @@ MERGED_HUE = "#7D6BD0"
 """The colour of dims that merge several axes."""
 HUES = (*AXIS_HUES, MERGED_HUE)
 MAX_MARK_LENGTH = 8
-CUTTING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE)
+REGROUPING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE)
 """The stage kinds that regroup the elements along new cuts."""
 COMBINING_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.JOIN, StageKind.WINDOW, StageKind.LENGTHEN)
 """The stage kinds that have several operands or compute elements."""
@@ -105,7 +105,7 @@ class StageLayout(Record):
     """For each output dim of the stage, the indices of the input dims it depends on."""
     mixing_dims: frozenset[int]
     """The output dims that mix axes."""
-    newly_marked: frozenset[int]
+    newly_marked_dims: frozenset[int]
     """The output dims with a new mark, because they mix axes or parts of one axis."""
     part_marks: Mapping[tuple[int, int], DimMark]
     """The mark of the part of an input dim in an output dim, by their (input, output) indices."""
@@ -180,7 +180,7 @@ def mark_hue(mark: DimMark | None) -> str:
 class AxisNames:
     """The names of the input axes of an answer, and of the parts of cut axes."""
 
-    def __init__(self, answer: Trace | Chain, stages: Sequence[Origins]) -> None:
+    def __init__(self, answer: Trace | Chain, stage_origins: Sequence[Origins]) -> None:
         """Name the input axes, and collect the cuts of all stages in each axis.
 
         The origins of the output dims of each stage refer to the input of the answer.
@@ -196,7 +196,7 @@ class AxisNames:
         self.letters = [letter if letter not in used else "" for letter in AXIS_LETTERS[: len(self.shape)]]
         self.spare_letters = iter([letter for letter in AXIS_LETTERS[len(self.shape) :] if letter not in used])
         self.axis_names = [self._names_of_axis(axis, dim) for axis, dim in enumerate(self.shape)]
-        self.boundaries = _axis_boundaries(self.shape, stages)
+        self.boundaries = _axis_boundaries(self.shape, stage_origins)
         self.mixed_count = 0
         """The number of marks of mixed dims so far."""
 
@@ -255,13 +255,13 @@ def _atom_bounds(atom: origins.AxisAtom) -> tuple[Dim, Dim]:
     return stride, product((atom.size, stride))
 
 
-def _axis_boundaries(shape: Sequence[Dim | None], stages: Iterable[Origins]) -> list[list[Dim]]:
+def _axis_boundaries(shape: Sequence[Dim | None], stage_origins: Iterable[Origins]) -> list[list[Dim]]:
     """Return the boundaries at which stages cut each axis of a shape, as strides.
 
     The list of an axis is empty if no stage cuts the axis.
     """
     ends: list[set[tuple[Dim, Dim]]] = [set() for _ in shape]
-    for dim_origins in stages:
+    for dim_origins in stage_origins:
         atoms = [atom for origin in dim_origins for atom in origin or ()]
         mixed = {axis for atom in atoms if isinstance(atom, origins.MixedAtom) for axis in atom.axes}
         own: dict[int, list[origins.AxisAtom]] = {}
@@ -387,7 +387,7 @@ def _build_layout(
     stage: Stage,
     first_step: int,
     inputs: tuple[tuple[Cell, ...], Origins, Origins],
-    unsettled_step: int,
+    unresolved_step: int,
     problem: Problem | None,
     axis_names: AxisNames,
 ) -> StageLayout:
@@ -398,17 +398,19 @@ def _build_layout(
     """
     cells_before, in_stage, in_input = inputs
     numbered_steps = [(first_step + index, step) for index, step in enumerate(stage.steps)]
-    cells = _unmarked_cells(stage, numbered_steps, unsettled_step, trace.request.arguments.get(stage.argument))
+    cells = _unmarked_cells(stage, numbered_steps, unresolved_step, trace.request.arguments.get(stage.argument))
     wires = _find_wires(stage, cells, in_stage)
     mixed = frozenset([out for out in origins.mixed_dims(in_stage) if wires[out]])
     marks, pieces, fresh = _assign_marks(trace, stage, cells_before, (in_stage, in_input), wires, axis_names)
     cells = [replace(cell, mark=mark) for cell, mark in zip(cells, marks, strict=True)]
     _name_remaining_parts(cells_before, in_stage, pieces)
     numbers = (
-        range(first_step, first_step + len(numbered_steps)) if numbered_steps else range(unsettled_step, unsettled_step)
+        range(first_step, first_step + len(numbered_steps))
+        if numbered_steps
+        else range(unresolved_step, unresolved_step)
     )
     fault = None if problem is None else _refused_dim(trace.request, stage, cells, problem)
-    name, title, cuts = stage_name(stage), stage_title(trace.request, stage), stage.kind in CUTTING_KINDS
+    name, title, cuts = stage_name(stage), stage_title(trace.request, stage), stage.kind in REGROUPING_KINDS
     dropped = (
         range(len(cells_before))
         if stage.is_finished
@@ -440,7 +442,7 @@ def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem:
 
 
 def _unmarked_cells(
-    stage: Stage, numbered_steps: list[tuple[int, Step]], unsettled_step: int, argument: object
+    stage: Stage, numbered_steps: list[tuple[int, Step]], unresolved_step: int, argument: object
 ) -> list[Cell]:
     """Return the cells after a stage, without marks.
 
@@ -458,10 +460,10 @@ def _unmarked_cells(
         settled |= {out: replace(settled[out], token="1") for out in stretched}
     if not stage.is_finished:
         requested = stage.requested if stage.kind not in (StageKind.SQUEEZE, StageKind.UNSQUEEZE) else ()
-        missing = [Cell(None, unsettled_step, None, str(dim)) for dim in requested]
-        missing += [Cell(None, unsettled_step)] * (max(settled, default=-1) + 1 - len(missing))
+        missing = [Cell(None, unresolved_step, None, str(dim)) for dim in requested]
+        missing += [Cell(None, unresolved_step)] * (max(settled, default=-1) + 1 - len(missing))
         return [settled.get(out) or cell for out, cell in enumerate(missing)]
-    dims, last = stage.after or (), numbered_steps[-1][0] if numbered_steps else unsettled_step
+    dims, last = stage.after or (), numbered_steps[-1][0] if numbered_steps else unresolved_step
     if stage.kind is StageKind.SQUEEZE:
         keeps = {step.sources[0]: number for number, step in numbered_steps if step.rule in rules.KEPT_DIM_RULES}
         dropped = find_dropped_axes(stage)
@@ -489,7 +491,7 @@ def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tu
     steps.
     """
     settling = {step.out: step.sources for step in stage.steps if step.out is not None and step.rule not in INFER_RULES}
-    if stage.is_finished and stage.kind in (*CUTTING_KINDS, *COMBINING_KINDS):
+    if stage.is_finished and stage.kind in (*REGROUPING_KINDS, *COMBINING_KINDS):
         settling = {}
     of_dims = dim_origins or (None,) * len(cells)
     return tuple([origins.input_axes_of(origin) or settling.get(out, ()) for out, origin in enumerate(of_dims)])
@@ -512,7 +514,7 @@ def _assign_marks(
         return [cells_before[axes[0]].mark if len(axes) == 1 else None for axes in wires], pieces, fresh
     if stage.kind in COMBINING_KINDS:
         return (
-            [_mark_of_operands(cells_before, *origin) for origin in zip(wires, *dim_origins, strict=True)],
+            [_operand_mark(cells_before, *origin) for origin in zip(wires, *dim_origins, strict=True)],
             pieces,
             fresh,
         )
@@ -541,7 +543,7 @@ def _assign_marks(
     return marks, pieces, fresh
 
 
-def _mark_of_operands(
+def _operand_mark(
     cells_before: Sequence[Cell], axes: tuple[int, ...], atoms: Origin | None, input_origin: Origin | None
 ) -> DimMark:
     """Return the mark of an output dim of an op with several operands.
@@ -601,21 +603,21 @@ def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> 
 
 
 def _name_remaining_parts(
-    cells_before: Sequence[Cell], dim_origins: Origins, pieces: dict[tuple[int, int], DimMark]
+    cells_before: Sequence[Cell], dim_origins: Origins, part_marks: dict[tuple[int, int], DimMark]
 ) -> None:
     """Name the mixed part of each axis after the parts that no other dim uses."""
     mixing_dims = origins.mixed_dims(dim_origins)
-    ladders = _axis_boundaries([cell.dim for cell in cells_before], [dim_origins]) if mixing_dims and pieces else []
+    ladders = _axis_boundaries([cell.dim for cell in cells_before], [dim_origins]) if mixing_dims and part_marks else []
     for axis, ladder in enumerate(ladders):
-        used = {name for (source, _), mark in pieces.items() if source == axis for name in mark.names}
+        used = {name for (source, _), mark in part_marks.items() if source == axis for name in mark.names}
         own = mark_text(cells_before[axis].mark, UNICODE)
         parts = [f"{own}{at}" for at in range(1, len(ladder))]
         if used and used < {*parts}:
             rest = DimMark(tuple([name for name in parts if name not in used]))
-            pieces |= {(axis, out): rest for out in mixing_dims if axis in origins.input_axes_of(dim_origins[out])}
+            part_marks |= {(axis, out): rest for out in mixing_dims if axis in origins.input_axes_of(dim_origins[out])}
 
 
-def operands_of(layout: StageLayout) -> list[Operand]:
+def stage_operands(layout: StageLayout) -> list[Operand]:
     """Return the operands of a stage, including the input, in request order."""
     before, arguments = layout.stage.before, layout.request.arguments
     if "operands" in arguments:
@@ -671,7 +673,9 @@ def hide_dims(layout: StageLayout, holes: Mapping[int, str]) -> StageLayout:
     all_links, no_dims = origins.group_axes(len(layout.cells_before), wires), frozenset[int]()
     links = tuple([link for link in all_links if link.outputs or link in layout.links])
     stage = replace(layout.stage, after=None, move=None)
-    result = replace(layout, cells=tuple(cells), wires=wires, links=links, mixing_dims=no_dims, newly_marked=no_dims)
+    result = replace(
+        layout, cells=tuple(cells), wires=wires, links=links, mixing_dims=no_dims, newly_marked_dims=no_dims
+    )
     return replace(result, stage=stage)
 
 
@@ -709,11 +713,11 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
     return Trace(request, stages=tuple(stages))
 
 
-def unsettled_dims(answer: Trace | Chain, step_count: int) -> tuple[tuple[int, int], ...]:
+def unresolved_dims(answer: Trace | Chain, step_count: int) -> tuple[tuple[int, int], ...]:
     """Return the column and index of each dim unresolved after `step_count` steps.
 
     >>> import shapecalc as sc
-    >>> unsettled_dims(sc.reshape((2, 3, 4), (0, -1)), 1)
+    >>> unresolved_dims(sc.reshape((2, 3, 4), (0, -1)), 1)
     ((1, 1),)
     """
     columns = ((column, layout.cells) for column, layout in enumerate(stage_layouts(answer), 1))

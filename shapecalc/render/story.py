@@ -13,7 +13,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import USAGE, Problem
-from shapecalc.core.text import escape_unprintable, pluralize, shape_text
+from shapecalc.core.text import escape_unprintable, format_count, shape_text
 from shapecalc.reasoning.compare import Comparison, ComparisonRow
 from shapecalc.reasoning.fixing import batch_hint
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
@@ -118,7 +118,7 @@ def draw_story(
     pictures = (draw_picture(answer, at, width=width, glyphs=glyphs) for at in steps_drawn)
     shown = next((text for text in pictures if _terminal_lines(text, width) <= free_lines), None)
     omitted = len(steps_drawn) - (shown is not None)
-    note = Text(f"{pluralize(omitted, 'more picture', 'more pictures')}: {more_command}", "dim")
+    note = Text(f"{format_count(omitted, 'more picture', 'more pictures')}: {more_command}", "dim")
     picture_lines = [] if shown is None else [Text(""), shown]
     return stack_texts([flow_text, *picture_lines, *([note] if omitted else []), Text(""), steps])
 
@@ -161,7 +161,7 @@ def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) 
     line, caret = Text("  ", no_wrap=True, overflow="ignore"), None
     for argument, text in pieces:
         at_fault = argument is not None and argument == problem.argument
-        visible_text, visible_span = _visible_part(text, (problem.span or (0, len(text))) if at_fault else None)
+        visible_text, visible_span = _truncate_around(text, (problem.span or (0, len(text))) if at_fault else None)
         if visible_span:
             caret = (len(line) + visible_span[0], len(line) + visible_span[1])
         line.append(f"{visible_text} ")
@@ -172,7 +172,7 @@ def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) 
     return line
 
 
-def _visible_part(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
+def _truncate_around(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
     """Truncate an argument around a token; return the string and the token's span."""
     if span is None:
         shortened = text if len(text) <= MAX_ARGUMENT_WIDTH else f"{text[:MAX_ARGUMENT_WIDTH]}..."

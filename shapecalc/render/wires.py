@@ -132,7 +132,7 @@ def route_wires(
     if outs != tuple(sorted(outs)) and len(outs) == len(layout.cells_before) == len(layout.cells):
         layers = _swap_layers(outs, (free_width - 1) // 3, 3) or _swap_layers(outs, (width - 1) // 3, 2)
         return Wiring(pitch, lanes=outs, layers=layers or (), is_unroutable=layers is None)
-    if not any(is_knot(layout, link) for link in links):
+    if not any(is_partially_connected(layout, link) for link in links):
         link_trunks = [_make_trunk(link.sources, link.outputs, pitch) for link in links]
         trunks = _assign_tracks(link_trunks)
         return Wiring(pitch, trunks or (), is_unroutable=trunks is None)
@@ -146,7 +146,7 @@ def _make_trunk(axes: tuple[int, ...], out_dims: tuple[int, ...], pitch: int) ->
     return Trunk(sources, lines, axes, tuple([(out,) for out in out_dims]))
 
 
-def is_knot(layout: StageLayout, link: AxisChange) -> bool:
+def is_partially_connected(layout: StageLayout, link: AxisChange) -> bool:
     """Return whether an output dim of a link depends on only some of its axes."""
     return any(layout.wires[out] != link.sources for out in link.outputs)
 
@@ -162,7 +162,7 @@ def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wir
             for dims_of_axis in dim_groups:
                 group = tuple([axis for axis in axes if reached[axis] == dims_of_axis])
                 row = outs[0] if len(dim_groups) == 1 else group[0] if dims_of_axis == outs else 0
-                text = wire_label(layout, group, outs, glyphs) if is_knot(layout, link) else ""
+                text = wire_label(layout, group, outs, glyphs) if is_partially_connected(layout, link) else ""
                 wires.append(NamedWire(pitch * row, text, group, outs))
     parts = list[NamedWire]()
     for part in sorted(wires, key=lambda part: part.dims):

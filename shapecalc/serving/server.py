@@ -149,7 +149,7 @@ class ConnectionLimiter:
         asyncio.get_running_loop().call_later(HEAD_TIMEOUT, self._drop_unauthenticated, handler)
         return handler
 
-    def handle_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def handle_loop_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log an error of the event loop.
 
         If the system accepts no more connections, the limit is lowered.
@@ -273,7 +273,7 @@ class Server:
         self.config.on_page_request()
         return await self.send_page_file(PAGE_FOLDER / "page.html", request)
 
-    async def send_page_file(self, file: Traversable, _: web.Request) -> web.Response:
+    async def send_page_file(self, file: Traversable, _request: web.Request) -> web.Response:
         """Respond with a file of the page; insert the token into its links."""
         text = file.read_text("utf-8").replace("TOKEN", self.config.access_policy.token)
         return web.Response(text=text, content_type=guess_type(file.name)[0])
@@ -316,7 +316,7 @@ class Server:
             self.config.report(escape_unprintable(f"shapecalc: visitor {self.visitor_count}, from {request.remote}"))
             self.connection_states[request.protocol] = IN_SESSION
             async with _app_process(self.config.command, app_environment(request.query)) as app:
-                ending = await _wait_first(
+                ending = await _wait_for_first(
                     _forward_input(response, app, self.config.idle_timeout),
                     _forward_output(response, app, self._store_picture),
                 )
@@ -336,7 +336,7 @@ class Server:
         self._pictures[key] = picture
         return key
 
-    async def end_sessions(self, _: web.Application) -> None:
+    async def end_sessions(self, _application: web.Application) -> None:
         """Close every socket, which ends its app."""
         await asyncio.gather(*(_close_socket(socket, SERVER_ENDED) for socket in self._sockets))
 
@@ -413,7 +413,7 @@ async def _close_socket(socket: web.WebSocketResponse, ending: SessionEnd) -> No
             await socket.close(code=ending.code, message=ending.reason.encode())
 
 
-async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
+async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(RESPONSE_HEADERS)
 
 
@@ -481,7 +481,7 @@ def app_environment(query: Mapping[str, str]) -> dict[str, str]:
     return {**inherited, **display, "PYTHONPATH": path, "SHAPECALC_LINK": json.dumps(link)}
 
 
-async def _wait_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> SessionEnd:
+async def _wait_for_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> SessionEnd:
     """Return the result of the first coroutine that ends, and cancel the others."""
     tasks = [asyncio.ensure_future(way) for way in coroutines]
     try:
@@ -493,17 +493,17 @@ async def _wait_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> SessionEn
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _forward_input(socket: web.WebSocketResponse, app: Process, idle: float) -> SessionEnd:
+async def _forward_input(socket: web.WebSocketResponse, app: Process, idle_timeout: float) -> SessionEnd:
     """Forward the browser's frames to the app until the session ends.
 
     Only key input resets the idle timeout. Returns the reason for the end of the session.
     """
     try:
-        async with asyncio.timeout(idle) as clock:
+        async with asyncio.timeout(idle_timeout) as clock:
             while (frame := await socket.receive()).type is WSMsgType.TEXT:
                 packet = encode_frame(frame.data)
                 if packet.startswith(b"D"):
-                    clock.reschedule(asyncio.get_running_loop().time() + idle)
+                    clock.reschedule(asyncio.get_running_loop().time() + idle_timeout)
                 _app_stdin(app).write(packet)
                 await _app_stdin(app).drain()
             return PAGE_CLOSED if socket.closed else PROTOCOL_VIOLATED
@@ -557,12 +557,12 @@ def encode_frame(frame: str) -> bytes:
             case ["stdin", ""] | ["ping", _]:
                 return b""
             case ["stdin", str(typed)]:
-                return _pack(b"D", typed.encode())
+                return _encode_packet(b"D", typed.encode())
             case ["resize", {"width": int(width), "height": int(height)}]:
                 width, height = clamp_size(width, height)
-                return _pack(b"M", json.dumps({"type": "resize", "width": width, "height": height}).encode())
+                return _encode_packet(b"M", json.dumps({"type": "resize", "width": width, "height": height}).encode())
             case ["focus" | "blur" as kind]:
-                return _pack(b"M", json.dumps({"type": kind}).encode())
+                return _encode_packet(b"M", json.dumps({"type": kind}).encode())
     except (ValueError, RecursionError):
         pass
     raise ProtocolError
@@ -573,7 +573,7 @@ def clamp_size(width: int, height: int) -> tuple[int, int]:
     return max(1, min(width, MAX_PAGE_SIZE[0])), max(1, min(height, MAX_PAGE_SIZE[1]))
 
 
-def _pack(kind: bytes, content: bytes) -> bytes:
+def _encode_packet(kind: bytes, content: bytes) -> bytes:
     return b"%s%s%s" % (kind, len(content).to_bytes(4, "big"), content)
 
 

@@ -119,12 +119,12 @@ class Worksheet(Record):
     """The questions of a worksheet, with its title, notes and answers."""
 
     title: str
-    note: str
+    command: str
     """The command line that reproduces the worksheet."""
     questions: tuple[str, ...]
     answers: tuple[str, ...]
     """The answers with their explanations; empty if the answers are not printed."""
-    rules: str = ""
+    dialects_note: str = ""
     """The note on the dialects of the questions."""
     pictured_answers: tuple[Trace | Chain | None, ...] = ()
     """The answer to each question with a picture to complete; None for a puzzle."""
@@ -204,16 +204,16 @@ def _register_kind(
     return register
 
 
-def _draw_shape(random: Random, level: Difficulty) -> list[int]:
-    return random.sample(range(2, level.largest_dim + 1), level.rank)
+def _draw_shape(random: Random, difficulty: Difficulty) -> list[int]:
+    return random.sample(range(2, difficulty.largest_dim + 1), difficulty.rank)
 
 
-def _command_line(op: str, shape: Sequence[object], *words: object) -> str:
+def _command_line(op: str, shape: Sequence[object], *arguments: object) -> str:
     """Format a command line from an op, an input shape and further arguments.
 
     Lists among the arguments are formatted as shapes.
     """
-    texts = (",".join(map(str, word)) if isinstance(word, list) else str(word) for word in words)
+    texts = (",".join(map(str, word)) if isinstance(word, list) else str(word) for word in arguments)
     return " ".join([op, ",".join(map(str, shape)) or "[]", *texts])
 
 
@@ -230,9 +230,9 @@ def _split_random_axis(random: Random, shape: DrawnShape) -> list[int]:
     return [*shape[:axis], factor, shape[axis] // factor, *shape[axis + 1 :]]
 
 
-def _draw_nondivisor(random: Random, shape: DrawnShape, level: Difficulty) -> int:
+def _draw_nondivisor(random: Random, shape: DrawnShape, difficulty: Difficulty) -> int:
     """Draw a random number that does not divide the element count."""
-    return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: level.largest_dim])
+    return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: difficulty.largest_dim])
 
 
 def _draw_permutation(random: Random, rank: int, accept: Callable[[list[int]], bool]) -> list[int]:
@@ -248,169 +248,182 @@ def _draw_cyclic_permutation(random: Random, rank: int) -> list[int]:
 
 
 @_register_kind("copied", "zero", 1, rules.COPIED_ZERO)
-def draw_copied_dims(random: Random, level: Difficulty) -> str:
+def draw_copied_dims(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape that copies dims and splits the last dim."""
-    shape = [*_draw_shape(random, level), 2 * random.randint(2, level.largest_dim)]
-    copied_axis = random.randrange(level.rank)
+    shape = [*_draw_shape(random, difficulty), 2 * random.randint(2, difficulty.largest_dim)]
+    copied_axis = random.randrange(difficulty.rank)
     target = [0 if axis == copied_axis or random.random() < 0.3 else dim for axis, dim in enumerate(shape[:-1])]
     return _command_line("reshape", shape, [*target, 2, shape[-1] // 2])
 
 
 @_register_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, min_rank=3)
-def draw_copies_after_inferred(random: Random, level: Difficulty) -> str:
+def draw_copies_after_inferred(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape to fewer dims, with zeros after a -1."""
-    return _command_line("reshape", shape := _draw_shape(random, level), [-1, *[0] * random.randint(1, len(shape) - 2)])
+    return _command_line(
+        "reshape", shape := _draw_shape(random, difficulty), [-1, *[0] * random.randint(1, len(shape) - 2)]
+    )
 
 
 @_register_kind("out-of-range", "zero", 2, rules.ZERO_OUT_OF_RANGE)
-def draw_copy_out_of_range(random: Random, level: Difficulty) -> str:
+def draw_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with a 0 at an index equal to the input rank."""
-    return _command_line("reshape", shape := _draw_shape(random, level), [*random.sample(shape, level.rank), 0])
+    return _command_line(
+        "reshape", shape := _draw_shape(random, difficulty), [*random.sample(shape, difficulty.rank), 0]
+    )
 
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
-def draw_copy_of_wrong_dim(random: Random, level: Difficulty) -> str:
+def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape that swaps two dims, where a 0 copies the wrong dim."""
-    shape = _draw_shape(random, level)
+    shape = _draw_shape(random, difficulty)
     axis = random.randrange(len(shape) - 1)
     return _command_line("reshape", shape, [*shape[:axis], shape[axis + 1], 0, *shape[axis + 2 :]])
 
 
 @_register_kind("literal", "zero", 3, rules.LITERAL_ZERO)
-def draw_literal_zero(random: Random, level: Difficulty) -> str:
+def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape of an empty tensor with a literal 0."""
     return _command_line(
-        "reshape", shape := [0, *_draw_shape(random, level)], random.sample(shape, len(shape)), "--allowzero"
+        "reshape", shape := [0, *_draw_shape(random, difficulty)], random.sample(shape, len(shape)), "--allowzero"
     )
 
 
 @_register_kind("literal-beside-infer", "zero", 4, rules.ZERO_BESIDE_INFER)
-def draw_literal_zero_with_inferred(random: Random, level: Difficulty) -> str:
+def draw_literal_zero_with_inferred(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape of an empty tensor with a literal 0 and a -1."""
-    shape = [0, *_draw_shape(random, level)]
-    return _command_line("reshape", shape, random.sample([0, -1, *shape[1:-1]], level.rank + 1), "--allowzero")
+    shape = [0, *_draw_shape(random, difficulty)]
+    return _command_line("reshape", shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
 
 
 @_register_kind("inferred", "infer", 1, rules.INFERRED, min_rank=3)
-def draw_inferred_dim(random: Random, level: Difficulty) -> str:
+def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with a -1."""
-    target = _split_random_axis(random, shape := _draw_shape(random, level))
+    target = _split_random_axis(random, shape := _draw_shape(random, difficulty))
     target[random.randrange(len(target))] = -1
     return _command_line("reshape", shape, target)
 
 
 @_register_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
-def draw_indivisible(random: Random, level: Difficulty) -> str:
+def draw_indivisible(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape whose inferred dim is not an integer."""
     return _command_line(
-        "reshape", shape := _draw_shape(random, level), random.sample([_draw_nondivisor(random, shape, level), -1], 2)
+        "reshape",
+        shape := _draw_shape(random, difficulty),
+        random.sample([_draw_nondivisor(random, shape, difficulty), -1], 2),
     )
 
 
 @_register_kind("two-holes", "infer", 2, rules.TWO_INFERS)
-def draw_two_inferred(random: Random, level: Difficulty) -> str:
+def draw_two_inferred(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with two -1 entries."""
     return _command_line(
-        "reshape", shape := _draw_shape(random, level), random.sample([-1, -1, random.choice(shape)], 3)
+        "reshape", shape := _draw_shape(random, difficulty), random.sample([-1, -1, random.choice(shape)], 3)
     )
 
 
 @_register_kind("beside-copies", "infer", 2, rules.INFERRED, min_rank=3)
-def draw_inferred_with_copies(random: Random, level: Difficulty) -> str:
+def draw_inferred_with_copies(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with a 0 and a -1."""
-    shape = _draw_shape(random, level)
+    shape = _draw_shape(random, difficulty)
     copied_axis = random.randrange(len(shape) - 1)
     target: list[int] = [0 if axis == copied_axis else dim for axis, dim in enumerate(shape[:-2])]
     return _command_line("reshape", shape, [*target, 0, -1] if copied_axis == len(shape) - 2 else [*target, -1])
 
 
 @_register_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
-def draw_below_minus_one(random: Random, level: Difficulty) -> str:
+def draw_below_minus_one(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with a dim below -1."""
-    return _command_line("reshape", shape := _draw_shape(random, level), [-random.randint(2, 4), *shape[1:]])
+    return _command_line("reshape", shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
 
 
 @_register_kind("with-names", "infer", 4, rules.INFERRED, min_rank=3)
-def draw_inferred_with_names(random: Random, level: Difficulty) -> str:
+def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with a named batch dim and a -1."""
-    first, *rest = _draw_shape(random, level)
+    first, *rest = _draw_shape(random, difficulty)
     known = random.choice(rest)
     target: list[int] = random.choice([[0, -1], [0, -1, known], [-1, first * known], [-1, known]])
     return _command_line("reshape", ["N", first, *rest], target)
 
 
 @_register_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
-def draw_inferred_of_empty(random: Random, level: Difficulty) -> str:
+def draw_inferred_of_empty(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape of an empty tensor with a 0 that copies the empty dim, and a -1."""
-    return _command_line("reshape", [0, *_draw_shape(random, level)], [0, -1])
+    return _command_line("reshape", [0, *_draw_shape(random, difficulty)], [0, -1])
 
 
 @_register_kind("swapped", "perm", 1, TAKEN_AXIS)
-def draw_swapped_axes(random: Random, level: Difficulty) -> str:
+def draw_swapped_axes(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose that swaps two axes."""
-    one, other = random.sample(range(level.rank), 2)
-    perm = [*range(level.rank)]
+    one, other = random.sample(range(difficulty.rank), 2)
+    perm = [*range(difficulty.rank)]
     perm[one], perm[other] = other, one
-    return _command_line("transpose", _draw_shape(random, level), perm)
+    return _command_line("transpose", _draw_shape(random, difficulty), perm)
 
 
 @_register_kind("cycled", "perm", 1, TAKEN_AXIS, min_rank=3)
-def draw_cyclic_transpose(random: Random, level: Difficulty) -> str:
+def draw_cyclic_transpose(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose whose permutation is not its own inverse."""
-    return _command_line("transpose", _draw_shape(random, level), _draw_cyclic_permutation(random, level.rank))
+    return _command_line(
+        "transpose", _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank)
+    )
 
 
 @_register_kind("no-permutation", "perm", 2, rules.NOT_A_PERMUTATION, min_rank=3)
-def draw_invalid_permutation(random: Random, level: Difficulty) -> str:
+def draw_invalid_permutation(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose with a repeated or a missing axis."""
-    perm = _draw_cyclic_permutation(random, level.rank)
-    return _command_line("transpose", _draw_shape(random, level), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
+    perm = _draw_cyclic_permutation(random, difficulty.rank)
+    return _command_line(
+        "transpose", _draw_shape(random, difficulty), random.choice([[*perm[:-1], perm[0]], perm[:-1]])
+    )
 
 
 @_register_kind("negative", "perm", 3, TAKEN_AXIS, min_rank=3)
-def draw_negative_axes(random: Random, level: Difficulty) -> str:
+def draw_negative_axes(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose with a negative axis in NumPy or PyTorch."""
-    return f"{draw_negative_axes_in_onnx(random, level)} --dialect {random.choice(['numpy', 'torch'])}"
+    return f"{draw_negative_axes_in_onnx(random, difficulty)} --dialect {random.choice(['numpy', 'torch'])}"
 
 
 @_register_kind("negative-in-onnx", "perm", 4, rules.NEGATIVE_AXIS, min_rank=3)
-def draw_negative_axes_in_onnx(random: Random, level: Difficulty) -> str:
+def draw_negative_axes_in_onnx(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose with a negative axis in ONNX, which refuses it."""
     perm = [
-        axis - level.rank if axis == level.rank - 1 else axis for axis in _draw_cyclic_permutation(random, level.rank)
+        axis - difficulty.rank if axis == difficulty.rank - 1 else axis
+        for axis in _draw_cyclic_permutation(random, difficulty.rank)
     ]
-    return _command_line("transpose", _draw_shape(random, level), perm)
+    return _command_line("transpose", _draw_shape(random, difficulty), perm)
 
 
 @_register_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, min_rank=3)
-def draw_shuffle(random: Random, level: Difficulty) -> str:
+def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Draw a Shuffle with a 0 that copies a dim moved by the first transpose."""
-    shape, perm = _draw_shape(random, level), _draw_permutation(random, level.rank, lambda perm: perm[0] != 0)
+    shape, perm = _draw_shape(random, difficulty), _draw_permutation(random, difficulty.rank, lambda perm: perm[0] != 0)
     return _command_line("shuffle", shape, "--first", perm, "--to", [0, -1])
 
 
 @_register_kind("shuffled-second", "shuffle", 2, TAKEN_AXIS, min_rank=3)
-def draw_shuffle_with_second(random: Random, level: Difficulty) -> str:
+def draw_shuffle_with_second(random: Random, difficulty: Difficulty) -> str:
     """Draw a Shuffle with a reshape and the second transpose."""
-    shape = _draw_shape(random, level)
+    shape = _draw_shape(random, difficulty)
     return _command_line("shuffle", shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
 @_register_kind("shuffled-twice", "shuffle", 3, rules.INFERRED, min_rank=3)
-def draw_three_stage_shuffle(random: Random, level: Difficulty) -> str:
+def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Draw a Shuffle with all three stages."""
-    shape, perm = _draw_shape(random, level), _draw_cyclic_permutation(random, level.rank)
+    shape, perm = _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank)
     second = random.choice([[1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0]])
     target = [0, shape[perm[1]], -1]
     return _command_line("shuffle", shape, "--first", perm, "--to", target, "--second", second)
 
 
 @_register_kind("shuffled-unevenly", "shuffle", 3, rules.INDIVISIBLE, min_rank=3)
-def draw_indivisible_shuffle(random: Random, level: Difficulty) -> str:
+def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Draw a Shuffle whose inferred dim is not an integer."""
-    shape = _draw_shape(random, level)
-    known = _draw_nondivisor(random, shape, level)
-    return _command_line("shuffle", shape, "--first", _draw_cyclic_permutation(random, level.rank), "--to", [known, -1])
+    shape = _draw_shape(random, difficulty)
+    known = _draw_nondivisor(random, shape, difficulty)
+    return _command_line(
+        "shuffle", shape, "--first", _draw_cyclic_permutation(random, difficulty.rank), "--to", [known, -1]
+    )
 
 
 def _replace_some_by_one(random: Random, shape: DrawnShape) -> list[int]:
@@ -420,29 +433,31 @@ def _replace_some_by_one(random: Random, shape: DrawnShape) -> list[int]:
 
 
 @_register_kind("stretched", "broadcast", 1, rules.STRETCHED)
-def draw_repeated_ones(random: Random, level: Difficulty) -> str:
+def draw_repeated_ones(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand that repeats dims of size 1."""
-    return _command_line("expand", _replace_some_by_one(random, shape := _draw_shape(random, level)), shape)
+    return _command_line("expand", _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
 
 
 @_register_kind("new-dims", "broadcast", 1, rules.NEW_DIM, min_rank=3)
-def draw_new_dims(random: Random, level: Difficulty) -> str:
+def draw_new_dims(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand to more dims than the input has."""
-    return _command_line("expand", _replace_some_by_one(random, (target := _draw_shape(random, level))[1:]), target)
+    return _command_line(
+        "expand", _replace_some_by_one(random, (target := _draw_shape(random, difficulty))[1:]), target
+    )
 
 
 @_register_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
-def draw_refused_expand(random: Random, level: Difficulty) -> str:
+def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand of a dim that is neither 1 nor the requested size."""
-    target = _draw_shape(random, level)
+    target = _draw_shape(random, difficulty)
     axis = random.randrange(len(target))
     return _command_line("expand", [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
 
 
 @_register_kind("both-ways", "broadcast", 2, rules.STRETCHED, min_rank=3)
-def draw_two_way_expand(random: Random, level: Difficulty) -> str:
+def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand in ONNX with a 1 in the input and a 1 in the target."""
-    shape = _draw_shape(random, level)
+    shape = _draw_shape(random, difficulty)
     stretched_axis = random.randrange(len(shape))
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     target = [dim if axis == stretched_axis else 1 for axis, dim in enumerate(shape)]
@@ -450,18 +465,18 @@ def draw_two_way_expand(random: Random, level: Difficulty) -> str:
 
 
 @_register_kind("one-way", "broadcast", 3, rules.NOT_BROADCASTABLE)
-def draw_one_way_expand(random: Random, level: Difficulty) -> str:
+def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand in PyTorch or NumPy that requests 1 for a larger input dim."""
-    shape = _draw_shape(random, level)
+    shape = _draw_shape(random, difficulty)
     return _command_line(
         "expand", shape, _replace_some_by_one(random, shape), "--dialect", random.choice(["torch", "numpy"])
     )
 
 
 @_register_kind("kept-by-minus-one", "broadcast", 3, rules.KEPT_DIM, min_rank=3)
-def draw_kept_by_minus_one(random: Random, level: Difficulty) -> str:
+def draw_kept_by_minus_one(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand in PyTorch with a -1, which keeps a dim."""
-    target = _draw_shape(random, level)
+    target = _draw_shape(random, difficulty)
     input_shape = _replace_some_by_one(random, target)
     kept_axis = next(axis for axis, dim in enumerate(input_shape) if dim != 1)
     requested = [-1 if axis == kept_axis else dim for axis, dim in enumerate(target)]
@@ -469,100 +484,102 @@ def draw_kept_by_minus_one(random: Random, level: Difficulty) -> str:
 
 
 @_register_kind("negative-size", "broadcast", 4, rules.NEGATIVE_SIZE)
-def draw_negative_size(random: Random, level: Difficulty) -> str:
+def draw_negative_size(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand in ONNX with a -1, which ONNX refuses."""
-    shape = _draw_shape(random, level)
-    return _command_line("expand", [1, *shape[1:]], [shape[0], *[-1] * (level.rank - 1)])
+    shape = _draw_shape(random, difficulty)
+    return _command_line("expand", [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])
 
 
 @_register_kind("aligned", "operands", 1, ALIGNED)
-def draw_broadcast(random: Random, level: Difficulty) -> str:
+def draw_broadcast(random: Random, difficulty: Difficulty) -> str:
     """Draw a broadcast of two operands that have dims of 1 on different axes."""
-    stretched_axis, shape = random.randrange(1, level.rank), _draw_shape(random, level)
+    stretched_axis, shape = random.randrange(1, difficulty.rank), _draw_shape(random, difficulty)
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     other = [dim if axis == stretched_axis else random.choice([1, dim]) for axis, dim in enumerate(shape)]
     return _command_line("broadcast", input_shape, other[random.randint(0, stretched_axis) :])
 
 
 @_register_kind("product", "operands", 1, CONTRACTED)
-def draw_matmul(random: Random, level: Difficulty) -> str:
+def draw_matmul(random: Random, difficulty: Difficulty) -> str:
     """Draw a matmul of a stack of matrices and a matrix."""
-    *front, inner = _draw_shape(random, level)
-    return _command_line("matmul", [*front, inner], [inner, random.randint(2, level.largest_dim)])
+    *front, inner = _draw_shape(random, difficulty)
+    return _command_line("matmul", [*front, inner], [inner, random.randint(2, difficulty.largest_dim)])
 
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
-def draw_concat(random: Random, level: Difficulty) -> str:
+def draw_concat(random: Random, difficulty: Difficulty) -> str:
     """Draw a concat of operands that differ only along the concatenated axis."""
-    shape, axis = _draw_shape(random, level), random.randrange(level.rank)
-    other = [*shape[:axis], random.randint(2, level.largest_dim), *shape[axis + 1 :]]
+    shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
+    other = [*shape[:axis], random.randint(2, difficulty.largest_dim), *shape[axis + 1 :]]
     return _command_line("concat", shape, other, "--axis", axis)
 
 
 @_register_kind("summed", "operands", 2, SUMMED)
-def draw_einsum(random: Random, level: Difficulty) -> str:
+def draw_einsum(random: Random, difficulty: Difficulty) -> str:
     """Draw an einsum of two operands with shared labels."""
     pattern = random.choice(["ij,jk->ik", "ij,kj->ki", "bij,bjk->bik", "bij,bij->b", "bhqd,bhkd->bhqk"])
-    sizes = dict(zip(sorted({*pattern} - {*",->"}), random.sample(range(2, level.largest_dim + 1), 5), strict=False))
+    sizes = dict(
+        zip(sorted({*pattern} - {*",->"}), random.sample(range(2, difficulty.largest_dim + 1), 5), strict=False)
+    )
     one, other = ([sizes[letter] for letter in term] for term in pattern.partition("->")[0].split(","))
     return _command_line(f"einsum {pattern}", one, other)
 
 
 @_register_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
-def draw_refused_broadcast(random: Random, level: Difficulty) -> str:
+def draw_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
     """Draw a broadcast that would be valid only if shapes were aligned at the left."""
-    return _command_line("broadcast", shape := _draw_shape(random, level), shape[:-1])
+    return _command_line("broadcast", shape := _draw_shape(random, difficulty), shape[:-1])
 
 
 @_register_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
-def draw_transposed_weight(random: Random, level: Difficulty) -> str:
+def draw_transposed_weight(random: Random, difficulty: Difficulty) -> str:
     """Draw a matmul whose second operand is transposed."""
-    *_, rows, inner = shape = _draw_shape(random, level)
+    *_, rows, inner = shape = _draw_shape(random, difficulty)
     return _command_line("matmul", shape, [rows, inner])
 
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
-def draw_refused_concat(random: Random, level: Difficulty) -> str:
+def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
     """Draw a concat of operands that differ along axes other than the given axis."""
-    shape, axis = _draw_shape(random, level), random.randrange(level.rank)
+    shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     return _command_line("concat", shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
 
 @_register_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
-def draw_stacked_matrices(random: Random, level: Difficulty) -> str:
+def draw_stacked_matrices(random: Random, difficulty: Difficulty) -> str:
     """Draw a matmul of stacks of matrices whose batch dims broadcast."""
-    rows, inner, columns, count = random.sample(range(2, level.largest_dim), 4)
+    rows, inner, columns, count = random.sample(range(2, difficulty.largest_dim), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
     return _command_line("matmul", [*stacks[0], rows, inner], [*stacks[1], inner, columns])
 
 
 @_register_kind("windows", "operands", 3, WINDOW_SLIDE, min_rank=4)
-def draw_pool(random: Random, level: Difficulty) -> str:
+def draw_pool(random: Random, difficulty: Difficulty) -> str:
     """Draw a pool whose windows may extend into padding."""
     kernel, stride = random.choice([(2, 2), (3, 1), (3, 2), (4, 2), (5, 3)])
     shape = [
-        *random.sample(range(2, level.largest_dim), 2),
-        *random.sample(range(kernel, kernel + level.largest_dim), 2),
+        *random.sample(range(2, difficulty.largest_dim), 2),
+        *random.sample(range(kernel, kernel + difficulty.largest_dim), 2),
     ]
     return _command_line("pool", shape, kernel, "--stride", stride, *random.choice([(), ("--padding", kernel // 2)]))
 
 
 @_register_kind("filters", "operands", 3, WINDOW_SLIDE, min_rank=4)
-def draw_convolution(random: Random, level: Difficulty) -> str:
+def draw_convolution(random: Random, difficulty: Difficulty) -> str:
     """Draw a convolution without groups."""
     kernel, stride = random.choice([(1, 1), (3, 1), (3, 2), (5, 2)])
-    batch, channels, filters = random.sample(range(2, level.largest_dim), 3)
-    shape = [batch, channels, *random.sample(range(kernel + 1, kernel + level.largest_dim), 2)]
+    batch, channels, filters = random.sample(range(2, difficulty.largest_dim), 3)
+    shape = [batch, channels, *random.sample(range(kernel + 1, kernel + difficulty.largest_dim), 2)]
     return _command_line(
         "conv", shape, [filters, channels, kernel, kernel], "--stride", stride, "--padding", kernel // 2
     )
 
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
-def draw_too_large_window(random: Random, level: Difficulty) -> str:
+def draw_too_large_window(random: Random, difficulty: Difficulty) -> str:
     """Draw a pool whose dilated window is longer than each spatial axis."""
     dilation = random.choice([1, 2, 3])
-    shape = [*random.sample(range(2, level.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
+    shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
     return _command_line("pool", shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
 
 
@@ -578,7 +595,7 @@ class Drill:
 
     >>> drill = Drill("infer", "monday")
     >>> first = drill.exercise
-    >>> drill.mark(right=False)
+    >>> drill.record_answer(right=False)
     0
     >>> drill.exercise == first, drill.answered, drill.right
     (False, 1, 0)
@@ -610,7 +627,7 @@ class Drill:
         forms[drawn.task.form] += 1
         return drawn
 
-    def mark(self, *, right: bool) -> int:
+    def record_answer(self, *, right: bool) -> int:
         """Record an answer and draw the next exercise.
 
         Returns the new Leitner box of the answered kind.
@@ -629,15 +646,15 @@ class Drill:
         return f"{self.right} of {self.answered} right, streak {self.streak}"
 
 
-def judge_exercise(exercise: Exercise, typed: str) -> Judgement:
+def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     """Judge the answer to an exercise.
 
     The judgement of a wrong answer contains the mistake, if it is known, and the right answer with its derivation. An
     invalid answer is wrong. An empty answer is wrong too; it requests the right answer.
 
-    >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
+    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
     'it is 2,12: -1 = 24 / 2 = 12 [infer]'
-    >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").said
+    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").said
     'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]'
     """
     answer = judging.answer_line(exercise.task.question)
@@ -665,7 +682,7 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
     drills = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in kinds_of_topics(topics))]
     for _, drill in zip(range(count), cycle(drills), strict=False):
         yield drill.exercise
-        drill.mark(right=True)
+        drill.record_answer(right=True)
 
 
 def next_due_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
@@ -763,7 +780,7 @@ def worksheet_text(sheet: Worksheet) -> str:
     questions = [f"{number:>{width}}. {text}\n{indent}{BLANK}\n" for number, text in enumerate(sheet.questions, 1)]
     answers = [f"{number:>{width}}. {text}" for number, text in enumerate(sheet.answers, 1)]
     answers = ["Answers", *answers, ""] if answers else []
-    return "\n".join([sheet.title, *_instructions(sheet), "", *questions, *answers, sheet.note])
+    return "\n".join([sheet.title, *_instructions(sheet), "", *questions, *answers, sheet.command])
 
 
 def _instructions(sheet: Worksheet) -> list[str]:
@@ -772,7 +789,7 @@ def _instructions(sheet: Worksheet) -> list[str]:
     sentences = (
         (PREDICT_INSTRUCTION, not has_puzzles or any(sheet.pictured_answers)),
         (BUILD_INSTRUCTION, has_puzzles),
-        (sheet.rules, sheet.rules),
+        (sheet.dialects_note, sheet.dialects_note),
     )
     return [sentence for sentence, is_needed in sentences if is_needed]
 
@@ -798,7 +815,7 @@ def worksheet_html(sheet: Worksheet) -> str:
             *(f"<p>{escape(sentence)}</p>" for sentence in _instructions(sheet)),
             *("<ol>", *questions, "</ol>"),
             *answers,
-            f"<footer><code>{escape(sheet.note)}</code></footer>\n</body>\n</html>",
+            f"<footer><code>{escape(sheet.command)}</code></footer>\n</body>\n</html>",
         ]
     )
 

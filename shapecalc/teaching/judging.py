@@ -22,8 +22,8 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import make_request
 from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED
-from shapecalc.core.text import parse_axes, pluralize, shape_text, split_unbracketed, truncate
-from shapecalc.reading.commands import chain_text, read_chain, read_stage
+from shapecalc.core.text import format_count, parse_axes, shape_text, split_outside_brackets, truncate
+from shapecalc.reading.commands import chain_text, parse_chain, parse_stage
 from shapecalc.reasoning.equiv import EquivalenceVerdict, answer_chains, check_equivalence
 from shapecalc.reasoning.examples import trace_element, trace_element_back
 from shapecalc.reasoning.fixing import answer_chain
@@ -127,11 +127,11 @@ def answer_line(question: str) -> Trace | Chain:
     >>> answer_line("chain '2,3 | transpose | reshape -1'").output
     (6,)
     """
-    words = split_unbracketed(question)
+    words = split_outside_brackets(question)
     if words[:1] == ["chain"]:
-        shape, stages = read_chain(" ".join(words[1:]))
+        shape, stages = parse_chain(" ".join(words[1:]))
         return answer_chain(_check_input_text(shape), stages, {})
-    stage = read_stage(words, with_input=True)
+    stage = parse_stage(words, with_input=True)
     return answer_request(make_request(stage.op, _check_input_text(stage.input or ""), stage.options))
 
 
@@ -189,7 +189,7 @@ def invalid_reason(task: Task, typed: str) -> str:
     advice = f"type {CHAIN_SYNTAX}" if task.puzzle else advice
     try:
         if task.puzzle:
-            return "" if answer_built_chain(task, typed) else advice
+            return "" if answer_typed_chain(task, typed) else advice
         dims = parse_prediction(typed) or ()
     except ShapeError as error:
         return f"that is not an answer yet: {error.problem.message}; {advice}"
@@ -204,7 +204,7 @@ def invalid_reason(task: Task, typed: str) -> str:
     return "" if unknown is None else f"that is not an answer yet: {unknown} is not a {kind}; {advice}"
 
 
-def answer_built_chain(task: Task, typed: str) -> Chain:
+def answer_typed_chain(task: Task, typed: str) -> Chain:
     """Answer the chain that the user typed for a puzzle.
 
     The typed chain may start with the input shape. Raises `ShapeError` (usage) if the chain is invalid; if the chain is
@@ -227,7 +227,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
     >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").sentence
     'at [0,1] is element 1 of the input, where element 3 is asked for'
     """
-    answer, built = answer_line(task.question), answer_built_chain(task, typed)
+    answer, built = answer_line(task.question), answer_typed_chain(task, typed)
     comparison = check_equivalence(answer, built)
     if comparison.verdict is EquivalenceVerdict.SAME:
         return None
@@ -288,11 +288,11 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
     from shapecalc.render.flow import draw_flow
     from shapecalc.render.grid import draw_question_grid
     from shapecalc.render.pictures import draw_picture
-    from shapecalc.render.stage_layout import COMBINING_KINDS, unresolved_trace, unsettled_dims
+    from shapecalc.render.stage_layout import COMBINING_KINDS, unresolved_dims, unresolved_trace
 
     whole = isinstance(answer, Chain) and answer.problem is None
     drawn = answer if whole else unresolved_trace(answer)
-    holes = dict.fromkeys(unsettled_dims(drawn, 0 if whole else len(drawn.steps)), UNICODE.hole)
+    holes = dict.fromkeys(unresolved_dims(drawn, 0 if whole else len(drawn.steps)), UNICODE.hole)
     with suppress(ShapeError):  # raised if the elements of the tensor cannot be drawn
         if task.follow or task.puzzle:
             return draw_question_grid(
@@ -338,7 +338,7 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
     if task.puzzle:
         ops = [trace.op for trace in answer.traces]
         first_shape = f"after the first, the shape is {shape_text(answer.traces[0].output or ())}"
-        return f"{pluralize(len(ops), 'op does', 'ops do')} it", " | ".join(f"{op} ?" for op in ops), first_shape
+        return f"{format_count(len(ops), 'op does', 'ops do')} it", " | ".join(f"{op} ?" for op in ops), first_shape
     stage, right = _task_stage(task, answer), requested_part(task, answer)
     if stage is None or task.follow:
         return (FOLLOW_HINT if task.follow else COUNT_HINT,)
@@ -402,18 +402,20 @@ def _step_derivation(step: Step) -> str:
     return step.why
 
 
-def _count_message(answer: Trace | Chain, shape: Shape) -> str:
+def _count_message(answer: Trace | Chain, prediction: Shape) -> str:
     """Return a message on a wrong element count; empty if no error is detected."""
-    if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_element_count for trace in answer.traces):
+    if product(prediction) == product(answer.input) or not all(
+        OPS[trace.op].keeps_element_count for trace in answer.traces
+    ):
         return ""
-    count, predicted = text.element_count_text((), product(answer.input)), truncate(shape_text(shape))
-    return f"the input has {count}, the answer {predicted} has {text.dim_text(product(shape))}"
+    count, predicted = text.element_count_text((), product(answer.input)), truncate(shape_text(prediction))
+    return f"the input has {count}, the answer {predicted} has {text.dim_text(product(prediction))}"
 
 
 def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
     """Return a message that reports the input element at the predicted output index."""
     if len(index) != len(right):
-        axes, numbers = pluralize(len(right), "axis", "axes"), pluralize(len(right), "number", "numbers")
+        axes, numbers = format_count(len(right), "axis", "axes"), format_count(len(right), "number", "numbers")
         return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
     try:
         source = trace_element_back(answer, parse_axes(shape_text(index)))[-1][1]
@@ -422,24 +424,24 @@ def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
     return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(source)}] of the input"
 
 
-def _difference_message(task: Task, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
+def _difference_message(task: Task, answer: Trace | Chain, right: Shape, prediction: Shape) -> str:
     """Return a message on a wrong count, rank or order, and on the first wrong dim."""
-    faults = [count] if (count := _count_message(answer, shape)) else []
-    if len(shape) != len(right):
-        faults.append(f"{pluralize(len(right), 'dim comes', 'dims come')} out, not {len(shape)}")
-    elif sorted(map(str, shape)) == sorted(map(str, right)):
+    faults = [count] if (count := _count_message(answer, prediction)) else []
+    if len(prediction) != len(right):
+        faults.append(f"{format_count(len(right), 'dim comes', 'dims come')} out, not {len(prediction)}")
+    elif sorted(map(str, prediction)) == sorted(map(str, right)):
         faults.append("the sizes are right, and their order is not")
-    for out in _differing_indices(right, shape)[:1]:
+    for out in _differing_indices(right, prediction)[:1]:
         stage = _task_stage(task, answer)
         step = _deciding_step(stage, out)
         because = f": {make_hint(stage, step, out).arithmetic}" if stage and step else ""
-        faults.append(f"dim {out} is not {truncate(str(shape[out]))}{because}")
+        faults.append(f"dim {out} is not {truncate(str(prediction[out]))}{because}")
     return "; ".join(faults)
 
 
-def _differing_indices(right: Prediction, shape: Prediction) -> list[int]:
+def _differing_indices(right: Prediction, prediction: Prediction) -> list[int]:
     """Return the indices of the dims that differ, up to the shorter rank."""
-    pairs = zip(right or (), shape or (), strict=False)
+    pairs = zip(right or (), prediction or (), strict=False)
     return [index for index, (expected, predicted) in enumerate(pairs) if expected != predicted]
 
 

@@ -90,9 +90,9 @@ class Course(Record):
     """A sequence of lessons, with the settings of their presentation."""
 
     lessons: tuple[Lesson, ...]
-    notes: bool = False
+    shows_notes: bool = False
     """Whether the speaker's notes are shown at the start."""
-    path: bool = False
+    is_path: bool = False
     """Whether the lessons are presented one after another, without a list."""
 
     def without_notes(self) -> Course:
@@ -142,7 +142,9 @@ def introductory_course() -> Course | None:
     Returns None if the user has finished or left the path, has finished another lesson, or has answered an exercise.
     """
     progress = Progress()
-    return None if progress.tally.asked or not progress.done <= {*PATH_IDS} else Course(load_path_lessons(), path=True)
+    return (
+        None if progress.tally.asked or not progress.done <= {*PATH_IDS} else Course(load_path_lessons(), is_path=True)
+    )
 
 
 def parse_lessons(text: str) -> tuple[Lesson, ...]:
@@ -187,7 +189,7 @@ def read_lesson_file(name: str) -> str:
     raise ShapeError(Problem(FILE, f"{name}: {reason}"))
 
 
-def parse_own_lessons(name: str, text: str) -> tuple[Lesson, ...]:
+def parse_lesson_file(name: str, text: str) -> tuple[Lesson, ...]:
     """Parse a teacher's lesson file.
 
     The file name without its extension is prefixed to the ids of the lessons. Raises `ShapeError` (usage) with the
@@ -322,7 +324,7 @@ def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
 
 
 def _wrong_answer_faults(
-    task: Task, wrong: dict[str, str], right: str, foreseen: set[object]
+    task: Task, wrong: dict[str, str], right: str, earlier_predictions: set[object]
 ) -> Iterator[tuple[str, str]]:
     """Yield the faults of a wrong answer, each with its key.
 
@@ -335,9 +337,9 @@ def _wrong_answer_faults(
         return
     if prediction_text(typed) == right:
         yield "typed", "this is the right answer"
-    if typed in foreseen:
+    if typed in earlier_predictions:
         yield "typed", "this wrong answer stands here twice"
-    foreseen.add(typed)
+    earlier_predictions.add(typed)
     if reveals_answer(wrong["said"], right):
         yield "said", f"it gives the answer away, which is {right}"
     if question := wrong.get("same_as", ""):

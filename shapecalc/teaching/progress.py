@@ -59,14 +59,14 @@ class Score:
     Only the first answer to a task counts; a request for a hint is not an answer.
 
     >>> score = Score()
-    >>> score.mark(right=True), score.mark(right=False), str(score)
+    >>> score.record_answer(right=True), score.record_answer(right=False), str(score)
     (None, None, '1 of 2 right')
     """
 
     right: int = 0
     asked: int = 0
 
-    def mark(self, *, right: bool) -> None:
+    def record_answer(self, *, right: bool) -> None:
         """Record an answer; a revealed answer counts as wrong."""
         self.right, self.asked = self.right + right, self.asked + 1
 
@@ -155,12 +155,12 @@ class Progress:
             file.write(json.dumps(content).encode())
 
 
-def _parse_progress(read: Any) -> tuple[frozenset[str], Tally]:
+def _parse_progress(content: Any) -> tuple[frozenset[str], Tally]:
     """Parse the JSON content of a progress file.
 
     Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if the content is malformed.
     """
-    done, drill = read["done"], dict(read.get("drill", {}))
+    done, drill = content["done"], dict(content.get("drill", {}))
     boxes = drill.pop("boxes", {})
     if not isinstance(done, list) or not all(isinstance(lesson, str) for lesson in done):
         raise ValueError

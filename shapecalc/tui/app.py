@@ -159,7 +159,7 @@ class Palette(CommandPalette):
             super()._action_command_list(action)
 
 
-class WholeWordProvider(SystemCommandsProvider):
+class AllWordsProvider(SystemCommandsProvider):
     """A command provider that matches names that contain every word of the query."""
 
     async def search(self, query: str) -> Hits:
@@ -200,7 +200,7 @@ class UserFile:
         state = self._read()
         self.theme = str(state.get("theme", ""))
         self.mode = str(state.get("mode", ""))
-        self.questions = _read_questions(state)
+        self.questions = _extract_questions(state)
 
     def store_theme(self, name: str) -> None:
         """Store the name of the selected theme."""
@@ -219,7 +219,7 @@ class UserFile:
         Questions that another process has stored since the file was loaded are kept.
         """
         if self.questions[:1] != (line,):
-            self.questions = _limit_questions((line, *_read_questions(self._read()), *self.questions))
+            self.questions = _filter_questions((line, *_extract_questions(self._read()), *self.questions))
             self._write()
 
     def _read(self) -> dict[str, Any]:
@@ -237,13 +237,13 @@ class UserFile:
             write_atomically(self.path, json.dumps(state).encode(), force=True)
 
 
-def _read_questions(state: dict[str, Any]) -> tuple[str, ...]:
+def _extract_questions(state: dict[str, Any]) -> tuple[str, ...]:
     """Extract the questions from a loaded user file; empty if they are malformed."""
     lines = state.get("questions")
-    return _limit_questions([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()
+    return _filter_questions([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()
 
 
-def _limit_questions(lines: Iterable[str]) -> tuple[str, ...]:
+def _filter_questions(lines: Iterable[str]) -> tuple[str, ...]:
     """Drop duplicate and overlong lines, and keep at most `MAX_QUESTIONS` lines."""
     return tuple(dict.fromkeys(line for line in lines if len(line) <= MAX_QUESTION_LENGTH))[:MAX_QUESTIONS]
 
@@ -252,7 +252,7 @@ class ShapecalcApp(App[QuestionResult]):
     """The terminal app for questions, lessons and models; `run` returns the result."""
 
     TITLE = "shapecalc"
-    COMMANDS = {WholeWordProvider}
+    COMMANDS = {AllWordsProvider}
     CSS = (files("shapecalc.tui") / "app.tcss").read_text("utf-8")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]

@@ -18,7 +18,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record
-from shapecalc.core.text import escape_unprintable, pluralize, shape_text
+from shapecalc.core.text import escape_unprintable, format_count, shape_text
 from shapecalc.reading.commands import chain_text, stage_line
 from shapecalc.reasoning.costs import Cost, Goal
 from shapecalc.reasoning.equiv import Equivalence, EquivalenceVerdict, check_equivalence
@@ -85,29 +85,31 @@ def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
         return ChainComparison(first, result.answer, text, None, error.problem)
 
 
-def verdict_text(pair: ChainComparison) -> Text:
+def verdict_text(comparison: ChainComparison) -> Text:
     """Return the verdict with its reasons, or the problem with its hint."""
-    if pair.is_incomplete:
+    if comparison.is_incomplete:
         return Text("...", "dim")
-    if pair.problem is not None:
-        return problem_text(pair.problem)
-    if pair.equivalence is None:
+    if comparison.problem is not None:
+        return problem_text(comparison.problem)
+    if comparison.equivalence is None:
         return Text()
-    mark, style = VERDICT_MARKS[pair.equivalence.verdict]
-    text = Text(f"{mark} {pair.equivalence}", "bold")
+    mark, style = VERDICT_MARKS[comparison.equivalence.verdict]
+    text = Text(f"{mark} {comparison.equivalence}", "bold")
     text.stylize(style, 0, len(mark))
-    more = (COMPARE_MORE_HINT,) if pair.equivalence.verdict is EquivalenceVerdict.UNDECIDED else ()
-    return Text("\n").join([text, *(Text(escape_unprintable(reason)) for reason in (*pair.equivalence.reasons, *more))])
+    more = (COMPARE_MORE_HINT,) if comparison.equivalence.verdict is EquivalenceVerdict.UNDECIDED else ()
+    return Text("\n").join(
+        [text, *(Text(escape_unprintable(reason)) for reason in (*comparison.equivalence.reasons, *more))]
+    )
 
 
-def equiv_command(pair: ChainComparison) -> str:
+def equiv_command(comparison: ChainComparison) -> str:
     """Return the command line that compares the two chains.
 
     >>> import shapecalc as sc
     >>> equiv_command(compare_chains(sc.transpose("2,3", "1,0"), "reshape 3,2"))
     "shapecalc equiv '2,3 | transpose 1,0' '| reshape 3,2'"
     """
-    return join(["shapecalc", "equiv", chain_text(pair.first), pair.text.strip()])
+    return join(["shapecalc", "equiv", chain_text(comparison.first), comparison.text.strip()])
 
 
 class Equiv(Dialog[str]):
@@ -119,7 +121,7 @@ class Equiv(Dialog[str]):
         """Compare an answer with the chain in `text`."""
         super().__init__()
         self.answer, self.text = answer, text
-        self.pair = compare_chains(answer, text)
+        self.comparison = compare_chains(answer, text)
 
     def compose_contents(self) -> ComposeResult:
         """Yield the two chains, the verdict and the outputs."""
@@ -139,21 +141,21 @@ class Equiv(Dialog[str]):
         self.update_view()
 
     @on(Input.Changed)
-    def update_text(self, event: Input.Changed) -> None:
+    def compare_typed_chain(self, event: Input.Changed) -> None:
         """Compare the typed chain with the first chain."""
         self.text = event.value
-        self.pair = compare_chains(self.answer, self.text)
+        self.comparison = compare_chains(self.answer, self.text)
         self.update_view()
 
     def update_view(self) -> None:
         """Update the verdict and the outputs."""
-        self.query_one("#verdict", Static).update(verdict_text(self.pair))
-        self.query_one("#line", Static).update(escape_unprintable(f"$ {equiv_command(self.pair)}"))
+        self.query_one("#verdict", Static).update(verdict_text(self.comparison))
+        self.query_one("#line", Static).update(escape_unprintable(f"$ {equiv_command(self.comparison)}"))
         self.query_one(Pane).set_renderer(self._output_grids)
 
     def _output_grids(self, width: int, height: int) -> Text:
         """Draw the element grids of both outputs if the outputs differ."""
-        pair = self.pair
+        pair = self.comparison
         verdict = pair.equivalence
         if pair.second is None or verdict is None or verdict.counterexample is None or verdict.by_shape:
             return Text()
@@ -164,7 +166,7 @@ class Equiv(Dialog[str]):
 
     def action_copy(self) -> None:
         """Copy the command line of the comparison."""
-        copy_text(self, equiv_command(self.pair))
+        copy_text(self, equiv_command(self.comparison))
 
     def action_leave(self) -> None:
         """Close the dialog, and return the text of the second chain."""
@@ -188,11 +190,11 @@ def _chain_column(title: str, answer: Trace | Chain) -> Group:
         stages.add_row(
             Text(escape_unprintable(stage_line(trace.request))), Text(f"→ {shape_text(trace.output or ())}", "dim")
         )
-    count = pluralize(len(answer.traces), "stage", "stages")
+    count = format_count(len(answer.traces), "stage", "stages")
     return Group(Text(f"{title}, {count}", "bold"), Text(shape_text(answer.input)), stages)
 
 
-def count_line(goal: Goal, before: Cost, after: Cost) -> Text:
+def format_cost_line(goal: Goal, before: Cost, after: Cost) -> Text:
     """Format the count for a goal before and after simplification."""
     count, short_count = (str(getattr(cost, goal.value)) for cost in (before, after))
     line = Text(f"{GOAL_LABELS[goal].ljust(max(map(len, GOAL_LABELS.values())))}  {count}")
@@ -272,7 +274,7 @@ class Simplify(Dialog[str | None]):
         pair_view.update(chains_table(self.answer, simplification))
         goals = self.query_one(ChoiceList)
         for goal in GOALS:
-            goals.replace_option_prompt(goal.value, count_line(goal, simplification.before, simplification.after))
+            goals.replace_option_prompt(goal.value, format_cost_line(goal, simplification.before, simplification.after))
         self.query_one("#conclusion", Static).update(conclusion_text(simplification))
 
     @on(OptionList.OptionSelected)
@@ -285,7 +287,7 @@ class Simplify(Dialog[str | None]):
         """Copy the command line that simplifies the chain."""
         copy_text(self, simplify_command(self.answer, self.goal))
 
-    def action_scroll(self, by: int) -> None:
+    def action_scroll(self, direction: int) -> None:
         """Scroll the chains one page down or up."""
         chains = self.query_one("#chains", VerticalScroll)
-        (chains.scroll_page_down if by > 0 else chains.scroll_page_up)(animate=False)
+        (chains.scroll_page_down if direction > 0 else chains.scroll_page_up)(animate=False)

@@ -97,10 +97,10 @@ class HelpDialog(Dialog[None]):
         yield KeyHelp("PgDn shows the signs of the pictures, PgUp the keys, escape closes")
 
 
-def focus_help(widget_id: str, op: str) -> str:
+def widget_help(widget_id: str, op: str) -> str:
     """Return the help text for a widget of the main screen.
 
-    >>> focus_help("field-to", "shuffle")
+    >>> widget_help("field-to", "shuffle")
     'to: the reshape: the requested shape; the dialect decides what 0 and -1 mean'
     """
     if widget_id in WIDGET_HELP:

@@ -24,7 +24,7 @@ from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
 from shapecalc.tui.chains import Equiv, Simplify
-from shapecalc.tui.dialogs import EXTRA_HELP, CodeScreen, DoctorScreen, focus_help
+from shapecalc.tui.dialogs import EXTRA_HELP, CodeScreen, DoctorScreen, widget_help
 from shapecalc.tui.files import FilesDialog, save_answer
 from shapecalc.tui.film import FilmScreen
 from shapecalc.tui.lessons import DrillScreen, Lessons
@@ -110,10 +110,10 @@ class Explore(widgets.HelpScreen[None]):
 
     def on_mount(self) -> None:
         """Focus the initial widget, and draw the screen."""
-        self.focus_first()
+        self.focus_initial_widget()
         self.schedule_draw()
 
-    def focus_first(self) -> None:
+    def focus_initial_widget(self) -> None:
         """Focus the initial widget.
 
         The initial widget is the picture in large figures, the flow diagram if the user must make a prediction,
@@ -136,12 +136,12 @@ class Explore(widgets.HelpScreen[None]):
         question = self.state.question
         fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
         for field in fields:
-            self.watch(field, "value", partial(self.update_text, field.field_name), init=False)
+            self.watch(field, "value", partial(self.update_field_text, field.field_name), init=False)
             self.watch(field, "scroll_x", self.redraw_carets, init=False)
             field.disable_messages(Input.Changed)  # `value` is watched instead
         return fields
 
-    def update_text(self, name: str, value: str) -> None:
+    def update_field_text(self, name: str, value: str) -> None:
         """Replace the text of one field of the question."""
         if self.state.question.texts.get(name, "") != value:
             self.state.change_question(self.state.question.with_text(name, value), name)
@@ -178,7 +178,7 @@ class Explore(widgets.HelpScreen[None]):
         self.focus_next(Input)
 
     @on(widgets.MarkClicked)
-    async def follow_click(self, event: widgets.MarkClicked) -> None:
+    async def handle_click(self, event: widgets.MarkClicked) -> None:
         """Handle a click on a dim of the flow diagram, on a step, a key or an element."""
         if event.kind == "key":
             await self.run_action(str(event.value))
@@ -261,7 +261,7 @@ class Explore(widgets.HelpScreen[None]):
 
     def action_go(self, step: int) -> None:
         """Go to a step; a negative index means the position after the last step."""
-        self.state.go_to_step(self.state.last_step if step < 0 else step)
+        self.state.go_to_step(self.state.end_step if step < 0 else step)
         self.schedule_draw()
 
     def action_grid(self) -> None:
@@ -282,13 +282,13 @@ class Explore(widgets.HelpScreen[None]):
     def action_mode(self) -> None:
         """Toggle learning mode."""
         self.state.toggle_learning()
-        self.focus_first()
+        self.focus_initial_widget()
         self.schedule_draw()
 
     def action_big(self) -> None:
         """Toggle the large figures, which replace the whole screen."""
         self.state.shows_big_step = not self.state.shows_big_step
-        self.focus_first()
+        self.focus_initial_widget()
         self.schedule_draw()
 
     async def action_undo(self) -> None:
@@ -319,7 +319,7 @@ class Explore(widgets.HelpScreen[None]):
         line = question_command(self.state.question, self.state.result.answer).removeprefix("shapecalc ")
         step = (
             f"--step {self.state.current_step + 1} "
-            if self.state.current_step < self.state.last_step
+            if self.state.current_step < self.state.end_step
             else "--step last "
         )
         widgets.copy_text(self, f"shapecalc tui {step}{line}")
@@ -386,7 +386,7 @@ class Explore(widgets.HelpScreen[None]):
     def action_equiv(self) -> None:
         """Compare the chain with a second chain, unless the answer is hidden."""
         if (answer := self._visible_answer()) is not None:
-            self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
+            self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._store_second_chain)
 
     def action_simplify(self) -> None:
         """Show the shortest equivalent chain, unless the answer is hidden."""
@@ -421,7 +421,7 @@ class Explore(widgets.HelpScreen[None]):
                 self.app,
                 kind,
                 answer,
-                None if self.state.current_step >= self.state.last_step else self.state.current_step + 1,
+                None if self.state.current_step >= self.state.end_step else self.state.current_step + 1,
             )
 
     def action_lessons(self) -> None:
@@ -430,7 +430,7 @@ class Explore(widgets.HelpScreen[None]):
 
         async def open_lesson_question(question: Question | None) -> None:
             self._lesson_id = screen.lesson.id if screen.lesson and question else ""
-            if self.course and self.course.path and not question:
+            if self.course and self.course.is_path and not question:
                 self.course = None
             await self._open_optional_question(question)
 
@@ -447,7 +447,7 @@ class Explore(widgets.HelpScreen[None]):
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the help for the focused widget, and the keys with their effects."""
-        about = focus_help(str(self.focused.id) if self.focused else "", self.state.question.op)
+        about = widget_help(str(self.focused.id) if self.focused else "", self.state.question.op)
         keys = widgets.LEARNING_KEYS if self.state.is_learning else widgets.KEYS
         return about, [*((key.display, key.help) for key in keys), *EXTRA_HELP, *widgets.COMMON_KEYS]
 
@@ -462,7 +462,7 @@ class Explore(widgets.HelpScreen[None]):
                 replace(question_from_words([CHAIN, text]), second_chain=self.state.question.second_chain)
             )
 
-    def _keep_second_chain(self, text: str | None) -> None:
+    def _store_second_chain(self, text: str | None) -> None:
         self.state.question = replace(self.state.question, second_chain=text or "")
 
     async def _open_comparison_row(self, question: Question | None) -> None:

@@ -13,13 +13,13 @@ from shapecalc.core.dims import dim_names, product
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.text import element_count_text, escape_unprintable, shape_text
 from shapecalc.reasoning.mistakes import Mistake
-from shapecalc.render.big import draw_large_figures
+from shapecalc.render.big import draw_large_stage
 from shapecalc.render.canvas import UNICODE, clip, stack_texts
 from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
 from shapecalc.render.grid import draw_grid, draw_mistake_grids
 from shapecalc.render.hints import display_name
 from shapecalc.render.pictures import draw_picture
-from shapecalc.render.stage_layout import unsettled_dims
+from shapecalc.render.stage_layout import unresolved_dims
 from shapecalc.render.story import operator_text
 from shapecalc.tui.question import Question, QuestionResult
 from shapecalc.tui.state import ExploreState, Hole
@@ -57,7 +57,7 @@ STAGE_LESSONS = {
 """The sentences that distinguish transposes from reshapes, by the kind of stage."""
 
 
-def title_text(question: Question, result: QuestionResult, width: int, hidden: str = "", score: str = "") -> Text:
+def title_text(question: Question, result: QuestionResult, width: int, hidden_text: str = "", score: str = "") -> Text:
     """Return the title: the operator, the element count, the score and the answer.
 
     A narrow title has only the answer. A placeholder replaces a hidden answer.
@@ -70,14 +70,14 @@ def title_text(question: Question, result: QuestionResult, width: int, hidden: s
         count = element_count_text((), product(answer.input))
         texts = [
             *filter(None, (count, score)),
-            clip(escape_unprintable(hidden or _answer_text(answer)), width, UNICODE),
+            clip(escape_unprintable(hidden_text or _answer_text(answer)), width, UNICODE),
         ]
     left = clip(left, max(0, width - len(texts[-1]) - 2), UNICODE) if width - len(texts[-1]) > MIN_NAME_WIDTH else ""
     while len(texts) > 1 and len(left) + 2 + len("   ".join(texts)) > width:
         del texts[0]
     right = "   ".join(texts)
     line = Text(no_wrap=True, end="").append(left.ljust(width - len(right)), "bold")
-    refused = answer is None or (answer.output is None and not hidden)
+    refused = answer is None or (answer.output is None and not hidden_text)
     return line.append(right, "bold" if not refused else "bold red" if not result.is_incomplete else "bold dim")
 
 
@@ -132,7 +132,7 @@ def status_text(state: ExploreState, width: int) -> Text:
             [f"F6: {state.fix.description}."] if state.fix and problem is None else []
         )
         return Text("\n".join([*wrap(" ".join(provisos), width), _stage_summary(answer, width)][:MAX_LINES]))
-    if state.current_step >= state.last_step:
+    if state.current_step >= state.end_step:
         return Text()
     step = answer.steps[state.current_step]
     out_of_turn = _pictured_step(state) != state.current_step
@@ -177,13 +177,13 @@ def _condition_sentences(answer: Trace | Chain) -> list[str]:
     return [*sentences, *(f"{escape_unprintable(step.why.partition(':')[0])}." for step in steps)]
 
 
-def _wrap_text(words: str, width: int) -> Text:
-    return Text("\n".join(wrap_lines(words, width, MAX_LINES)))
+def _wrap_text(text: str, width: int) -> Text:
+    return Text("\n".join(wrap_lines(text, width, MAX_LINES)))
 
 
-def wrap_lines(words: str, width: int, max_lines: int) -> list[str]:
+def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
     """Wrap a string to at most `max_lines` lines; an ellipsis marks truncation."""
-    lines = wrap(words, width)
+    lines = wrap(text, width)
     return (
         lines
         if len(lines) <= max_lines
@@ -237,7 +237,7 @@ def _pictured_step(state: ExploreState) -> int:
         return state.predictions.cells[state.current_hole].step_index
     if state.asks_validity and state.visible_answer is not None:
         return len(state.visible_answer.steps)
-    return max(0, state.last_step - 1) if state.is_complete else state.current_step
+    return max(0, state.end_step - 1) if state.is_complete else state.current_step
 
 
 def picture_text(
@@ -278,7 +278,7 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
     step, holes = _pictured_step(state), hole_texts(state)
     if not state.shows_big_step:
         return draw_picture(state.visible_answer, step, width=width, height=height, holes=holes)
-    large = draw_large_figures(
+    large = draw_large_stage(
         state.visible_answer,
         step,
         width=width,
@@ -303,7 +303,7 @@ def hole_texts(state: ExploreState) -> dict[Hole, str]:
     {(1, 0): '[✗2  ]', (1, 1): '[    ]', (2, 0): '_', (2, 1): '_'}
     """
     if state.asks_validity and state.visible_answer is not None:
-        return dict.fromkeys(unsettled_dims(state.visible_answer, len(state.visible_answer.steps)), UNICODE.hole)
+        return dict.fromkeys(unresolved_dims(state.visible_answer, len(state.visible_answer.steps)), UNICODE.hole)
     predictions, askable, texts = state.predictions, {*state.open_holes, state.current_hole}, {}
     for hole in state.holes:
         typed = escape_unprintable(predictions.texts.get(hole, ""))[-MAX_ENTRY_LENGTH:]
@@ -331,8 +331,8 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
     if state.asks_validity or not state.is_learning:
         return Text()
     works = not (state.answer and state.answer.problem)
-    first = min((cell.step_index for cell in predictions.questions.values()), default=state.last_step)
-    if predictions.is_valid is (not works) and not predictions.texts and (state.shown_steps <= first or not works):
+    first = min((cell.step_index for cell in predictions.questions.values()), default=state.end_step)
+    if predictions.is_valid is (not works) and not predictions.texts and (state.shown_step_count <= first or not works):
         lines.append(Text(f"{WRONG_MARK} {WRONG_REFUSED if works else WRONG_WORKS}", "red"))
     if hole is not None and predictions.is_wrong(hole):
         lines.append(Text(f"{WRONG_MARK} {_entry_error(state, hole)}", "red"))

@@ -55,7 +55,7 @@ class Player:
     (None, None)
     >>> player.question.question, player.is_playing
     ('What does output dim 0, asked for as 0, become?', False)
-    >>> player.is_right("3"), player.is_right("2"), player.question
+    >>> player.submit_answer("3"), player.submit_answer("2"), player.question
     (False, True, None)
     """
 
@@ -107,18 +107,18 @@ class Player:
             else None
         )
 
-    def _time_before_question(self, second: float) -> float:
+    def _limit_to_question(self, seconds: float) -> float:
         """Limit a time, in seconds, to the time of the next question."""
         for frame in range(self.frame + 1, len(self.film.frames)):
-            if self.starts[frame] <= second and self._question_before(frame):
+            if self.starts[frame] <= seconds and self._question_before(frame):
                 return self.starts[frame] - FRAME_EPSILON
-        return second
+        return seconds
 
     def advance(self, seconds: float) -> None:
         """Advance by elapsed seconds times the speed, but not past a question or the end."""
         if not self.is_playing:
             return
-        self.time = self._time_before_question(min(self.time + seconds * self.speed, self.film.seconds))
+        self.time = self._limit_to_question(min(self.time + seconds * self.speed, self.film.seconds))
         self.is_playing = not self.is_at_end and self.question is None
 
     def toggle(self) -> None:
@@ -126,9 +126,9 @@ class Player:
         self.time = 0.0 if self.is_at_end else self.time
         self.is_playing = not self.is_playing and self.question is None
 
-    def seek(self, second: float) -> None:
+    def seek(self, seconds: float) -> None:
         """Go to a time in seconds, but not past a question."""
-        self.time = self._time_before_question(max(0.0, min(second, self.film.seconds)))
+        self.time = self._limit_to_question(max(0.0, min(seconds, self.film.seconds)))
 
     def show_frame(self, frame: int) -> None:
         """Pause at the end of a frame, but do not go past a question."""
@@ -140,10 +140,10 @@ class Player:
         """Step `count` frames forward or back; passing a question reveals its answer."""
         if count > 0 and self.question is not None:
             self.skip_question()
-        self.show_frame(self.frame + count * (count < 0 or not self.is_arriving))
+        self.show_frame(self.frame + count * (count < 0 or not self.is_before_frame_end))
 
     @property
-    def is_arriving(self) -> bool:
+    def is_before_frame_end(self) -> bool:
         """Whether the current frame has not ended yet."""
         return self.time < self.starts[self.frame + 1] - 2 * FRAME_EPSILON
 
@@ -171,7 +171,7 @@ class Player:
         level = SPEEDS.index(self.speed) + levels
         self.speed = SPEEDS[max(0, min(level, len(SPEEDS) - 1))]
 
-    def is_right(self, text: str) -> bool:
+    def submit_answer(self, text: str) -> bool:
         """Return whether a typed answer is right; a right answer continues the film."""
         question = self.question
         if question is None:
@@ -285,13 +285,13 @@ class FilmScreen(widgets.Dialog[None]):
             self.action_play()
         else:
             self.player.copy_state(old)
-        self.show_all()
+        self.redraw_all()
 
     def _change_player(self, change: Callable[[Player], object]) -> None:
         """Apply a change to the player, and redraw; do nothing without a player."""
         if self.player is not None:
             change(self.player)
-            self.show_all()
+            self.redraw_all()
 
     def action_play(self) -> None:
         """Play or pause."""
@@ -320,19 +320,19 @@ class FilmScreen(widgets.Dialog[None]):
         """Continue if the prediction is right; reveal the answer if it is empty."""
         if self.player is None or (question := self.player.question) is None:
             return
-        right = bool(event.value.strip()) and self.player.is_right(event.value)
+        right = bool(event.value.strip()) and self.player.submit_answer(event.value)
         self._score_answer(question, is_right=right)
         if not event.value.strip():
             self.player.skip_question()
         elif not right:
             self.query_one("#asked", Label).update(f"That is not right. {question.question} ")
             return
-        self.show_all()
+        self.redraw_all()
 
     def _score_answer(self, question: Prompt | None, *, is_right: bool) -> None:
         """Score the first answer to a question; ignore later answers."""
         if question is not None and question is not self._scored:
-            self.score.mark(right=is_right)
+            self.score.record_answer(right=is_right)
             self._scored = question
 
     @on(widgets.MarkClicked)
@@ -352,9 +352,9 @@ class FilmScreen(widgets.Dialog[None]):
             self.query_one(FilmPane).draw()
             self.query_one(Scrubber).draw(player)
         else:
-            self.show_all()
+            self.redraw_all()
 
-    def show_all(self) -> None:
+    def redraw_all(self) -> None:
         """Redraw the screen; resume the timer if the film plays, otherwise pause it."""
         player = self.player
         if player is None or self._clock is None or not self.is_attached:

@@ -14,12 +14,12 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import escape_unprintable, parse_axes, split_unbracketed
+from shapecalc.core.text import escape_unprintable, parse_axes, split_outside_brackets
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.grid import draw_grid
 from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
-from shapecalc.teaching.exercises import Drill, judge_exercise, new_seed, question_topic
+from shapecalc.teaching.exercises import Drill, judge_answer, new_seed, question_topic
 from shapecalc.teaching.judging import Prediction, Task, answer_line
 from shapecalc.teaching.lessons import PATH_DONE, Course, Lesson, judge_lesson, load_lessons
 from shapecalc.teaching.progress import Progress
@@ -76,7 +76,7 @@ class TaskPane(Vertical):
         self.is_revealed = False
         self.is_scored = False
         """Whether the first answer to the task has been scored."""
-        self.last_judged = ""
+        self.last_judged_prediction = ""
         """The last judged prediction, as typed."""
         self._hint_count = 0
         self._last_prediction: Prediction = None
@@ -112,7 +112,7 @@ class TaskPane(Vertical):
         for name, content in (("#text", text), ("#asked", prompt), ("#judgement", ""), ("#shown", "")):
             self.query_one(name, Static).update(content)
         self.show_notes(notes)
-        self.field.value = self.last_judged = ""
+        self.field.value = self.last_judged_prediction = ""
         example = "an index such as 2,3" if task and task.follow else "a shape such as 2,3,4"
         self.field.placeholder = ("" if task.puzzle else example) if task else "topics such as zero perm"
         self.query_one("#lesson").scroll_home(animate=False)
@@ -151,15 +151,15 @@ class TaskPane(Vertical):
         self.show_feedback(hints[min(self._hint_count, len(hints) - 1)])
         self._hint_count += 1
 
-    def accept_answer(self, typed: str) -> bool:
+    def accept_prediction(self, typed: str) -> bool:
         """Return whether a prediction must be judged; otherwise show a hint.
 
         An empty prediction is not judged, and neither is a repetition of the last judged prediction.
         """
-        if typed.strip() in ("", self.last_judged):
+        if typed.strip() in ("", self.last_judged_prediction):
             self.show_hint()
             return False
-        self.last_judged = typed.strip()
+        self.last_judged_prediction = typed.strip()
         return True
 
     def reveal_answer(self) -> None:
@@ -227,7 +227,7 @@ class TaskScreen(Dialog[Question | None]):
         """Score the first answer to the task; ignore later answers."""
         if not self.pane.is_scored:
             self.pane.is_scored = True
-            self.progress.session_score.mark(right=is_right)
+            self.progress.session_score.record_answer(right=is_right)
             self.missed_tasks += [] if is_right else [self.pane.current_task]
 
     def show_keys(self) -> None:
@@ -253,7 +253,9 @@ class TaskScreen(Dialog[Question | None]):
     def action_play(self) -> None:
         """Close the screen, and open its question on the main screen."""
         self.dismiss(
-            question_from_words(split_unbracketed(self.pane.current_task.question)) if self.pane.current_task else None
+            question_from_words(split_outside_brackets(self.pane.current_task.question))
+            if self.pane.current_task
+            else None
         )
 
     def action_scroll(self, direction: int) -> None:
@@ -300,7 +302,7 @@ class DrillScreen(TaskScreen):
         """Judge the prediction; after the answer, go to the next exercise instead."""
         if self.is_answered:
             self.action_next()
-        elif self.pane.accept_answer(event.value):
+        elif self.pane.accept_prediction(event.value):
             self._judge(event.value)
 
     def action_answer(self) -> None:
@@ -316,10 +318,10 @@ class DrillScreen(TaskScreen):
         if typed and (problem := judging.invalid_reason(self.exercise.task, typed)):
             self.pane.show_feedback(problem, is_right=False)
             return
-        judgement = judge_exercise(self.exercise, typed)
+        judgement = judge_answer(self.exercise, typed)
         self.is_answered = True
         self.score_answer(is_right=judgement.right)
-        box = self.drill.mark(right=judgement.right)
+        box = self.drill.record_answer(right=judgement.right)
         self.progress.record_answer(self.exercise.kind.name, box, right=judgement.right)
         self.pane.show_feedback(judgement.said or "right", is_right=judgement.right if typed else None)
         self.pane.reveal_answer()
@@ -361,7 +363,7 @@ class Lessons(TaskScreen):
         """Select the lesson with the id `opening_lesson`, or the first unfinished lesson."""
         super().__init__(progress)
         self.course = Course(load_lessons()) if course is None else course
-        self.are_notes_shown = self.course.notes
+        self.are_notes_shown = self.course.shows_notes
         self.opening_lesson = opening_lesson
         self.index = 0
 
@@ -382,14 +384,14 @@ class Lessons(TaskScreen):
         done = self.progress.done
         indexed = [*enumerate(self.course.lessons)]
         opened = [index for index, lesson in indexed if lesson.id == self.opening_lesson]
-        if self.course.path and not opened and PATH_DONE not in done:  # resume after the last completed lesson
+        if self.course.is_path and not opened and PATH_DONE not in done:  # resume after the last completed lesson
             opened = [max((index + 1 for index, lesson in indexed if lesson.id in done), default=0)]
         self.index = next(iter(opened or [index for index, lesson in indexed if lesson.id not in done]), 0)
         self.query_one("#list").can_focus = False
         self.pane.field.focus()
         self._fill_list()
         self._show_entry()
-        self._set_list_visible(self.app.size.width >= MIN_LIST_WIDTH and not self.course.path)
+        self._set_list_visible(self.app.size.width >= MIN_LIST_WIDTH and not self.course.is_path)
         self.warn_about_progress()
 
     def active_actions(self) -> frozenset[str]:
@@ -403,20 +405,20 @@ class Lessons(TaskScreen):
     @property
     def _entry_count(self) -> int:
         """The number of lessons, plus the visible topics or the end of the path."""
-        return len(self.course.lessons) + (self.course.path or len(TOPICS) * self._is_list_visible)
+        return len(self.course.lessons) + (self.course.is_path or len(TOPICS) * self._is_list_visible)
 
     @property
     def _is_list_visible(self) -> bool:
         return self.has_class("-listing")
 
-    def _set_list_visible(self, visible: bool) -> None:
-        self.set_class(visible, "-listing")
+    def _set_list_visible(self, is_visible: bool) -> None:
+        self.set_class(is_visible, "-listing")
         self.show_keys()
 
     def _show_entry(self) -> None:
         """Show the selected lesson, the exercises or the end of the path."""
         lesson, self.is_answered = self.lesson, False
-        if lesson is None and self.course.path:
+        if lesson is None and self.course.is_path:
             self.progress.mark_done(PATH_DONE)
             self.pane.show_task(self._end_text(), None)
             self.pane.query_one("#shown", Static).update(
@@ -425,7 +427,7 @@ class Lessons(TaskScreen):
         elif lesson is None:
             self.pane.show_task(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{ABOUT}\n"), None)
         else:
-            position = f"{self.index + 1} of {len(self.course.lessons)}: " if self.course.path else ""
+            position = f"{self.index + 1} of {len(self.course.lessons)}: " if self.course.is_path else ""
             words = f"{HELLO if position and not self.index else ''}{' '.join(lesson.text.split())}\n"
             text = Text.assemble((f"{position}{lesson.title}\n\n", "bold"), words)
             self.pane.show_task(text, lesson.task, lesson.notes if self.are_notes_shown else "")
@@ -445,7 +447,7 @@ class Lessons(TaskScreen):
 
         At the end of the learning path, the topic with the most missed tasks is selected.
         """
-        if not self.course.path:
+        if not self.course.is_path:
             return TOPICS[self.index - len(self.course.lessons)]
         topics = Counter(question_topic(task.question) for task in self.missed_tasks if task)
         return max(topics, key=topics.__getitem__, default=BUILD)
@@ -457,7 +459,7 @@ class Lessons(TaskScreen):
             self._set_list_visible(False)
 
     @on(OptionList.OptionSelected)
-    def open_clicked(self, event: OptionList.OptionSelected) -> None:
+    def open_clicked_entry(self, event: OptionList.OptionSelected) -> None:
         """Open the clicked lesson or exercises."""
         self.action_go(event.option_index - self.index)
         self._open_entry()
@@ -491,7 +493,7 @@ class Lessons(TaskScreen):
             self._open_entry()
         elif self.is_answered:
             self.action_go(1)
-        elif self.pane.accept_answer(event.value):
+        elif self.pane.accept_prediction(event.value):
             self._judge(self.lesson, event.value)
 
     def _judge(self, lesson: Lesson, typed: str) -> None:
@@ -549,9 +551,9 @@ class Lessons(TaskScreen):
 
         A learning path has no list: the path is marked as completed, and the screen is closed.
         """
-        if self.course.path:
+        if self.course.is_path:
             self.progress.mark_done(PATH_DONE)
-        if self._is_list_visible or self.course.path:
+        if self._is_list_visible or self.course.is_path:
             self.dismiss(None)
             return
         self._set_list_visible(True)

@@ -38,7 +38,7 @@ MAX_NOTICE_LINES = 8
 FILTER_PROMPT, WRITE_PROMPT = "names that hold ", "write the mended model to "
 
 
-class ModelList:
+class NodeListState:
     """The state of the node list: the filter, the selected node and the displayed fix."""
 
     def __init__(self, report: report.Report, index: int = 0) -> None:
@@ -55,14 +55,14 @@ class ModelList:
         self.visible_nodes = report.nodes
 
     @property
-    def selected(self) -> report.JudgedNode | None:
+    def selected_node(self) -> report.JudgedNode | None:
         """The selected node; None if no node is visible."""
         return self.visible_nodes[self.index] if self.visible_nodes else None
 
     @property
     def shown_fix(self) -> NodeFix | None:
         """The displayed fix; None if the node is shown without a fix."""
-        return self.selected.fixes[self.fix_number - 1] if self.selected and self.fix_number else None
+        return self.selected_node.fixes[self.fix_number - 1] if self.selected_node and self.fix_number else None
 
     def move(self, offset: int) -> None:
         """Move the selection by `offset` within the list."""
@@ -75,7 +75,7 @@ class ModelList:
 
     def show_next_fix(self) -> None:
         """Show the next fix of the selected node; after the last fix, show no fix."""
-        self.fix_number = (self.fix_number + 1) % (len(self.selected.fixes) + 1) if self.selected else 0
+        self.fix_number = (self.fix_number + 1) % (len(self.selected_node.fixes) + 1) if self.selected_node else 0
 
     def toggle_failing_only(self) -> None:
         """Toggle between showing all nodes and only failing nodes."""
@@ -86,7 +86,7 @@ class ModelList:
 
         If `failing_only`, only failing nodes are shown. The selected node stays selected if it is visible.
         """
-        selected, self.filter_text, self.failing_only = self.selected, filter_text, failing_only
+        selected, self.filter_text, self.failing_only = self.selected_node, filter_text, failing_only
         self.visible_nodes = tuple(
             judged
             for judged in self.report.nodes
@@ -100,9 +100,11 @@ class ModelList:
 
         Returns None if the node cannot be resolved.
         """
-        if self.selected is None or (self.shown_fix is not None and self.shown_fix.target is None):
+        if self.selected_node is None or (self.shown_fix is not None and self.shown_fix.target is None):
             return None
-        request = report.build_request(self.selected, self.report, self.shown_fix.target if self.shown_fix else None)
+        request = report.build_request(
+            self.selected_node, self.report, self.shown_fix.target if self.shown_fix else None
+        )
         try:
             return answer_request(request) if request else None
         except ShapeError:
@@ -110,7 +112,7 @@ class ModelList:
 
     def _select(self, index: int) -> None:
         if index != self.index or (
-            self.fix_number and not (self.selected and self.fix_number <= len(self.selected.fixes))
+            self.fix_number and not (self.selected_node and self.fix_number <= len(self.selected_node.fixes))
         ):
             self.fix_number = 0
         self.index = index
@@ -141,7 +143,7 @@ class ModelScreen(HelpScreen[None]):
     def __init__(self, report: report.Report, index: int, write_fixed: FixWriter) -> None:
         """Select the node at an index; `write_fixed` writes the fixed model."""
         super().__init__()
-        self.nodes = ModelList(report, index)
+        self.nodes = NodeListState(report, index)
         self.write_fixed = write_fixed
         self.field_purpose = ""
 
@@ -171,7 +173,7 @@ class ModelScreen(HelpScreen[None]):
         """Show a notice if the terminal is too small."""
         self.set_class(SizeNotice.is_needed(event.size), "-small")
 
-    def show(self) -> None:
+    def redraw(self) -> None:
         """Draw the list and the selected node."""
         self.query_one("#nodes", Pane).set_renderer(partial(list_text, self.nodes))
         self.query_one("#node", Pane).set_renderer(partial(node_text, self.nodes))
@@ -179,7 +181,7 @@ class ModelScreen(HelpScreen[None]):
     def action_change(self, method: str, *arguments: int) -> None:
         """Call a method of the list state by name, and redraw."""
         getattr(self.nodes, method)(*arguments)
-        self.show()
+        self.redraw()
 
     def action_page(self, pages: int) -> None:
         """Move the selection by a number of pages."""
@@ -206,14 +208,14 @@ class ModelScreen(HelpScreen[None]):
         self.field_purpose = ""
         self.query_one("#typed").display = False
         self.query_one("#nodes", Pane).focus()
-        self.show()
+        self.redraw()
 
     @on(Input.Changed)
     def apply_filter(self, event: Input.Changed) -> None:
         """Apply the filter while the user types."""
         if self.field_purpose == "filter":
             self.nodes.filter_nodes(event.value, failing_only=self.nodes.failing_only)
-            self.show()
+            self.redraw()
 
     @on(Input.Submitted)
     def submit_field(self, event: Input.Submitted) -> None:
@@ -233,7 +235,7 @@ class ModelScreen(HelpScreen[None]):
         self.app.call_from_thread(self.notify, text, title=title, severity=severity, markup=False, timeout=20)
 
 
-def list_text(nodes: ModelList, width: int, height: int) -> Text:
+def list_text(nodes: NodeListState, width: int, height: int) -> Text:
     """Render a title, and the rows around the selected node."""
     failing_count = sum(map(report.is_failing, nodes.report.nodes))
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
@@ -257,12 +259,12 @@ def _fit_width(text: str, width: int) -> str:
     return set_cell_size(_shorten_start(text, width), width)
 
 
-def node_text(nodes: ModelList, width: int, height: int) -> Text:
+def node_text(nodes: NodeListState, width: int, height: int) -> Text:
     """Render the selected node: its verdict, its flow diagram and its fixes.
 
     The flow diagram has the displayed fix applied.
     """
-    judged = nodes.selected
+    judged = nodes.selected_node
     if judged is None:
         return Text()
     name = _shorten_start(escape_unprintable(report.node_name(judged.node)), width // 2)
@@ -276,11 +278,11 @@ def node_text(nodes: ModelList, width: int, height: int) -> Text:
         *map(Text, wrap_lines(escape_unprintable(reason), width, MAX_REASON_LINES)),
         *_fix_lines(nodes, judged, width),
     ]
-    picture = _picture(nodes, width, max(3, height - len(lines) - len(below) - 2))
+    picture = _node_picture(nodes, width, max(3, height - len(lines) - len(below) - 2))
     return Text("\n").join([*lines, Text(), *picture.split("\n"), Text(), *below])
 
 
-def _picture(nodes: ModelList, width: int, height: int) -> Text:
+def _node_picture(nodes: NodeListState, width: int, height: int) -> Text:
     """Render the flow diagram of the selected node, or the reason for its absence."""
     trace = nodes.trace()
     if trace is None:
@@ -289,7 +291,7 @@ def _picture(nodes: ModelList, width: int, height: int) -> Text:
     return draw_flow(trace, width=width, height=height)
 
 
-def _fix_lines(nodes: ModelList, judged: report.JudgedNode, width: int) -> list[Text]:
+def _fix_lines(nodes: NodeListState, judged: report.JudgedNode, width: int) -> list[Text]:
     """Render a line for each fix; the displayed fix is bold and marked."""
     lines, signs = [], {1: "f", nodes.fix_number: SELECTED_SIGN}
     for number, fix in enumerate(judged.fixes, 1):

@@ -19,7 +19,7 @@ from shapecalc.core.resolve import make_chain_requests, resolve_chain
 from shapecalc.core.text import is_file_argument, parse_shape, shape_text, suggestion, truncate
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
-from shapecalc.reading.code import normalize_pasted_code, read_code
+from shapecalc.reading.code import interpret_code, normalize_pasted_code
 from shapecalc.reasoning.fixing import IDENTITY_STAGES, Fix, answer_chain, find_fixes
 from shapecalc.reasoning.fixing import answer_request as answer_request
 
@@ -200,14 +200,14 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
             raise usage_error(
                 "equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'"
             )
-        return replace(_chain_question(words[1:2], defaults), second_chain=_write_defaults(words[2], defaults))
+        return replace(_chain_question(words[1:2], defaults), second_chain=_add_defaults(words[2], defaults))
     words = commands.resolve_aliases(words)
     if words[0] not in OPS and words[0] not in commands.UNSUPPORTED_OPS:
         first_words = (*QUESTION_OPS, EQUIV)
         if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], first_words)):
             raise usage_error(f"there is no operation '{words[0][:40]}'", suggestion(words[0], first_words))
         words = ["reshape", *words]
-    typed = commands.read_stage(words, with_input=True)
+    typed = commands.parse_stage(words, with_input=True)
     options = requests.apply_defaults(typed.op, defaults, typed.options)
     settings = {name: value for name, value in options.items() if name in requests.common_option_names()}
     if "dialect" in settings:
@@ -219,18 +219,18 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
 
 def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
     """Parse the words `'INPUT | OP ... | OP ...' [--where SIZES]` into a question."""
-    text, settings = commands.read_chain_words(words) if words else ("", {})
-    shape, _, stages = _write_defaults(text, defaults).partition("|")
+    text, settings = commands.parse_chain_words(words) if words else ("", {})
+    shape, _, stages = _add_defaults(text, defaults).partition("|")
     return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
 
 
-def _write_defaults(text: str, defaults: Mapping[str, object]) -> str:
+def _add_defaults(text: str, defaults: Mapping[str, object]) -> str:
     """Add default options to the stages of a chain.
 
     The chain is text in command-line syntax; an invalid chain is returned unchanged.
     """
     try:
-        shape, stages = commands.read_chain(text) if defaults else (text, [])
+        shape, stages = commands.parse_chain(text) if defaults else (text, [])
     except ShapeError:
         return text
     if not stages:
@@ -301,7 +301,7 @@ def answer_question(question: Question, focused_field: str | None = None) -> Que
     source = None
     try:
         source = open_source(question.texts.get("input", ""))
-        requests = _requests(question, source)
+        requests = _make_requests(question, source)
         answer = resolve_chain(requests, answer_request) if question.is_chain else answer_request(requests[0])
         if question.is_chain and "stages" not in question.filled_texts:
             answer = answer_chain(requests[0].input, (), {})
@@ -315,7 +315,7 @@ def answer_question(question: Question, focused_field: str | None = None) -> Que
     return QuestionResult(answer, answer.problem, False, source)
 
 
-def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
+def _make_requests(question: Question, source: Source | None) -> tuple[Request, ...]:
     """Return the requests of a question, one per op.
 
     Raises `ShapeError` (usage) if the question is invalid.
@@ -327,7 +327,7 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
     shape = shape_text(source.shape) if source else typed
     if question.is_chain:
         where = question.settings.get("where")
-        _, stages = commands.read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
+        _, stages = commands.parse_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
         return make_chain_requests(shape, stages or IDENTITY_STAGES, {} if where is None else parse_sizes(str(where)))
     return (
         requests.make_request(question.op, shape, {**_dtype_option(source, question), **texts, **question.settings}),
@@ -372,7 +372,7 @@ def _can_be_completed(question: Question, focused_field: str, source: Source | N
         *_matching_completions(question, focused_field, text),
     ):
         try:
-            _requests(question.with_text(focused_field, completed), None if focused_field == "input" else source)
+            _make_requests(question.with_text(focused_field, completed), None if focused_field == "input" else source)
         except ShapeError:
             continue
         return True
@@ -453,7 +453,7 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     typed = question.texts.get("input", "")
     source = open_source(typed)
     shape = source.shape if source else parse_shape(typed)
-    code_chain = read_code(code, {"": shape})
+    code_chain = interpret_code(code, {"": shape})
     if not code_chain.stages:
         raise usage_error("the code does nothing to the tensor")
     stages = commands.chain_text(answer_chain(code_chain.input_shape, code_chain.stages, {})).partition("|")[2].strip()

@@ -259,6 +259,6 @@ class CompareDialog(Dialog[Question | None]):
         self.query_one("#row", Static).update(f"{', '.join(filter(None, (dialect, setting)))}: {answer}")
 
     @on(DataTable.RowSelected)
-    def take_row(self, event: DataTable.RowSelected) -> None:
+    def accept_row(self, event: DataTable.RowSelected) -> None:
         """Close the dialog and return the question of the selected row."""
         self.dismiss(self.rows[event.cursor_row].question)

@@ -16,7 +16,7 @@ from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import fields
 from shapecalc.teaching.lessons import Course
 from shapecalc.tui.question import Question, disable_files, replace_file
-from shapecalc.tui.served_app import ServedApp, opening_question
+from shapecalc.tui.served_app import ServedApp, parse_opening_question
 
 MAX_MEMORY_BYTES = 1 << 29
 """The memory limit of a visitor's process, in bytes."""
@@ -78,7 +78,7 @@ def main() -> None:
     question, course = sys.argv[1:]
     link = json.loads(os.environ["SHAPECALC_LINK"])
     lessons = Course.from_json(json.loads(course)) if course else None
-    ServedApp(*opening_question(json.loads(question), link), course=lessons).run()
+    ServedApp(*parse_opening_question(json.loads(question), link), course=lessons).run()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.core.text import escape_unprintable, is_file_argument, split_unbracketed
+from shapecalc.core.text import escape_unprintable, is_file_argument, split_outside_brackets
 from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import VisitorProgress
 from shapecalc.tui.app import NO_FILE, ShapecalcApp, UserFile
@@ -25,7 +25,7 @@ Servers accept addresses of about 8000 bytes.
 """
 
 
-def parse_link(ask: str, step: str) -> tuple[Question, int | None]:
+def parse_link(line: str, step: str) -> tuple[Question, int | None]:
     """Parse a link into a question and a step index.
 
     The step index is None if the link has no valid step number. Raises `ShapeError` (usage) if the question cannot be
@@ -35,7 +35,7 @@ def parse_link(ask: str, step: str) -> tuple[Question, int | None]:
     >>> question.texts["target"], step
     ('0,-1', 1)
     """
-    words = split_unbracketed(ask)
+    words = split_outside_brackets(line)
     question = question_from_words(words[1:] if words[:1] == [PROGRAM] else words)
     shapes = (*question.texts.values(), question.second_chain.partition("|")[0])
     if any(is_file_argument(text.strip()) for text in shapes):
@@ -56,10 +56,10 @@ def build_link(line: str, step: int) -> dict[str, str]:
     return {} if len(line) > MAX_LINKED_QUESTION else {"ask": line.removeprefix(f"{PROGRAM} "), "step": str(step + 1)}
 
 
-def opening_question(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
+def parse_opening_question(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
     """Return the initial question and step, and the error message of an invalid link.
 
-    >>> question, step, complaint = opening_question(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
+    >>> question, step, complaint = parse_opening_question(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
     >>> question.texts["input"], step, complaint
     ('2,3', 0, 'a link may not name a file')
     """
@@ -96,13 +96,13 @@ class ServedApp(ShapecalcApp):
             self.notify(self.link_error, title="the link is not followed", severity="error", markup=False)
 
     @on(Explore.QuestionShown)
-    def send_link(self, shown: Explore.QuestionShown) -> None:
+    def send_link(self, event: Explore.QuestionShown) -> None:
         """Send a link to the current question to the page, if the link has changed.
 
         The link never contains a file name.
         """
-        link = build_link(shown.line, shown.step)
-        if link and not shown.is_final and link != self._link and isinstance(self._driver, PipeDriver):
+        link = build_link(event.line, event.step)
+        if link and not event.is_final and link != self._link and isinstance(self._driver, PipeDriver):
             self._link = link
             self._driver.write_meta({"type": "link", **link})
 

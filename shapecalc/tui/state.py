@@ -12,11 +12,11 @@ from math import prod
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Dim, is_concrete
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import parse_dims, split_unbracketed
+from shapecalc.core.text import parse_dims, split_outside_brackets
 from shapecalc.reading.commands import stage_line
 from shapecalc.reasoning.fixing import Fix, apply_fix
 from shapecalc.reasoning.mistakes import Mistake, explain_prediction, find_same_shape_mistake
-from shapecalc.render.grid import journey_of
+from shapecalc.render.grid import build_journey
 from shapecalc.render.hints import Hint, is_size_requested, is_worth_asking, make_hint
 from shapecalc.render.stage_layout import Cell, stage_layouts, unresolved_trace
 from shapecalc.teaching.progress import Score
@@ -63,7 +63,7 @@ class Predictions:
         self.requested_hints: dict[Hole, int] = {}
         """The number of hints requested for each hole."""
         self._score = score
-        self.scored: set[Hole] = set()
+        self.scored_holes: set[Hole] = set()
         """The holes whose first attempt has been scored."""
         self._submitted: dict[Hole, str] = {}
         """The last submitted text of each hole."""
@@ -129,9 +129,9 @@ class Predictions:
 
     def score_attempt(self, hole: Hole, *, is_right: bool) -> None:
         """Score the first attempt at a hole; ignore later attempts."""
-        if hole not in self.scored:
-            self.scored.add(hole)
-            self._score.mark(right=is_right)
+        if hole not in self.scored_holes:
+            self.scored_holes.add(hole)
+            self._score.record_answer(right=is_right)
 
     def submit(self, hole: Hole) -> None:
         """Submit the text of a hole and show one more hint."""
@@ -226,7 +226,7 @@ class History:
 def has_elements(answer: Trace | Chain | None) -> bool:
     """Return whether the element grid can show every stage of an answer."""
     try:
-        return answer is not None and prod(journey_of(answer).points[0].shape) > 0
+        return answer is not None and prod(build_journey(answer).points[0].shape) > 0
     except ShapeError:
         return False
 
@@ -279,7 +279,7 @@ class ExploreState:
         """The input index of the element under the cursor of the element grid."""
 
     @property
-    def last_step(self) -> int:
+    def end_step(self) -> int:
         """The index after the last step, at which the output or the refusal is shown."""
         return len(self.predictions.steps)
 
@@ -294,14 +294,14 @@ class ExploreState:
         if self.requested_step is None or (
             self.answer is not None and self.answer.problem and not self._is_before_refusal
         ):
-            return self.last_step
-        return min(self.requested_step, self.last_step)
+            return self.end_step
+        return min(self.requested_step, self.end_step)
 
     @property
     def is_complete(self) -> bool:
         """Whether the whole answer is shown."""
         return (
-            self.current_step >= self.last_step and not self.asks_validity and not (self.answer and self.answer.problem)
+            self.current_step >= self.end_step and not self.asks_validity and not (self.answer and self.answer.problem)
         )
 
     def change_question(self, question: Question, focused_field: str | None = None) -> None:
@@ -330,8 +330,8 @@ class ExploreState:
 
     def go_to_step(self, step: int) -> None:
         """Go to a step; an earlier step is shown without a prediction."""
-        self.is_revealed, self._is_before_refusal = step < self.current_step, step < self.last_step
-        if step < self.last_step:
+        self.is_revealed, self._is_before_refusal = step < self.current_step, step < self.end_step
+        if step < self.end_step:
             self.requested_step = max(0, step)
         elif not (self.answer and self.answer.problem):
             self.requested_step = None
@@ -362,13 +362,13 @@ class ExploreState:
         """Toggle learning mode, which starts at the first step."""
         self.is_learning = not self.is_learning
         if self.is_learning:
-            self._reset_predictions(self.predictions.scored)
+            self._reset_predictions(self.predictions.scored_holes)
             self.go_to_step(0)
 
-    def _reset_predictions(self, scored: Collection[Hole] = ()) -> None:
+    def _reset_predictions(self, scored_holes: Collection[Hole] = ()) -> None:
         """Reset the predictions; holes that are already scored are not scored again."""
         self.is_revealed, self.predictions = False, Predictions(self.answer, self.score)
-        self.predictions.scored |= {*scored}
+        self.predictions.scored_holes |= {*scored_holes}
         self._last_typed = None
 
     @property
@@ -393,7 +393,7 @@ class ExploreState:
         return unresolved_trace(self.answer) if self.asks_validity and self.answer is not None else self.answer
 
     @property
-    def shown_steps(self) -> int:
+    def shown_step_count(self) -> int:
         """The number of steps that the flow diagram shows."""
         return self.current_step + self.is_revealed
 
@@ -402,7 +402,7 @@ class ExploreState:
         """The hidden dims, by column and index."""
         if not self.is_learning or self.is_complete or (self.answer is not None and self.answer.problem):
             return ()
-        return self.predictions.holes(self.shown_steps)
+        return self.predictions.holes(self.shown_step_count)
 
     @property
     def hides_answer(self) -> bool:
@@ -510,7 +510,7 @@ class ExploreState:
 
         At the end of an axis, the cursor wraps around and moves along the preceding axis.
         """
-        shape = journey_of(self.answer).points[0].shape if self.answer else ()
+        shape = build_journey(self.answer).points[0].shape if self.answer else ()
         axis_offset, direction = ARROW_MOVES[key]
         if len(shape) < -axis_offset:
             return
@@ -536,7 +536,7 @@ class ExploreState:
         if fix is None or answer is None:
             return self.question
         if self.question.is_chain:
-            pieces = split_unbracketed(self.question.texts["stages"], "|")
+            pieces = split_outside_brackets(self.question.texts["stages"], "|")
             pieces[index] = f" {stage_line(apply_fix(answer.traces[index].request, fix))} "
             return self.question.with_text("stages", "|".join(pieces).strip())
         if fix.name in self.question.fields:
@@ -556,7 +556,7 @@ class ExploreState:
 ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "undo": lambda state: bool(state.history.past),
     "redo": lambda state: bool(state.history.future),
-    **dict.fromkeys(("step(1)", "go(-1)"), lambda state: state.current_step < state.last_step or state.asks_validity),
+    **dict.fromkeys(("step(1)", "go(-1)"), lambda state: state.current_step < state.end_step or state.asks_validity),
     **dict.fromkeys(("step(-1)", "go(0)"), lambda state: state.current_step > 0),
     "fix": lambda state: not state.asks_validity and state.fix is not None,
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,

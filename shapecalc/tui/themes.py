@@ -111,8 +111,8 @@ def _colourless_style(style: Style) -> Style:
     return grey + Style(color=Color.from_triplet(_contrasting_ink(page)))
 
 
-def _contrasting_ink(page: ColorTriplet) -> ColorTriplet:
-    return max((WHITE, BLACK), key=lambda ink: contrast_ratio(ink, page))
+def _contrasting_ink(background: ColorTriplet) -> ColorTriplet:
+    return max((WHITE, BLACK), key=lambda ink: contrast_ratio(ink, background))
 
 
 @lru_cache(4096)

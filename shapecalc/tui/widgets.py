@@ -247,7 +247,7 @@ class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
         yield from ()
 
     @on(MarkClicked)
-    async def follow_click(self, event: MarkClicked) -> None:
+    async def handle_click(self, event: MarkClicked) -> None:
         """Run the action of a clicked key."""
         if event.kind == "key":
             await self.run_action(str(event.value))
@@ -419,7 +419,7 @@ class FieldRow(Horizontal):
 
 @lru_cache(maxsize=16)
 def format_key_line(
-    working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()
+    active_actions: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()
 ) -> Text:
     """Format the keys of the focused widget and the keys of the available actions.
 
@@ -431,7 +431,7 @@ def format_key_line(
     '←→↑↓ follow  PgDn next'
     """
     shown = [*focused]
-    for key in sorted((key for key in keys if key.action in working), key=lambda key: key.priority):
+    for key in sorted((key for key in keys if key.action in active_actions), key=lambda key: key.priority):
         if sum(_key_width(shown_key) + 2 for shown_key in [*shown, key]) - 2 <= width:
             shown.append(key)
     line = Text(no_wrap=True, end="")

@@ -26,7 +26,7 @@ from shapecalc.engine.stores.jobs import plan_job, run_job
 from shapecalc.engine.stores.regions import iter_grid
 from shapecalc.engine.stores.store_io import codec_loop, open_store
 from shapecalc.engine.stores.workers import open_cluster
-from shapecalc.reading.commands import read_chain
+from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.fixing import answer_chain
 from tests.benchmarks.harness import in_turns, memory, scratch, used_seconds, with_memory
 
@@ -88,7 +88,7 @@ def measure_work(work, processes):
 def measure(cluster, folder, name, rows, codec):
     source, target = folder / "x.zarr", folder / "y.zarr"
     chain, move = OPS[name]
-    answer = answer_chain(*read_chain(f"{rows},512,256 | {chain}"), {})
+    answer = answer_chain(*parse_chain(f"{rows},512,256 | {chain}"), {})
     job = plan_job(answer, str(source), MEMORY, 1)
     chunks, workers = job.plan.passes[-1].chunks, [*cluster.client.run(os.getpid).values()]
     ways = {

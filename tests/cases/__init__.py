@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shapecalc.core.requests import make_request
-from shapecalc.core.text import shape_text, split_unbracketed
-from shapecalc.reading.commands import read_chain, read_stage
+from shapecalc.core.text import shape_text, split_outside_brackets
+from shapecalc.reading.commands import parse_chain, parse_stage
 from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 FOLDER = Path(__file__).parent
@@ -34,8 +34,8 @@ class Case:
 def answered(line):
     """Answer a request or chain as typed, with its hint."""
     if "|" in line:
-        return answer_chain(*read_chain(line), {})
-    stage = read_stage(split_unbracketed(line), with_input=True)
+        return answer_chain(*parse_chain(line), {})
+    stage = parse_stage(split_outside_brackets(line), with_input=True)
     return answer_request(make_request(stage.op, stage.input, stage.options))
 
 

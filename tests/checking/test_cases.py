@@ -9,7 +9,7 @@ from shapecalc.core.ops import OPS, all_rules, dialects_with, refusal_rules, ste
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.reading.cases import read_conditions, read_expectation
+from shapecalc.reading.cases import parse_conditions, parse_expectation
 from tests.cases import NAMES, cases, describe_answer
 from tests.reasoning.test_fixes import check_fixes
 from tests.sampling import some_and_rest
@@ -41,11 +41,11 @@ def test_case_steps_settle_dims_and_fixes_resolve(part):
 def test_answer_meets_its_printed_expectation(part):
     for case in part:
         answer = case.answer()
-        expected = read_expectation(expectation_text(answer))
+        expected = parse_expectation(expectation_text(answer))
         assert meets_expectation(expected, answer, strict=True), case
         assert str(expected).split(" when ")[0] == expectation_text(answer).split(" when ")[0]
         for conditions in (map(str, answer.conditions), (condition.phrase for condition in answer.conditions)):
-            assert {*map(str, read_conditions(conditions))} == {*map(str, answer.conditions)}, case
+            assert {*map(str, parse_conditions(conditions))} == {*map(str, answer.conditions)}, case
 
 
 def test_case_tables_cover_every_rule():

@@ -26,7 +26,7 @@ from shapecalc.cli.check import replace_file_if_changed
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of, refusal_rules
 from shapecalc.core.problem import ShapeError
-from shapecalc.reading.cases import case_from_json, read_json_object
+from shapecalc.reading.cases import case_from_json, parse_json_object
 from tests.cli.conftest import ROOT, command, environment, process, run_on_terminal, run_program
 
 pytestmark = pytest.mark.sessions(2)
@@ -245,7 +245,7 @@ def test_check_odd_values_keep_answer_and_id():
         case[key] = draw.choice([*ODD, [2, draw.choice(ODD), 3]])
         text = json.dumps(case)
         try:
-            parsed = case_from_json(read_json_object(text), {})
+            parsed = case_from_json(parse_json_object(text), {})
             row = result_from_answer(1, text, parsed, answer_case(parsed), None, strict=False)
         except ShapeError as error:
             row = unreadable_result(1, text, error.problem, case["id"])

@@ -23,7 +23,7 @@ from shapecalc.engine.arrays import FileError
 from shapecalc.engine.stores import workers
 from shapecalc.engine.stores.jobs import plan_job, run_job
 from shapecalc.engine.stores.store_io import source_state
-from shapecalc.reading.commands import read_chain
+from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.fixing import answer_chain
 from tests.cli.conftest import command, environment
 
@@ -100,7 +100,7 @@ def chain_of(a, b, c):
 
 def plan_chain(source, memory=SMALL_MEMORY, chain=chain_of):
     text = chain(*zarr.open_array(str(source)).shape)
-    return plan_job(answer_chain(*read_chain(text), {}), str(source), memory, 1)
+    return plan_job(answer_chain(*parse_chain(text), {}), str(source), memory, 1)
 
 
 def execute(job, target, run, tick=int, *, resume=False):

@@ -15,7 +15,7 @@ from shapecalc.cli.options import COMMAND_MODULES
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.text import parse_shape
-from shapecalc.reading.readings import UserInput, read_user_input
+from shapecalc.reading.readings import UserInput, detect_command
 from tests.cli.conftest import expand_placeholders, rows
 from tests.sampling import each_row
 from tests.sessions import PAGES
@@ -135,5 +135,5 @@ def test_entry_point_long_unknown_text_is_linear(text, shapecalc):
 
 def test_entry_point_distinguishes_shapes_from_code():
     for text in ("2,3,4", "N,C", "(2, 3)", "[2,3]", "torch.Size([2,3])"):
-        assert read_user_input(UserInput((), (text,), lambda _: False))[0] == "size"
+        assert detect_command(UserInput((), (text,), lambda _: False))[0] == "size"
         assert parse_shape(text)

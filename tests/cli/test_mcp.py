@@ -14,7 +14,7 @@ from shlex import split
 import numpy
 import pytest
 
-from shapecalc.cli.mcp import agent_tools
+from shapecalc.cli.mcp import make_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH
 from shapecalc.core.ops import OPS, params_of
@@ -150,7 +150,7 @@ def test_mcp_unreadable_call_is_one_line(refusal):
 
 
 def test_mcp_schemas_match_the_command_line(served):
-    tools = agent_tools()
+    tools = make_tools()
     assert [*tools] == [*OPS, "chain", "compare", "doctor", "model"]
     for op in OPS.values():
         schema = tools[op.name].schema
@@ -173,7 +173,7 @@ def test_mcp_too_large_answer_is_refused(refusal):
 def test_mcp_ignores_defaults(monkeypatch, tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.shapecalc]\ndialect = 'torhc'\n")
     monkeypatch.chdir(tmp_path)
-    answer = agent_tools()["reshape"].call(SIX, tmp_path)
+    answer = make_tools()["reshape"].call(SIX, tmp_path)
     assert answer.json["dialect"] == "onnx"
 
 

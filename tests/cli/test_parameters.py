@@ -11,7 +11,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.reading import cases
-from shapecalc.reading.commands import argument_texts, command_line, command_pieces, read_stage, usage_hint
+from shapecalc.reading.commands import argument_texts, command_line, command_pieces, parse_stage, usage_hint
 from shapecalc.reading.options import Option
 from shapecalc.render.stage_layout import stage_layouts
 from tests.cli import test_transcripts as cli
@@ -55,7 +55,7 @@ def test_parameters_round_trip_through_the_command_line(options):
     line_words = command_line(resolve(request)).split()[1:]
     pieces = [text for _, text in command_pieces("squeeze", argument_texts(request))]
     for words in (line_words, pieces):
-        read = read_stage(words, with_input=True)
+        read = parse_stage(words, with_input=True)
         again = make_request(read.op, read.input, read.options)
         assert (again.arguments, again.dialect) == (request.arguments, request.dialect)
 

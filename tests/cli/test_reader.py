@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shapecalc.cli.options import COMMAND_MODULES, OUTPUT_OPTIONS, Argument, load_command, op_command_parameters
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
-from shapecalc.reading.commands import read_op_words, read_stage
+from shapecalc.reading.commands import parse_op_words, parse_stage
 from shapecalc.reading.options import Option, OptionKind, OptionLookup, parse_words
 from tests.cli.conftest import rows
 from tests.sampling import each_row, examples
@@ -24,7 +24,7 @@ WORDS = ["2,3,4", "N,3", "6", "-1", "0,-1", "-1,4", "-", "", " -1", "1,0,2", "13
 @each_row(("line", "expected"), rows("lines_read.txt"))
 def test_command_line_table(line, expected):
     op, *words = shlex.split(line)
-    assert read_op_words(OPS[op], words, OUTPUT_OPTIONS.values()) == json.loads(expected)
+    assert parse_op_words(OPS[op], words, OUTPUT_OPTIONS.values()) == json.loads(expected)
 
 
 def test_garbage_collection_is_off_only_for_op_processes(monkeypatch, shapecalc):
@@ -77,8 +77,8 @@ def read_or_message(read, *arguments, **options):
 @example(["squeeze", "1,3,1", "0", "--axes", "2"])
 @example(["reshape", "2,3,4", "--", "-x"])
 def test_op_line_equals_stage_with_input(words):
-    line = read_or_message(read_op_words, OPS[words[0]], words[1:])
-    stage = read_or_message(read_stage, words, with_input=True)
+    line = read_or_message(parse_op_words, OPS[words[0]], words[1:])
+    stage = read_or_message(parse_stage, words, with_input=True)
     if isinstance(line, dict):
         assert (line.pop("input"), line) == (stage.input, stage.options)
     elif not line.startswith("missing argument"):

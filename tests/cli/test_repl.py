@@ -121,12 +121,12 @@ def test_repl_completion_offers_what_may_follow(text, words):
 
 @each_row("op", OPS)
 def test_repl_completion_omits_unsupported_options(op):
-    from shapecalc.reading.commands import read_stage
+    from shapecalc.reading.commands import parse_stage
 
     candidates = [word for word in completions_after(f"{op} ") if word != "ans"]
     for word in candidates:
         value = [] if completions_after(f"{op} x {word} ") == completions_after(f"{op} x ") else ["1"]
-        assert read_stage([op, word, *value], with_input=False).op == op
+        assert parse_stage([op, word, *value], with_input=False).op == op
     assert not {"--json", "--explain", "-o"} & {*candidates}
 
 

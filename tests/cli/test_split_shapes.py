@@ -28,7 +28,7 @@ def test_split_shape_is_shown_quoted_and_answered(line, shapecalc):
 
 
 def test_split_shape_covers_every_unary_op():
-    unary_ops = {name for name, op in OPS.items() if "operands" not in op.positional_or_named}
+    unary_ops = {name for name, op in OPS.items() if "operands" not in op.positional_param_names}
     assert {line.split()[0] for line in QUOTED} >= unary_ops - {"shape", "space_to_depth", "rearrange"}
 
 

@@ -21,7 +21,7 @@ from shapecalc.core.conditions import (
 )
 from shapecalc.core.dims import lowest_terms, monomial, substitute
 from shapecalc.core.problem import ShapeError
-from shapecalc.reading.cases import read_conditions
+from shapecalc.reading.cases import parse_conditions
 from tests.sampling import examples, some_and_rest
 
 SIZES = [dict(zip("NM", pair, strict=True)) for pair in every(range(1, 13), repeat=2)]
@@ -115,7 +115,7 @@ def test_unsolvable_inequalities_are_refused(bound_texts, inequality_texts):
         can_hold(conditions, dict(zip("NM", pair, strict=True))) for pair in every(range(1, 49), repeat=2)
     )
     try:
-        read_conditions(texts)
+        parse_conditions(texts)
     except ShapeError:
         assert not is_satisfiable
     else:
@@ -125,7 +125,7 @@ def test_unsolvable_inequalities_are_refused(bound_texts, inequality_texts):
 def conditions_of(text):
     """Parse one condition; return one that never holds if it is refused."""
     try:
-        return read_conditions([text])
+        return parse_conditions([text])
     except ShapeError:
         return [Condition(1, "==", 2)]
 

@@ -13,7 +13,7 @@ from shapecalc.core.dims import is_concrete
 from shapecalc.core.origins import describe_reshape
 from shapecalc.core.text import escape_unprintable, parse_axes, parse_dims, parse_shape, parse_target, shape_text
 from shapecalc.core.values import normalize_slices, parse_axis_pattern, parse_lengths, parse_slices, slice_span
-from shapecalc.reading.cases import read_case, read_conditions, read_expectation
+from shapecalc.reading.cases import parse_case, parse_conditions, parse_expectation
 from shapecalc.reading.pattern import Matcher, to_pattern
 from tests.cases import rows
 from tests.core.test_symbolic import fractions
@@ -26,14 +26,14 @@ def normalized_slices(text):
 
 
 def normalized_conditions(text):
-    return " and ".join(map(str, read_conditions(text.split(" and "))))
+    return " and ".join(map(str, parse_conditions(text.split(" and "))))
 
 
 NORMALIZERS = {
     "shapes": lambda text: shape_text(parse_shape(text)),
     "patterns": lambda text: str(to_pattern(text)),
     "slices": normalized_slices,
-    "expectations": lambda text: str(read_expectation(text)),
+    "expectations": lambda text: str(parse_expectation(text)),
     "conditions": normalized_conditions,
 }
 """Functions that parse a text and print it in normal form, by the title of their rows."""
@@ -45,7 +45,7 @@ REFUSING_PARSERS = {
     "no lengths": parse_lengths,
     "no patterns": to_pattern,
     "no slices": normalized_slices,
-    "no expectations": read_expectation,
+    "no expectations": parse_expectation,
     "no conditions": normalized_conditions,
 }
 
@@ -99,14 +99,14 @@ def test_printed_slices_round_trip(parts, form):
 @each_row(("pattern", "shape", "sizes"), rows("meeting", "meets"))
 def test_pattern_names_take_the_matching_sizes(pattern, shape, sizes):
     matcher = Matcher(to_pattern(pattern))
-    assert matcher.find_problem(parse_shape(shape)) is None
+    assert matcher.match_shape(parse_shape(shape)) is None
     assert ",".join(f"{name}={size}" for name, size in matcher.sizes.items()) == sizes
 
 
 @pytest.mark.parametrize(("pattern", "shape", "index", "message"), rows("meeting", "differs"))
 def test_pattern_mismatch_names_the_dim(pattern, shape, index, message):
     matcher = Matcher(to_pattern(pattern))
-    problem = matcher.find_problem(parse_shape(shape))
+    problem = matcher.match_shape(parse_shape(shape))
     assert (problem.rule, problem.index, problem.message) == ("differs", int(index) if index else None, message)
     assert matcher.sizes == {}
 
@@ -118,22 +118,22 @@ def test_shape_matches_patterns_made_from_it(shape, data):
     for start in range(len(dims) + 1):
         pattern = [*dims[:start], ..., *dims[data.draw(st.integers(start, len(dims))) :]]
         matcher = Matcher(to_pattern(pattern))
-        assert matcher.find_problem(tuple(shape)) is None
+        assert matcher.match_shape(tuple(shape)) is None
         assert all(name[1:] == str(size) for name, size in matcher.sizes.items())
-        assert matcher.find_problem((*shape, 6)) is None or pattern[-1] is not ...
+        assert matcher.match_shape((*shape, 6)) is None or pattern[-1] is not ...
 
 
 @each_row(("question", "expected", "passes"), rows("meeting", "expected"))
 def test_expectation_is_met_or_not(question, expected, passes):
-    case = read_case(f"{question} => {expected}", {})
+    case = parse_case(f"{question} => {expected}", {})
     assert meets_expectation(case.expected, answer_case(case)) is (passes == "yes")
-    assert str(read_expectation(str(case.expected))) == str(case.expected)
+    assert str(parse_expectation(str(case.expected))) == str(case.expected)
 
 
 @pytest.mark.parametrize(("line", "rewritten"), rows("meeting", "rewritten"))
 def test_rewrite_changes_only_the_expectation(line, rewritten):
     line, rewritten = (text.replace("->", "=>") for text in (line, rewritten))
-    case = read_case(line.strip(), {})
+    case = parse_case(line.strip(), {})
     assert rewrite_expectation(line, case.expected, answer_case(case)) == rewritten
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import shapecalc as sc
 from shapecalc.core.dims import lowest_terms, product
-from shapecalc.engine.chain_search import is_proved
+from shapecalc.engine.chain_search import agrees_with_rearrangement
 from shapecalc.engine.execute import run
-from shapecalc.reading.commands import read_chain
+from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.find import ChainSearch, PairSearch, Rearrangement, search_chains
 from shapecalc.reasoning.fixing import answer_chain
 from tests.sampling import each_row, examples
@@ -38,7 +38,7 @@ def pairs_of_shapes(dims, most=4):
 
 
 def run_chain(chain, array):
-    return run(answer_chain(*read_chain(chain), {}), array).array
+    return run(answer_chain(*parse_chain(chain), {}), array).array
 
 
 @examples(45)
@@ -85,7 +85,7 @@ def test_found_chains_are_unique_and_complete(shapes):
 def test_found_path_different_from_its_chain_is_unproved(before, perm, after, proved):
     said = "2,3,4 | transpose 0,2,1 | reshape 24" if len(before) == 3 else "2000,3000 | reshape 6000000"
     way = type("Said", (Rearrangement,), {"chain": said})(before, before, perm, after)
-    assert is_proved(way) is proved
+    assert agrees_with_rearrangement(way) is proved
 
 
 def test_found_chains_match_the_arrays(monkeypatch):
@@ -108,7 +108,7 @@ def test_found_chains_of_large_shapes_are_all_listed():
 )
 def test_found_chains_include_known_functions(before, after, chain):
     sizes = {"N": 2, "C": 3, "H": 4, "W": 6, "B": 2, "T": 5, "h": 3, "d": 4, "r": 2}
-    answer = answer_chain(before, read_chain(f"{before} | {chain}")[1], {n: sizes[n] for n in sizes if n in before})
+    answer = answer_chain(before, parse_chain(f"{before} | {chain}")[1], {n: sizes[n] for n in sizes if n in before})
     x = np.arange(prod(answer.input)).reshape(answer.input)
     assert sc.find(before, after, pairs=[(x, run(answer, x).array)]).fits == 1
 

@@ -9,7 +9,7 @@ import pytest
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.engine.execute import run
-from shapecalc.reading.code import read_code
+from shapecalc.reading.code import interpret_code
 from shapecalc.reasoning.fixing import answer_chain
 from tests.engines.drawing import rows
 from tests.sampling import each_row
@@ -20,7 +20,7 @@ LINES = [(name, *row) for names, *row in rows("lines") for name in names.split()
 def answer_line(line, shape, library):
     """Return the answer to a line; None if the parser or a rule refuses it."""
     try:
-        read = read_code(line, {"x": shape}, "numpy" if library == "numpy" else None)
+        read = interpret_code(line, {"x": shape}, "numpy" if library == "numpy" else None)
     except ShapeError:
         return None
     answer = answer_chain(read.input_shape, read.stages, {})

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 
-from shapecalc.cli.model_report import all_node_lines, lint_lines, node_lines, report_json, table_lines
+from shapecalc.cli.model_report import all_node_lines, failure_lines, node_lines, report_json, table_lines
 from shapecalc.core.problem import FILE, ShapeError
 from shapecalc.core.record import replace
 from shapecalc.models.all_nodes import describe_all_nodes
@@ -245,7 +245,7 @@ def judge_and_fix(proto):
     lines = [
         *table_lines(report, report.nodes),
         *all_node_lines(report, every.nodes),
-        *lint_lines(report, report.nodes, report.stops, strict=True, github=False),
+        *failure_lines(report, report.nodes, report.stops, strict=True, github=False),
         *[line for judged in report.nodes for line in node_lines(report, judged)],
     ]
     assert all(line.isprintable() for line in lines)

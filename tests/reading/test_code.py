@@ -8,7 +8,7 @@ import pytest
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_shape
-from shapecalc.reading.code import normalize_pasted_code, read_code
+from shapecalc.reading.code import interpret_code, normalize_pasted_code
 from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.fixing import answer_chain
 from tests.cases import FOLDER, describe_answer, parts, rows
@@ -29,7 +29,7 @@ def sizes_of(text):
 
 def answer_of(line, inputs="2,3,4", dialect=None):
     """Answer the chain that a line of code describes."""
-    reading = read_code(line, shapes_of(inputs), dialect)
+    reading = interpret_code(line, shapes_of(inputs), dialect)
     return answer_chain(reading.input_shape, reading.stages, {})
 
 
@@ -47,7 +47,7 @@ def test_code_refusal_has_a_span(line, inputs, message):
     before, _, span_text = line.partition("«")
     span_text, _, after = span_text.partition("»")
     with pytest.raises(ShapeError) as raised:
-        read_code(before + span_text + after, shapes_of(inputs))
+        interpret_code(before + span_text + after, shapes_of(inputs))
     problem = raised.value.problem
     assert (problem.rule, problem.span) == ("usage", (len(before), len(before + span_text)) if span_text else None)
     assert message in str(raised.value)
@@ -63,7 +63,7 @@ def test_pasted_code_is_answered(title, lines):
     inputs, _, where = setting.partition(" where ")
     code = "\n".join(line for line in lines if line[:2] not in ("!", "! ", "? "))
     try:
-        reading = read_code(normalize_pasted_code(code), shapes_of(inputs), None, sizes_of(where))
+        reading = interpret_code(normalize_pasted_code(code), shapes_of(inputs), None, sizes_of(where))
     except ShapeError as error:
         assert expected == f"error {error.problem.rule}"
         assert lines[-1].removeprefix("? ") in str(error)

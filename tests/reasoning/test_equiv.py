@@ -91,7 +91,7 @@ def answer_or_none(shape, texts):
 def positions_at(answer, sizes):
     """Return the input positions that NumPy gives for an answer at some sizes, or None if it is undefined there."""
     sizes = sizes_with_results(answer.results, sizes)
-    return positions_of(moves_of(answer).rewrite(sizes)) if can_hold(answer.conditions, sizes) else None
+    return positions_of(moves_of(answer).substitute(sizes)) if can_hold(answer.conditions, sizes) else None
 
 
 def is_same_result(one, other):

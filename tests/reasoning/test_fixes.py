@@ -91,7 +91,7 @@ def test_step_wording(line, index, sources, why):
 def test_problem_span_is_its_token(line, argument, token):
     trace = answered(line)
     name, span = trace.problem.argument, trace.problem.span
-    assert (name, span and trace.request.written[name][slice(*span)]) == (argument, token or None)
+    assert (name, span and trace.request.argument_texts[name][slice(*span)]) == (argument, token or None)
 
 
 def check_fixes(trace):

@@ -91,7 +91,7 @@ def rulers_text(answer: Answer, width: int = 100) -> str:
 DRAWS = {
     "calls": code_text,
     "code": lambda answer: code_text(answer, tuple(code.TARGETS)),
-    "big": lambda answer, **options: big.draw_large_figures(answer, **options).plain,
+    "big": lambda answer, **options: big.draw_large_stage(answer, **options).plain,
     "explain": lambda answer, **options: pictures.draw_explanation(answer, **options).plain,
     "film": film_text,
     "flow": lambda answer, **options: flow.draw_flow(answer, **options).plain,

@@ -11,7 +11,7 @@ from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.text import shape_text
-from shapecalc.reading.commands import read_chain, read_stage, split_unbracketed
+from shapecalc.reading.commands import parse_chain, parse_stage, split_outside_brackets
 from shapecalc.reasoning.fixing import answer_chain, answer_request
 from tests import strategies
 from tests.strategies import POSITIONS, positions, targets
@@ -30,9 +30,9 @@ shapes = st.one_of(
 def answer_to(line):
     """Answer a command line, refused or not."""
     if line.startswith("chain "):
-        shape, stages = read_chain(line.removeprefix("chain "))
+        shape, stages = parse_chain(line.removeprefix("chain "))
         return answer_chain(shape, stages, {})
-    stage = read_stage(split_unbracketed(line), with_input=True)
+    stage = parse_stage(split_outside_brackets(line), with_input=True)
     return answer_request(make_request(stage.op, stage.input, stage.options))
 
 
@@ -120,7 +120,7 @@ def answers(draw, without=()):
         return draw(chains(shape, without))
     row = draw(st.sampled_from(list(DIALECTS.values())))
     op = draw(st.sampled_from([op for op in operators_of(row) if op not in without]))
-    if "block" in OPS[op].positional_names and draw(st.integers(0, 4)):
+    if "block" in OPS[op].positional_only_names and draw(st.integers(0, 4)):
         shape = list(draw(blocked))
     options = draw(arguments(op, shape)) | {"dialect": row.name}
     if row.switch and op in ("reshape", "shuffle"):

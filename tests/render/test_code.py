@@ -21,7 +21,7 @@ from shapecalc.reading.commands import command_line
 from shapecalc.reasoning.fixing import answer_chain
 from shapecalc.render.code import TARGETS, write_code
 from shapecalc.render.code.dims import stage_shapes, variable_name
-from shapecalc.render.code.operands import OPERAND_TEMPLATES, operand_names
+from shapecalc.render.code.operands import OPERAND_TEMPLATES, operand_shapes
 from tests.core.test_imports import HEAVY, loaded
 from tests.plans import LARGEST, answer_to, requested_answers, size
 from tests.render.real_chains import REAL_CHAINS
@@ -183,7 +183,7 @@ def test_symbolic_chain_code_holds_for_any_sizes(answer, drawn_sizes):
 def test_code_of_operands_equals_numpy(target):
     for chain, numpy in rows(OPERANDS, "as in NumPy"):
         answer = sc.chain(*chain.split(" | "))
-        shapes = operand_names(answer.traces)
+        shapes = operand_shapes(answer.traces)
         arrays = dict(zip("xbc", map(data, (answer.input, *shapes.values())), strict=False))
         expected = eval(numpy, {"np": np, **arrays})
         assert expected.shape == answer.output
@@ -194,7 +194,7 @@ def test_code_of_operands_equals_numpy(target):
 @pytest.mark.parametrize("chain", [chain for (chain,) in rows(OPERANDS, "windows")])
 def test_code_windows_of_torch_and_onnx_agree(chain):
     answer = sc.chain(*chain.split(" | "))
-    shapes = operand_names(answer.traces)
+    shapes = operand_shapes(answer.traces)
     expected = run_code("onnx", write_code(answer, "onnx").text, data(answer.input), shapes)
     assert expected.shape == answer.output
     if not skip_reason("torch"):

@@ -22,11 +22,11 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import GIVEN
 from shapecalc.reasoning.examples import example_sizes, index_text, trace_element
-from shapecalc.render.big import FIGURE_ROWS, Scale, draw_large_figures, render_figures
+from shapecalc.render.big import GLYPH_ROWS, Scale, draw_large_stage, render_large_text
 from shapecalc.render.canvas import ASCII, UNICODE, clip
 from shapecalc.render.files import MAX_PICTURE_HEIGHT, draw_still
 from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
-from shapecalc.render.grid import draw_grid, journey_of
+from shapecalc.render.grid import build_journey, draw_grid
 from shapecalc.render.hints import make_hint
 from shapecalc.render.pictures import draw_explanation, draw_picture, main_step
 from shapecalc.render.stage_layout import input_cells, mark_text, stage_layouts
@@ -60,7 +60,7 @@ def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, heigh
     sentences += [answer.problem.message, answer.problem.hint] if answer.problem else []
     assert not [sentence for sentence in sentences if PLURAL.search(sentence)]
     few = step_index in range(len(answer.steps)) and len(answer.input) < 6
-    if few and (large := draw_large_figures(answer, step_index, width=width, height=height)):
+    if few and (large := draw_large_stage(answer, step_index, width=width, height=height)):
         assert len(large.plain.split("\n")) <= height
         assert max(map(len, large.plain.split("\n"))) <= width
     rows = [line for line in draw_flow(answer, step_index, height=height).plain.split("\n") if line[:1] not in [*"…~✗"]]
@@ -69,7 +69,7 @@ def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, heigh
 
 @pytest.mark.parametrize("scale", [*Scale])
 def test_figures_have_one_size_and_differ(scale):
-    figures = {char: tuple(render_figures(char, scale)) for char in FIGURE_ROWS if char != "✗"}
+    figures = {char: tuple(render_large_text(char, scale)) for char in GLYPH_ROWS if char != "✗"}
     assert {len(line) for lines in figures.values() for line in lines} == {scale.columns - scale.gap}
     assert {len(lines) for lines in figures.values()} == {scale.rows}
     assert len({*figures.values()}) == len(figures)
@@ -134,7 +134,7 @@ def test_grid_follows_one_element_and_meets_conditions(answer, data):
     grid = draw_grid(answer, cursor, width=200).plain
     path = [index for _, index in trace_element(answer, cursor)]
     assert all(index_text(index) in grid for index in path)
-    indices = journey_of(answer).indices_of(cursor)
+    indices = build_journey(answer).indices_of(cursor)
     assert (indices[: len(path)], {*indices[len(path) :]} <= {None}) == (path, True)
 
 

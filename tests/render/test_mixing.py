@@ -102,5 +102,5 @@ def chains(draw):
 @example("chain 4,6 | transpose 1,0 | reshape 24 | reshape 6,2,2")
 def test_unmixed_chain_has_an_einops_pattern(line):
     answer = answer_to(line)
-    if not any(layout.mixing_dims or layout.newly_marked for layout in stage_layouts(answer)):
+    if not any(layout.mixing_dims or layout.newly_marked_dims for layout in stage_layouts(answer)):
         assert "->" in write_code(answer, "einops").text

@@ -207,7 +207,7 @@ def test_picture_requests_cover_every_kind():
     layouts = [layout for answer in answers for layout in stage_layouts(answer)]
     assert sum(step.rule == COPIED_ZERO for step in steps) > 20
     assert sum(" mix into " in step.why for step in steps) > 5
-    assert sum(any(wires.is_knot(layout, link) for link in layout.links) for layout in layouts) > 5
+    assert sum(any(wires.is_partially_connected(layout, link) for link in layout.links) for layout in layouts) > 5
     assert sum(request.refused for request in requests) > 5
     assert max(array.ndim for request in requests for array in request.arrays) >= 8
 
@@ -217,8 +217,8 @@ def test_wrong_bar_through_a_mix_is_detected(monkeypatch):
     for line in ("reshape 2,3,4 2,-1,2", "reshape 2,3,4 4,6"):
         answer = answer_to(line)
         expected = dependencies(before, before.reshape(answer.output))
-        for knots, is_correct in ((wires.is_knot, True), (lambda _layout, _link: False, False)):
+        for knots, is_correct in ((wires.is_partially_connected, True), (lambda _layout, _link: False, False)):
             with monkeypatch.context() as patch:
-                patch.setattr(wires, "is_knot", knots)
+                patch.setattr(wires, "is_partially_connected", knots)
                 ((_, sources),) = wire_sources(draw_flow(answer))
                 assert (sources == expected) is is_correct

@@ -22,7 +22,7 @@ from shapecalc.teaching.exercises import (
     Drill,
     draw_exercise,
     draw_exercises,
-    judge_exercise,
+    judge_answer,
     kinds_of_topics,
     load_puzzles,
 )
@@ -127,9 +127,9 @@ def test_exercise_judges_right_and_wrong_answers(kind):
     for seed in SEEDS[:8]:
         exercise = draw_exercise(kind, 2, seed)
         right = prediction_text(correct_prediction(exercise.task))
-        assert judge_exercise(exercise, f" {right} ").right
+        assert judge_answer(exercise, f" {right} ").right
         for typed in ("", "7,7,7", "error" if right != "error" else "2", "2,,"):
-            judgement = judge_exercise(exercise, typed)
+            judgement = judge_answer(exercise, typed)
             assert not judgement.right
             assert ("it is refused: " if right == "error" else f"it is {right}: ") in judgement.said
             assert judgement.said.endswith("]")
@@ -143,16 +143,16 @@ def test_puzzle_solution_has_at_most_three_ops(puzzle):
     answer, solution = answer_line(puzzle.task.question), puzzle.task.question.split("'")[1]
     assert (len(answer.traces) <= 3, answer.problem, answer.conditions) == (True, None, ())
     for typed in (solution, solution.partition("|")[2]):
-        assert judge_exercise(puzzle, typed).right
+        assert judge_answer(puzzle, typed).right
     if indices := findall(r"\d+", puzzle.task.puzzle.partition(" give")[2]):
         assert [input_index(moves_of(answer), index) for index in range(len(indices))] == [*map(int, indices)]
-    assert not judge_exercise(puzzle, "reshape -1 | flip 0").right
+    assert not judge_answer(puzzle, "reshape -1 | flip 0").right
     assert solution.partition("|")[2] not in " ".join([puzzle.task.text, *graded_hints(puzzle.task, answer)])
 
 
 @each_row(("name", "typed", "feedback"), table("built", "teaching"))
 def test_puzzle_accepts_any_right_chain(name, typed, feedback):
-    judgement = judge_exercise(PUZZLES[name], typed)
+    judgement = judge_answer(PUZZLES[name], typed)
     assert (judgement.right, judgement.said[: len(feedback)]) == (not feedback, feedback)
 
 
@@ -166,7 +166,7 @@ def play_drill(drill, count, right):
     exercises = []
     for number in range(count):
         exercises.append(drill.exercise)
-        drill.mark(right=right(number, drill.exercise))
+        drill.record_answer(right=right(number, drill.exercise))
     return exercises
 
 
@@ -219,5 +219,5 @@ def test_exercise_known_kind_gets_harder():
 def test_exercise_score_counts():
     drill = Drill("zero", "x")
     for right in (True, True, False, True):
-        drill.mark(right=right)
+        drill.record_answer(right=right)
     assert str(drill) == "3 of 4 right, streak 1"

@@ -14,7 +14,7 @@ from shapecalc.teaching.lessons import (
     MAX_LESSON_FILE_BYTES,
     find_faults,
     judge_lesson,
-    parse_own_lessons,
+    parse_lesson_file,
     read_lesson_file,
 )
 from tests.sampling import each_row
@@ -30,7 +30,7 @@ def replace_in_good(old, new):
 
 def test_lesson_file_without_errors_gives_lessons():
     assert find_faults(GOOD) == (2, [])
-    heads, last = parse_own_lessons("data/week3.toml", GOOD)
+    heads, last = parse_lesson_file("data/week3.toml", GOOD)
     assert (heads.id, heads.notes, len(heads.wrong)) == ("week3/heads", "Say it twice.", 2)
     assert judge_lesson(heads, "N,S,8,64").said == "A reshape splits."
     assert judge_lesson(heads, "N,S,512").said == "nothing was split"
@@ -74,7 +74,7 @@ def test_lesson_file_errors_are_in_line_order():
 
 def test_lesson_file_with_errors_is_not_opened():
     with pytest.raises(ShapeError, match=r"usage: w.toml:3: an id .*\(2 in all; see shapecalc drill --check-lessons\)"):
-        parse_own_lessons("w.toml", replace_in_good('"heads"', '"Heads"').replace('"last"', '"Last"'))
+        parse_lesson_file("w.toml", replace_in_good('"heads"', '"Heads"').replace('"last"', '"Last"'))
 
 
 @settings(max_examples=min(40, settings.default.max_examples))

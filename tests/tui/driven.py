@@ -10,8 +10,8 @@ from textual import events
 from textual.css.stylesheet import Stylesheet
 from textual.widgets import OptionList
 
-from shapecalc.core.text import shape_text, split_unbracketed
-from shapecalc.render.big import Scale, render_figures
+from shapecalc.core.text import shape_text, split_outside_brackets
+from shapecalc.render.big import Scale, render_large_text
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.question import question_from_words
 
@@ -124,7 +124,7 @@ class User:
     def shows_large(self, text):
         """Return whether the screen shows a text in large figures."""
         lines = [line.ljust(self.app.size.width) for line in self.lines]
-        figures = render_figures(text, Scale.LARGE)
+        figures = render_large_text(text, Scale.LARGE)
         return any(
             all(lines[row + offset].startswith(part, x) for offset, part in enumerate(figures))
             for row in range(len(lines) - len(figures))
@@ -185,9 +185,9 @@ class User:
 
     async def ask(self, line):
         """Open another question in the running app, at its opening step."""
-        await self.app.explore.open_question(question_from_words(split_unbracketed(line)))
-        self.state.go_to_step(0 if self.state.is_learning else self.state.last_step)
-        self.app.explore.focus_first()
+        await self.app.explore.open_question(question_from_words(split_outside_brackets(line)))
+        self.state.go_to_step(0 if self.state.is_learning else self.state.end_step)
+        self.app.explore.focus_initial_widget()
         await self.settle()
 
     async def paste(self, text):

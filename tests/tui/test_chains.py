@@ -18,7 +18,7 @@ from shapecalc.tui.chains import (
     UNPROVED_TEXT,
     compare_chains,
     conclusion_text,
-    count_line,
+    format_cost_line,
     verdict_text,
 )
 from shapecalc.tui.question import Question, answer_question, question_command, question_from_words
@@ -96,4 +96,4 @@ def test_equiv_screen_claims_only_what_is_proved():
     chain = sc.chain("2,3", "transpose")
     cost = Cost(1, 1, (48,))
     assert conclusion_text(Simplification(chain, cost, cost, True, False)).plain == UNPROVED_TEXT
-    assert count_line(Goal.BYTES, cost, cost).plain == "bytes moved     48"
+    assert format_cost_line(Goal.BYTES, cost, cost).plain == "bytes moved     48"

@@ -6,7 +6,7 @@ import asyncio
 
 from shapecalc.core.record import replace
 from shapecalc.models.verdicts import BatchVerdict
-from shapecalc.tui.model import ModelList, ModelScreen
+from shapecalc.tui.model import ModelScreen, NodeListState
 from tests.models.reports import FIRST, TURNED, YOLO, judged
 from tests.tui.driven import using
 
@@ -37,17 +37,17 @@ def test_model_screen_without_nodes_is_an_empty_list():
 
 
 def test_model_screen_keeps_the_selection_when_filtered():
-    nodes = ModelList(YOLO, 2)
+    nodes = NodeListState(YOLO, 2)
     nodes.filter_nodes("", failing_only=True)
-    assert nodes.selected.node.path == "18"
+    assert nodes.selected_node.node.path == "18"
     nodes.filter_nodes("transpose", failing_only=False)
-    assert nodes.selected.node.path == "3"
+    assert nodes.selected_node.node.path == "3"
     nodes.filter_nodes("", failing_only=False)
-    assert nodes.selected.node.path == "3"
+    assert nodes.selected_node.node.path == "3"
 
 
 def test_model_screen_leaves_the_fix_on_moving():
-    nodes = ModelList(replace(YOLO, nodes=(FIRST, TURNED)))
+    nodes = NodeListState(replace(YOLO, nodes=(FIRST, TURNED)))
     nodes.show_next_fix()
     assert nodes.shown_fix == FIRST.fixes[0]
     nodes.move(1)

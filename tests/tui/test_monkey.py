@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from shapecalc.core.text import split_unbracketed
+from shapecalc.core.text import split_outside_brackets
 from shapecalc.tui.widgets import KEYS
 from tests.tui.driven import using
 
@@ -55,4 +55,4 @@ def test_random_keys_and_text_do_not_end_the_app(seed, turns, tmp_path, monkeypa
             await user.press("escape")
         assert " $ shapecalc " in user.text
 
-    asyncio.run(using(play, *split_unbracketed(OPENINGS[seed % len(OPENINGS)])))
+    asyncio.run(using(play, *split_outside_brackets(OPENINGS[seed % len(OPENINGS)])))

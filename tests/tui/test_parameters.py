@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.text import split_unbracketed
-from shapecalc.tui.dialogs import focus_help
+from shapecalc.core.text import split_outside_brackets
+from shapecalc.tui.dialogs import widget_help
 from shapecalc.tui.question import answer_question, question_command, question_from_words
 from tests.invented import invented
 from tests.tui.driven import driven
@@ -23,12 +23,12 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "texts", "output"), LINES)
 def test_parameter_flags_and_words_are_field_texts(line, texts, output):
-    question = question_from_words(split_unbracketed(line)[1:])
+    question = question_from_words(split_outside_brackets(line)[1:])
     assert texts.items() <= dict(question.texts).items()
     assert question_command(question, None) == line
     answer = answer_question(question).answer
     assert answer.output == output
-    again = question_from_words(split_unbracketed(question_command(question, answer))[1:])
+    again = question_from_words(split_outside_brackets(question_command(question, answer))[1:])
     assert answer_question(again).answer.output == output
 
 
@@ -56,8 +56,8 @@ def test_parameter_words_can_be_typed_letter_by_letter():
 
 
 def test_parameter_help_lists_valid_texts():
-    assert focus_help("field-reverse", "squeeze") == "reverse: whether the dims come back in reverse: 0 or 1"
-    assert focus_help("field-mode", "squeeze") == "mode: torch: where the new dim goes: HEAD or TAIL"
+    assert widget_help("field-reverse", "squeeze") == "reverse: whether the dims come back in reverse: 0 or 1"
+    assert widget_help("field-mode", "squeeze") == "mode: torch: where the new dim goes: HEAD or TAIL"
 
 
 @driven("squeeze", "2,1,3", "--dialect", "torch", size=(100, 30))

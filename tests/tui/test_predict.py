@@ -11,7 +11,7 @@ from shapecalc.core.answers import Chain, StageKind
 from shapecalc.core.ops import OPS
 from shapecalc.core.record import replace
 from shapecalc.core.rules import REFUSALS
-from shapecalc.core.text import split_unbracketed
+from shapecalc.core.text import split_outside_brackets
 from shapecalc.render.stage_layout import stage_layouts
 from shapecalc.teaching.exercises import DIFFICULTIES, KINDS, draw_exercise
 from shapecalc.tui import explore_text
@@ -28,7 +28,7 @@ learning = partial(driven, step=0, learns=True)
 
 
 def make_state(line, is_valid=True):
-    state = ExploreState(question_from_words(split_unbracketed(line)), 0, is_learning=True)
+    state = ExploreState(question_from_words(split_outside_brackets(line)), 0, is_learning=True)
     if is_valid is not None:
         state.predict_validity(is_valid)
     return state
@@ -225,7 +225,7 @@ def test_predict_works_for_every_example(op):
             if state.is_awaiting_input:
                 type_text(state, str(state.predictions.cells[state.current_hole].dim))
                 assert state.predictions.is_right(state.current_hole)
-            if state.current_step >= state.last_step:
+            if state.current_step >= state.end_step:
                 break
             state.submit()
         assert state.holes == ()

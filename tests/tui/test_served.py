@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import split_unbracketed
+from shapecalc.core.text import split_outside_brackets
 from shapecalc.tui.question import answer_question, question_command, question_from_words
-from shapecalc.tui.served_app import build_link, opening_question, parse_link
+from shapecalc.tui.served_app import build_link, parse_link, parse_opening_question
 from tests.tui.tables import table
 
 
 @pytest.mark.parametrize("line", [line for (line,) in table("linked")])
 def test_served_link_restores_the_question(line):
-    question = question_from_words(split_unbracketed(line))
+    question = question_from_words(split_outside_brackets(line))
     answer = answer_question(question).answer
     line = question_command(question, answer)
     restored, step = parse_link(*build_link(line, 3).values())
@@ -51,6 +51,6 @@ HOSTILE = ["\0\x1b[31m", "\udcff", "(" * 5000]
 
 @pytest.mark.parametrize("text", NO_QUESTIONS + HOSTILE, ids=lambda text: ascii(text)[:30])
 def test_served_app_opens_the_owners_question(text):
-    question, step, complaint = opening_question(["reshape", {"input": "2,3", "target": "6"}], [text, "2"])
+    question, step, complaint = parse_opening_question(["reshape", {"input": "2,3", "target": "6"}], [text, "2"])
     assert (question.texts["input"], step) == ("2,3", 0)
     assert complaint

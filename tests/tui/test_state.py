@@ -13,7 +13,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.core.text import split_unbracketed
+from shapecalc.core.text import split_outside_brackets
 from shapecalc.tui import explore_text
 from shapecalc.tui.question import FIRST_QUESTION, answer_question, problem_span, question_command, question_from_words
 from shapecalc.tui.question_dialogs import DialectRow, dialect_rows, nearest_row_index
@@ -27,14 +27,14 @@ LINES = [line for (line,) in table("lines")]
 
 @pytest.mark.parametrize("line", LINES)
 def test_state_equals_its_command_line(line):
-    question = question_from_words(split_unbracketed(line)[1:])
+    question = question_from_words(split_outside_brackets(line)[1:])
     assert question_command(question, answer_question(question).answer) == line
     assert question_command(question, None) == line
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_state_keeps_texts_while_ops_change(line):
-    question = question_from_words(split_unbracketed(line)[1:])
+    question = question_from_words(split_outside_brackets(line)[1:])
     changed = question
     for op in (*OPS, "chain", question.op):
         changed = changed.with_op(op)
@@ -74,7 +74,7 @@ def test_state_chain_carets_mark_the_token_or_stage(text, marked):
 
 @each_row(("line", "said"), table("sentences"))
 def test_state_notes_belong_to_their_stages(line, said):
-    assert explore_text.status_text(ExploreState(question_from_words(split_unbracketed(line))), 78).plain == said
+    assert explore_text.status_text(ExploreState(question_from_words(split_outside_brackets(line))), 78).plain == said
 
 
 @pytest.mark.parametrize("words", [["reshap", "2", "2"], ["reshape", "2", "2", "2"], ["chain", "a", "b"], ["foo"]])
@@ -104,7 +104,7 @@ def test_state_stays_past_the_last_step():
 def test_state_step_stops_at_a_refusal():
     state = ExploreState(FIRST_QUESTION, 0)
     state.change_question(FIRST_QUESTION.with_text("to", "5,-1"))
-    assert state.current_step == state.last_step
+    assert state.current_step == state.end_step
     assert not state.is_complete
 
 
@@ -119,7 +119,7 @@ def test_state_grid_cursor_moves_by_rows_and_stops_at_corners(keys, cursor):
 @pytest.mark.parametrize("width", [20, 40, 58, 78, 198])
 def test_state_title_keeps_the_answer_and_its_width(width):
     for words in ("reshape 2,3,4 5,-1", "shuffle 2,3,4 --to 0,-1", "reshape N,C,H,W 0,-1,64"):
-        question = question_from_words(split_unbracketed(words))
+        question = question_from_words(split_outside_brackets(words))
         text = explore_text.title_text(question, answer_question(question), width)
         assert text.cell_len == width
         assert width < 40 or "refused: indivisible" in text.plain or "answer " in text.plain
@@ -188,12 +188,12 @@ def test_state_field_beside_a_file_may_be_incomplete(tmp_path):
 
 @pytest.mark.parametrize(("words", "index"), table("compared"))
 def test_state_comparison_starts_at_the_question(words, index):
-    question = question_from_words(split_unbracketed(words))
+    question = question_from_words(split_outside_brackets(words))
     rows = dialect_rows(question)
     assert nearest_row_index(rows, DialectRow(question, "", answer_question(question))) == int(index)
     assert "--no-allowzero" not in question_command(rows[0].question, None)
 
 
 def test_state_default_setting_is_valid_in_old_opsets():
-    first, second, *_ = dialect_rows(question_from_words(split_unbracketed("reshape 2,3 6 --opset 5")))
+    first, second, *_ = dialect_rows(question_from_words(split_outside_brackets("reshape 2,3 6 --opset 5")))
     assert (first.answer_text, second.answer_text) == ("6", "refused: no-such-attribute")

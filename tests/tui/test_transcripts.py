@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.teaching.lessons import Course, introductory_course, parse_own_lessons
+from shapecalc.teaching.lessons import Course, introductory_course, parse_lesson_file
 from shapecalc.tui.lessons import DrillScreen
 from shapecalc.tui.model import ModelScreen
 from tests.models.reports import YOLO
@@ -166,7 +166,7 @@ class Player:
 async def open_further(user, course, drill, path, notes):
     """Open a course, the path, or exercises over the main screen."""
     if course or path:
-        own = course and Course(parse_own_lessons(course, Path(course).read_text()), notes=notes)
+        own = course and Course(parse_lesson_file(course, Path(course).read_text()), shows_notes=notes)
         user.app.explore.course = own or introductory_course()
         user.app.explore.action_lessons()
     elif drill:

@@ -225,7 +225,7 @@ class WindowRules(Record):
     """Whether a weight has the shape k...,IN,OUT, or k...,OUT,IN if transposed."""
     allows_unbatched: bool = False
     """Whether an input without a batch axis is accepted."""
-    has_symmetric_padding: bool = False
+    requires_symmetric_padding: bool = False
     """Whether both ends must have equal padding.
 
     If so, the padding of a pool is at most half of its kernel, and `same` requires a stride of 1.
@@ -326,7 +326,7 @@ class Dialect(Record):
     windows: WindowRules = WindowRules()
     slices_shape: bool = True
     """Whether the op `shape` accepts a start and an end."""
-    index_outside: StepRule | None = None
+    out_of_range_index_rule: StepRule | None = None
     """The rule that clamps an out-of-range index to its dim.
 
     None if the dialect refuses an out-of-range index.

@@ -45,7 +45,7 @@ JAX = Dialect(
     ),
     reshape_semantics={None: ReshapeSemantics(ZeroMeaning.LITERAL)},
     negative_perm=True,
-    index_outside=CLAMPED_INDEX,
+    out_of_range_index_rule=CLAMPED_INDEX,
     windows=WindowRules(allows_negative_padding=False),
     splits_unevenly=True,
     rolls=RollPairing.ANY,

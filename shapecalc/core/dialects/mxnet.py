@@ -144,7 +144,7 @@ class TargetCodes(Record):
 
     shape: Shape
     target: Shape
-    reverse: bool
+    is_reversed: bool
     """Whether both shapes are read from right to left."""
 
     def build_error(self, rule: Rule, message: str, position: int | None = None) -> ShapeError:
@@ -154,11 +154,11 @@ class TargetCodes(Record):
 
     def index_of(self, position: int, count: int) -> int:
         """Return the index of the item at a position among `count` items."""
-        return count - 1 - position if self.reverse else position
+        return count - 1 - position if self.is_reversed else position
 
     def reorder(self, items: Shape) -> Shape:
         """Convert items between reading order and left-to-right order."""
-        return items[::-1] if self.reverse else items
+        return items[::-1] if self.is_reversed else items
 
 
 def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = False) -> OpEvents:
@@ -170,7 +170,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
     zero-volume-infer, indivisible, volume-mismatch, overflow.
     """
     codes = TargetCodes(shape[::-1], target[::-1], reverse) if reverse else TargetCodes(shape, target, reverse)
-    steps, error = _read_codes(codes)
+    steps, error = _resolve_codes(codes)
     dims: Shape = tuple([step.dim for step in steps])
     if error is not None:
         dims += codes.target[codes.index_of(error.problem.index or 0, len(target)) :]
@@ -205,7 +205,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
     return (yield from base.regroup_elements(shape, output, conditions))
 
 
-def _read_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
+def _resolve_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
     """Return the steps of the codes, up to the first error, and the error, if any.
 
     The axes in the steps are counted in reading order. The dim of a -1 stays -1, because it is inferred last.
@@ -233,7 +233,7 @@ def _check_infer_position(codes: TargetCodes, position: int, dim_position: int, 
     """
     base.check_negative_dim(codes.index_of(position, len(codes.target)), -1, infer_position)
     if position != dim_position:
-        order = ", read from the right" if codes.reverse else ""
+        order = ", read from the right" if codes.is_reversed else ""
         infer_text = f"this -1 is dim {dim_position}{order}"
         message = f"MXNet writes the size of entry {position} to output dim {position}, and {infer_text}"
         raise codes.build_error(SHIFTED_INFER, message, position)
@@ -313,7 +313,7 @@ def _number_from_left(codes: TargetCodes, step: Step, position: int, count: int)
     rank, out = len(codes.shape), codes.index_of(position, count)
     axes = tuple(sorted(codes.index_of(axis, rank) for axis in step.sources))
     if step.rule is COPIED_NEXT and axes == (out,):
-        from_left = not codes.reverse and rank != count and out != 0
+        from_left = not codes.is_reversed and rank != count and out != 0
         step = replace(step, rule=rules.COPIED_ZERO, facts=FrozenDict(from_left=from_left))
     return replace(step, out=out, sources=axes)
 
@@ -344,14 +344,14 @@ def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> OpE
     if axes is not None:
         rank = len(shape)
         names_all = len(axes) == rank and {axis % rank for axis in axes if -rank <= axis < rank} == {*range(rank)}
-        return _squeeze_but_one(shape, 0, axes) if names_all else None
+        return _squeeze_all_but_one(shape, 0, axes) if names_all else None
     others = [axis for axis, dim in enumerate(shape) if dim != 1]
     if len(others) > 1 or any(isinstance(shape[axis], int) for axis in others):
         return None
-    return _squeeze_but_one(shape, others[0] if others else 0)
+    return _squeeze_all_but_one(shape, others[0] if others else 0)
 
 
-def _squeeze_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> OpEvents:
+def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> OpEvents:
     """Drop every dim except `kept_axis`.
 
     If `axes` are given, they list all axes, and every dim must be 1. Raises `ShapeError`: axis-not-one.

@@ -21,7 +21,7 @@ TORCH = base.Dialect(
         "numbers same:conv valid:conv",
         (1, 3),
         allows_unbatched=True,
-        has_symmetric_padding=True,
+        requires_symmetric_padding=True,
         strides_by_kernel=True,
         allows_empty_dims=False,
     ),

@@ -58,32 +58,36 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
     overflow.
     """
     ordered = joint.order_operands(shape, operands)
-    return _join_operands(shape, rules, ordered, ordered, axis)
+    return _concat_operands(shape, rules, ordered, ordered, axis)
 
 
-def _join_operands(
-    shape: Shape, rules: Setting, operands: Sequence[Operand], joined: Sequence[Operand], axis: int | None
+def _concat_operands(
+    shape: Shape, rules: Setting, operands: Sequence[Operand], used_operands: Sequence[Operand], axis: int | None
 ) -> OpEvents:
     """Concatenate the used operands; torch.cat skips empty vectors."""
     yield Stage(StageKind.JOIN, "concat", "operands", shape)
-    joint.check_ranks(joined, f"{rules.dialect.name} {rules.operator.name}")
-    rank = len(joined[0].shape)
+    joint.check_ranks(used_operands, f"{rules.dialect.name} {rules.operator.name}")
+    rank = len(used_operands[0].shape)
     if rank == 0:
         raise rule_error(joint.RANKS_DIFFER, "scalars have no axis to lie along", argument="operands", index=0)
     joined_axis = normalize_axis_index(axis or 0, rank, rules, "axis")
     output = list[Dim]()
     for out in range(rank):
-        step = (yield from _sum_step(out, joined)) if out == joined_axis else equal_dim_step(out, out, joined)
+        step = (
+            (yield from _sum_step(out, used_operands))
+            if out == joined_axis
+            else equal_dim_step(out, out, used_operands)
+        )
         output.append(step.dim)
         yield step
     check_volume(tuple(output), "operands")
-    places = [tuple([(operand.number, out) for operand in joined]) for out in range(rank)]
+    places = [tuple([(operand.number, out) for operand in used_operands]) for out in range(rank)]
     yield Combine(tuple(output), joint.operand_shapes(operands), tuple(places), joined_axis)
     return tuple(output)
 
 
-def _sum_step(axis: int, joined: Sequence[Operand]) -> Generator[NameRequest, None, Step]:
-    dims = tuple([operand.shape[axis] for operand in joined])
+def _sum_step(axis: int, operands: Sequence[Operand]) -> Generator[NameRequest, None, Step]:
+    dims = tuple([operand.shape[axis] for operand in operands])
     total = yield from joint.floor_dim(dims)
     return Step(END_TO_END, axis, (axis,), total, (), FrozenDict(dims=dims))
 
@@ -114,7 +118,7 @@ def _torch_cat(
     """
     ordered = joint.order_operands(shape, operands)
     joined = [operand for operand in ordered if operand.shape != (0,)]
-    return _join_operands(shape, rules, ordered, joined, axis) if 0 < len(joined) < len(ordered) else None
+    return _concat_operands(shape, rules, ordered, joined, axis) if 0 < len(joined) < len(ordered) else None
 
 
 AXIS_REQUIRED = FrozenDict(axis=1)

@@ -132,14 +132,16 @@ def _out_channel_step(axis: int, weight_dims: WeightDims, groups: int, *, transp
     return Step(OUT_CHANNELS, axis, (axis,) * (groups > 1), channels, (), facts)
 
 
-def _with_transposed(operator: Operator, transposed: Operator) -> Operator:
+def _with_transposed_variant(operator: Operator, transposed_operator: Operator) -> Operator:
     """Return an operator that has a variant for transposed convolutions."""
-    return replace(operator, variant_of=lambda arguments: transposed if arguments.get("transposed") else operator)
+    return replace(
+        operator, variant_of=lambda arguments: transposed_operator if arguments.get("transposed") else operator
+    )
 
 
 VERSIONS = {1: FLOATS, 11: FLOATS, 22: FLOATS | {"bfloat16"}}
 WITHOUT_GROUPS = {"groups": None}
-CONV_OPERATOR = _with_transposed(Operator("conv"), Operator("conv_transpose"))
+CONV_OPERATOR = _with_transposed_variant(Operator("conv"), Operator("conv_transpose"))
 CONV = Op(
     name="conv",
     summary="Convolve with the filters of a weight.",
@@ -153,15 +155,19 @@ CONV = Op(
     ),
     resolve=conv,
     operators={
-        "onnx": _with_transposed(Operator("Conv", VERSIONS), Operator("ConvTranspose", VERSIONS)),
+        "onnx": _with_transposed_variant(Operator("Conv", VERSIONS), Operator("ConvTranspose", VERSIONS)),
         "torch": CONV_OPERATOR,
         "paddle": CONV_OPERATOR,
-        "tensorflow": _with_transposed(Operator("conv"), Operator("conv_transpose", params_since=WITHOUT_GROUPS)),
-        "tflite": _with_transposed(Operator("CONV_2D"), Operator("TRANSPOSE_CONV", params_since=WITHOUT_GROUPS)),
-        "openvino": _with_transposed(
+        "tensorflow": _with_transposed_variant(
+            Operator("conv"), Operator("conv_transpose", params_since=WITHOUT_GROUPS)
+        ),
+        "tflite": _with_transposed_variant(
+            Operator("CONV_2D"), Operator("TRANSPOSE_CONV", params_since=WITHOUT_GROUPS)
+        ),
+        "openvino": _with_transposed_variant(
             *[Operator(name, params_since=WITHOUT_GROUPS) for name in ("Convolution", "ConvolutionBackpropData")]
         ),
-        "tensorrt": _with_transposed(
+        "tensorrt": _with_transposed_variant(
             Operator("Convolution"), Operator("Deconvolution", params_since={"output_padding": None})
         ),
     },

@@ -15,7 +15,7 @@ from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import LABEL_DIFFERS, Operand
 from shapecalc.core.problem import Rule, rule_error, usage_error
 from shapecalc.core.record import FrozenDict, replace
-from shapecalc.core.text import pluralize, rank_text, truncate
+from shapecalc.core.text import format_count, rank_text, truncate
 from shapecalc.core.values import ELLIPSIS, Subscripts, parse_subscripts
 
 Label = str | int
@@ -81,7 +81,7 @@ def einsum(
     yield Stage(StageKind.PRODUCT, "einsum", "pattern", shape)
     ordered, subscripts = joint.order_operands(shape, operands), parse_subscripts(pattern)
     if len(ordered) != len(subscripts.terms):
-        have = pluralize(len(subscripts.terms), "term", "terms")
+        have = format_count(len(subscripts.terms), "term", "terms")
         raise usage_error(f"the pattern has {have}, and there are {len(ordered)} operands", argument="pattern")
     label_axes = dict[Label, LabelAxes]()
     for operand, term in zip(ordered, subscripts.terms, strict=True):
@@ -134,7 +134,7 @@ def _check_ellipses(
     pairs = zip(operands, subscripts.terms, strict=True)
     counts = [len(operand.shape) - len(term) + 1 for operand, term in pairs if ELLIPSIS in term]
     if ELLIPSIS not in subscripts.output and any(counts) and not sums_ellipsis:
-        message = f"... stands for {pluralize(max(counts), 'dim', 'dims')}, and the output has no ..."
+        message = f"... stands for {format_count(max(counts), 'dim', 'dims')}, and the output has no ..."
         raise rule_error(REST_DIFFERS, message, argument="pattern")
     if needs_equal_ellipses and len({*counts}) > 1:
         message = f"... stands for {' and '.join(map(str, dict.fromkeys(counts)))} dims"

@@ -11,7 +11,7 @@ from shapecalc.core.ops import operands as joint
 from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import rule_error, usage_error
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.text import pluralize, shape_text, truncate
+from shapecalc.core.text import format_count, shape_text, truncate
 
 SOURCE = "numpy.matmul, ONNX MatMul, torch.matmul, TensorRT MatrixMultiply"
 
@@ -62,7 +62,7 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> O
     for factor in ordered:
         least = 2 if rules.dialect.equal_ranks else 1
         if len(factor.shape) < least:
-            message = f"{shape_text(factor.shape)} is no matrix: it needs {pluralize(least, 'dim', 'dims')}"
+            message = f"{shape_text(factor.shape)} is no matrix: it needs {format_count(least, 'dim', 'dims')}"
             raise rule_error(joint.RANKS_DIFFER, message, argument="operands" if factor.number else "input")
     inner, across = left.shape[-1], right.shape[-2:][0]
     message = f"{truncate(str(inner))} and {truncate(str(across))} are summed together, and are not equal"

@@ -10,7 +10,7 @@ from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, op
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.rules import REPEATED_AXIS
-from shapecalc.core.text import pluralize
+from shapecalc.core.text import format_count
 
 UNPAIRED_AXES = Rule(
     "unpaired-axes",
@@ -37,7 +37,7 @@ def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes) -> Axe
     Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
     """
     if len(axes) != len(destination):
-        moved, places = pluralize(len(axes), "axis", "axes"), pluralize(len(destination), "place", "places")
+        moved, places = format_count(len(axes), "axis", "axes"), format_count(len(destination), "place", "places")
         shorter = "axes" if len(axes) < len(destination) else "destination"
         raise rule_error(UNPAIRED_AXES, f"{moved} and {places} are named", argument=shorter)
     moving = normalize_axis_indices(axes, rank, rules, RepeatedAxes.REFUSED)

@@ -70,14 +70,14 @@ class Op(Record):
     """
 
     @property
-    def positional_names(self) -> tuple[str, ...]:
+    def positional_only_names(self) -> tuple[str, ...]:
         """The names of the positional-only parameters, in order."""
         return tuple(param.name for param in self.params if param.positional)
 
     @property
-    def positional_or_named(self) -> tuple[str, ...]:
+    def positional_param_names(self) -> tuple[str, ...]:
         """The names of all parameters that may be given by position, in order."""
-        return (*self.positional_names, *(param.name for param in self.params if param.positional_or_named))
+        return (*self.positional_only_names, *(param.name for param in self.params if param.positional_or_named))
 
 
 def make_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
@@ -147,9 +147,9 @@ def resolver_of(op: Op, operator: Operator) -> Callable[..., OpEvents]:
     return resolve
 
 
-def _refuse_first_stage(reasons: OpEvents, error: ShapeError) -> OpEvents:
+def _refuse_first_stage(events: OpEvents, error: ShapeError) -> OpEvents:
     """Yield the start of the first stage, then raise the error."""
-    yield next(reasons)
+    yield next(events)
     raise error
 
 

@@ -60,7 +60,7 @@ class Operand(Record):
     number: int
     shape: Shape
 
-    def from_right(self, distance: int) -> tuple[OperandAxis, Dim] | None:
+    def axis_from_right(self, distance: int) -> tuple[OperandAxis, Dim] | None:
         """Return the axis with index `-distance`, and its dim; None if it does not exist."""
         axis = len(self.shape) - distance
         return ((self.number, axis), self.shape[axis]) if axis >= 0 else None
@@ -193,7 +193,7 @@ def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[
     The last `skip_last` dims of each operand are omitted. Raises `ShapeError`: not-broadcastable.
     """
     for distance in range(max([len(operand.shape) for operand in operands]), skip_last, -1):
-        yield align_dims([operand.from_right(distance) for operand in operands], f"dims {-distance}:")
+        yield align_dims([operand.axis_from_right(distance) for operand in operands], f"dims {-distance}:")
 
 
 def check_ranks(operands: Sequence[Operand], operator_name: str) -> None:

@@ -49,7 +49,7 @@ def pool(
     )
 
 
-def _variants(
+def _pool_operator(
     max_operator: Operator, average_operator: Operator, global_operators: Mapping[str, Operator] = EMPTY_DICT
 ) -> Operator:
     """Return the max pool operator, with its average and global variants."""
@@ -62,13 +62,13 @@ def _variants(
     return replace(max_operator, variant_of=variant_of)
 
 
-def _unversioned_variants(max_name: str, average_name: str, *missing: str) -> Operator:
+def _unversioned_pool_operator(max_name: str, average_name: str, *missing: str) -> Operator:
     """Return the max pool operator of an unversioned framework, with its variants.
 
     `missing` are the parameters that all variants lack; average pools also lack `dilation`.
     """
     lacks = dict.fromkeys(missing)
-    return _variants(
+    return _pool_operator(
         Operator(max_name, params_since=lacks), Operator(average_name, params_since={**lacks, "dilation": None})
     )
 
@@ -84,7 +84,7 @@ MAX_POOL_VERSIONS = {
 }
 AVERAGE_POOL_VERSIONS = {1: FLOATS, 7: FLOATS, 10: FLOATS, 11: FLOATS, 19: FLOATS, 22: FLOATS | {"bfloat16"}}
 GLOBAL_POOL_VERSIONS = {1: FLOATS, 22: FLOATS | {"bfloat16"}}
-ONNX_POOL = _variants(
+ONNX_POOL = _pool_operator(
     Operator("MaxPool", MAX_POOL_VERSIONS, params_since={"dilation": 10, "ceil": 10}),
     Operator("AveragePool", AVERAGE_POOL_VERSIONS, params_since={"dilation": 19, "ceil": 10}),
     {
@@ -92,7 +92,7 @@ ONNX_POOL = _variants(
         "average": Operator("GlobalAveragePool", GLOBAL_POOL_VERSIONS),
     },
 )
-OPENVINO_POOL = _variants(
+OPENVINO_POOL = _pool_operator(
     Operator("MaxPool", required_since={"stride": 1}),
     Operator("AvgPool", required_since={"stride": 1}),
     {"max": Operator("ReduceMax"), "average": Operator("ReduceMean")},
@@ -111,12 +111,12 @@ POOL = Op(
     resolve=pool,
     operators={
         "onnx": ONNX_POOL,
-        "torch": _unversioned_variants("max_pool", "avg_pool"),
-        "tensorflow": _unversioned_variants("MaxPooling", "AveragePooling", "dilation", "ceil"),
-        "tflite": _unversioned_variants("MAX_POOL_2D", "AVERAGE_POOL_2D", "dilation", "ceil"),
+        "torch": _unversioned_pool_operator("max_pool", "avg_pool"),
+        "tensorflow": _unversioned_pool_operator("MaxPooling", "AveragePooling", "dilation", "ceil"),
+        "tflite": _unversioned_pool_operator("MAX_POOL_2D", "AVERAGE_POOL_2D", "dilation", "ceil"),
         "openvino": OPENVINO_POOL,
-        "tensorrt": _unversioned_variants("Pooling", "Pooling", "dilation"),
-        "paddle": _unversioned_variants("max_pool", "avg_pool", "dilation"),
+        "tensorrt": _unversioned_pool_operator("Pooling", "Pooling", "dilation"),
+        "paddle": _unversioned_pool_operator("max_pool", "avg_pool", "dilation"),
     },
     examples=(
         "pool 1,64,112,112 3 --stride 2 --padding 1",

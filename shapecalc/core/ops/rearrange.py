@@ -195,7 +195,7 @@ def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> 
 
 def _group_span(group: AxisGroup) -> tuple[int, int]:
     end = group.axes[-1].span[1] if group.axes else group.start + 1
-    return group.start, end + group.bracketed
+    return group.start, end + group.is_bracketed
 
 
 def _solve_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete: bool) -> tuple[Dim, Conditions]:
@@ -250,7 +250,7 @@ def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
     return lengths
 
 
-def _extra_lengths(trace: Trace) -> dict[str, object]:
+def _inferred_lengths(trace: Trace) -> dict[str, object]:
     """Return the inferred lengths of the named axes, for the JSON output."""
     pattern, text = trace.request.arguments["pattern"], trace.request.arguments.get("lengths")
     plan = plan_rearrange(len(trace.input), pattern, text)
@@ -298,6 +298,6 @@ REARRANGE = Op(
     ),
     keeps_element_count=False,
     rules=(PATTERN_AXIS, BAD_PATTERN),
-    extras=_extra_lengths,
+    extras=_inferred_lengths,
     fix_candidates={BAD_PATTERN: _length_candidates, INDIVISIBLE: _length_candidates},
 )

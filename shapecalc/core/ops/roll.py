@@ -11,7 +11,7 @@ from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, op
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import GIVEN, KEPT_DIM
-from shapecalc.core.text import pluralize, truncate
+from shapecalc.core.text import format_count, truncate
 
 ROLLED_AXIS = StepRule(
     "roll-axis",
@@ -82,7 +82,7 @@ def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, 
     if rolls is RollPairing.ANY:
         shift, axes = shift * (len(axes) if len(shift) == 1 else 1), axes * (len(shift) if len(axes) == 1 else 1)
     if len(shift) != len(axes) or (not shift and rolls is not RollPairing.ANY):
-        message = f"{pluralize(len(shift), 'shift', 'shifts')} for {pluralize(len(axes), 'axis', 'axes')}"
+        message = f"{format_count(len(shift), 'shift', 'shifts')} for {format_count(len(axes), 'axis', 'axes')}"
         raise rule_error(UNPAIRED_SHIFTS, message, argument="shift" if len(shift) > len(axes) else "axis")
     return shift, axes
 

@@ -82,8 +82,8 @@ def resolve_index(
             return TAKEN_INDEX, index
         message = f"whether dim {axis}, {truncate(str(dim))}, has an index {truncate(str(index))} depends on its size"
         raise rule_error(NEEDS_SIZE, message, argument=argument, index=argument_index)
-    if dim > 0 and rules.dialect.index_outside is not None and not -dim <= index < dim:
-        return rules.dialect.index_outside, 0 if index < 0 else dim - 1
+    if dim > 0 and rules.dialect.out_of_range_index_rule is not None and not -dim <= index < dim:
+        return rules.dialect.out_of_range_index_rule, 0 if index < 0 else dim - 1
     if not -dim <= index < dim:
         message = f"dim {axis} is {truncate(str(dim))}, and has no index {truncate(str(index))}"
         raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)

@@ -15,7 +15,7 @@ from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.results import NameRequest
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NO_SUCH_ATTRIBUTE
-from shapecalc.core.text import pluralize, rank_text, truncate
+from shapecalc.core.text import format_count, rank_text, truncate
 from shapecalc.core.values import SliceParts, parse_slices
 
 AxisSlice = tuple[int, int, Dim, Conditions]
@@ -77,7 +77,7 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> OpEvents:
     yield Stage(StageKind.SLICE, "slice", "slices", shape)
     parsed, texts = parse_slices(slices), slices.split(",")
     if len(parsed) > len(shape):
-        count_text = pluralize(len(parsed), "slice is", "slices are")
+        count_text = format_count(len(parsed), "slice is", "slices are")
         message = f"{count_text} given, and the input has {rank_text(len(shape))}"
         raise rule_error(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
     kept: list[AxisSlice] = []

@@ -21,7 +21,7 @@ from shapecalc.core.text import remainder_text, shape_text, truncate
 PartRuns = tuple[tuple[int, Dim], ...]
 """The parts of an axis in order: runs of equal parts, as pairs of count and size."""
 
-SMALLER_SINCE = 18
+SMALLER_LAST_PART_SINCE = 18
 """The first version of ONNX Split that allows a smaller last part."""
 MAX_LISTED_PARTS = 8
 """The maximum number of parts whose sizes an explanation lists one by one."""
@@ -143,7 +143,7 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
         return ((parts, size),), ()
     if uneven and rules.dialect.splits_unevenly:
         return ((dim % parts, dim // parts + 1), (parts - dim % parts, dim // parts)), ()
-    is_old = rules.version is not None and rules.version < SMALLER_SINCE
+    is_old = rules.version is not None and rules.version < SMALLER_LAST_PART_SINCE
     rest_rule = UnevenSplit.REFUSED if is_old else rules.dialect.left_over
     runs = _parts_by_size(dim, axis, -(-dim // parts))
     if rest_rule is UnevenSplit.REFUSED or (rest_rule is UnevenSplit.LAST and part_count(runs) < parts):
@@ -225,7 +225,7 @@ def _needs_size_error(dim: Dim, axis: int, argument: str) -> ShapeError:
     return rule_error(NEEDS_SIZE, message, argument=argument)
 
 
-def _extra_outputs(trace: Trace) -> dict[str, object]:
+def _part_shapes(trace: Trace) -> dict[str, object]:
     """Return the shapes of all parts, for the JSON output.
 
     The shapes are omitted (None) if there are more than `MAX_SHAPE_DIMS` parts.
@@ -299,5 +299,5 @@ SPLIT = Op(
         BAD_SIZES: _sizes_candidates,
         INDEX_OUT_OF_RANGE: _part_candidates,
     },
-    extras=_extra_outputs,
+    extras=_part_shapes,
 )

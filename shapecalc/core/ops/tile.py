@@ -10,7 +10,7 @@ from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, op
 from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import KEPT_DIM, OVERFLOW, STRETCHED
-from shapecalc.core.text import pluralize, rank_text, truncate
+from shapecalc.core.text import format_count, rank_text, truncate
 
 PADDLE_MAX_RANK = 7
 """The maximum rank of the input and the output of Paddle's tile."""
@@ -96,7 +96,7 @@ def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
     """
     if not _is_accepted_count(rank, rules, len(repeats)):
         more = "" if rules.dialect.tile_repeats is base.TileRepeatCount.EACH else ", or more"
-        counts = f"{pluralize(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"
+        counts = f"{format_count(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"
         raise rule_error(BAD_REPEATS, f"{counts}: {rules.operator.name} takes one for each{more}", argument="repeats")
     for index, count in enumerate(repeats):
         if isinstance(count, int) and count < 0:

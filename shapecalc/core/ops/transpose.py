@@ -19,7 +19,7 @@ from shapecalc.core.ops.op import Op, make_vectors
 from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import Choice, FrozenDict
 from shapecalc.core.rules import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
-from shapecalc.core.text import pluralize
+from shapecalc.core.text import format_count
 
 
 class PermSource(Choice):
@@ -99,7 +99,7 @@ def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) 
         return rule_error(NOT_A_PERMUTATION, message, argument=argument, index=index)
 
     if len(perm) != rank:
-        raise permutation_error(f"{pluralize(len(perm), 'axis is', 'axes are')} named, and the tensor has {rank}")
+        raise permutation_error(f"{format_count(len(perm), 'axis is', 'axes are')} named, and the tensor has {rank}")
     axes: dict[int, None] = {}
     for index, axis in enumerate(perm):
         if axis < 0 and not rules.dialect.negative_perm:

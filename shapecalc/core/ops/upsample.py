@@ -51,12 +51,12 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
     return (yield from windows.apply_steps(shape, steps, [axis for axis, text in pairs if not scale or text != "1"]))
 
 
-def _scale_axis(axis: int, dim: Dim, text: str, rules: Setting, *, is_size: bool) -> windows.StepResolver:
+def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> windows.StepResolver:
     """Return the step that resizes or scales a dim.
 
     Raises `ShapeError` (nothing-left) if the output dim is 0 and the framework refuses empty dims.
     """
-    [(numerator, denominator)] = scale_ratios(text)
+    [(numerator, denominator)] = scale_ratios(factor_or_size)
     scaled = numerator if is_size else product((numerator, dim))
     error = rule_error(windows.NOTHING_LEFT, f"nothing is left of dim {axis}, {truncate(str(dim))}", argument="scale")
     conditions = (
@@ -65,7 +65,9 @@ def _scale_axis(axis: int, dim: Dim, text: str, rules: Setting, *, is_size: bool
         else windows.at_least_conditions(scaled, denominator, error)
     )
     size = yield from floor_dim((scaled,), denominator)
-    return Step(SCALED, axis, (axis,), size, conditions, FrozenDict(dim=dim, factor=None if is_size else text))
+    return Step(
+        SCALED, axis, (axis,), size, conditions, FrozenDict(dim=dim, factor=None if is_size else factor_or_size)
+    )
 
 
 UPSAMPLE = Op(

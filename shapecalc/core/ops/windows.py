@@ -15,7 +15,7 @@ from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.results import NameRequest
 from shapecalc.core.rules import KEPT_DIM
-from shapecalc.core.text import pluralize, rank_text, truncate
+from shapecalc.core.text import format_count, rank_text, truncate
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class Window(Record):
         return self.kernel == self.stride == 1 and self.begin == self.end == 0
 
     @property
-    def extent_terms(self) -> tuple[Dim, int]:
+    def dilated_kernel_terms(self) -> tuple[Dim, int]:
         """The window's extent, d*(k - 1) + 1, as a symbolic and a constant term.
 
         The symbolic term is 0 if the kernel size is a number.
@@ -167,7 +167,7 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
     if batch not in ((0, 1) if window_rules.allows_unbatched else (1,)) or not least <= count <= most:
         takes = f"{least} to {most} spatial dims behind a batch and channels"
         if least <= count <= most:
-            takes = f"{rank_text(count + 2)} if {pluralize(count, 'is', 'are')} spatial"
+            takes = f"{rank_text(count + 2)} if {format_count(count, 'is', 'are')} spatial"
         message = f"{rules.dialect.name} {rules.operator.name} takes {takes}, and the input has {rank_text(rank)}"
         raise rule_error(WINDOW_RANK, message, argument="input")
     last = (layout or window_rules.default_layout) == "nhwc"
@@ -244,12 +244,12 @@ def build_windows(
 def _padding_fault(window: Window, rules: Setting, operator_kind: str) -> str:
     """Return the reason why the dialect refuses a padding, or an empty string."""
     window_rules, kernel = rules.dialect.windows, window.kernel
-    if window_rules.has_symmetric_padding and window.begin != window.end:
+    if window_rules.requires_symmetric_padding and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"
-    if window_rules.has_symmetric_padding and window.auto_padding and window.stride > 1:
+    if window_rules.requires_symmetric_padding and window.auto_padding and window.stride > 1:
         return f"takes same with a stride of 1 alone, and it is {window.stride}"
     if (
-        window_rules.has_symmetric_padding
+        window_rules.requires_symmetric_padding
         and operator_kind in ("max", "average")
         and isinstance(kernel, int)
         and 2 * window.begin > kernel
@@ -274,7 +274,7 @@ def slide_step(dim: Dim, window: Window, rules: Setting) -> StepResolver:
     `ShapeError` (window-too-large) if no window fits.
     """
     conditions: Conditions = ()
-    stride, (spanned, length) = window.stride, window.extent_terms
+    stride, (spanned, length) = window.stride, window.dilated_kernel_terms
     rest = window.begin + window.end - length + (stride - 1) * window.ceil
     if window.ceil and not rules.dialect.windows.counts_padding_windows:
         rest = window.begin + min(window.end - length + stride, 0) - 1
@@ -299,7 +299,7 @@ def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> 
     if extra and extra >= max(stride, 1 if keras else window.dilation):
         message = f"what is added is less than the stride{'' if keras else ' or the dilation'}, and this is {extra}"
         raise rule_error(BAD_PADDING, message, argument="output_padding")
-    spanned, length = window.extent_terms
+    spanned, length = window.dilated_kernel_terms
     rest = length - stride - window.begin - window.end + (extra or 0)
     if keras and extra is not None and window.auto_padding:
         spanned, rest = 0, extra - stride + (1 if spanned else length % 2)

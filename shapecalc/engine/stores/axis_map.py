@@ -195,7 +195,7 @@ class _MapBuilder:
         """Return the part of a source axis that an atom steps through."""
         if atom.stride == 0 or len(atom.base) > 1:
             raise MoveError("a reshape mixes what is mixed or repeated already")
-        axis, scale = self._resolve_level(atom.space)
+        axis, scale = self._resolve_index_space(atom.space)
         if atom.stride < 0:
             self.offsets[axis] -= scale * atom.stride * (atom.size - 1)
         stride = scale * atom.stride
@@ -204,13 +204,13 @@ class _MapBuilder:
             stride //= self.strides[axis]
         return AxisPart(axis, atom.size, stride)
 
-    def _resolve_level(self, level: Any) -> tuple[int | None, int]:
+    def _resolve_index_space(self, index_space: Any) -> tuple[int | None, int]:
         """Return the rolled axis of an index space, and the stride of its index.
 
         If no axis is rolled, the axis is None, and the stride is in elements of the padded source.
         """
-        if level not in self.levels:
-            (base, *others), start = level
+        if index_space not in self.levels:
+            (base, *others), start = index_space
             if others or base.stride == 0:
                 raise MoveError("what is mixed is not picked from")
             start_index, size, stride = sum(start), base.size, base.stride
@@ -218,21 +218,21 @@ class _MapBuilder:
             is_whole = axis is not None and not base.base and self.source_shape[axis] == size
             if axis is not None and start and is_whole and axis not in self.offsets:
                 self.rolls[axis], self.offsets[axis] = -start_index % size, 0
-                self.levels[level] = axis, 1
-            elif start_index + self._level_extent(level) < size:
-                outer, scale = self._resolve_level(base.space)
+                self.levels[index_space] = axis, 1
+            elif start_index + self._index_space_extent(index_space) < size:
+                outer, scale = self._resolve_index_space(base.space)
                 self.offsets[outer] += scale * stride * (start_index if stride > 0 else start_index + 1 - size)
-                self.levels[level] = outer, scale * stride
+                self.levels[index_space] = outer, scale * stride
             else:
                 raise MoveError("what is rolled is not an axis of the source")
-        return self.levels[level]
+        return self.levels[index_space]
 
-    def _level_extent(self, level: Any) -> int:
+    def _index_space_extent(self, index_space: Any) -> int:
         """Return the distance between the first and last index read in an index space."""
         pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
         while pending:
             atom = pending.pop()
-            extent += abs(atom.stride) * (atom.size - 1) if atom.space == level else 0
+            extent += abs(atom.stride) * (atom.size - 1) if atom.space == index_space else 0
             if atom.space not in visited:
                 visited.add(atom.space)
                 pending += atom.base

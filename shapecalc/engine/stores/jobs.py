@@ -124,7 +124,7 @@ class PartialOutput:
             and sum(own_number == pass_number for own_number, _ in self.finished_tasks) == store_pass.task_count
         )
 
-    def check_files(self, pass_number: int) -> None:
+    def clean_up_files(self, pass_number: int) -> None:
         """Remove incomplete files of a pass, and compare the others with the log.
 
         Raises `FileError` if their number or total size differs.
@@ -272,7 +272,7 @@ def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -
 
     An existing output is first moved into the part.
     """
-    partial.check_files(pass_number)
+    partial.clean_up_files(pass_number)
     replace_folder(partial.array_folder(pass_number), output_path, partial.folder / BACKUP_FOLDER)
     sync_folders([output_path], output_path.parent)
     _remove_part(partial.folder)
@@ -385,7 +385,7 @@ def _run_passes(job: StoreJob, partial: PartialOutput, run_tasks: TaskRunner, ti
             )
         work = PassJob(plan, source, str(array), store_io.source_state(source) if number else job.source_state)
         _run_pass(work, number, partial, run_tasks, tick)
-        partial.check_files(number)
+        partial.clean_up_files(number)
         if store_io.source_state(source) != work.source_state:
             raise FileError(f"{source}: it was changed while it was read; begin anew: rm -r {partial.folder}")
         if number:

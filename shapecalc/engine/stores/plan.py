@@ -156,7 +156,7 @@ class _TaskSearch:
 
         They are the smallest region that contains a source chunk, and the complete output.
         """
-        for steps in (self.close_source_chunk(), tuple([ladder[-1] for ladder in self.extents])):
+        for steps in (self.enclose_source_chunk(), tuple([ladder[-1] for ladder in self.extents])):
             yield self.shrink(steps, self.memory, whole_task=1)
 
     def choose_chunks(self, task: IntTuple, chunk_bytes: int) -> IntTuple:
@@ -169,7 +169,7 @@ class _TaskSearch:
         )
         return self.shrink(task, chunk_bytes, whole_task=0)
 
-    def close_source_chunk(self) -> IntTuple:
+    def enclose_source_chunk(self) -> IntTuple:
         """Return the shape of the smallest output region that contains a source chunk."""
         in_chunk = _count_outputs_in_chunk(self.axis_map, self.source_chunks)
         steps = []

@@ -162,7 +162,7 @@ def _store_stamp(path: Path) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=8)
-def _open_store(text: str, _: tuple[int, ...]) -> Store:
+def _open_store(text: str, _stamp: tuple[int, ...]) -> Store:
     path, member = split_file_argument(text)
     try:
         with raise_file_errors(text):
@@ -242,7 +242,7 @@ def open_chunks(folder: str) -> ZarrChunks:
 
 
 @lru_cache(maxsize=8)
-def _open_chunks(folder: str, _: tuple[int, ...]) -> ZarrChunks:
+def _open_chunks(folder: str, _stamp: tuple[int, ...]) -> ZarrChunks:
     return make_chunks(_open_zarr_array(folder, "r+"), Path(folder))
 
 

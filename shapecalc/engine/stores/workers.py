@@ -151,7 +151,7 @@ def run_task_on_worker(pass_job: PassJob, number: int) -> WriteSummary:
 
 
 @lru_cache(maxsize=8)
-def _check_source(source: str, expected_state: str, _: str) -> None:
+def _check_source(source: str, expected_state: str, _target: str) -> None:
     if source_state(source) != expected_state:
         raise FileError(f"{source}: {gethostname()} sees another source there, or it was changed")
 

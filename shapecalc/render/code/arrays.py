@@ -68,7 +68,7 @@ class ArrayFramework(Record):
     """The maximum rank of a tensor that can be tiled."""
     tiles_new_axes: bool = True
     """Whether the framework's tile accepts more repeats than the tensor has dims."""
-    rolls_by_int32: bool = False
+    has_int32_rolls: bool = False
     """Whether roll shifts are limited to 32-bit integers."""
     reshape_rules: ReshapeRules | None = None
     """The rules for 0 in a requested shape; None if 0 does not copy a dim."""
@@ -124,7 +124,7 @@ TENSORFLOW = ArrayFramework(
     product="tf.reduce_prod({dims})",
     max_sliced_rank=8,
     tiles_new_axes=False,
-    rolls_by_int32=True,
+    has_int32_rolls=True,
 )
 PADDLE = ArrayFramework(
     "paddle",
@@ -147,7 +147,7 @@ PADDLE = ArrayFramework(
 )
 
 
-class ArrayProgram(CodeWriter):
+class ArrayWriter(CodeWriter):
     """A writer of programs for one framework."""
 
     def __init__(self, answer: Trace | Chain, framework: ArrayFramework) -> None:
@@ -284,7 +284,7 @@ class ArrayProgram(CodeWriter):
 
     def roll(self, call: EmittedCall) -> None:
         """Emit a roll along an axis."""
-        roll = call.roll_by_int32(self.name) if self.framework.rolls_by_int32 else call.move(Roll)
+        roll = call.int32_roll(self.name) if self.framework.has_int32_rolls else call.move(Roll)
         self.assign(self.framework.roll.format(x=self.tensor, shift=roll.shift, axis=roll.axis))
 
     def shape(self, call: EmittedCall) -> None:
@@ -298,7 +298,7 @@ def write_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
 
     Raises `ShapeError` if a rank exceeds the framework's maximum.
     """
-    return ArrayProgram(answer, framework).build_code(build_calls(answer, fold=False))
+    return ArrayWriter(answer, framework).build_code(build_calls(answer, fold=False))
 
 
 WRITERS: dict[str, Callable[[Trace | Chain], Code]] = {

@@ -47,7 +47,7 @@ from shapecalc.core.rules import (
 )
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.render.code import Code
-from shapecalc.render.code.operands import operand_expression, operand_names
+from shapecalc.render.code.operands import operand_expression, operand_shapes
 
 MoveType = TypeVar("MoveType", Permute, StridedSlice, Roll, Take, ShapeVector, Combine)
 INT32_MAX = 2**31 - 1
@@ -143,7 +143,7 @@ class EmittedCall(Record):
         """Return the output axes that an unsqueeze inserts."""
         return [step.out for step in self.steps_by_rule(INSERTED_ONE) if step.out is not None]
 
-    def roll_by_int32(self, target: str) -> Roll:
+    def int32_roll(self, target: str) -> Roll:
         """Return the roll with a shift that fits a 32-bit integer.
 
         Raises `ShapeError` (usage) if there is no equivalent shift.
@@ -182,7 +182,7 @@ class EmittedCall(Record):
         >>> [str(kept) for kept in build_calls(sc.select(("N", 3), 0, -1))[0].kept_ranges()]
         ['-1', ':']
         """
-        rows = zip(self.move(StridedSlice).axes, self.stage.before, strict=True)
+        rows = zip(self.move(StridedSlice).axis_ranges, self.stage.before, strict=True)
         return tuple(kept_range(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
 
     def partial_ranges(self) -> tuple[KeptRange, ...]:
@@ -221,7 +221,7 @@ class ReshapeRules(Record):
 
     dialect: str
     switch: str | None = None
-    on_if_zero_is_size: bool = False
+    zero_is_size_value: bool = False
     """The value of the switch with which a 0 is a dim of size zero."""
     requires_switch: bool = False
     """Whether the switch must also be specified for a shape without a 0."""
@@ -311,11 +311,11 @@ def _keep_first_inferred(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ..
     return tuple(replace(dim, inferred=axis == inferred_axis) for axis, dim in enumerate(dims))
 
 
-def _compose_dim(dim: RequestedDim, first: Sequence[RequestedDim]) -> RequestedDim:
+def _compose_dim(dim: RequestedDim, first_dims: Sequence[RequestedDim]) -> RequestedDim:
     """Express a dim of a second reshape in terms of the input of the first one."""
     if dim.axes is None or dim.inferred:
         return RequestedDim(dim.value, None, dim.inferred)
-    return first[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
+    return first_dims[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
 
 
 def stage_shapes(answer: Trace | Chain) -> list[Shape]:
@@ -449,7 +449,7 @@ def target_shape(
     copies_any = rules.copies_empty_dims or 0 not in before
     copied = [copies_any and _can_copy(dim, out, before) for out, dim in enumerate(requested)]
     empty = [dim.value == 0 and not dim.inferred for dim in requested]
-    requests_size = rules.switch is not None and call.trace.options.get(rules.switch) is rules.on_if_zero_is_size
+    requests_size = rules.switch is not None and call.trace.options.get(rules.switch) is rules.zero_is_size_value
     zero_is_size = zero_is_size or requests_size or any(map(gt, empty, copied))
     zeros = zero_is_size and any(dim.value == 0 for dim in requested)
     inferred = (
@@ -463,7 +463,7 @@ def target_shape(
             warnings.append(f"dim {out} follows the tensor, and is written as the number {dim.value}")
     if zero_is_size and zeros and rules.switch:
         warnings.append(
-            f"0 is a dim of size zero here, so {rules.switch} is {'on' if rules.on_if_zero_is_size else 'off'}"
+            f"0 is a dim of size zero here, so {rules.switch} is {'on' if rules.zero_is_size_value else 'off'}"
         )
     _check_accepted(before, tuple(dims), zero_is_size, rules)
     return RequestedShape(tuple(map(sizes.express, dims)), zero_is_size, tuple(warnings))
@@ -493,7 +493,7 @@ def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], 
 def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: ReshapeRules) -> None:
     """Raise `ShapeError` (usage) if the framework's dialect refuses the shape."""
     switch_value = (
-        rules.on_if_zero_is_size if zero_is_size else not rules.on_if_zero_is_size if rules.requires_switch else None
+        rules.zero_is_size_value if zero_is_size else not rules.zero_is_size_value if rules.requires_switch else None
     )
     switch = {rules.switch: switch_value} if rules.switch else {}
     options = {"target": dims, "dialect": rules.dialect, "opset": rules.opset, **switch}
@@ -659,10 +659,10 @@ class CodeWriter:
     def combine_expression(self, call: EmittedCall) -> str:
         """Return the expression for an op of several operands, and reserve their names."""
         result = operand_expression(self.name, call.trace, self.tensor, self.operand_count + 1)
-        self.count_operands(call)
+        self.reserve_operand_names(call)
         return result
 
-    def count_operands(self, call: EmittedCall) -> None:
+    def reserve_operand_names(self, call: EmittedCall) -> None:
         """Reserve the names of a call's operands: add them to `operand_count`."""
         assert isinstance(call.stage.move, Combine)
         self.operand_count += len(call.stage.move.operands) - 1
@@ -673,7 +673,7 @@ class CodeWriter:
         used = [line for module, line in IMPORTS.items() if re.search(rf"\b{module}\.", "\n".join(lines))]
         return "\n".join([*used, *self.intro, shape_comment(self.answer), *lines])
 
-    def build_code(self, calls: Iterable[EmittedCall], *batch: str) -> Code:
+    def build_code(self, calls: Iterable[EmittedCall], *extra_warnings: str) -> Code:
         """Emit calls; return the program with all warnings, including the given ones."""
         for call in calls:
             self.write_call(call)
@@ -682,13 +682,13 @@ class CodeWriter:
         inferred_empty = [
             f"-1 is written as {step.value}: {reason}" for step in answer.steps if step.rule == INFERRED_EMPTY
         ]
-        warnings = (*answer_warnings(answer, self.name), *batch, *inferred_empty)
+        warnings = (*answer_warnings(answer, self.name), *extra_warnings, *inferred_empty)
         return Code(text, (*warnings, *missing_size_warnings(text, answer), *self.warnings))
 
 
 def shape_comment(answer: Trace | Chain) -> str:
     """Return the comment line with the shapes of `x` and `y`."""
-    inputs = {"x": answer.input, **operand_names(answer.traces)}
+    inputs = {"x": answer.input, **operand_shapes(answer.traces)}
     shapes = ", ".join([f"{name}: {truncate(shape_text(shape))}" for name, shape in inputs.items()])
     return f"# {shapes} -> y: {truncate(shape_text(answer.output or ()))}"
 

@@ -38,7 +38,7 @@ from shapecalc.reasoning.fixing import batch_hint
 from shapecalc.reasoning.simplify import simplify
 from shapecalc.render.code import Code
 from shapecalc.render.code import dims as code
-from shapecalc.render.code.operands import ENDS, ONNX_OPERATORS, onnx_window_node, operand_names, operand_variables
+from shapecalc.render.code.operands import ENDS, ONNX_OPERATORS, onnx_window_node, operand_shapes, operand_variables
 
 INTEGER_ARITHMETIC_OPSET = 6
 """The first ONNX opset in which Mul and Div support integers."""
@@ -198,7 +198,7 @@ class OnnxWriter(GraphWriter):
             self.add_node("Flatten", axis=len(call.dims[0].axes or ()))
             return
         target = code.target_shape(
-            call, self.sizes, code.ReshapeRules("onnx", "allowzero", on_if_zero_is_size=True, opset=self.opset)
+            call, self.sizes, code.ReshapeRules("onnx", "allowzero", zero_is_size_value=True, opset=self.opset)
         )
         self.warnings += target.warnings
         if self.opset >= SHAPE_INPUT_OPSET or code.is_computed(target.dims):
@@ -330,7 +330,7 @@ class OnnxWriter(GraphWriter):
             self.add_node("Pad", self.add_vector("pads", pads))
         else:
             raise usage_error(f"{trace.op} is not written as onnx code", argument="as")
-        self.count_operands(call)
+        self.reserve_operand_names(call)
 
     def add_operand_node(self, operator: str, tensors: Sequence[str], **attributes: object) -> None:
         """Emit a node with the given input tensors, which include the current tensor."""
@@ -355,7 +355,7 @@ class OnnxWriter(GraphWriter):
         answer = self.answer
         kind = _element_type_code(next((trace.request.dtype for trace in answer.traces), None))
         after, vector = answer.output or (), any(OPS[trace.op].ends_chain for trace in answer.traces)
-        inputs = {"x": answer.input, **operand_names(answer.traces)}
+        inputs = {"x": answer.input, **operand_shapes(answer.traces)}
         output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_declare_dims(after)}"
         lines = [
             "from onnx import TensorProto, helper",
@@ -426,7 +426,7 @@ class OpenVinoWriter(GraphWriter):
         "concat": "{name} = ops.concat([{0}], 0)",
     }
     intro = ("from openvino import opset13 as ops", "# x is a node of an openvino.Model")
-    reshape_rules = code.ReshapeRules("openvino", "special_zero", on_if_zero_is_size=False, requires_switch=True)
+    reshape_rules = code.ReshapeRules("openvino", "special_zero", zero_is_size_value=False, requires_switch=True)
 
     def add_node(self, operator: str, *arguments: object, output_suffix: str = "") -> None:
         """Emit an operator that is applied to the current tensor.
@@ -500,7 +500,7 @@ class OpenVinoWriter(GraphWriter):
 
     def roll(self, call: code.EmittedCall) -> None:
         """Emit a Roll."""
-        roll = call.roll_by_int32(self.name)
+        roll = call.int32_roll(self.name)
         self.add_node("roll", [roll.shift], [roll.axis])
 
     def shape(self, call: code.EmittedCall) -> None:
@@ -539,7 +539,7 @@ class TensorRTWriter(GraphWriter):
         "concat": "{name} = network.add_concatenation([{0}]).get_output(0)",
     }
     intro = ("# network is a trt.INetworkDefinition, x one of its tensors",)
-    reshape_rules = code.ReshapeRules("tensorrt", "zero_is_placeholder", on_if_zero_is_size=False)
+    reshape_rules = code.ReshapeRules("tensorrt", "zero_is_placeholder", zero_is_size_value=False)
 
     def add_layer(self, method: str, arguments: str = "", *settings: str) -> None:
         """Emit a layer for the current tensor, followed by its settings."""
@@ -602,7 +602,9 @@ class TensorRTWriter(GraphWriter):
         if not is_concrete((*before, *output)):
             message = f"{call.stage.label} of sizes with names is not written as tensorrt code"
             raise usage_error(message, "give the sizes with --where")
-        starts = [start % dim if size != 0 else 0 for (start, _, size), dim in zip(move.axes, before, strict=True)]
+        starts = [
+            start % dim if size != 0 else 0 for (start, _, size), dim in zip(move.axis_ranges, before, strict=True)
+        ]
         self._add_slice(starts, tuple(1 if size is None else size for size in move.sizes), move.steps)
         if None in move.sizes:
             zeros = ["zero_is_placeholder = False"] if 0 in output else []

@@ -77,11 +77,11 @@ ENDS = ("begin", "end")
 TORCH_DEFAULTS = {("padding", "0"), ("dilation", "1"), ("groups", "1"), ("output_padding", "0")}
 
 
-def operand_names(traces: tuple[Trace, ...]) -> dict[str, Any]:
+def operand_shapes(traces: tuple[Trace, ...]) -> dict[str, Any]:
     """Return the shapes of the operands by variable name, excluding the input `x`.
 
     >>> import shapecalc as sc
-    >>> operand_names(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
+    >>> operand_shapes(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
     {'x1': (3, 4), 'x2': (1, 4)}
     """
     moves = [stage.move for trace in traces for stage in trace.stages]

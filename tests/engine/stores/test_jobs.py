@@ -21,7 +21,7 @@ from shapecalc.engine.stores.jobs import find_first_difference, plan_job, run_jo
 from shapecalc.engine.stores.plan import StorePlan, choose_row_chunks
 from shapecalc.engine.stores.store_io import open_store, source_state
 from shapecalc.engine.stores.workers import make_thread_runner
-from shapecalc.reading.commands import read_chain
+from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.fixing import answer_chain
 from tests.engine.drawing import draw_chain
 from tests.numpy_moves import moved_by_numpy
@@ -62,7 +62,7 @@ def elements(kind, shape):
 
 
 def answer_to(chain):
-    return chain if not isinstance(chain, str) else answer_chain(*read_chain(chain), {})
+    return chain if not isinstance(chain, str) else answer_chain(*parse_chain(chain), {})
 
 
 def run_to_store(job, target, run=None, tick=int, force=False, resume=False):

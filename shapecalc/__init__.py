@@ -20,7 +20,7 @@ N,C*H*W/64,64 when C*H*W % 64 == 0
 from __future__ import annotations
 
 from shapecalc.core import __version__ as __version__
-from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
+from shapecalc.core.answers import Chain, Stage, Step, Trace
 from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.requests import make_request
 from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, truncate
@@ -669,15 +669,6 @@ def _resolve_or_raise(op: str, input: DimsLike, options: Mapping[str, object], *
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace
-
-
-def _render_as(answer: Trace | Chain, kind: str, encoding: str | None, *, everything: bool = False) -> str:
-    from shapecalc.render.files import render_story
-
-    return render_story(answer, kind, encoding, everything=everything)
-
-
-Answer.render_as = _render_as
 
 
 def _parse_stage(stage: object) -> tuple[str, Mapping[str, object]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core import requests
+from shapecalc.core.answers import run_in_sequence
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Param, ParamKind
 from shapecalc.core.ops import OPS
@@ -20,12 +21,12 @@ KEEP_ONE = Param("keep_one", ParamKind.FLAG, "torch: whether a new dim of 1 is p
 
 def resolve_invented(shape, rules, axes=None, reverse=None, mode="HEAD", keep_one=None):
     """Resolve the invented squeeze as a sequence of other ops."""
-    shape = yield from squeeze(shape, rules, axes)
+    runs = [lambda before: squeeze(before, rules, axes)]
     if keep_one:
-        shape = yield from unsqueeze(shape, rules, (0 if mode == "HEAD" else len(shape),))
+        runs.append(lambda before: unsqueeze(before, rules, (0 if mode == "HEAD" else len(before),)))
     if reverse:
-        shape = yield from transpose(shape, rules, tuple(range(len(shape)))[::-1])
-    return shape
+        runs.append(lambda before: transpose(before, rules, tuple(range(len(before)))[::-1]))
+    return run_in_sequence(shape, *runs)
 
 
 @pytest.fixture

@@ -11,18 +11,19 @@ from __future__ import annotations
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, simplify_conditions, solve_equalities
 from shapecalc.core.dims import Dim, Shape, is_concrete, substitute_dims, to_json
 from shapecalc.core.moves import Combine, Move, Permute, Reshape, ShapeVector, StridedSlice
-from shapecalc.core.problem import Problem, Rule, usage_error
-from shapecalc.core.record import Choice, FrozenDict, Record, replace
+from shapecalc.core.problem import Problem, Rule, ShapeError, usage_error
+from shapecalc.core.record import Choice, FrozenDict, Record, lazy, replace
 from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-    from typing import Any, ClassVar, Self, TypeAlias
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any, ClassVar, Self
 
     from shapecalc.core.layout import MoveChain
     from shapecalc.core.origins import Origins
-    from shapecalc.core.results import NameRequest, SizeExpression
+    from shapecalc.core.results import SizeExpression
 
 
 EMPTY_DICT: FrozenDict = FrozenDict()
@@ -50,9 +51,9 @@ class Request(Record):
 
     def __post_init__(self) -> None:
         """Make the mappings immutable."""
-        self._arguments, self._argument_texts, self._names_in_use = map(
-            FrozenDict, (self.arguments, self.argument_texts, self.names_in_use)
-        )
+        self._arguments = freeze(self.arguments)
+        if self.argument_texts is not EMPTY_DICT or self.names_in_use is not EMPTY_DICT:
+            self._argument_texts, self._names_in_use = freeze(self.argument_texts), freeze(self.names_in_use)
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -64,10 +65,15 @@ class Request(Record):
         """All dims of the input and of the arguments."""
         return tuple([dim for shape in self.shapes for dim in shape])
 
-    @property
+    @lazy
     def is_symbolic(self) -> bool:
         """Whether any dim of the request is symbolic."""
-        return not is_concrete(self.dims)
+        return not all(map(is_concrete, self.shapes))
+
+
+def freeze(mapping: Mapping[str, Any]) -> FrozenDict:
+    """Return a mapping as an immutable one; an immutable mapping is returned itself."""
+    return mapping if type(mapping) is FrozenDict else FrozenDict(mapping)
 
 
 def shapes_in(value: object) -> tuple[Shape, ...]:
@@ -175,7 +181,7 @@ class Stage(Record):
     """The shape before the stage."""
     requested: Shape = ()
     """The requested shape, permutation or axes; `()` if none of these was given."""
-    steps: tuple[Step, ...] = ()
+    steps: lazy[tuple[Step, ...]] = lazy(default=())
     """The steps in order; a refused stage has only the steps before its problem."""
     after: Shape | None = None
     """The shape after the stage; None if the stage was refused."""
@@ -193,41 +199,71 @@ class Stage(Record):
         conditions = tuple([condition for step in self.steps for condition in step.conditions])
         return None if self.after is None else compute_stage_origins(self.before, (self,), self.after, conditions)
 
-    def finish(self, steps: Sequence[Step], move: Move | None) -> Stage:
-        """Set the steps and the move, and return the stage.
 
-        A move of None marks the stage as refused. This mutates the record, which is safe because only the caller has a
-        reference to the record.
-        """
-        self._steps = tuple(steps)
-        self._move = move
-        self._after = None if move is None else move.output_shape(self.before)
+Stages = tuple[Stage, ...]
+
+
+class StageBuilder:
+    """A stage while its op runs.
+
+    A `ShapeError` that leaves the `with` block of a builder gets the refused stage.
+    """
+
+    __slots__ = ("argument", "before", "explain", "kind", "label", "requested", "steps")
+
+    def __init__(self, kind: StageKind, label: str, argument: str, before: Shape, requested: Shape = ()) -> None:
+        """Store the values that a refused stage has, too."""
+        self.kind, self.label, self.argument, self.before, self.requested = kind, label, argument, before, requested
+        self.steps: list[Step] = []
+        """The steps so far, in order."""
+        self.explain: Callable[[Stage], tuple[Step, ...]] | None = None
+        """A function that returns the stage's steps, in place of `steps`."""
+
+    def __enter__(self) -> Self:
         return self
 
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if isinstance(error, ShapeError):
+            error.stages = (self._build(None, None),)
 
-OpEvents: TypeAlias = "Generator[Stage | Step | Move | NameRequest, None, Shape]"
-"""The generator that runs an op. For each stage, it yields the `Stage`, its `Step`s and its `Move`. It yields a
-`NameRequest` before the op uses a new name, and it returns the output shape."""
-Stages = tuple[Stage, ...]
+    def _build(self, after: Shape | None, move: Move | None) -> Stage:
+        steps = self.explain or tuple(self.steps)
+        return Stage(self.kind, self.label, self.argument, self.before, self.requested, steps, after, move)
+
+    def add(self, step: Step) -> Step:
+        """Append a step to the stage, and return it."""
+        self.steps.append(step)
+        return step
+
+    def finish(self, move: Move) -> Stages:
+        """Return the finished stage, which applies `move`, as the only one."""
+        return (self._build(move.output_shape(self.before), move),)
+
+
+def run_in_sequence(shape: Shape, *runs: Callable[[Shape], Stages]) -> Stages:
+    """Return the stages of several runs, each on the output of the previous run.
+
+    A `ShapeError` of a run gets the stages before it.
+    """
+    stages: Stages = ()
+    for run in runs:
+        try:
+            stages += run(shape)
+        except ShapeError as error:
+            error.stages = (*stages, *error.stages)
+            raise
+        shape = output_of(shape, stages)
+    return stages
+
+
+def output_of(shape: Shape, stages: Stages) -> Shape:
+    """Return the output shape of finished stages on an input of `shape`."""
+    after = stages[-1].after if stages else shape
+    return shape if after is None else after
 
 
 class Answer(Record):
     """The base class of `Trace` and `Chain`."""
-
-    __slots__ = ("_assumes", "_is_concrete", "_moves", "_origins")
-
-    render_as: ClassVar[Callable[..., str]]
-    """The function that renders an answer in the format of a MIME type.
-
-    `shapecalc/__init__.py` sets it, because `core` must not import `render`.
-    """
-
-    def __post_init__(self) -> None:
-        """Initialize the values that are computed on first access."""
-        self._assumes: Names | Callable[[], Names] = ()
-        self._moves: tuple[Move, ...] | None = None
-        self._is_concrete: bool | None = None
-        self._origins: Origins | None = None
 
     def __str__(self) -> str:
         if self.output is None:
@@ -235,45 +271,35 @@ class Answer(Record):
         conditions = " and ".join(map(str, self.conditions))
         return shape_text(self.output) + (f" when {conditions}" if conditions else "")
 
-    if TYPE_CHECKING:
+    @property
+    def input(self) -> Shape:
+        """The shape of the input tensor."""
+        raise NotImplementedError
 
-        @property
-        def input(self) -> Shape:
-            """The shape of the input tensor."""
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The trace of each op, in order."""
+        raise NotImplementedError
 
-        @property
-        def traces(self) -> tuple[Trace, ...]:
-            """The trace of each op, in order."""
+    @property
+    def output(self) -> Shape | None:
+        """The shape of the result; None if the request is refused."""
+        raise NotImplementedError
 
-        @property
-        def output(self) -> Shape | None:
-            """The shape of the result; None if the request is refused."""
+    @property
+    def problem(self) -> Problem | None:
+        """The reason for the refusal; None if the request has an output."""
+        raise NotImplementedError
 
-        @property
-        def problem(self) -> Problem | None:
-            """The reason for the refusal; None if the request has an output."""
-
-        @property
-        def conditions(self) -> Conditions:
-            """The necessary and sufficient conditions under which the output is correct."""
+    @property
+    def conditions(self) -> Conditions:
+        """The necessary and sufficient conditions under which the output is correct."""
+        raise NotImplementedError
 
     @property
     def assumes(self) -> Names:
-        """The names whose size must not be 0 for the answer to be correct.
-
-        They are computed on first access.
-        """
-        if callable(self._assumes):
-            self._assumes = self._assumes()
-        return self._assumes
-
-    def set_assumes(self, compute: Callable[[], Names]) -> Self:
-        """Set the function that computes `assumes`, and return the answer.
-
-        This mutates the record, which is safe because only the caller has a reference to the record.
-        """
-        self._assumes = compute
-        return self
+        """The names whose size must not be 0 for the answer to be correct."""
+        raise NotImplementedError
 
     @property
     def stages(self) -> Stages:
@@ -285,24 +311,22 @@ class Answer(Record):
         """The steps of all stages, in order."""
         return tuple([step for trace in self.traces for step in trace.steps])
 
-    @property
+    @lazy
     def moves(self) -> tuple[Move, ...]:
-        """The moves of all finished stages, in order."""
-        if self._moves is None:
-            self._moves = tuple([stage.move for stage in self.stages if stage.move is not None])
-        return self._moves
+        """Collect the moves of all finished stages, in order."""
+        return tuple([stage.move for stage in self.stages if stage.move is not None])
 
-    @property
+    @lazy
     def origins(self) -> Origins | None:
-        """The origin of each output dim in the input; None if the request is refused.
+        """Compute the origin of each output dim in the input; None if the request is refused.
 
         >>> import shapecalc as sc
         >>> sc.reshape((2, 6), (4, 3)).origins[1]
         (AxisAtom(axis=1, size=3, stride=1, start=(), operand=0),)
         """
-        if self._origins is None and self.output is not None:
-            self._origins = compute_stage_origins(self.input, self.stages, self.output, self.conditions)
-        return self._origins
+        if self.output is None:
+            return None
+        return compute_stage_origins(self.input, self.stages, self.output, self.conditions)
 
     @property
     def results(self) -> Mapping[str, SizeExpression]:
@@ -349,12 +373,10 @@ class Answer(Record):
         ]
         return (*same, *[f"holds when {condition.phrase}" for condition in self.conditions])
 
-    @property
+    @lazy
     def is_concrete(self) -> bool:
         """Whether there is an output, and all input and output dims are numbers."""
-        if self._is_concrete is None:
-            self._is_concrete = self.output is not None and is_concrete(self.input + self.output)
-        return self._is_concrete
+        return self.output is not None and is_concrete(self.input + self.output)
 
     def explain(self, *, everything: bool = False) -> None:
         """Print the flow diagram, the most informative picture and all steps.
@@ -363,12 +385,17 @@ class Answer(Record):
         """
         import sys
 
+        from shapecalc.render.files import render_story  # the answer that is displayed imports the pictures
+
         encoding = getattr(sys.stdout, "encoding", None)
-        print(type(self).render_as(self, "text/plain", encoding, everything=everything))
+        print(render_story(self, "text/plain", encoding, everything=everything))  # type: ignore[arg-type]  # a trace or a chain
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the answer as a picture and as text, for a notebook."""
-        return {kind: type(self).render_as(self, kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
+        from shapecalc.render.files import render_story
+
+        kinds = ("image/svg+xml", "text/plain")
+        return {kind: render_story(self, kind, "utf-8") for kind in kinds}  # type: ignore[arg-type]  # a trace or a chain
 
     def _conclusions_json(self) -> dict[str, object]:
         from shapecalc.core.origins import origins_json
@@ -385,8 +412,6 @@ class Answer(Record):
 class Trace(Answer):
     """A request, its stages with their steps, and the output or the problem."""
 
-    __slots__ = ("_compute_extras",)
-
     request: Request
     version: int | None = None
     """The operator's version; None if the dialect has no versions."""
@@ -401,12 +426,18 @@ class Trace(Answer):
     """One step for each fraction in the request; these steps precede the steps of the op."""
     results: Mapping[str, SizeExpression] = EMPTY_DICT
     """The definitions of the names that this trace introduces in its chain."""
+    extras: lazy[Mapping[str, Any]] = lazy(default=EMPTY_DICT)
+    """The additional results of the op, by name; most ops have none.
+
+    `outputs` contains the shapes of all parts of a split, and `inferred` contains the inferred lengths of pattern axes.
+    """
+    assumes: lazy[Names] = lazy(default=())
+    """The names whose size must not be 0 for the answer to be correct."""
 
     def __post_init__(self) -> None:
         """Make the mappings immutable."""
-        super().__post_init__()
-        self._options, self._results = map(FrozenDict, (self.options, self.results))
-        self._compute_extras: Callable[[Trace], Mapping[str, object]] | None = None
+        if type(self.options) is not FrozenDict or type(self.results) is not FrozenDict:
+            self._options, self._results = freeze(self.options), freeze(self.results)
 
     def __hash__(self) -> int:
         return hash((Trace, self.request, self.output))
@@ -439,26 +470,9 @@ class Trace(Answer):
             steps += stage.steps
         return steps
 
-    def set_extras(self, compute: Callable[[Trace], Mapping[str, object]]) -> Trace:
-        """Set the function that computes `extras`, and return the trace.
-
-        This mutates the record, which is safe because only the caller has a reference to the record.
-        """
-        self._compute_extras = compute
-        return self
-
-    @property
-    def extras(self) -> Mapping[str, Any]:
-        """The additional results of the op, by name; most ops have none.
-
-        `outputs` contains the shapes of all parts of a split, and `inferred` contains the inferred lengths of pattern
-        axes.
-        """
-        return EMPTY_DICT if self._compute_extras is None or self.output is None else self._compute_extras(self)
-
     def with_problem(self, problem: Problem) -> Trace:
         """Return the trace with a problem instead of its output."""
-        return replace(self, output=None, problem=problem, conditions=())
+        return replace(self, output=None, problem=problem, conditions=(), extras=EMPTY_DICT, assumes=())
 
     def as_json(self) -> dict[str, object]:
         """Return the trace as the JSON object documented in shapecalc(1)."""
@@ -487,6 +501,8 @@ class Chain(Answer):
     output: Shape | None = None
     problem: Problem | None = None
     conditions: Conditions = ()
+    assumes: lazy[Names] = lazy(default=())
+    """The names whose size must not be 0 for the answer to be correct."""
     op: ClassVar = "chain"
     """The op name under which reports list a chain."""
 

@@ -130,10 +130,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     (24, '4*N*N')
     """
     dims = tuple(dims)
-    for dim in dims:
-        if type(dim) is Monomial:
-            return _monomial_product(dims)
-    return prod(dims)  # type: ignore[arg-type]  # no dim is a monomial
+    return _monomial_product(dims) if Monomial in map(type, dims) else prod(dims)  # type: ignore[arg-type]
 
 
 def _monomial_product(dims: Shape) -> Dim:
@@ -159,10 +156,7 @@ def is_concrete(dims: Iterable[Dim]) -> bool:
     >>> is_concrete((2, 3)), is_concrete((named_dim("N"), 3))
     (True, False)
     """
-    for dim in dims:  # noqa: SIM110 - `any` takes twice as long, and this runs on every shape
-        if type(dim) is Monomial:
-            return False
-    return True
+    return Monomial not in map(type, dims)  # a loop takes three times as long, and this runs on every shape
 
 
 def numeric_dims(dims: Iterable[Dim]) -> tuple[int, ...]:

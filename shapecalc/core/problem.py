@@ -135,12 +135,13 @@ class ShapeError(ValueError):
     problem: Problem
     trace: Any
     """The `Trace` or `Chain` with the steps before the problem; None if there is no such trace."""
+    stages: Any
+    """The `Stages` that an op resolved before the problem; the refused stage is last."""
 
-    def __init__(self, problem: Problem, trace: Any = None) -> None:
-        """Store the problem and the trace of the steps before the problem."""
+    def __init__(self, problem: Problem, trace: Any = None, stages: Any = ()) -> None:
+        """Store the problem, and what was resolved before it."""
         super().__init__(str(problem))
-        self.problem = problem
-        self.trace = trace
+        self.problem, self.trace, self.stages = problem, trace, stages
 
 
 def rule_error(rule: Rule, message: str, **location: Unpack[Location]) -> ShapeError:

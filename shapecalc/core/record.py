@@ -12,11 +12,12 @@ from operator import attrgetter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from enum import Enum
-    from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+    from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform, overload
 
     R = TypeVar("R", bound="Record")
+    T = TypeVar("T")
     Value = TypeVar("Value")
 
     class Choice(Enum):
@@ -27,6 +28,63 @@ else:
     def dataclass_transform(**_):
         """Return a decorator that leaves a class unchanged, like the one in `typing`."""
         return lambda decorated: decorated
+
+
+if TYPE_CHECKING:
+
+    class lazy(Generic[T]):  # noqa: N801  # it is used as `property` is
+        """An attribute of a record that is computed when it is first read."""
+
+        def __init__(self, compute: Callable[[Any], T] | None = None, *, default: T = ...) -> None:
+            """Store the function, or the default of a field."""
+
+        @overload
+        def __get__(self, record: None, owner: type) -> Self: ...
+        @overload
+        def __get__(self, record: Record, owner: type) -> T: ...
+        def __get__(self, record: Record | None, owner: type) -> Self | T: ...
+        def __set__(self, record: Record, value: T | Callable[[Any], T]) -> None: ...
+
+else:
+
+    class lazy:  # noqa: N801
+        """An attribute of a record that is computed when it is first read.
+
+        As a decorator of a method, it stores the method's result. As the annotation `lazy[T]` of a field, it accepts a
+        value, or a function of the record that returns the value. Such fields are not compared.
+
+        >>> class Squares(Record):
+        ...     numbers: tuple
+        ...     total: lazy[int] = lazy(default=0)
+        ...     @lazy
+        ...     def squares(self):
+        ...         return [number**2 for number in self.numbers]
+        >>> record = Squares((1, 2), lambda record: sum(record.squares))
+        >>> record.total, record.squares is record.squares, record == Squares((1, 2))
+        (5, True, True)
+        """
+
+        def __init__(self, compute=None, *, default=None):
+            """Store the function of a decorated attribute, or the default of a field."""
+            self.compute, self.default, self.__doc__ = compute, default, getattr(compute, "__doc__", None)
+
+        def __class_getitem__(cls, _):
+            return cls
+
+        def __set_name__(self, owner, name):
+            self.slot = getattr(owner, f"_{name}")
+
+        def __get__(self, record, _):
+            if record is None:
+                return self
+            try:
+                value = self.slot.__get__(record)
+            except AttributeError:
+                value = self.compute
+            if callable(value):
+                value = value(record)
+                self.slot.__set__(record, value)
+            return value
 
 
 def _compile_init(class_name: str, names: list[str], defaults: dict[str, object], last_line: str) -> Any:
@@ -43,16 +101,26 @@ class _RecordMeta(type):
     """The metaclass of records: each field is a slot behind a read-only property."""
 
     def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
-        own = [field for field, kind in body.get("__annotations__", {}).items() if not str(kind).startswith("ClassVar")]
+        kinds = {field: str(kind) for field, kind in body.get("__annotations__", {}).items()}
+        own = [field for field, kind in kinds.items() if not kind.startswith("ClassVar")]
         defaults = {field: body.pop(field) for field in own if field in body}
-        body["__slots__"] = (*body.get("__slots__", ()), *[f"_{field}" for field in own])
-        body |= {field: property(attrgetter(f"_{field}")) for field in own}
+        defaults = {
+            field: getattr(value, "default", value) if type(value) is lazy else value
+            for field, value in defaults.items()
+        }
+        computed = [name for name, value in body.items() if type(value) is lazy]
+        body["__slots__"] = (*body.get("__slots__", ()), *[f"_{name}" for name in (*own, *computed)])
+        body |= {
+            field: lazy() if kinds[field].startswith("lazy") else property(attrgetter(f"_{field}")) for field in own
+        }
+        compared = [field for field in own if type(body[field]) is not lazy]
         for base in bases:
             own, defaults = [*base.__match_args__, *own], base._defaults | defaults
+            compared = [*base._compared, *compared]
         if [*defaults] != own[len(own) - len(defaults) :]:
             raise TypeError(f"{name} has a field without a default after one with a default")
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
-        body["_field_values"] = attrgetter(*own) if own else type
+        body["_compared"], body["_field_values"] = tuple(compared), attrgetter(*compared) if compared else type
         if "__init__" not in body:
             has_hook = "__post_init__" in body or any(hasattr(base, "__post_init__") for base in bases)
             body["__init__"] = _compile_init(name, own, defaults, "self.__post_init__()" if has_hook else "pass")
@@ -76,6 +144,7 @@ class Record(metaclass=_RecordMeta):
 
     if TYPE_CHECKING:
         __match_args__: ClassVar[tuple[str, ...]]
+        _compared: ClassVar[tuple[str, ...]]
         _defaults: ClassVar[dict[str, object]]
         _field_values: ClassVar[attrgetter[object]]
 
@@ -88,7 +157,10 @@ class Record(metaclass=_RecordMeta):
         return hash((type(self), self._field_values(self)))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in fields(self).items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._compared)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), tuple(fields(self).values())
 
 
 def fields(record: Record) -> dict[str, Any]:
@@ -101,7 +173,7 @@ def replace(record: R, **changes: Any) -> R:
 
     Raises `TypeError` for a name that is not a field.
     """
-    return type(record)(**{**fields(record), **changes})
+    return type(record)(**{**{name: getattr(record, f"_{name}") for name in record.__match_args__}, **changes})
 
 
 if not TYPE_CHECKING:

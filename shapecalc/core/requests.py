@@ -249,7 +249,7 @@ def make_request(op: str, shape: str | Iterable[object], options: Mapping[str, o
     spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")
     row, operator = dialect_and_operator(spec, options.get("dialect"))
     dims = parse_shape(shape) if isinstance(shape, str) else values.to_shape(shape)
-    written = {"input": shape} if isinstance(shape, str) else {}
+    written: Mapping[str, str] = {"input": shape} if isinstance(shape, str) else EMPTY_DICT
     arguments = {}
     for param in (*spec.params, *operator.params) if operator.params else spec.params:
         name, value = param.name, options.get(param.name)
@@ -262,13 +262,13 @@ def make_request(op: str, shape: str | Iterable[object], options: Mapping[str, o
                 raise usage_error(f"{row.name} has no {name} here", f"it is in {having}", argument=name)
             arguments[name] = ARGUMENT_PARSERS[param.kind](value, param, dims)
             if isinstance(value, str):
-                written[name] = value
+                written = {**written, name: value}
         elif param.required:
             raise usage_error(f"{op} needs a {name}", f"as in {spec.examples[0]}", argument=name)
     others = {name: value for name, value in options.items() if value is not None and name not in arguments}
-    others.pop("dialect", None)
-    if not others:
+    if not others or (len(others) == 1 and "dialect" in others):
         return _check_name_count(Request(op, dims, arguments, row.name, None, None, None, written))
+    others.pop("dialect", None)
     _check_option_names(others, spec, row)
     opset, dtype, switch = (
         parse_opset_option(others, row),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from shapecalc.core.answers import EMPTY_DICT, Chain, OpEvents, Request, Stage, Step, Trace, shapes_in
+from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Stages, Step, Trace, output_of, shapes_in
 from shapecalc.core.conditions import (
     Conditions,
     Unsatisfiable,
@@ -24,7 +24,7 @@ from shapecalc.core.dims import Monomial, Shape, dim_names, is_concrete
 from shapecalc.core.limits import MAX_CHAIN_DIMS, MAX_CHAIN_NAMES, MAX_CHAIN_WORK, MAX_STAGES, MAX_ZERO_TESTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
-from shapecalc.core.record import replace
+from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.requests import StageRequest as Asked
 from shapecalc.core.requests import (
     check_attributes,
@@ -34,7 +34,7 @@ from shapecalc.core.requests import (
     rules_for,
     substitute_sizes,
 )
-from shapecalc.core.results import NameAllocator, NameRequest, SizeExpression, substitute_results
+from shapecalc.core.results import NameAllocator, SizeExpression, substitute_results
 from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, MISSING_SWITCH, WRITTEN_FRACTION
 from shapecalc.core.text import shape_text, tokenize_shape, truncate
 from shapecalc.core.values import parse_sizes
@@ -59,20 +59,27 @@ def resolve(request: Request) -> Trace:
     except ShapeError as error:
         same = _switch_independent_answer(request) if error.problem.rule is MISSING_SWITCH else None
         return same or Trace(request, problem=locate_problem(error.problem, request))
-    naming = NameAllocator(dim_names(request.dims), request.names_in_use) if symbolic else None
-    stages, problem = _collect_stages(rules.resolve(request.input, rules, **request.arguments), naming)
-    results = naming.new_results if naming else EMPTY_DICT
-    options = (
-        {**rules.options, "dtype": spell_element_type(request.dtype, rules.dialect)} if request.dtype else rules.options
-    )
+    names = NameAllocator(dim_names(request.dims), request.names_in_use) if symbolic else None
+    if names is not None:
+        rules = replace(rules, names=names)
+    problem = None
+    try:
+        stages: Stages = rules.resolve(request.input, rules, **request.arguments)
+    except ShapeError as error:
+        stages, problem = error.stages, locate_problem(error.problem, request)
+    results = EMPTY_DICT if names is None else names.new_results
+    options = rules.options
+    if request.dtype:
+        options = FrozenDict({**options, "dtype": spell_element_type(request.dtype, rules.dialect)})
     if problem is not None:
-        refused = locate_problem(problem, request)
-        return Trace(request, rules.version, options, stages, problem=refused, input_steps=input_steps, results=results)
-    output = stages[-1].after if stages else request.input
-    answer = Trace(request, rules.version, options, stages, output, input_steps=input_steps, results=results)
-    answer = _add_conditions(answer) if symbolic else answer
-    compute_extras = OPS[request.op].extras
-    return answer.set_extras(compute_extras) if compute_extras is not None else answer
+        return Trace(request, rules.version, options, stages, None, problem, (), input_steps, results)
+    output = output_of(request.input, stages)
+    extras = OPS[request.op].extras or EMPTY_DICT
+    if not symbolic:
+        return Trace(request, rules.version, options, stages, output, extras=extras)
+    return _add_conditions(
+        Trace(request, rules.version, options, stages, output, None, (), input_steps, results, extras)
+    )
 
 
 def _switch_independent_answer(request: Request) -> Trace | None:
@@ -90,32 +97,6 @@ def _switch_independent_answer(request: Request) -> Trace | None:
     return _add_conditions(answer) if request.is_symbolic else answer
 
 
-def _collect_stages(events: OpEvents, allocator: NameAllocator | None) -> tuple[tuple[Stage, ...], Problem | None]:
-    """Run an op; return its stages, and the problem that stopped it or None.
-
-    An op may yield a stage without a move in order to check an argument. Such a stage is dropped if another stage
-    follows.
-    """
-    stages: list[Stage] = []
-    current: Stage | None = None
-    steps: list[Step] = []
-    try:
-        for event in events:
-            if type(event) is Step:
-                steps.append(event)
-            elif type(event) is Stage:
-                current, steps = event, []
-            elif type(event) is NameRequest:
-                allocator.assign_name(event)  # type: ignore[union-attr]  # requests without names yield no name requests
-            elif current is not None:
-                stages.append(current.finish(steps, event))  # type: ignore[arg-type]  # the remaining events are moves
-                current = None
-    except ShapeError as error:
-        refused = [] if current is None else [current.finish(steps, None)]
-        return (*stages, *refused), error.problem
-    return tuple(stages), None
-
-
 def _add_conditions(trace: Trace) -> Trace:
     """Add the conditions and the assumed nonzero names to a symbolic trace."""
     request = trace.request
@@ -124,10 +105,12 @@ def _add_conditions(trace: Trace) -> Trace:
         conditions = conditions and simplify_conditions(conditions)
     except Unsatisfiable:
         return trace.with_problem(locate_problem(contradiction_error(conditions).problem, request))
-    answer = replace(trace, conditions=conditions)
-    return answer.set_assumes(
-        lambda: _zero_sensitive_names(answer, request.dims, lambda sizes: resolve_with_sizes(request, sizes))
-    )
+    return replace(trace, conditions=conditions, assumes=_names_assumed_by_trace)
+
+
+def _names_assumed_by_trace(trace: Trace) -> tuple[str, ...]:
+    request = trace.request
+    return _zero_sensitive_names(trace, request.dims, lambda sizes: resolve_with_sizes(request, sizes))
 
 
 def _fraction_steps(request: Request) -> tuple[Step, ...]:
@@ -278,9 +261,11 @@ def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], 
     answer, dims = _resolve_in_sequence(requests, resolve_one), _request_dims(requests)
     if answer.problem or is_concrete(dims):
         return answer
-    return answer.set_assumes(
-        lambda: _zero_sensitive_names(answer, dims, lambda zero: _resolve_chain_with_sizes(requests, zero))
-    )
+
+    def assumed_names(chain: Chain) -> tuple[str, ...]:
+        return _zero_sensitive_names(chain, dims, lambda zero: _resolve_chain_with_sizes(requests, zero))
+
+    return replace(answer, assumes=assumed_names)
 
 
 def _request_dims(requests: Sequence[Request]) -> Shape:

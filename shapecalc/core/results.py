@@ -43,15 +43,6 @@ SizeExpressions = dict[str, SizeExpression]
 """The definitions of named results, by name; a definition may use the names that are defined before it."""
 
 
-class NameRequest:
-    """A size for which an op requests a name; the caller that runs the op sets `dim`."""
-
-    def __init__(self, expression: SizeExpression, prefix: str) -> None:
-        """Store the size and the prefix of the new name."""
-        self.expression, self.prefix = expression, prefix
-        self.dim: Dim = 0
-
-
 def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Dim | SizeExpression:
     """Return `floor(sum(terms) / divisor) + offset` with `divisor >= 1`.
 
@@ -84,16 +75,6 @@ def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> D
     return SizeExpression(exact_terms, dividend, divisor if dividend else 1)
 
 
-def size_or_name_request(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> NameRequest | Dim:
-    """Return `floor(sum(terms) / divisor) + offset`, or a request for its name.
-
-    A name is requested if the value is not a dim. The prefix of the name is the first name in `terms`.
-    """
-    terms = tuple(terms)
-    size = floor_quotient(terms, divisor, offset)
-    return NameRequest(size, dims.dim_names(terms)[0]) if isinstance(size, SizeExpression) else size
-
-
 class NameAllocator:
     """An allocator of names for the results of one answer."""
 
@@ -105,11 +86,14 @@ class NameAllocator:
         self.used_names, self.known = {*used_names, *known}, known
         self.results = {name: result for name, result in known.items() if result is not None}
 
-    def assign_name(self, request: NameRequest) -> None:
-        """Set the dim of a name request; equal sizes share one name."""
-        chosen = next((name for name, result in self.results.items() if result == request.expression), None)
+    def name_of(self, expression: SizeExpression, prefix: str) -> Dim:
+        """Return the dim with the name of a size; equal sizes share one name.
+
+        `prefix` is the start of a new name.
+        """
+        chosen = next((name for name, result in self.results.items() if result == expression), None)
         if chosen is None:
-            first = "?" if request.prefix[0] == "?" else request.prefix
+            first = "?" if prefix[0] == "?" else prefix
             if first in self.results:
                 first = first.rstrip("0123456789")
             number = 1
@@ -117,8 +101,17 @@ class NameAllocator:
                 number += 1
             chosen = f"{first}{number}"
             self.used_names.add(chosen)
-            self.results[chosen] = request.expression
-        request.dim = dims.named_dim(chosen)
+            self.results[chosen] = expression
+        return dims.named_dim(chosen)
+
+    def floor_dim(self, terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Dim:
+        """Return `floor(sum(terms) / divisor) + offset` as a dim.
+
+        A size that is not a number or a monomial gets a name, whose prefix is the first name in `terms`.
+        """
+        terms = tuple(terms)
+        size = floor_quotient(terms, divisor, offset)
+        return self.name_of(size, dims.dim_names(terms)[0]) if isinstance(size, SizeExpression) else size
 
     @property
     def new_results(self) -> SizeExpressions:

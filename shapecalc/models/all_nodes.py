@@ -16,7 +16,7 @@ from math import gcd, prod
 from shapecalc.core import dims as core
 from shapecalc.core.dims import Dim, IntTuple
 from shapecalc.core.record import FrozenDict, replace
-from shapecalc.core.results import NameAllocator, NameRequest, size_or_name_request
+from shapecalc.core.results import NameAllocator
 from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import ABSENT, Node, NodeGraph, iter_nodes
 from shapecalc.models.free_dims import MAX_NAMES, DimFitter, DimSum, Lane, transpose_lane_shapes
@@ -114,16 +114,14 @@ class _SymbolicDims:
             self._store_dim(sizes, None if known_in_one else self._fit_dim(sizes, ()))
         return self._dims[sizes]
 
-    def _store_dim(self, sizes: ObservedSizes, dim: Dim | NameRequest | None) -> Dim | None:
-        """Store a dim and return it; a sum or a floor division is named first."""
-        if isinstance(dim, NameRequest):
-            self.naming.assign_name(dim)
-            dim = dim.dim
-            self._sizes[str(dim)] = sizes
+    def _store_dim(self, sizes: ObservedSizes, dim: Dim | None) -> Dim | None:
+        """Store and return a dim, and the sizes of a dim that names a sum or a floor."""
+        if str(dim) in self.naming.results:
+            self._sizes.setdefault(str(dim), sizes)
         self._dims[sizes] = dim
         return dim
 
-    def _fit_dim(self, observed_sizes: ObservedSizes, names: tuple[str, ...]) -> Dim | NameRequest | None:
+    def _fit_dim(self, observed_sizes: ObservedSizes, names: tuple[str, ...]) -> Dim | None:
         """Return the product or sum of `names` that has these sizes, or None."""
         if names not in self._fitters:
             sizes = [{name: self._sizes[name][lane] or 0 for name in names} for lane in range(len(self._lanes))]
@@ -132,7 +130,7 @@ class _SymbolicDims:
             self._fitters[names] = known, DimFitter(lanes, names[0])
         known, namer = self._fitters[names]
         dim = namer.fit_dim(tuple([observed_sizes[lane] for lane in known]))
-        return size_or_name_request(dim.terms) if isinstance(dim, DimSum) else dim
+        return self.naming.floor_dim(dim.terms) if isinstance(dim, DimSum) else dim
 
     def _fit_and_store_dim(self, node: Node, number: int, axis: int, sizes: ObservedSizes) -> None:
         """Fit a dim to the names in the shapes it is computed from, and store it."""
@@ -170,7 +168,7 @@ class _SymbolicDims:
         is_resolved = shape is not None and None not in shape and is_same_in_all_lanes(values)
         return not is_resolved and maker is not None and not maker.bodies
 
-    def _sum_of_inputs(self, node: Node, axis: int, sizes: ObservedSizes) -> Dim | NameRequest | None:
+    def _sum_of_inputs(self, node: Node, axis: int, sizes: ObservedSizes) -> Dim | None:
         """Return the sum of the input dims on an axis; None if the sum does not fit."""
         shapes = [self.shape(number) or () for number in node.inputs]
         dims = [dim for shape in shapes for dim in shape[axis : axis + 1] if dim is not None]
@@ -178,7 +176,7 @@ class _SymbolicDims:
             return None
         inputs = [self._observed_sizes(self._walk.shapes_of(number)) or () for number in node.inputs]
         lanes = zip(sizes, *[axes[axis] for axes in inputs], strict=True)
-        return size_or_name_request(dims) if all(None in lane or sum(lane[1:]) == lane[0] for lane in lanes) else None
+        return self.naming.floor_dim(dims) if all(None in lane or sum(lane[1:]) == lane[0] for lane in lanes) else None
 
     def _fit_floor(
         self,
@@ -188,7 +186,7 @@ class _SymbolicDims:
         number: int,
         axis: int,
         sizes: ObservedSizes,
-    ) -> Dim | NameRequest | None:
+    ) -> Dim | None:
         """Return the floor division in `name` that equals a dim, or None.
 
         The formula must hold in the lanes, and at the consecutive sizes at which the nodes are walked.
@@ -204,10 +202,10 @@ class _SymbolicDims:
         if fit is None:
             return None
         times, more, by, scale, rest = fit
-        floor = size_or_name_request([core.product((times, core.named_dim(name))), more], by)
+        floor = self.naming.floor_dim([core.product((times, core.named_dim(name))), more], by)
         if scale > 1:
             part = self._store_dim(tuple([None if size is None else (size - rest) // scale for size in sizes]), floor)
-            floor = size_or_name_request([core.product((scale, part or 0)), rest])
+            floor = self.naming.floor_dim([core.product((scale, part or 0)), rest])
         return floor
 
     def _walk_at_sizes(

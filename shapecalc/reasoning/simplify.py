@@ -428,7 +428,7 @@ def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | N
         raise ShapeError(answer.problem, answer)
     traces = answer.traces
     dtype = dtype or next((trace.request.dtype for trace in traces if trace.request.dtype), "float32")
-    chain = Chain(answer.input, traces, answer.output, None, answer.conditions).set_assumes(lambda: answer.assumes)
+    chain = Chain(answer.input, traces, answer.output, None, answer.conditions, lambda _: answer.assumes)
     return _ChainSimplifier(chain, goal, element_size(dtype)).simplify()
 
 

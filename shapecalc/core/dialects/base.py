@@ -6,12 +6,13 @@ Differences between frameworks are fields of `Dialect`; shared behaviour is impl
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import EMPTY_DICT, OpEvents, Step, StepRule
-from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal, require_or_raise
+from shapecalc.core.answers import EMPTY_DICT, Stage, StageBuilder, Stages, Step, StepRule
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Expand, Reshape
 from shapecalc.core.problem import Rule, ShapeError, rule_error, usage_error
 from shapecalc.core.record import Choice, FrozenDict, Record, fields
+from shapecalc.core.results import NameAllocator
 from shapecalc.core.text import dim_text, element_count_text, escape_unprintable, shape_text, truncate
 
 TYPE_CHECKING = False
@@ -64,8 +65,8 @@ class Param(Record):
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
 RefusalCheck: TypeAlias = "Callable[..., ShapeError | None]"
 """A check with the signature of `Op.resolve` that returns an error or None."""
-DimResolver: TypeAlias = "Callable[..., Step]"
-"""A resolver of a 0, called with its index, or of a -1, called as `infer_dim` is."""
+Inference: TypeAlias = "tuple[StepRule, Dim, Conditions, Mapping[str, object]]"
+"""The rule that infers -1, the dim, its conditions, and the facts of the step."""
 EndCounts: TypeAlias = "tuple[int, int]"
 """The numbers of dims at the start and at the end of a shape."""
 
@@ -257,10 +258,10 @@ class Operator(Record):
     """The first version that requires an optional parameter of the op, by parameter."""
     params: tuple[Param, ...] = ()
     """The operator's parameters in addition to the parameters of the op."""
-    resolve: Callable[..., OpEvents | None] | None = None
+    resolve: Callable[..., Stages | None] | None = None
     """The operator's own resolver, with the signature of `Op.resolve`, or None.
 
-    The resolver returns None, before its first step, for a request that the op's resolver handles.
+    The resolver returns None for a request that the op's resolver handles.
     """
     refusal_check: RefusalCheck | None = None
     """An additional check, which may refuse a request that the op accepts.
@@ -387,7 +388,7 @@ class Setting(Record):
 
     dialect: Dialect
     operator: Operator
-    resolve: Callable[..., OpEvents]
+    resolve: Callable[..., Stages]
     """The resolver of the request: the operator's own resolver, or the op's."""
     version: int | None
     """The operator's version; None if operators are not versioned."""
@@ -395,6 +396,8 @@ class Setting(Record):
     """The meaning of 0 and -1 in a requested shape, at the setting of the switch."""
     options: FrozenDict
     """The setting of the switch, by the switch's name in the framework."""
+    names: NameAllocator = NameAllocator((), EMPTY_DICT)
+    """The allocator of the names of results, which only requests with names need."""
 
 
 # Element types are named as in NumPy and ml_dtypes. `SINCE_n` has the types that ONNX operators accept since version n.
@@ -557,95 +560,168 @@ def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: 
         raise rule_error(rules.TWO_INFERS, message, argument=argument, index=index)
 
 
-def regroup_elements(shape: Shape, output: Shape, conditions: Conditions = ()) -> OpEvents:
-    """Yield the step and the move that regroup the elements into a new shape.
-
-    These events complete the current stage.
-    """
-    yield Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
-    yield Reshape(output)
-    return output
+def regroup_step(shape: Shape, output: Shape, conditions: Conditions = ()) -> Step:
+    """Return the step that regroups the elements of a tensor, the last step of a stage."""
+    return Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
 
 
-def expand_to(shape: Shape, output: Shape) -> OpEvents:
-    """Yield the step and the move that broadcast a tensor to a shape.
-
-    These events complete the current stage.
-    """
-    yield Step(rules.BROADCASTED, None, tuple(range(len(shape))), output)
-    yield Expand(output)
-    return output
+def regroup_elements(stage: StageBuilder, output: Shape, conditions: Conditions = ()) -> Stages:
+    """Return the stage that regroups the elements."""
+    stage.add(regroup_step(stage.before, output, conditions))
+    return stage.finish(Reshape(output))
 
 
-def insert_unit_dims(shape: Shape, sources: Sequence[int | None], dialect: Dialect | None = None) -> OpEvents:
-    """Yield the steps and the move that insert dims of 1.
+def expand_to(stage: StageBuilder, output: Shape) -> Stages:
+    """Return the stage that broadcasts to a shape."""
+    stage.add(Step(rules.BROADCASTED, None, tuple(range(len(stage.before))), output))
+    return stage.finish(Expand(output))
+
+
+def insert_unit_dims(stage: StageBuilder, sources: Sequence[int | None], dialect: Dialect | None = None) -> Stages:
+    """Return the stage that inserts dims of 1.
 
     These events complete the current stage. `sources` has the input axis of each output dim, or None for a new dim.
     Raises `ShapeError` (rank-limit) if `dialect` is given and its maximum rank is exceeded.
     """
-    for out, axis in enumerate(sources):
-        yield Step(rules.INSERTED_ONE, out, (), 1) if axis is None else Step(rules.KEPT_DIM, out, (axis,), shape[axis])
+    shape = stage.before
+
+    def explain(finished: Stage) -> tuple[Step, ...]:
+        steps = [
+            Step(rules.INSERTED_ONE, out, (), 1) if axis is None else Step(rules.KEPT_DIM, out, (axis,), shape[axis])
+            for out, axis in enumerate(sources)
+        ]
+        return tuple(steps) if finished.after is None else (*steps, regroup_step(shape, finished.after))
+
+    stage.explain = explain
     output = tuple([1 if axis is None else shape[axis] for axis in sources])
     if dialect is not None:
         check_rank(output, dialect, "axes")
-    return (yield from regroup_elements(shape, output))
+    return stage.finish(Reshape(output))
 
 
-def infer_dim(
-    shape: Shape, known: Dim, infer_index: int, used_axes: set[int], target_index: int, why_any: str = WHY_ANY_SIZE
-) -> Step:
-    """Return the step that infers -1: the element count divided by `known`.
+def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE) -> Inference:
+    """Infer -1, as the element count divided by `known`, the product of the other dims.
 
-    `known` is the product of the other dims, and `used_axes` are the input axes that these dims copy. `why_any` is the
-    reason in the message if `known` is 0. Raises `ShapeError` (zero-volume-infer, indivisible) with the index
-    `target_index`.
+    `why_any` is the reason in the message if `known` is 0. Raises `ShapeError` (zero-volume-infer, indivisible) at
+    `index` of the target.
     """
-    have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in used_axes])
+    have = product(shape)
     if known == 0:
         message = f"-1 could be any size, because {why_any}"
-        raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=target_index)
-    message = f"{element_count_text(shape, have)} cannot be divided by {known}"
-    conditions = require_or_raise(
-        require_divisible, have, known, rule_error(rules.INDIVISIBLE, message, argument="target", index=target_index)
-    )
-    facts = FrozenDict(shape=shape, have=have, known=known)
-    return Step(rules.INFERRED, infer_index, sources, quotient(have, known), conditions, facts)
-
-
-def resolve_target(
-    shape: Shape,
-    target: Shape,
-    resolve_zero: DimResolver,
-    kept_ends: EndCounts = (0, 0),
-    resolve_infer: DimResolver = infer_dim,
-    argument: str = "target",
-) -> OpEvents:
-    """Yield the steps and the move that resolve a requested shape.
-
-    These events complete the current stage. `resolve_zero` resolves each 0, and `resolve_infer` the -1. `kept_ends` are
-    the numbers of dims at the start and at the end that are copied from the input. Raises `ShapeError`: two-infers,
-    below-minus-one, volume-mismatch, overflow, and the errors of `resolve_zero` and `resolve_infer`.
-    """
-    dims, infer_index, used_axes, (before, behind) = list(target), None, set[int](), kept_ends
-    written, moved = range(before, len(target) - behind), len(shape) - len(target)
-    for out, dim in enumerate(target):
-        if out not in written:
-            step = Step(rules.KEPT_DIM, out, (out if out < before else out + moved,), dim)
-        elif isinstance(dim, int) and dim < 0:
-            check_negative_dim(out - before, dim, infer_index, argument)
-            infer_index, dims[out] = out, 1
-            continue
-        else:
-            step = resolve_zero(out) if dim == 0 else Step(rules.GIVEN, out, (), dim)
-        dims[out] = step.dim
-        used_axes.update(step.sources)
-        yield step
+        raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=index)
+    dim = quotient(have, known)
     conditions: Conditions = ()
-    known = check_volume(tuple(dims), argument)
-    if infer_index is None:
-        conditions = equal_count_conditions(shape, tuple(dims), product(shape), known, argument)
-    else:
-        step = resolve_infer(shape, known, infer_index, used_axes, infer_index - before)
-        dims[infer_index] = step.dim
-        yield step
-    return (yield from regroup_elements(shape, tuple(dims), conditions))
+    if not isinstance(dim, int):
+        try:
+            conditions = require_divisible(have, known)
+        except Unsatisfiable:
+            message = f"{element_count_text(shape, have)} cannot be divided by {known}"
+            raise rule_error(rules.INDIVISIBLE, message, argument="target", index=index) from None
+    return rules.INFERRED, dim, conditions, {"shape": shape, "have": have, "known": known}
+
+
+class Target:
+    """A requested shape while its dims are resolved, and then the source of the steps.
+
+    Frameworks that differ in the meaning of 0 or -1 override `resolve_zero`, `zero_step` or `resolve_infer`.
+    """
+
+    __slots__ = (
+        *("argument", "conditions", "copied", "dims", "ends", "infer_index", "inference", "output"),
+        *("reached", "shape", "target"),
+    )
+
+    def __init__(self, shape: Shape, target: Shape, argument: str = "target", kept_ends: EndCounts = (0, 0)) -> None:
+        """Store the requested shape.
+
+        `kept_ends` are the numbers of dims at the start and at the end that are copied from the input.
+        """
+        self.shape, self.target, self.argument, self.ends = shape, target, argument, kept_ends
+        self.dims = [*target]
+        """The dims resolved so far, with 1 for a dim to infer."""
+        self.copied: dict[int, int] = {}
+        """The input axes of the zeros that copy a dim, by their indices."""
+        self.reached = 0
+        """The number of dims that were resolved before an error."""
+        self.infer_index: int | None = None
+        self.inference: Inference | None = None
+        self.conditions: Conditions = ()
+        """The conditions under which the element counts are equal."""
+        self.output: Shape | None = None
+
+    def resolve_zero(self, index: int) -> Dim:
+        """Return the dim that a 0 stands for; store the axis if the 0 copies one."""
+        return 0
+
+    def zero_step(self, index: int) -> Step:
+        """Return the step of a resolved 0."""
+        return Step(rules.LITERAL_ZERO, index, (), 0)
+
+    def resolve_infer(self, known: Dim, index: int) -> Inference:
+        """Infer the -1 at `index` of the target; `known` is the product of the other dims."""
+        return infer_dim(self.shape, known, index - self.ends[0])
+
+    def compare_counts(self, output: Shape, known: Dim) -> Conditions:
+        """Return the conditions under which the element counts are equal."""
+        return equal_count_conditions(self.shape, output, product(self.shape), known, self.argument)
+
+    def resolve(self) -> Shape:
+        """Return the output shape.
+
+        Raises `ShapeError`: two-infers, below-minus-one, volume-mismatch, overflow, and the errors of `resolve_zero`
+        and `resolve_infer`.
+        """
+        dims, (before, behind) = self.dims, self.ends
+        for out in range(before, len(dims) - behind):
+            dim = dims[out]
+            if isinstance(dim, int) and dim <= 0:
+                self.reached = out
+                if dim == 0:
+                    dims[out] = self.resolve_zero(out)
+                else:
+                    check_negative_dim(out - before, dim, self.infer_index, self.argument)
+                    self.infer_index, dims[out] = out, 1
+        self.reached = len(dims)
+        output = tuple(dims)
+        known = check_volume(output, self.argument)
+        if self.infer_index is None:
+            self.conditions = self.compare_counts(output, known)
+        else:
+            self.inference = self.resolve_infer(known, self.infer_index)
+            dims[self.infer_index] = self.inference[1]
+            output = tuple(dims)
+        self.output = output
+        return output
+
+    def explain(self, _: Stage) -> tuple[Step, ...]:
+        """Return the steps, which end before an error."""
+        steps = self.dim_steps()
+        if self.output is not None:
+            steps.append(regroup_step(self.shape, self.output, self.conditions))
+        return tuple(steps)
+
+    def dim_steps(self) -> list[Step]:
+        """Return the steps of the dims; the step of the inferred dim is last."""
+        target, (before, behind), sources = self.target, self.ends, set(self.copied.values())
+        written, moved, steps = range(before, len(target) - behind), len(self.shape) - len(target), list[Step]()
+        for out, dim in enumerate(self.dims[: self.reached]):
+            if out not in written:
+                axis = out if out < before else out + moved
+                sources.add(axis)
+                steps.append(Step(rules.KEPT_DIM, out, (axis,), dim))
+            elif out != self.infer_index:
+                steps.append(self.zero_step(out) if target[out] == 0 else Step(rules.GIVEN, out, (), dim))
+        if self.inference is not None:
+            rule, dim, conditions, facts = self.inference
+            axes = tuple([axis for axis in range(len(self.shape)) if axis not in sources])
+            steps.append(Step(rule, self.infer_index, axes, dim, conditions, FrozenDict(facts)))
+        return steps
+
+
+def resolve_target(stage: StageBuilder, target: Target) -> Stages:
+    """Return the stage of a requested shape; the target explains the stage.
+
+    Raises the errors of `Target.resolve`.
+    """
+    stage.explain = target.explain
+    return stage.finish(Reshape(target.resolve()))

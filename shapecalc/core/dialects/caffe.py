@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.dialects import base
-from shapecalc.core.dims import Shape
+from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, COPIED_ZERO, ZERO_OUT_OF_RANGE
 from shapecalc.core.text import rank_text, truncate
@@ -20,40 +20,51 @@ BAD_NUM_AXES = Rule(
 
 def reshape(
     shape: Shape, rules: base.Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
-) -> OpEvents | None:
+) -> Stages | None:
     """Resolve a reshape with `axis` or `num_axes`; return None for other requests."""
     if axis is None and num_axes is None:
         return None
     return _reshape_part(shape, rules, target, axis or 0, -1 if num_axes is None else num_axes)
 
 
-def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> OpEvents:
+def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> Stages:
     """Replace `num_axes` dims, starting at `axis`, by `target`.
 
     A 0 copies the input dim that has the index of the 0 in the output. Source: caffe.proto, ReshapeParameter ("control
     the portion of the bottom blob's shape that are replaced"), and ReshapeLayer. Raises `ShapeError`:
-    axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and the errors of `resolve_target`.
+    axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and the errors of `Target.resolve`.
     """
     rank = len(shape)
-    yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)
-    first = axis + rank + 1 if axis < 0 else axis
-    if not 0 <= first <= rank:
-        message = f"axis {truncate(str(axis))} does not exist: axes run from {-rank - 1} to {rank}, the end"
-        raise rule_error(AXIS_OUT_OF_RANGE, message, argument="axis")
-    if not -1 <= num_axes <= rank - first:
-        message = f"{truncate(str(num_axes))} dims, and {rank - first} follow axis {first}"
-        raise rule_error(BAD_NUM_AXES, message, argument="num_axes")
-    kept = 0 if num_axes == -1 else rank - first - num_axes
-    full_target = (*shape[:first], *target, *shape[rank - kept :])
-    base.check_rank(full_target, rules.dialect, "target")
+    with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, target) as stage:
+        first = axis + rank + 1 if axis < 0 else axis
+        if not 0 <= first <= rank:
+            message = f"axis {truncate(str(axis))} does not exist: axes run from {-rank - 1} to {rank}, the end"
+            raise rule_error(AXIS_OUT_OF_RANGE, message, argument="axis")
+        if not -1 <= num_axes <= rank - first:
+            message = f"{truncate(str(num_axes))} dims, and {rank - first} follow axis {first}"
+            raise rule_error(BAD_NUM_AXES, message, argument="num_axes")
+        kept = 0 if num_axes == -1 else rank - first - num_axes
+        full_target = (*shape[:first], *target, *shape[rank - kept :])
+        base.check_rank(full_target, rules.dialect, "target")
+        return base.resolve_target(stage, PartTarget(shape, full_target, kept_ends=(first, kept)))
 
-    def resolve_zero(index: int) -> Step:
-        if index >= rank:
-            message = f"0 copies dim {index}, and the input has {rank_text(rank)}"
-            raise rule_error(ZERO_OUT_OF_RANGE, message, argument="target", index=index - first)
-        return Step(COPIED_ZERO, index, (index,), shape[index])
 
-    return (yield from base.resolve_target(shape, full_target, resolve_zero, (first, kept)))
+class PartTarget(base.Target):
+    """A requested shape for a part of the dims; a 0 copies the input dim at its output index."""
+
+    __slots__ = ()
+
+    def resolve_zero(self, index: int) -> Dim:
+        """Return the input dim at the index of a 0."""
+        if index >= len(self.shape):
+            message = f"0 copies dim {index}, and the input has {rank_text(len(self.shape))}"
+            raise rule_error(ZERO_OUT_OF_RANGE, message, argument="target", index=index - self.ends[0])
+        self.copied[index] = index
+        return self.shape[index]
+
+    def zero_step(self, index: int) -> Step:
+        """Return the step of a resolved 0."""
+        return Step(COPIED_ZERO, index, (index,), self.dims[index])
 
 
 AXIS = base.Param(

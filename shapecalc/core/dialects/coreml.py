@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects import base
-from shapecalc.core.dims import Shape
+from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.values import parse_slices
 
@@ -42,28 +42,40 @@ FILLED_ONE = StepRule(
 )
 
 
-def reshape(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents | None:
+def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
     """Resolve a reshape that has a 0 and changes the rank; return None otherwise."""
     return _reshape_from_right(shape, rules, target) if 0 in target and len(target) != len(shape) else None
 
 
-def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents:
+def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
     """Resolve a reshape whose zeros copy dims counted from the right.
 
     Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and the
-    errors of `resolve_target`.
+    errors of `Target.resolve`.
     """
-    yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)
-    base.check_rank(target, rules.dialect, "target")
-    offset = len(shape) - len(target)
+    with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, target) as stage:
+        base.check_rank(target, rules.dialect, "target")
+        return base.resolve_target(stage, RightAlignedTarget(shape, target))
 
-    def resolve_zero(index: int) -> Step:
-        axis = index + offset
+
+class RightAlignedTarget(base.Target):
+    """A requested shape whose zeros copy dims at the same index from the right."""
+
+    __slots__ = ()
+
+    def resolve_zero(self, index: int) -> Dim:
+        """Return the dim that a 0 copies, or 1 left of all input dims."""
+        axis = index + len(self.shape) - len(self.target)
         if axis < 0:
-            return Step(FILLED_ONE, index, (), 1)
-        return Step(COPIED_FROM_RIGHT, index, (axis,), shape[axis])
+            return 1
+        self.copied[index] = axis
+        return self.shape[axis]
 
-    return (yield from base.resolve_target(shape, target, resolve_zero))
+    def zero_step(self, index: int) -> Step:
+        """Return the step of a resolved 0."""
+        if index not in self.copied:
+            return Step(FILLED_ONE, index, (), 1)
+        return Step(COPIED_FROM_RIGHT, index, (self.copied[index],), self.dims[index])
 
 
 def empty_slice_error(shape: Shape, _rules: base.Setting, slices: str) -> ShapeError | None:

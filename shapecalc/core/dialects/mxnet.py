@@ -7,7 +7,7 @@ library where it differs from the documentation. Operators do not accept scalars
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Dim, Shape, product, quotient
@@ -161,7 +161,7 @@ class TargetCodes(Record):
         return items[::-1] if self.is_reversed else items
 
 
-def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = False) -> OpEvents:
+def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = False) -> Stages:
     """Resolve the codes of `target` one by one, from the right if `reverse`.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
@@ -175,34 +175,32 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
     if error is not None:
         dims += codes.target[codes.index_of(error.problem.index or 0, len(target)) :]
     requested = codes.reorder(dims)
-    yield Stage(StageKind.RESHAPE, "reshape", "target", shape, requested)
-    yield from [
-        _number_from_left(codes, step, step_position, len(dims))
-        for step_position, step in enumerate(steps)
-        if step.dim != -1
-    ]
-    if error is not None:
-        raise error
-    infer_index = requested.index(-1) if -1 in requested else None
-    output = tuple([1 if out == infer_index else dim for out, dim in enumerate(requested)])
-    base.check_volume(output, "target")
-    used_axes = {codes.index_of(axis, len(shape)) for step in steps for axis in step.sources}
-    new_dims = [step.dim for step in steps if not step.sources and step.dim != -1]
-    have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])
-    conditions: Conditions = ()
-    if infer_index is not None:
-        # -1 has the same position in target and output: SHIFTED_INFER refuses any other request.
-        position = codes.index_of(infer_index, len(steps))
-        index = codes.index_of(position, len(target))
-        step = base.infer_dim(
-            shape, known, infer_index, used_axes, index, "the known dims multiply to 0: MXNet divides by 0"
-        )
-        yield step
-        output = (*output[:infer_index], step.dim, *output[infer_index + 1 :])
-    elif have != known:
-        yield Step(UNCHECKED_COUNT, None, (), output)
-        conditions = base.equal_count_conditions(shape, output, have, known, "target")
-    return (yield from base.regroup_elements(shape, output, conditions))
+    with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, requested) as stage:
+        for step_position, step in enumerate(steps):
+            if step.dim != -1:
+                stage.add(_number_from_left(codes, step, step_position, len(dims)))
+        if error is not None:
+            raise error
+        infer_index = requested.index(-1) if -1 in requested else None
+        output = tuple([1 if out == infer_index else dim for out, dim in enumerate(requested)])
+        base.check_volume(output, "target")
+        used_axes = {codes.index_of(axis, len(shape)) for step in steps for axis in step.sources}
+        new_dims = [step.dim for step in steps if not step.sources and step.dim != -1]
+        have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])
+        conditions: Conditions = ()
+        if infer_index is not None:
+            # -1 has the same position in target and output: SHIFTED_INFER refuses any other request.
+            position = codes.index_of(infer_index, len(steps))
+            index = codes.index_of(position, len(target))
+            why_any = "the known dims multiply to 0: MXNet divides by 0"
+            rule, dim, conditions, facts = base.infer_dim(shape, known, index, why_any)
+            axes = tuple([axis for axis in range(len(shape)) if axis not in used_axes])
+            stage.add(Step(rule, infer_index, axes, dim, conditions, FrozenDict(facts)))
+            return base.regroup_elements(stage, (*output[:infer_index], dim, *output[infer_index + 1 :]))
+        if have != known:
+            stage.add(Step(UNCHECKED_COUNT, None, (), output))
+            conditions = base.equal_count_conditions(shape, output, have, known, "target")
+        return base.regroup_elements(stage, output, conditions)
 
 
 def _resolve_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
@@ -339,7 +337,7 @@ def unknown_shape_error(shape: Shape, _rules: base.Setting, **_: object) -> Shap
     return None
 
 
-def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> OpEvents | None:
+def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> Stages | None:
     """Resolve a squeeze that would drop every dim; return None for other requests."""
     if axes is not None:
         rank = len(shape)
@@ -351,21 +349,21 @@ def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> OpE
     return _squeeze_all_but_one(shape, others[0] if others else 0)
 
 
-def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> OpEvents:
+def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stages:
     """Drop every dim except `kept_axis`.
 
     If `axes` are given, they list all axes, and every dim must be 1. Raises `ShapeError`: axis-not-one.
     """
-    yield Stage(StageKind.SQUEEZE, "squeeze", "axes", shape, axes)
-    named = [axis % len(shape) for axis in axes]
-    for axis, dim in enumerate(shape):
-        conditions: Conditions = ()
-        if named:
-            message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-            error = rule_error(rules.AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
-            conditions = require_or_raise(require_equal, dim, 1, error)
-        yield Step(KEPT_ONE if axis == kept_axis else rules.DROPPED_ONE, None, (axis,), dim, conditions)
-    return (yield from base.regroup_elements(shape, (1,) if named else (shape[kept_axis],)))
+    with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes) as stage:
+        named = [axis % len(shape) for axis in axes]
+        for axis, dim in enumerate(shape):
+            conditions: Conditions = ()
+            if named:
+                message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
+                error = rule_error(rules.AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
+                conditions = require_or_raise(require_equal, dim, 1, error)
+            stage.add(Step(KEPT_ONE if axis == kept_axis else rules.DROPPED_ONE, None, (axis,), dim, conditions))
+        return base.regroup_elements(stage, (1,) if named else (shape[kept_axis],))
 
 
 REVERSE = base.Param(

@@ -5,61 +5,63 @@ unsqueeze inserts its axes one after another.
 
 from __future__ import annotations
 
-from functools import partial
-
 from shapecalc.core import rules
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import require_divisible, require_or_raise
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product, quotient
 from shapecalc.core.problem import ShapeError, rule_error
-from shapecalc.core.record import FrozenDict
 
 MAX_INSERT_RANK = 8
 """The maximum output rank of unsqueeze and expand; other operators allow rank 9."""
 
 
-def reshape(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents | None:
+def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
     """Resolve a reshape of an empty tensor; return None for other requests."""
     return _reshape_empty(shape, rules.dialect, target) if 0 in shape else None
 
 
-def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> OpEvents:
+def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> Stages:
     """Resolve a reshape of an empty tensor, in which each 0 is a size.
 
     Source: paddle.reshape, measured; the documentation mentions only zeros that copy. Raises `ShapeError`: two-infers,
     below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
-    yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)
-    base.check_rank(target, dialect, "target")
-    literal = partial(Step, rules.LITERAL_ZERO, sources=(), value=0)
-    return (yield from base.resolve_target(shape, target, literal, resolve_infer=partial(_infer_dim_of_empty, target)))
+    with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, target) as stage:
+        base.check_rank(target, dialect, "target")
+        return base.resolve_target(stage, EmptyTensorTarget(shape, target))
 
 
-def _infer_dim_of_empty(target: Shape, shape: Shape, known: Dim, infer_index: int, *_: object) -> Step:
-    """Return the step that infers -1 for an empty tensor.
+class EmptyTensorTarget(base.Target):
+    """A requested shape for an empty tensor.
 
     Without a 0 in the target, -1 is 0. With as many zeros as in the input, -1 is the quotient of the element counts,
     both computed without zeros. Paddle refuses any other number of zeros.
     """
-    if known != 0:
-        return base.infer_dim(shape, known, infer_index, set(), infer_index)
-    zeros, input_zeros = target.count(0), shape.count(0)
-    if zeros != input_zeros:
-        message = (
-            f"-1 beside {zeros} dims of size zero, and the input has {input_zeros}: Paddle requires the same number"
+
+    __slots__ = ()
+
+    def resolve_infer(self, known: Dim, index: int) -> base.Inference:
+        """Infer the -1 of an empty tensor."""
+        shape, target = self.shape, self.target
+        if known != 0:
+            return base.infer_dim(shape, known, index)
+        zeros, input_zeros = target.count(0), shape.count(0)
+        if zeros != input_zeros:
+            message = (
+                f"-1 beside {zeros} dims of size zero, and the input has {input_zeros}: Paddle requires the same number"
+            )
+            raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=index)
+        have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
+        message = f"the input's {have} cannot be divided by {known}, both without their zeros"
+        conditions = require_or_raise(
+            require_divisible, have, known, rule_error(rules.INDIVISIBLE, message, argument="target", index=index)
         )
-        raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=infer_index)
-    have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
-    message = f"the input's {have} cannot be divided by {known}, both without their zeros"
-    conditions = require_or_raise(
-        require_divisible, have, known, rule_error(rules.INDIVISIBLE, message, argument="target", index=infer_index)
-    )
-    facts = FrozenDict(have=have, known=known, left_out=rules.ExcludedDims.ZEROS)
-    return Step(rules.INFERRED_EMPTY, infer_index, tuple(range(len(shape))), quotient(have, known), conditions, facts)
+        facts = {"have": have, "known": known, "left_out": rules.ExcludedDims.ZEROS}
+        return rules.INFERRED_EMPTY, quotient(have, known), conditions, facts
 
 
-def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None = None) -> OpEvents | None:
+def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None = None) -> Stages | None:
     """Resolve an unsqueeze that depends on the axis order; return None otherwise."""
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
     return None if axes is None or ascending else _insert_one_by_one(shape, axes)
@@ -74,24 +76,24 @@ def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...
     )
 
 
-def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> OpEvents:
+def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
     """Insert dims of 1 one by one; each axis indexes the shape built so far.
 
     Source: paddle.unsqueeze, measured; the documentation states that the axes index the output. Raises `ShapeError`:
     axis-out-of-range, rank-limit.
     """
-    yield Stage(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes)
-    sources: list[int | None] = [*range(len(shape))]
-    for index, axis in enumerate(axes):
-        count = len(sources)
-        if not -count - 1 <= axis <= count:
-            message = f"axis {axis} does not exist when it is inserted: axes then run from {-count - 1} to {count}"
-            raise rule_error(rules.AXIS_OUT_OF_RANGE, message, argument="axes", index=index)
-        sources.insert(axis % (count + 1), None)
-    return (yield from base.insert_unit_dims(shape, sources))
+    with StageBuilder(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes) as stage:
+        sources: list[int | None] = [*range(len(shape))]
+        for index, axis in enumerate(axes):
+            count = len(sources)
+            if not -count - 1 <= axis <= count:
+                message = f"axis {axis} does not exist when it is inserted: axes then run from {-count - 1} to {count}"
+                raise rule_error(rules.AXIS_OUT_OF_RANGE, message, argument="axes", index=index)
+            sources.insert(axis % (count + 1), None)
+        return base.insert_unit_dims(stage, sources)
 
 
-def expand(shape: Shape, _rules: base.Setting, target: Shape) -> OpEvents | None:
+def expand(shape: Shape, _rules: base.Setting, target: Shape) -> Stages | None:
     """Resolve an expand to an empty target; return None for other requests."""
     return None if target else _expand_to_empty_target(shape)
 
@@ -101,15 +103,15 @@ def expand_rank_error(_shape: Shape, rules: base.Setting, target: Shape) -> Shap
     return base.rank_limit_error(MAX_INSERT_RANK, len(target), rules.dialect, "gives", "target")
 
 
-def _expand_to_empty_target(shape: Shape) -> OpEvents:
+def _expand_to_empty_target(shape: Shape) -> Stages:
     """Resolve an expand to an empty target, which leaves the shape unchanged.
 
     Source: paddle.expand, measured; the documentation does not mention empty targets.
     """
-    yield Stage(StageKind.EXPAND, "expand", "target", shape)
-    for axis, dim in enumerate(shape):
-        yield Step(rules.KEPT_DIM, axis, (axis,), dim)
-    return (yield from base.expand_to(shape, shape))
+    with StageBuilder(StageKind.EXPAND, "expand", "target", shape) as stage:
+        for axis, dim in enumerate(shape):
+            stage.add(Step(rules.KEPT_DIM, axis, (axis,), dim))
+        return base.expand_to(stage, shape)
 
 
 FLOAT8_TYPES = frozenset({"float8_e4m3fn", "float8_e5m2"})

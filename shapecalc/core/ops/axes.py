@@ -4,35 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
-from shapecalc.core.dialects.base import RepeatedAxes, Setting, check_volume, regroup_elements
+from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step
+from shapecalc.core.dialects.base import RepeatedAxes, Setting, check_volume, regroup_step
 from shapecalc.core.dims import Axes, Shape, product
+from shapecalc.core.moves import Reshape
 from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MERGED, NEGATIVE_AXIS, REPEATED_AXIS
 from shapecalc.core.text import truncate
 
 
-def merge_axis_groups(shape: Shape, groups: list[Axes]) -> OpEvents:
-    """Yield the steps and the move that merge groups of adjacent axes.
+def merge_axis_groups(stage: StageBuilder, groups: list[Axes]) -> Stages:
+    """Return the stage that merges groups of axes.
 
     These events complete the current stage. Raises `ShapeError`: overflow.
     """
+    shape = stage.before
     output = tuple([product([shape[axis] for axis in part]) for part in groups])
-    for out, part in enumerate(groups):
-        yield Step(MERGED, out, part, output[out], (), FrozenDict(dims=tuple([shape[axis] for axis in part])))
+
+    def explain(finished: Stage) -> tuple[Step, ...]:
+        steps = [
+            Step(MERGED, out, part, output[out], (), FrozenDict(dims=tuple([shape[axis] for axis in part])))
+            for out, part in enumerate(groups)
+        ]
+        return tuple(steps) if finished.after is None else (*steps, regroup_step(shape, output))
+
+    stage.explain = explain
     check_volume(output, "input")
-    return (yield from regroup_elements(shape, output))
+    return stage.finish(Reshape(output))
 
 
-def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> OpEvents:
+def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Stages:
     """Merge runs of adjacent axes in a separate stage.
 
     The runs cover all axes in order; each run merges as many axes as it has items. Raises `ShapeError`: overflow.
     """
-    yield Stage(StageKind.MERGE, "merge", "", shape)
-    axes = iter(range(len(shape)))
-    return (yield from merge_axis_groups(shape, [tuple([next(axes) for _ in run]) for run in runs]))
+    with StageBuilder(StageKind.MERGE, "merge", "", shape) as stage:
+        axes = iter(range(len(shape)))
+        return merge_axis_groups(stage, [tuple([next(axes) for _ in run]) for run in runs])
 
 
 def normalize_axis_index(

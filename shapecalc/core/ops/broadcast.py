@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import CHAIN_TENSOR, OpEvents, Stage, StageKind, Step
+from shapecalc.core.answers import CHAIN_TENSOR, StageBuilder, StageKind, Stages, Step
 from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, NUMBERS, Operator, Setting, check_volume
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Combine
@@ -23,25 +23,26 @@ BROADCASTS_SINCE = 7
 """The first version of ONNX Add with multidirectional broadcasting."""
 
 
-def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> OpEvents:
+def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> Stages:
     """Broadcast operands to a common shape.
 
     Shapes are aligned at the right, and aligned dims must be equal or 1. Source: NumPy broadcasting, ONNX broadcasting
     (multidirectional), TensorRT ElementWise (equal ranks). Raises `ShapeError`: not-broadcastable, ranks-differ,
     overflow.
     """
-    yield Stage(StageKind.BROADCAST, "broadcast", "operands", shape)
-    ordered = order_operands(shape, operands)
-    if rules.dialect.equal_ranks:
-        check_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
-    aligned = [*align_operands(ordered)]
-    for out, aligned_dim in enumerate(aligned):
-        yield alignment_step(out, aligned_dim)
-    output = tuple([aligned_dim.dim for aligned_dim in aligned])
-    check_volume(output, "operands")
-    yield Step(BROADCASTED, None, tuple(range(len(shape))), output)
-    yield Combine(output, operand_shapes(ordered), tuple([aligned_dim.operand_axes for aligned_dim in aligned]))
-    return output
+    with StageBuilder(StageKind.BROADCAST, "broadcast", "operands", shape) as stage:
+        ordered = order_operands(shape, operands)
+        if rules.dialect.equal_ranks:
+            check_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
+        aligned = [*align_operands(ordered)]
+        for out, aligned_dim in enumerate(aligned):
+            stage.add(alignment_step(out, aligned_dim))
+        output = tuple([aligned_dim.dim for aligned_dim in aligned])
+        check_volume(output, "operands")
+        stage.add(Step(BROADCASTED, None, tuple(range(len(shape))), output))
+        return stage.finish(
+            Combine(output, operand_shapes(ordered), tuple([aligned_dim.operand_axes for aligned_dim in aligned]))
+        )
 
 
 def _unequal_shapes_error(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
@@ -16,7 +16,6 @@ from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import Operand
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.results import NameRequest
 from shapecalc.core.text import truncate
 
 SOURCE = "ONNX Concat, numpy.concatenate, torch.cat, OpenVINO Concat, TensorRT Concatenation"
@@ -49,7 +48,7 @@ SAME_DIM = StepRule(
 )
 
 
-def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> OpEvents:
+def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Stages:
     """Concatenate operands along an axis, by default axis 0.
 
     The operands must be equal in all other dims. Source: ONNX Concat ("all input tensors must have the same shape,
@@ -63,32 +62,29 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
 
 def _concat_operands(
     shape: Shape, rules: Setting, operands: Sequence[Operand], used_operands: Sequence[Operand], axis: int | None
-) -> OpEvents:
+) -> Stages:
     """Concatenate the used operands; torch.cat skips empty vectors."""
-    yield Stage(StageKind.JOIN, "concat", "operands", shape)
-    joint.check_ranks(used_operands, f"{rules.dialect.name} {rules.operator.name}")
-    rank = len(used_operands[0].shape)
-    if rank == 0:
-        raise rule_error(joint.RANKS_DIFFER, "scalars have no axis to lie along", argument="operands", index=0)
-    joined_axis = normalize_axis_index(axis or 0, rank, rules, "axis")
-    output = list[Dim]()
-    for out in range(rank):
-        step = (
-            (yield from _sum_step(out, used_operands))
-            if out == joined_axis
-            else equal_dim_step(out, out, used_operands)
-        )
-        output.append(step.dim)
-        yield step
-    check_volume(tuple(output), "operands")
-    places = [tuple([(operand.number, out) for operand in used_operands]) for out in range(rank)]
-    yield Combine(tuple(output), joint.operand_shapes(operands), tuple(places), joined_axis)
-    return tuple(output)
+    with StageBuilder(StageKind.JOIN, "concat", "operands", shape) as stage:
+        joint.check_ranks(used_operands, f"{rules.dialect.name} {rules.operator.name}")
+        rank = len(used_operands[0].shape)
+        if rank == 0:
+            raise rule_error(joint.RANKS_DIFFER, "scalars have no axis to lie along", argument="operands", index=0)
+        joined_axis = normalize_axis_index(axis or 0, rank, rules, "axis")
+        output = list[Dim]()
+        for out in range(rank):
+            step = (
+                _sum_step(rules, out, used_operands) if out == joined_axis else equal_dim_step(out, out, used_operands)
+            )
+            output.append(step.dim)
+            stage.add(step)
+        check_volume(tuple(output), "operands")
+        places = [tuple([(operand.number, out) for operand in used_operands]) for out in range(rank)]
+        return stage.finish(Combine(tuple(output), joint.operand_shapes(operands), tuple(places), joined_axis))
 
 
-def _sum_step(axis: int, operands: Sequence[Operand]) -> Generator[NameRequest, None, Step]:
+def _sum_step(rules: Setting, axis: int, operands: Sequence[Operand]) -> Step:
     dims = tuple([operand.shape[axis] for operand in operands])
-    total = yield from joint.floor_dim(dims)
+    total = rules.names.floor_dim(dims)
     return Step(END_TO_END, axis, (axis,), total, (), FrozenDict(dims=dims))
 
 
@@ -111,7 +107,7 @@ def equal_dim_step(
 
 def _torch_cat(
     shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None
-) -> OpEvents | None:
+) -> Stages | None:
     """Resolve a concat with empty vectors, which torch.cat skips.
 
     Returns None if none or all of the operands are empty vectors. Source: measured in PyTorch (legacy_cat_wrap_dim).

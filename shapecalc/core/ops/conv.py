@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from functools import partial
+
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import require_divisible, require_equal, require_or_raise
 from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Dim, Shape, product
@@ -72,35 +74,40 @@ def conv(
     transposed: bool = False,
     output_padding: Shape | None = None,
     **window_options: object,
-) -> OpEvents:
+) -> Stages:
     """Slide the filters of a weight along the spatial dims of the input.
 
     A transposed convolution spreads each element over a window. Source: ONNX Conv and ConvTranspose,
     torch.nn.functional.conv2d, tf.nn.conv2d, keras.layers.Conv2DTranspose. Raises `ShapeError`: window-rank,
     window-values, window-too-large, bad-padding, channels-differ, indivisible.
     """
-    yield Stage(StageKind.WINDOW, "conv", "weight", shape)
-    if output_padding is not None and not transposed:
-        raise usage_error("output_padding is for a transposed convolution", argument="output_padding")
-    weight_dims = _weight_dims(weight, rules, transposed=transposed)
-    count = len(weight_dims.kernel)
-    windows.numbers_per_axis((groups,), (), "groups")
-    windows.numbers_per_axis(weight_dims.kernel, [count], "weight")
-    channels, axes = windows.spatial_axes(shape, rules, count, layout)
-    yield _channel_step(shape[channels], channels, weight_dims, groups, transposed=transposed)
-    window_list = windows.build_windows(
-        axes, rules, "transposed" if transposed else "conv", weight_dims.kernel, window_options
-    )
-    steps = {window.axis: windows.slide_step(shape[window.axis], window, rules) for window in window_list}
-    if transposed:
-        known = output_padding is not None
-        paddings = windows.numbers_per_axis(output_padding, [count], "output_padding", 0) if known else (None,) * count
-        pairs = zip(window_list, paddings, strict=True)
-        steps = {window.axis: windows.spread_step(shape[window.axis], window, extra, rules) for window, extra in pairs}
-    steps[channels] = _out_channel_step(channels, weight_dims, groups, transposed=transposed)
-    weight_axes = {channels: (*[(0, channels)][: groups > 1], (1, weight_dims.axis))}
-    mixing_axes = [window.axis for window in window_list if not window.is_identity]
-    return (yield from windows.apply_steps(shape, steps, mixing_axes, weight, weight_axes=weight_axes))
+    with StageBuilder(StageKind.WINDOW, "conv", "weight", shape) as stage:
+        if output_padding is not None and not transposed:
+            raise usage_error("output_padding is for a transposed convolution", argument="output_padding")
+        weight_dims = _weight_dims(weight, rules, transposed=transposed)
+        count = len(weight_dims.kernel)
+        windows.numbers_per_axis((groups,), (), "groups")
+        windows.numbers_per_axis(weight_dims.kernel, [count], "weight")
+        channels, axes = windows.spatial_axes(shape, rules, count, layout)
+        stage.add(_channel_step(shape[channels], channels, weight_dims, groups, transposed=transposed))
+        window_list = windows.build_windows(
+            axes, rules, "transposed" if transposed else "conv", weight_dims.kernel, window_options
+        )
+        steps = {window.axis: partial(windows.slide_step, shape[window.axis], window, rules) for window in window_list}
+        if transposed:
+            known = output_padding is not None
+            paddings = (
+                windows.numbers_per_axis(output_padding, [count], "output_padding", 0) if known else (None,) * count
+            )
+            pairs = zip(window_list, paddings, strict=True)
+            steps = {
+                window.axis: partial(windows.spread_step, shape[window.axis], window, extra, rules)
+                for window, extra in pairs
+            }
+        steps[channels] = partial(_out_channel_step, channels, weight_dims, groups, transposed=transposed)
+        weight_axes = {channels: (*[(0, channels)][: groups > 1], (1, weight_dims.axis))}
+        mixing_axes = [window.axis for window in window_list if not window.is_identity]
+        return windows.apply_steps(stage, steps, mixing_axes, weight, weight_axes=weight_axes)
 
 
 def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> Step:
@@ -125,8 +132,7 @@ def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, group
     return Step(CONTRACTED, None, (axis,), input_channels, conditions, FrozenDict(left=input_channels, right=want))
 
 
-def _out_channel_step(axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> windows.StepResolver:
-    yield from ()
+def _out_channel_step(axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> Step:
     facts = FrozenDict(filters=weight_dims.filters, axis=weight_dims.axis, groups=groups)
     channels = product((groups, weight_dims.filters)) if transposed else weight_dims.filters
     return Step(OUT_CHANNELS, axis, (axis,) * (groups > 1), channels, (), facts)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
 from shapecalc.core.conditions import require_divisible, require_or_raise
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, quotient
@@ -71,7 +72,7 @@ SPACE_AXES: LetteredAxes = ("k", "hr", "wc")
 """The axes after depth to space, with the block in height and width."""
 
 
-def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DCR, leading: int | None = 1) -> OpEvents:
+def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DCR, leading: int | None = 1) -> Stages:
     """Move channels into spatial blocks of `block` rows and `block` columns.
 
     `leading` is the number of dims before the channels; None allows any number. Source: ONNX DepthToSpace ("values from
@@ -101,7 +102,7 @@ def _check_blocks(shape: Shape, rules: base.Setting, block: int, leading: int | 
 
 def move_blocks(
     shape: Shape, rules: base.Setting, block: int, axes: tuple[LetteredAxes, LetteredAxes], leading: int | None
-) -> OpEvents:
+) -> Stages:
     """Split the last axes into parts, transpose the parts and merge them.
 
     `axes` are the last three axes before and after the move. Raises `ShapeError`: wrong-rank, bad-block, indivisible,
@@ -111,18 +112,24 @@ def move_blocks(
     before, after = axes
     front = len(shape) - len(before)
     cuts = [(axis, part, word) for axis, word in enumerate((*"." * front, *before)) for part in word]
-    dims: list[Dim] = [block] * len(cuts)
-    yield Stage(StageKind.RESHAPE, "split", "block", shape)
-    for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda item: _is_quotient(*item[1][1:])):
-        step = _part_step(out, axis, part, word, shape[axis], block)
-        dims[out] = step.dim
-        yield step
-    base.check_volume(tuple(dims), "input")
-    shape = yield from base.regroup_elements(shape, tuple(dims))
     positions = {part: out for out, (_, part, _) in enumerate(cuts)}
-    order = [positions[part] for word in after for part in word]
-    shape = yield from transpose(shape, rules, (*range(front), *order), "move", "")
-    return (yield from merge_runs(shape, (*"." * front, *after)))
+    order = (*range(front), *[positions[part] for word in after for part in word])
+    return run_in_sequence(
+        shape,
+        lambda start: _split_blocks(start, block, cuts),
+        lambda start: transpose(start, rules, order, "move", ""),
+        lambda start: merge_runs(start, (*"." * front, *after)),
+    )
+
+
+def _split_blocks(shape: Shape, block: int, cuts: Sequence[tuple[int, str, str]]) -> Stages:
+    """Split axes into parts; each cut is an axis, the part and all parts of the axis."""
+    dims: list[Dim] = [block] * len(cuts)
+    with StageBuilder(StageKind.RESHAPE, "split", "block", shape) as stage:
+        for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda item: _is_quotient(*item[1][1:])):
+            dims[out] = stage.add(_part_step(out, axis, part, word, shape[axis], block)).dim
+        base.check_volume(tuple(dims), "input")
+        return base.regroup_elements(stage, tuple(dims))
 
 
 def _is_quotient(part: str, axis_parts: str) -> bool:

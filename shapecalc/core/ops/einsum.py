@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
 from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
@@ -70,7 +70,7 @@ def einsum(
     broadcasts_ones: bool = True,
     sums_ellipsis: bool = False,
     needs_equal_ellipses: bool = False,
-) -> OpEvents:
+) -> Stages:
     """Multiply operands along equal labels; sum over labels that the output lacks.
 
     Source: numpy.einsum, and ONNX Einsum, whose ellipses all match equally many dims (`needs_equal_ellipses`). PyTorch,
@@ -78,33 +78,36 @@ def einsum(
     (`broadcasts_ones`, measured). Raises `ShapeError`: label-differs, not-broadcastable, ranks-differ, rest-differs,
     overflow.
     """
-    yield Stage(StageKind.PRODUCT, "einsum", "pattern", shape)
-    ordered, subscripts = joint.order_operands(shape, operands), parse_subscripts(pattern)
-    if len(ordered) != len(subscripts.terms):
-        have = format_count(len(subscripts.terms), "term", "terms")
-        raise usage_error(f"the pattern has {have}, and there are {len(ordered)} operands", argument="pattern")
-    label_axes = dict[Label, LabelAxes]()
-    for operand, term in zip(ordered, subscripts.terms, strict=True):
-        for axis, label in enumerate(_axis_labels(operand, term)):
-            label_axes.setdefault(label, []).append(((operand.number, axis), operand.shape[axis]))
-    _check_ellipses(ordered, subscripts, sums_ellipsis=sums_ellipsis, needs_equal_ellipses=needs_equal_ellipses)
-    rest = sorted([label for label in label_axes if isinstance(label, int)], reverse=True)
-    labels = [label for item in subscripts.output for label in (rest if item == ELLIPSIS else [item])]
-    aligned = {label: _align_label(label, axes, broadcasts_ones=broadcasts_ones) for label, axes in label_axes.items()}
-    for label, aligned_dim in aligned.items():
-        if label not in labels:
-            yield _label_step(SUMMED, None, label, aligned_dim)
-    for out, label in enumerate(labels):
-        aligned_dim = aligned[label]
-        yield (
-            joint.alignment_step(out, aligned_dim)
-            if isinstance(label, int)
-            else _label_step(LABELLED, out, label, aligned_dim)
+    with StageBuilder(StageKind.PRODUCT, "einsum", "pattern", shape) as stage:
+        ordered, subscripts = joint.order_operands(shape, operands), parse_subscripts(pattern)
+        if len(ordered) != len(subscripts.terms):
+            have = format_count(len(subscripts.terms), "term", "terms")
+            raise usage_error(f"the pattern has {have}, and there are {len(ordered)} operands", argument="pattern")
+        label_axes = dict[Label, LabelAxes]()
+        for operand, term in zip(ordered, subscripts.terms, strict=True):
+            for axis, label in enumerate(_axis_labels(operand, term)):
+                label_axes.setdefault(label, []).append(((operand.number, axis), operand.shape[axis]))
+        _check_ellipses(ordered, subscripts, sums_ellipsis=sums_ellipsis, needs_equal_ellipses=needs_equal_ellipses)
+        rest = sorted([label for label in label_axes if isinstance(label, int)], reverse=True)
+        labels = [label for item in subscripts.output for label in (rest if item == ELLIPSIS else [item])]
+        aligned = {
+            label: _align_label(label, axes, broadcasts_ones=broadcasts_ones) for label, axes in label_axes.items()
+        }
+        for label, aligned_dim in aligned.items():
+            if label not in labels:
+                stage.add(_label_step(SUMMED, None, label, aligned_dim))
+        for out, label in enumerate(labels):
+            aligned_dim = aligned[label]
+            stage.add(
+                joint.alignment_step(out, aligned_dim)
+                if isinstance(label, int)
+                else _label_step(LABELLED, out, label, aligned_dim)
+            )
+        output = tuple([aligned[label].dim for label in labels])
+        check_volume(output, "operands")
+        return stage.finish(
+            Combine(output, joint.operand_shapes(ordered), tuple([aligned[label].operand_axes for label in labels]))
         )
-    output = tuple([aligned[label].dim for label in labels])
-    check_volume(output, "operands")
-    yield Combine(output, joint.operand_shapes(ordered), tuple([aligned[label].operand_axes for label in labels]))
-    return output
 
 
 def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:

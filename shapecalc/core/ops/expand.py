@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape
@@ -17,30 +17,30 @@ KEEP_VALUES = {base.ExpandMode.ONE_WAY_KEEPS: -1, base.ExpandMode.RANK_STAYS: 0}
 """The target value that keeps a dim, for each mode that has such a value."""
 
 
-def expand(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents:
+def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
     """Broadcast a tensor to a requested shape by repeating dims of 1.
 
     Shapes are aligned at the right. Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO
     Broadcast (one way), Tensor.expand (one way, -1 keeps a dim), MXNet broadcast_to (one way, equal ranks, 0 keeps a
     dim). Raises `ShapeError`: not-broadcastable, negative-size, rank-limit, overflow.
     """
-    yield Stage(StageKind.EXPAND, "expand", "target", shape, target)
-    base.check_rank(target, rules.dialect, "target")
-    added = len(target) - len(shape)
-    if added > 0 and rules.dialect.broadcast is base.ExpandMode.RANK_STAYS:
-        raise _rank_error(shape, target, "adds a dim")
-    if added < 0 and rules.dialect.broadcast is not base.ExpandMode.BOTH_WAYS:
-        raise _rank_error(shape, target, "drops a dim")
-    output = list[Dim]()
-    for out in range(max(len(target), len(shape))):
-        axis, index = out - max(added, 0), out + min(added, 0)
-        dim = shape[axis] if axis >= 0 else None
-        requested = target[index] if index >= 0 else 1
-        step = _expand_step(out, dim, requested, max(axis, 0), max(index, 0), rules)
-        output.append(step.dim)
-        yield step
-    base.check_volume(tuple(output), "target")
-    return (yield from base.expand_to(shape, tuple(output)))
+    with StageBuilder(StageKind.EXPAND, "expand", "target", shape, target) as stage:
+        base.check_rank(target, rules.dialect, "target")
+        added = len(target) - len(shape)
+        if added > 0 and rules.dialect.broadcast is base.ExpandMode.RANK_STAYS:
+            raise _rank_error(shape, target, "adds a dim")
+        if added < 0 and rules.dialect.broadcast is not base.ExpandMode.BOTH_WAYS:
+            raise _rank_error(shape, target, "drops a dim")
+        output = list[Dim]()
+        for out in range(max(len(target), len(shape))):
+            axis, index = out - max(added, 0), out + min(added, 0)
+            dim = shape[axis] if axis >= 0 else None
+            requested = target[index] if index >= 0 else 1
+            step = _expand_step(out, dim, requested, max(axis, 0), max(index, 0), rules)
+            output.append(step.dim)
+            stage.add(step)
+        base.check_volume(tuple(output), "target")
+        return base.expand_to(stage, tuple(output))
 
 
 def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:

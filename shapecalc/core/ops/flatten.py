@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind
+from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import merge_axis_groups, normalize_axis_index
@@ -13,7 +13,7 @@ from shapecalc.core.rules import START_AFTER_END
 
 def flatten(
     shape: Shape, rules: base.Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
-) -> OpEvents:
+) -> Stages:
     """Merge adjacent dims, as the flatten operator of the dialect does.
 
     In ONNX, the output has two dims: one merges the dims before `axis`, the other the remaining dims. In PyTorch, the
@@ -22,8 +22,8 @@ def flatten(
     `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
     """
     argument = "axis" if rules.dialect.flattens is base.FlattenMode.AXIS else "start_dim"
-    yield Stage(StageKind.MERGE, "flatten", argument, shape)
-    return (yield from merge_axis_groups(shape, _axis_groups(len(shape), rules, axis, start_dim, end_dim)))
+    with StageBuilder(StageKind.MERGE, "flatten", argument, shape) as stage:
+        return merge_axis_groups(stage, _axis_groups(len(shape), rules, axis, start_dim, end_dim))
 
 
 def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | None, end: int | None) -> list[Axes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import Operator, Param, ParamKind, RepeatedAxes, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import StridedSlice
@@ -40,20 +40,19 @@ FLIPPED = StepRule(
 )
 
 
-def flip(shape: Shape, rules: Setting, axes: Axes) -> OpEvents:
+def flip(shape: Shape, rules: Setting, axes: Axes) -> Stages:
     """Reverse the order of the elements along axes; the shape is unchanged.
 
     Source: numpy.flip ("reverse the order of elements in an array along the given axis"), torch.flip, paddle.flip.
     Raises `ShapeError`: axis-out-of-range, repeated-axis.
     """
-    yield Stage(StageKind.FLIP, "flip", "axes", shape)
-    flipped = normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
-    for out, dim in enumerate(shape):
-        yield Step(REVERSED_AXIS if out in flipped else KEPT_DIM, out, (out,), dim)
-    yield Step(FLIPPED, None, tuple(axis for axis in sorted(flipped) if axis < len(shape)), shape)
-    starts = tuple([-1 if out in flipped else 0 for out in range(len(shape))])
-    yield StridedSlice(starts, tuple([-1 if start else 1 for start in starts]), shape)
-    return shape
+    with StageBuilder(StageKind.FLIP, "flip", "axes", shape) as stage:
+        flipped = normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
+        for out, dim in enumerate(shape):
+            stage.add(Step(REVERSED_AXIS if out in flipped else KEPT_DIM, out, (out,), dim))
+        stage.add(Step(FLIPPED, None, tuple(axis for axis in sorted(flipped) if axis < len(shape)), shape))
+        starts = tuple([-1 if out in flipped else 0 for out in range(len(shape))])
+        return stage.finish(StridedSlice(starts, tuple([-1 if start else 1 for start in starts]), shape))
 
 
 FLIP = Op(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import require_equal, require_or_raise
 from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Monomial, Shape
@@ -27,7 +27,7 @@ def linear(
     *,
     in_first: bool = False,
     allows_vector: bool = False,
-) -> OpEvents:
+) -> Stages:
     """Multiply the last axis by a weight of shape OUT,IN.
 
     With `in_first`, the weight has the shape IN,OUT; with `allows_vector`, it may also be a vector of size IN. Source:
@@ -35,36 +35,34 @@ def linear(
     keras.layers.Dense (IN,OUT). Raises `ShapeError`: inner-differs, ranks-differ, overflow.
     """
     argument = "out_features" if weight is None else "weight"
-    yield Stage(StageKind.PRODUCT, "linear", argument, shape)
-    if not shape:
-        raise rule_error(RANKS_DIFFER, "a scalar has no axis to multiply", argument="input")
-    last = len(shape) - 1
-    weight_shape = _weight_shape(shape, out_features, weight, in_first=in_first)
-    if len(weight_shape) != 2 and not (allows_vector and len(weight_shape) == 1):
-        message = f"a weight has 2 dims, and {shape_text(weight_shape)} has {rank_text(len(weight_shape))}"
-        raise rule_error(RANKS_DIFFER, message, argument=argument)
-    if rules.dialect.equal_ranks:
-        check_ranks([Operand(0, shape), Operand(1, weight_shape)], f"{rules.dialect.name} {rules.operator.name}")
-    summed_axis = 0 if in_first else len(weight_shape) - 1
-    inner, across = shape[last], weight_shape[summed_axis]
-    message = (
-        f"the input ends in {truncate(str(inner))}, and the weight {truncate(shape_text(weight_shape))} takes {across}"
-    )
-    conditions = require_or_raise(
-        require_equal, inner, across, rule_error(INNER_DIFFERS, message, argument=argument, index=summed_axis)
-    )
-    yield Step(CONTRACTED, None, (last,), inner, conditions, FrozenDict(left=inner, right=across))
-    for out in range(last):
-        yield Step(KEPT_DIM, out, (out,), shape[out])
-    operand_axes: list[tuple[OperandAxis, ...]] = [((0, axis),) for axis in range(last)]
-    output = shape[:last]
-    for axis in [axis for axis in range(len(weight_shape)) if axis != summed_axis]:
-        yield Step(FROM_OPERAND, last, (), weight_shape[axis], (), FrozenDict(operand=1, axis=axis))
-        operand_axes.append(((1, axis),))
-        output += (weight_shape[axis],)
-    check_volume(output, argument)
-    yield Combine(output, (shape, weight_shape), tuple(operand_axes))
-    return output
+    with StageBuilder(StageKind.PRODUCT, "linear", argument, shape) as stage:
+        if not shape:
+            raise rule_error(RANKS_DIFFER, "a scalar has no axis to multiply", argument="input")
+        last = len(shape) - 1
+        weight_shape = _weight_shape(shape, out_features, weight, in_first=in_first)
+        if len(weight_shape) != 2 and not (allows_vector and len(weight_shape) == 1):
+            message = f"a weight has 2 dims, and {shape_text(weight_shape)} has {rank_text(len(weight_shape))}"
+            raise rule_error(RANKS_DIFFER, message, argument=argument)
+        if rules.dialect.equal_ranks:
+            check_ranks([Operand(0, shape), Operand(1, weight_shape)], f"{rules.dialect.name} {rules.operator.name}")
+        summed_axis = 0 if in_first else len(weight_shape) - 1
+        inner, across = shape[last], weight_shape[summed_axis]
+        weight_text = truncate(shape_text(weight_shape))
+        message = f"the input ends in {truncate(str(inner))}, and the weight {weight_text} takes {across}"
+        conditions = require_or_raise(
+            require_equal, inner, across, rule_error(INNER_DIFFERS, message, argument=argument, index=summed_axis)
+        )
+        stage.add(Step(CONTRACTED, None, (last,), inner, conditions, FrozenDict(left=inner, right=across)))
+        for out in range(last):
+            stage.add(Step(KEPT_DIM, out, (out,), shape[out]))
+        operand_axes: list[tuple[OperandAxis, ...]] = [((0, axis),) for axis in range(last)]
+        output = shape[:last]
+        for axis in [axis for axis in range(len(weight_shape)) if axis != summed_axis]:
+            stage.add(Step(FROM_OPERAND, last, (), weight_shape[axis], (), FrozenDict(operand=1, axis=axis)))
+            operand_axes.append(((1, axis),))
+            output += (weight_shape[axis],)
+        check_volume(output, argument)
+        return stage.finish(Combine(output, (shape, weight_shape), tuple(operand_axes)))
 
 
 def _weight_shape(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:

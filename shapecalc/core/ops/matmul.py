@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import require_equal, require_or_raise
 from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, Operator, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
@@ -42,7 +42,7 @@ FROM_OPERAND = StepRule(
 )
 
 
-def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> OpEvents:
+def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> Stages:
     """Multiply the matrices of two operands; batch dims broadcast.
 
     The product sums over the last axis of the first operand and the second to last axis of the second operand. A vector
@@ -50,43 +50,42 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> O
     the output. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves like numpy.matmul"), torch.matmul,
     TensorRT MatrixMultiply (no vectors). Raises `ShapeError`: inner-differs, not-broadcastable, ranks-differ, overflow.
     """
-    yield Stage(StageKind.PRODUCT, "matmul", "operands", shape)
-    ordered = joint.order_operands(shape, operands)
-    if len(ordered) != 2:
-        raise usage_error(
-            f"a product has two operands, and these are {len(ordered)}", "write several products as a chain"
+    with StageBuilder(StageKind.PRODUCT, "matmul", "operands", shape) as stage:
+        ordered = joint.order_operands(shape, operands)
+        if len(ordered) != 2:
+            raise usage_error(
+                f"a product has two operands, and these are {len(ordered)}", "write several products as a chain"
+            )
+        if rules.dialect.equal_ranks:
+            joint.check_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
+        left, right = ordered
+        for factor in ordered:
+            least = 2 if rules.dialect.equal_ranks else 1
+            if len(factor.shape) < least:
+                message = f"{shape_text(factor.shape)} is no matrix: it needs {format_count(least, 'dim', 'dims')}"
+                raise rule_error(joint.RANKS_DIFFER, message, argument="operands" if factor.number else "input")
+        inner, across = left.shape[-1], right.shape[-2:][0]
+        message = f"{truncate(str(inner))} and {truncate(str(across))} are summed together, and are not equal"
+        conditions = require_or_raise(
+            require_equal, inner, across, rule_error(joint.INNER_DIFFERS, message, argument="operands", index=0)
         )
-    if rules.dialect.equal_ranks:
-        joint.check_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
-    left, right = ordered
-    for factor in ordered:
-        least = 2 if rules.dialect.equal_ranks else 1
-        if len(factor.shape) < least:
-            message = f"{shape_text(factor.shape)} is no matrix: it needs {format_count(least, 'dim', 'dims')}"
-            raise rule_error(joint.RANKS_DIFFER, message, argument="operands" if factor.number else "input")
-    inner, across = left.shape[-1], right.shape[-2:][0]
-    message = f"{truncate(str(inner))} and {truncate(str(across))} are summed together, and are not equal"
-    conditions = require_or_raise(
-        require_equal, inner, across, rule_error(joint.INNER_DIFFERS, message, argument="operands", index=0)
-    )
-    summed_axis = len(left.shape) - 1
-    facts = FrozenDict(left=inner, right=across)
-    yield Step(CONTRACTED, None, (summed_axis,) * (left.number == 0), inner, conditions, facts)
-    output, operand_axes = list[Dim](), list[tuple[OperandAxis, ...]]()
-    for aligned in joint.align_operands(ordered, skip_last=2):
-        yield joint.alignment_step(len(output), aligned)
-        output.append(aligned.dim)
-        operand_axes.append(aligned.operand_axes)
-    for operand, axis in [
-        (factor, len(factor.shape) - last) for factor, last in ((left, 2), (right, 1)) if factor.shape[1:]
-    ]:
-        dim, facts = operand.shape[axis], FrozenDict(operand=operand.number, axis=axis)
-        yield Step(FROM_OPERAND, len(output), (axis,) * (operand.number == 0), dim, (), facts)
-        output.append(dim)
-        operand_axes.append(((operand.number, axis),))
-    check_volume(tuple(output), "operands")
-    yield Combine(tuple(output), joint.operand_shapes(ordered), tuple(operand_axes))
-    return tuple(output)
+        summed_axis = len(left.shape) - 1
+        facts = FrozenDict(left=inner, right=across)
+        stage.add(Step(CONTRACTED, None, (summed_axis,) * (left.number == 0), inner, conditions, facts))
+        output, operand_axes = list[Dim](), list[tuple[OperandAxis, ...]]()
+        for aligned in joint.align_operands(ordered, skip_last=2):
+            stage.add(joint.alignment_step(len(output), aligned))
+            output.append(aligned.dim)
+            operand_axes.append(aligned.operand_axes)
+        for operand, axis in [
+            (factor, len(factor.shape) - last) for factor, last in ((left, 2), (right, 1)) if factor.shape[1:]
+        ]:
+            dim, facts = operand.shape[axis], FrozenDict(operand=operand.number, axis=axis)
+            stage.add(Step(FROM_OPERAND, len(output), (axis,) * (operand.number == 0), dim, (), facts))
+            output.append(dim)
+            operand_axes.append(((operand.number, axis),))
+        check_volume(tuple(output), "operands")
+        return stage.finish(Combine(tuple(output), joint.operand_shapes(ordered), tuple(operand_axes)))
 
 
 MATMUL = Op(

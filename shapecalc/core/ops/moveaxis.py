@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind
+from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import Operator, Param, ParamKind, RepeatedAxes, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import normalize_axis_indices
@@ -21,14 +21,15 @@ UNPAIRED_AXES = Rule(
 )
 
 
-def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes) -> OpEvents:
+def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes) -> Stages:
     """Move each axis to its destination index in the output.
 
     The other axes keep their order. Source: numpy.moveaxis ("other axes remain in their original order"),
     torch.movedim, paddle.moveaxis. Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
     """
-    yield Stage(StageKind.PERMUTE, "moveaxis", "", shape)
-    return (yield from transpose(shape, rules, _axis_order(len(shape), rules, axes, destination), "moveaxis", ""))
+    with StageBuilder(StageKind.PERMUTE, "moveaxis", "", shape):
+        order = _axis_order(len(shape), rules, axes, destination)
+    return transpose(shape, rules, order, "moveaxis", "")
 
 
 def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes) -> Axes:

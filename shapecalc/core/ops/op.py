@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.dialects.base import Dialect, Operator, Param, Setting
-from shapecalc.core.record import Record
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeAlias
 
-    from shapecalc.core.answers import OpEvents, Trace
+    from shapecalc.core.answers import Stages, Trace
     from shapecalc.core.dims import Shape
     from shapecalc.core.problem import Rule, ShapeError
 
@@ -27,8 +28,8 @@ class Op(Record):
     name: str
     summary: str
     params: tuple[Param, ...]
-    resolve: Callable[..., OpEvents]
-    """The resolver: a generator function that yields steps and moves.
+    resolve: Callable[..., Stages]
+    """The resolver: a function that returns the stages of a request.
 
     The generator returns the output shape. The arguments are the input shape, the `Setting`, and the op's arguments by
     name.
@@ -132,25 +133,30 @@ def operator_of(op: Op, dialect: Dialect) -> Operator | None:
     return operator
 
 
-def resolver_of(op: Op, operator: Operator) -> Callable[..., OpEvents]:
+def resolver_of(op: Op, operator: Operator) -> Callable[..., Stages]:
     """Return the resolver of an operator, which falls back to the op's resolver."""
     own_resolver, check = operator.resolve, operator.refusal_check
     if own_resolver is None and check is None:
         return op.resolve
 
-    def resolve(shape: Shape, rules: Setting, **arguments: Any) -> OpEvents:
+    def resolve(shape: Shape, rules: Setting, **arguments: Any) -> Stages:
         error = None if check is None else check(shape, rules, **arguments)
         if error is not None:
-            return _refuse_first_stage(op.resolve(shape, rules, **arguments), error)
-        return (own_resolver and own_resolver(shape, rules, **arguments)) or op.resolve(shape, rules, **arguments)
+            error.stages = _refused_stages(op.resolve, shape, rules, arguments)
+            raise error
+        stages = None if own_resolver is None else own_resolver(shape, rules, **arguments)
+        return op.resolve(shape, rules, **arguments) if stages is None else stages
 
     return resolve
 
 
-def _refuse_first_stage(events: OpEvents, error: ShapeError) -> OpEvents:
-    """Yield the start of the first stage, then raise the error."""
-    yield next(events)
-    raise error
+def _refused_stages(resolve: Callable[..., Stages], shape: Shape, rules: Setting, arguments: Arguments) -> Stages:
+    """Return the first stage of a request that is refused before its first step."""
+    try:
+        stages = resolve(shape, rules, **arguments)
+    except ShapeError as error:
+        stages = error.stages
+    return tuple([replace(stage, steps=(), after=None, move=None) for stage in stages[:1]])
 
 
 def operator_types(op: Op, dialect: Dialect, version: int | None, variant: Operator | None = None) -> frozenset[str]:

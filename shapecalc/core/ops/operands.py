@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from shapecalc.core.answers import CHAIN_TENSOR, Step, StepRule
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, require_equal
@@ -11,7 +11,6 @@ from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import OperandAxis
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.results import NameRequest, size_or_name_request
 from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import rank_text, truncate
 
@@ -81,18 +80,6 @@ def operand_shapes(operands: Iterable[Operand]) -> tuple[Shape, ...]:
     """Return the shapes of distinct operands, sorted by operand number."""
     shapes = {operand.number: operand.shape for operand in operands}
     return tuple([shapes[number] for number in sorted(shapes)])
-
-
-def floor_dim(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Generator[NameRequest, None, Dim]:
-    """Return `floor(sum / divisor) + offset` as a dim.
-
-    If the result is not a monomial, the generator first yields a request for a new name.
-    """
-    result = size_or_name_request(terms, divisor, offset)
-    if isinstance(result, NameRequest):
-        yield result
-        return result.dim
-    return result
 
 
 class AlignedDim(Record):

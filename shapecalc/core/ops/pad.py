@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from functools import partial
+
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import (
     FLOATS,
     INTEGERS,
@@ -18,7 +20,6 @@ from shapecalc.core.dims import INT64_MAX, Dim, Shape
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.axes import normalize_axis_indices, scalar_axis_error
 from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
-from shapecalc.core.ops.operands import floor_dim
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import truncate
@@ -37,34 +38,34 @@ LENGTHENED = StepRule(
 )
 
 
-def pad(shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None = None) -> OpEvents:
+def pad(shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Stages:
     """Add positions at the start and the end of axes, by default of all axes.
 
     `padding` lists the number of positions for each start, then for each end; negative numbers remove positions.
     Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises
     `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis, overflow.
     """
-    yield Stage(StageKind.LENGTHEN, "pad", "padding", shape)
-    if axes and not shape:
-        raise scalar_axis_error(axes[0], "axes", 0)
-    padded_axes = (
-        range(len(shape)) if axes is None else normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
-    )
-    count = len(padded_axes)
-    padding = windows.numbers_per_axis(
-        padding, [2 * count], "padding", -INT64_MAX if rules.dialect.windows.allows_negative_padding else 0
-    )
-    ends = {axis: padding[index::count] for index, axis in enumerate(padded_axes) if any(padding[index::count])}
-    steps = {axis: _pad_axis(axis, shape[axis], *both) for axis, both in ends.items()}
-    return (yield from windows.apply_steps(shape, steps, ends))
+    with StageBuilder(StageKind.LENGTHEN, "pad", "padding", shape) as stage:
+        if axes and not shape:
+            raise scalar_axis_error(axes[0], "axes", 0)
+        padded_axes = (
+            range(len(shape)) if axes is None else normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
+        )
+        count = len(padded_axes)
+        padding = windows.numbers_per_axis(
+            padding, [2 * count], "padding", -INT64_MAX if rules.dialect.windows.allows_negative_padding else 0
+        )
+        ends = {axis: padding[index::count] for index, axis in enumerate(padded_axes) if any(padding[index::count])}
+        steps = {axis: partial(_pad_axis, rules, axis, shape[axis], *both) for axis, both in ends.items()}
+        return windows.apply_steps(stage, steps, ends)
 
 
-def _pad_axis(axis: int, dim: Dim, begin: int, end: int) -> windows.StepResolver:
+def _pad_axis(rules: Setting, axis: int, dim: Dim, begin: int, end: int) -> Step:
     removed = -min(begin, 0) - min(end, 0)
     message = f"dim {axis} is {truncate(str(dim))}, and {removed} are taken away"
     error = rule_error(windows.NOTHING_LEFT, message, argument="padding")
     conditions = windows.at_least_conditions(dim, removed, error) if removed else ()
-    size = yield from floor_dim((dim, begin, end))
+    size = rules.names.floor_dim((dim, begin, end))
     return Step(LENGTHENED, axis, (axis,), size, conditions, FrozenDict(dim=dim, begin=begin, end=end))
 
 

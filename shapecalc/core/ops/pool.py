@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
-from shapecalc.core.answers import EMPTY_DICT, OpEvents, Stage, StageKind
+from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import windows
@@ -23,30 +24,28 @@ def pool(
     kind: str = "max",
     layout: str | None = None,
     **window_options: object,
-) -> OpEvents:
+) -> Stages:
     """Slide a window along the spatial dims; the kernel `global` covers all of them.
 
     Source: ONNX MaxPool, AveragePool and their global variants, torch.nn.MaxPool2d, keras.layers.MaxPooling2D,
     OpenVINO. Raises `ShapeError`: window-rank, window-values, window-too-large, bad-padding.
     """
-    yield Stage(StageKind.WINDOW, "pool", "kernel", shape)
-    count = len(kernel) if isinstance(kernel, tuple) and len(kernel) > 1 else max(len(shape) - 2, 1)
-    _, axes = windows.spatial_axes(shape, rules, count, layout)
-    if isinstance(kernel, tuple):
-        sizes = windows.numbers_per_axis(kernel, [count], "kernel")
-        window_options = (
-            {"stride": sizes, **window_options} if rules.dialect.windows.strides_by_kernel else window_options
-        )
-        window_list = windows.build_windows(axes, rules, kind, sizes, window_options)
-    elif window_options:
-        name = next(iter(window_options))
-        raise usage_error(f"a global pool has no {name}: its window is over all of the spatial dims", argument=name)
-    else:
-        window_list = [windows.Window(axis, shape[axis]) for axis in axes]
-    steps = {window.axis: windows.slide_step(shape[window.axis], window, rules) for window in window_list}
-    return (
-        yield from windows.apply_steps(shape, steps, [window.axis for window in window_list if not window.is_identity])
-    )
+    with StageBuilder(StageKind.WINDOW, "pool", "kernel", shape) as stage:
+        count = len(kernel) if isinstance(kernel, tuple) and len(kernel) > 1 else max(len(shape) - 2, 1)
+        _, axes = windows.spatial_axes(shape, rules, count, layout)
+        if isinstance(kernel, tuple):
+            sizes = windows.numbers_per_axis(kernel, [count], "kernel")
+            window_options = (
+                {"stride": sizes, **window_options} if rules.dialect.windows.strides_by_kernel else window_options
+            )
+            window_list = windows.build_windows(axes, rules, kind, sizes, window_options)
+        elif window_options:
+            name = next(iter(window_options))
+            raise usage_error(f"a global pool has no {name}: its window is over all of the spatial dims", argument=name)
+        else:
+            window_list = [windows.Window(axis, shape[axis]) for axis in axes]
+        steps = {window.axis: partial(windows.slide_step, shape[window.axis], window, rules) for window in window_list}
+        return windows.apply_steps(stage, steps, [window.axis for window in window_list if not window.is_identity])
 
 
 def _pool_operator(

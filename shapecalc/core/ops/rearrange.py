@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 
-from shapecalc.core.answers import EMPTY_DICT, OpEvents, Stage, StageKind, Step, StepRule, Trace
+from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, Trace, run_in_sequence
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
 from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_rank, check_volume, regroup_elements
 from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
@@ -139,37 +139,38 @@ def _pattern_error(
     return ShapeError(Problem(BAD_PATTERN, message, hint, argument, None, span))
 
 
-def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = None) -> OpEvents:
+def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = None) -> Stages:
     """Split, move, repeat and merge axes, with one stage for each operation.
 
     Stages without effect are omitted. Source: einops.rearrange and einops.repeat. Raises `ShapeError`: bad-pattern,
     indivisible, rank-limit, overflow.
     """
     plan = plan_rearrange(len(shape), pattern, lengths)
+    runs: list[Callable[[Shape], Stages]] = []
     if any(len(names) != 1 or names[0] in plan.lengths for names in plan.left):
-        shape = yield from _split_into_axes(shape, rules, plan)
-    if plan.order != tuple(range(len(shape))):
-        shape = yield from transpose(shape, rules, plan.order, "move", "")
+        runs.append(lambda before: _split_into_axes(before, rules, plan))
+    if plan.order != tuple(range(len(plan.axes))):
+        runs.append(lambda before: transpose(before, rules, plan.order, "move", ""))
     if plan.new_axes:
-        shape = yield from _repeat_new_axes(shape, rules, plan.new_axes)
+        runs.append(lambda before: _repeat_new_axes(before, rules, plan.new_axes))
     if any(len(names) != 1 for names in plan.right):
-        shape = yield from merge_runs(shape, plan.right)
-    return shape
+        runs.append(lambda before: merge_runs(before, plan.right))
+    return run_in_sequence(shape, *runs)
 
 
-def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> OpEvents:
+def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stages:
     """Split every dim into the axes of the left side, in one stage."""
-    yield Stage(StageKind.RESHAPE, "split", "pattern", shape)
-    dims = list[Dim]()
-    for axis in range(len(shape)):
-        for step in _split_steps(shape[axis], axis, len(dims), plan):
-            if step.out is not None:
-                dims.append(step.dim)
-            yield step
-    output = tuple(dims)
-    check_rank(output, rules.dialect, "input")
-    check_volume(output, "input")
-    return (yield from regroup_elements(shape, output))
+    with StageBuilder(StageKind.RESHAPE, "split", "pattern", shape) as stage:
+        dims = list[Dim]()
+        for axis in range(len(shape)):
+            for step in _split_steps(shape[axis], axis, len(dims), plan):
+                stage.add(step)
+                if step.out is not None:
+                    dims.append(step.dim)
+        output = tuple(dims)
+        check_rank(output, rules.dialect, "input")
+        check_volume(output, "input")
+        return regroup_elements(stage, output)
 
 
 def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> list[Step]:
@@ -217,14 +218,18 @@ def _solve_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
     return quotient(dim, known), require_or_raise(require_divisible, dim, known, error)
 
 
-def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> OpEvents:
+def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> Stages:
     """Insert the axes that only the right side has, and repeat the tensor along them."""
-    shape = yield from unsqueeze(shape, rules, tuple(new_axes))
+    inserted = unsqueeze(shape, rules, tuple(new_axes))
     if all(length == 1 for length in new_axes.values()):
-        return shape
-    if operator_of(EXPAND, rules.dialect) is None:
-        raise _pattern_error(f"{rules.dialect.name} has no expand, so no axis can be new")
-    return (yield from expand(shape, rules, tuple([new_axes.get(out, dim) for out, dim in enumerate(shape)])))
+        return inserted
+
+    def repeat(before: Shape) -> Stages:
+        if operator_of(EXPAND, rules.dialect) is None:
+            raise _pattern_error(f"{rules.dialect.name} has no expand, so no axis can be new")
+        return expand(before, rules, tuple([new_axes.get(out, dim) for out, dim in enumerate(before)]))
+
+    return run_in_sequence(shape, lambda _: inserted, repeat)
 
 
 def _length_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:

@@ -8,7 +8,7 @@ unchanged"; "at most one dimension of the new shape can be -1"). Differences bet
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import Unsatisfiable, require_divisible
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
@@ -23,23 +23,15 @@ COPY_IN_PLACE, COPY_FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_lef
 
 def reshape(
     shape: Shape, rules: base.Setting, target: Shape, label: str = "reshape", argument: str = "target"
-) -> OpEvents:
+) -> Stages:
     """Resolve a requested shape: copy for 0, infer for -1, compare element counts.
 
-    Yields a step for each output dim, then a step that regroups the elements. Raises `ShapeError`: two-infers,
-    below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch, rank-limit,
-    infer-limit, overflow.
+    Raises `ShapeError`: two-infers, below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer,
+    indivisible, volume-mismatch, rank-limit, infer-limit, overflow.
     """
-    yield Stage(StageKind.RESHAPE, label, argument, shape, target)
-    resolver = TargetResolver(shape, rules, target, argument)
-    base.check_rank(target, rules.dialect, argument)
-    if rules.reshape_semantics.infers is not base.InferMarker.MINUS_ONE:
-        target = tuple([-1 if is_negative_dim(dim) else dim for dim in target])
-    return (
-        yield from base.resolve_target(
-            shape, target, resolver.resolve_zero, resolve_infer=resolver.resolve_infer, argument=argument
-        )
-    )
+    with StageBuilder(StageKind.RESHAPE, label, argument, shape, target) as stage:
+        base.check_rank(target, rules.dialect, argument)
+        return base.resolve_target(stage, ReshapeTarget(shape, rules, target, argument))
 
 
 def is_negative_dim(dim: Dim) -> bool:
@@ -47,60 +39,63 @@ def is_negative_dim(dim: Dim) -> bool:
     return isinstance(dim, int) and dim < 0
 
 
-class TargetResolver:
-    """A resolver of the zeros and of the -1 in a requested shape."""
+class ReshapeTarget(base.Target):
+    """A requested shape with the semantics of the dialect and its switch."""
 
-    __slots__ = ("argument", "copied", "dialect", "dims", "semantics", "shape", "target")
+    __slots__ = ("dialect", "semantics")
 
     def __init__(self, shape: Shape, rules: base.Setting, target: Shape, argument: str) -> None:
-        """Start with the requested dims, and with 1 in place of each dim to infer."""
-        self.shape, self.target, self.argument = shape, target, argument
+        """Store the requested shape and the rules."""
         self.dialect, self.semantics = rules.dialect, rules.reshape_semantics
-        self.dims = [1 if is_negative_dim(dim) else dim for dim in target]
-        """The dims resolved so far, with 1 in place of each dim to infer."""
-        self.copied: set[int] = set()
-        """The indices of the zeros that copy a dim."""
+        if self.semantics.infers is not base.InferMarker.MINUS_ONE:
+            target = tuple([-1 if is_negative_dim(dim) else dim for dim in target])
+        super().__init__(shape, target, argument)
 
-    def resolve_zero(self, index: int) -> Step:
-        """Return the step of a 0, which copies a dim or is a literal size.
+    def resolve_zero(self, index: int) -> Dim:
+        """Return the dim of a 0, which copies a dim or is a literal size.
 
         Raises `ShapeError`: zero-out-of-range.
         """
         shape = self.shape
         if self.semantics.zero is not base.ZeroMeaning.COPIES:
-            return Step(rules.LITERAL_ZERO, index, (), 0)
+            return 0
         if index >= len(shape):
             dims = rank_text(len(shape))
             message = f"0 copies dim {index}, and {truncate(shape_text(shape))} has {dims}"
             raise self._target_error(rules.ZERO_OUT_OF_RANGE, message, index)
-        self.copied.add(index)
-        self.dims[index] = dim = shape[index]
-        from_left = index != 0 and len(shape) != len(self.dims)
-        return Step(rules.COPIED_ZERO, index, (index,), dim, (), COPY_FROM_LEFT if from_left else COPY_IN_PLACE)
+        self.copied[index] = index
+        return shape[index]
 
-    def resolve_infer(self, _: Shape, known: Dim, infer_index: int, *__: object) -> Step:
-        """Return the step that infers -1: the element count divided by the known dims.
+    def zero_step(self, index: int) -> Step:
+        """Return the step of a resolved 0."""
+        if index not in self.copied:
+            return Step(rules.LITERAL_ZERO, index, (), 0)
+        from_left = index != 0 and len(self.shape) != len(self.dims)
+        facts = COPY_FROM_LEFT if from_left else COPY_IN_PLACE
+        return Step(rules.COPIED_ZERO, index, (index,), self.dims[index], (), facts)
+
+    def resolve_infer(self, known: Dim, index: int) -> base.Inference:
+        """Infer -1: the element count divided by the known dims.
 
         Raises `ShapeError`: indivisible, infer-limit, zero-beside-infer, zero-volume-infer.
         """
-        sources = tuple([axis for axis in range(len(self.shape)) if axis not in self.copied])
         have = product(self.shape)
-        rule, facts = rules.INFERRED, FrozenDict(shape=self.shape, have=have, known=known)
+        rule, facts = rules.INFERRED, dict[str, object](shape=self.shape, have=have, known=known)
         if known == 0:
-            have, known, left_out = self._nonzero_products(infer_index)
-            rule, facts = rules.INFERRED_EMPTY, FrozenDict(have=have, known=known, left_out=left_out)
+            have, known, left_out = self._nonzero_products(index)
+            rule, facts = rules.INFERRED_EMPTY, {"have": have, "known": known, "left_out": left_out}
         if have == 0 and known == 0:
-            return Step(rule, infer_index, sources, 1, (), facts)
+            return rule, 1, (), facts
         dim = quotient(have, known)
         try:
             conditions = () if isinstance(dim, int) else require_divisible(have, known)
         except Unsatisfiable:
-            raise self._indivisible_error(infer_index, have, known) from None
+            raise self._indivisible_error(index, have, known) from None
         most = self.dialect.max_inferred
         if most is not None and exceeds(dim, most):
             message = f"-1 would be {dim}, and {self.dialect.name} infers at most {most}"
-            raise self._target_error(rules.INFER_LIMIT, message, infer_index)
-        return Step(rule, infer_index, sources, dim, conditions, facts)
+            raise self._target_error(rules.INFER_LIMIT, message, index)
+        return rule, dim, conditions, facts
 
     def _nonzero_products(self, infer_index: int) -> tuple[Dim, Dim, rules.ExcludedDims]:
         """Return the dividend and the divisor of -1 if the known dims multiply to 0.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
 from shapecalc.core.dialects.base import Param, ParamKind, RollPairing, Setting, regroup_elements
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Roll
@@ -34,40 +34,52 @@ UNPAIRED_SHIFTS = Rule(
 )
 
 
-def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) -> OpEvents:
+def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) -> Stages:
     """Shift elements along axes; elements that pass the end wrap around to the start.
 
     Without axes, the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
     before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll.
     Raises `ShapeError`: axis-out-of-range, unpaired-shifts, overflow.
     """
-    yield Stage(StageKind.ROLL, "roll", "shift", shape)
-    shifts, axes = _pair_shifts(shift, axis, rules)
+    with StageBuilder(StageKind.ROLL, "roll", "shift", shape):
+        shifts, axes = _pair_shifts(shift, axis, rules)
+        rolled_axes = [0] if axes is None else [normalize_tensor_axis(name, shape, rules) for name in axes]
     if axes is not None:
-        for amount, rolled_axis in zip(
-            shifts, [normalize_tensor_axis(name, shape, rules) for name in axes], strict=True
-        ):
-            yield from _roll_axis(shape, amount, rolled_axis)
-        return shape
+        return tuple(
+            [
+                stage
+                for amount, rolled_axis in zip(shifts, rolled_axes, strict=True)
+                for stage in _roll_axis(shape, amount, rolled_axis)
+            ]
+        )
     if len(shape) == 1:
-        return (yield from _roll_axis(shape, sum(shifts), 0))
-    yield Stage(StageKind.MERGE, "flatten", "", shape)
-    flattened = yield from merge_axis_groups(shape, [tuple(range(len(shape)))])
-    yield from _roll_axis(flattened, sum(shifts), 0)
-    yield Stage(StageKind.RESHAPE, "reshape", "", flattened)
-    for out, dim in enumerate(shape):
-        yield Step(GIVEN, out, (), dim)
-    return (yield from regroup_elements(flattened, shape))
+        return _roll_axis(shape, sum(shifts), 0)
+    return run_in_sequence(
+        shape, _flatten, lambda flattened: _roll_axis(flattened, sum(shifts), 0), lambda rolled: _restore(rolled, shape)
+    )
 
 
-def _roll_axis(shape: Shape, shift: int, axis: int) -> OpEvents:
+def _flatten(shape: Shape) -> Stages:
+    with StageBuilder(StageKind.MERGE, "flatten", "", shape) as stage:
+        return merge_axis_groups(stage, [tuple(range(len(shape)))])
+
+
+def _restore(flattened: Shape, shape: Shape) -> Stages:
+    with StageBuilder(StageKind.RESHAPE, "reshape", "", flattened) as stage:
+        for out, dim in enumerate(shape):
+            stage.add(Step(GIVEN, out, (), dim))
+        return regroup_elements(stage, shape)
+
+
+def _roll_axis(shape: Shape, shift: int, axis: int) -> Stages:
     """Roll one axis in a separate stage."""
-    yield Stage(StageKind.ROLL, "roll", "shift", shape)
-    for out, dim in enumerate(shape):
-        facts = FrozenDict(shift=shift)
-        yield Step(ROLLED_AXIS, out, (out,), dim, (), facts) if out == axis else Step(KEPT_DIM, out, (out,), dim)
-    yield Roll(shift, axis)
-    return shape
+    with StageBuilder(StageKind.ROLL, "roll", "shift", shape) as stage:
+        for out, dim in enumerate(shape):
+            facts = FrozenDict(shift=shift)
+            stage.add(
+                Step(ROLLED_AXIS, out, (out,), dim, (), facts) if out == axis else Step(KEPT_DIM, out, (out,), dim)
+            )
+        return stage.finish(Roll(shift, axis))
 
 
 def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, Axes | None]:

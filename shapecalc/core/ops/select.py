@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import StridedSlice
@@ -41,26 +41,29 @@ TAKEN_INDEX = StepRule(
 )
 
 
-def select(shape: Shape, rules: Setting, axis: int, index: int) -> OpEvents:
+def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
     """Take the elements at one index of an axis, and drop the axis.
 
     If the size of the axis is a name, only the indices 0 and -1 are accepted. Source: ONNX Gather with a single index,
     NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
-    yield Stage(StageKind.SELECT, "select", "index", shape)
-    dropped = normalize_tensor_axis(
-        axis, shape, replace(rules, version=None)
-    )  # Gather accepts negative axes since version 1
-    rule, index_from_zero = resolve_index(index, shape[dropped], dropped, rules)
-    yield Step(rule, None, (dropped,), shape[dropped], (), FrozenDict(index=index, place=index_from_zero))
-    sources = [source for source in range(len(shape)) if source != dropped]
-    for out, source in enumerate(sources):
-        yield Step(KEPT_DIM, out, (source,), shape[source])
-    starts = tuple([index_from_zero if source == dropped else 0 for source in range(len(shape))])
-    yield StridedSlice(
-        starts, (1,) * len(shape), tuple([None if source == dropped else dim for source, dim in enumerate(shape)])
-    )
-    return tuple([shape[source] for source in sources])
+    with StageBuilder(StageKind.SELECT, "select", "index", shape) as stage:
+        dropped = normalize_tensor_axis(
+            axis, shape, replace(rules, version=None)
+        )  # Gather accepts negative axes since version 1
+        rule, index_from_zero = resolve_index(index, shape[dropped], dropped, rules)
+        stage.add(Step(rule, None, (dropped,), shape[dropped], (), FrozenDict(index=index, place=index_from_zero)))
+        sources = [source for source in range(len(shape)) if source != dropped]
+        for out, source in enumerate(sources):
+            stage.add(Step(KEPT_DIM, out, (source,), shape[source]))
+        starts = tuple([index_from_zero if source == dropped else 0 for source in range(len(shape))])
+        return stage.finish(
+            StridedSlice(
+                starts,
+                (1,) * len(shape),
+                tuple([None if source == dropped else dim for source, dim in enumerate(shape)]),
+            )
+        )
 
 
 def resolve_index(

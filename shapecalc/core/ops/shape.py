@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
     SINCE_13,
@@ -58,24 +58,23 @@ SLICED_DIMS = StepRule(
 )
 
 
-def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | None = None) -> OpEvents:
+def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | None = None) -> Stages:
     """Return the dims from `start` to `end`, which is exclusive, as an int64 vector.
 
     Negative values count from the end; then both values are clamped to [0, rank]. If the start is after the end, the
     vector is empty. Source: ONNX Shape. Its older versions document a clamp to [0, rank - 1], which is an erratum.
     """
-    yield Stage(StageKind.SHAPE, "shape", "start", dims)
-    rank = len(dims)
-    first, last, _ = slice(start, end).indices(rank)
-    for name, requested, clamped in (("start", start, first), ("end", end, last)):
-        if requested is not None and requested != clamped:
-            yield Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, wanted=requested, rank=rank))
-    output = dims[first:last]
-    for out, dim in enumerate(output):
-        yield Step(READ_DIM, out, (first + out,), dim)
-    yield Step(SLICED_DIMS, None, tuple(range(first, max(first, last))), output, (), FrozenDict(rank=rank))
-    yield ShapeVector(first, last)
-    return output
+    with StageBuilder(StageKind.SHAPE, "shape", "start", dims) as stage:
+        rank = len(dims)
+        first, last, _ = slice(start, end).indices(rank)
+        for name, requested, clamped in (("start", start, first), ("end", end, last)):
+            if requested is not None and requested != clamped:
+                stage.add(Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, wanted=requested, rank=rank)))
+        output = dims[first:last]
+        for out, dim in enumerate(output):
+            stage.add(Step(READ_DIM, out, (first + out,), dim))
+        stage.add(Step(SLICED_DIMS, None, tuple(range(first, max(first, last))), output, (), FrozenDict(rank=rank)))
+        return stage.finish(ShapeVector(first, last))
 
 
 START_HELP = "the first dim, by default 0; a negative one counts from the end"

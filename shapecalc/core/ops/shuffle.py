@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import EMPTY_DICT, OpEvents, Stage, StageKind
+from collections.abc import Callable
+
+from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, run_in_sequence
 from shapecalc.core.dialects.base import Param, ParamKind, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.op import Op, make_vectors
@@ -14,28 +16,29 @@ from shapecalc.core.record import replace
 
 def shuffle(
     shape: Shape, rules: Setting, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
-) -> OpEvents:
+) -> Stages:
     """Transpose, reshape and transpose again, as TensorRT's Shuffle layer does.
 
     Each stage is optional. A 0 in `to` copies a dim of the tensor after the first transpose. Both permutations are
     checked before the reshape. Source: TensorRT Shuffle ("first transposes the tensor, then reshapes it, and finally
     applies another transpose"). Raises the errors of `transpose` and `reshape`.
     """
+    runs: list[Callable[[Shape], Stages]] = []
+    if first is not None:
+        runs.append(lambda before: transpose(before, rules, first, "first", "first"))
+    if to is not None:
+        runs.append(lambda before: reshape(before, rules, to, "to", "to"))
+    if second is not None:
+        runs.append(lambda before: transpose(before, rules, second, "second", "second"))
     try:
         for label, perm, rank in (("first", first, len(shape)), ("second", second, len(shape if to is None else to))):
             if perm is not None:
-                yield Stage(StageKind.PERMUTE, label, label, shape, perm)
-                normalize_permutation(perm, rank, rules, label)
-        if first is not None:
-            shape = yield from transpose(shape, rules, first, "first", "first")
-        if to is not None:
-            shape = yield from reshape(shape, rules, to, "to", "to")
-        if second is not None:
-            shape = yield from transpose(shape, rules, second, "second", "second")
+                with StageBuilder(StageKind.PERMUTE, label, label, shape, perm):
+                    normalize_permutation(perm, rank, rules, label)
+        return run_in_sequence(shape, *runs)
     except ShapeError as error:  # the message must name the option of the invalid list
         part = f"--{error.problem.argument}: " if error.problem.argument in ("first", "to", "second") else ""
-        raise ShapeError(replace(error.problem, message=part + error.problem.message)) from None
-    return shape
+        raise ShapeError(replace(error.problem, message=part + error.problem.message), stages=error.stages) from None
 
 
 SHUFFLE = Op(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_at_least
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting, SliceBounds
 from shapecalc.core.dims import Dim, Monomial, Shape
 from shapecalc.core.moves import StridedSlice
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
-from shapecalc.core.ops.operands import floor_dim
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.results import NameRequest
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NO_SUCH_ATTRIBUTE
 from shapecalc.core.text import format_count, rank_text, truncate
 from shapecalc.core.values import SliceParts, parse_slices
@@ -67,36 +63,42 @@ SLICED = StepRule(
 )
 
 
-def slice_(shape: Shape, rules: Setting, slices: str) -> OpEvents:
+def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
     """Slice each axis by start, stop and step; axes without a slice are unchanged.
 
     Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
     slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, no-such-attribute,
     slice-out-of-bounds.
     """
-    yield Stage(StageKind.SLICE, "slice", "slices", shape)
-    parsed, texts = parse_slices(slices), slices.split(",")
-    if len(parsed) > len(shape):
-        count_text = format_count(len(parsed), "slice is", "slices are")
-        message = f"{count_text} given, and the input has {rank_text(len(shape))}"
-        raise rule_error(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
-    kept: list[AxisSlice] = []
-    for axis, dim in enumerate(shape):
-        axis_slice = (yield from _slice_axis(dim, parsed[axis], axis, rules)) if axis < len(parsed) else (0, 1, dim, ())
-        kept.append(axis_slice)
-        if axis_slice[:3] == (0, 1, dim):
-            yield Step(KEPT_DIM, axis, (axis,), dim, axis_slice[3])
-        else:
-            yield Step(
-                KEPT_POSITIONS, axis, (axis,), axis_slice[2], axis_slice[3], FrozenDict(text=texts[axis], dim=dim)
-            )
-    yield Step(SLICED, None, tuple(range(len(shape))), tuple([size for _, _, size, _ in kept]))
-    starts, steps, sizes, _ = zip(*kept, strict=True) if kept else ((), (), (), ())
-    yield StridedSlice(starts, steps, sizes)
-    return sizes
+    with StageBuilder(StageKind.SLICE, "slice", "slices", shape) as stage:
+        parsed, texts = parse_slices(slices), slices.split(",")
+        if len(parsed) > len(shape):
+            count_text = format_count(len(parsed), "slice is", "slices are")
+            message = f"{count_text} given, and the input has {rank_text(len(shape))}"
+            raise rule_error(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
+        kept: list[AxisSlice] = []
+        for axis, dim in enumerate(shape):
+            axis_slice = _slice_axis(dim, parsed[axis], axis, rules) if axis < len(parsed) else (0, 1, dim, ())
+            kept.append(axis_slice)
+            if axis_slice[:3] == (0, 1, dim):
+                stage.add(Step(KEPT_DIM, axis, (axis,), dim, axis_slice[3]))
+            else:
+                stage.add(
+                    Step(
+                        KEPT_POSITIONS,
+                        axis,
+                        (axis,),
+                        axis_slice[2],
+                        axis_slice[3],
+                        FrozenDict(text=texts[axis], dim=dim),
+                    )
+                )
+        stage.add(Step(SLICED, None, tuple(range(len(shape))), tuple([size for _, _, size, _ in kept])))
+        starts, steps, sizes, _ = zip(*kept, strict=True) if kept else ((), (), (), ())
+        return stage.finish(StridedSlice(starts, steps, sizes))
 
 
-def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> Generator[NameRequest, None, AxisSlice]:
+def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> AxisSlice:
     step = 1 if ends[2] is None else ends[2]
     if step == 0 or (step < 0 and not rules.dialect.slices_backwards):
         below = f"{rules.dialect.name} takes no step below 0, and this is {truncate(str(step))}"
@@ -107,7 +109,7 @@ def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> Genera
         )
         raise rule_error(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
     if isinstance(dim, Monomial):
-        return (yield from _slice_named_axis(dim, ends, axis, rules))
+        return _slice_named_axis(dim, ends, axis, rules)
     if rules.dialect.outside is SliceBounds.REFUSED:
         _check_bounds(dim, ends, axis, rules)
     if rules.dialect.outside is SliceBounds.CLAMPED_INSIDE and ends[0] is not None and step < 0:
@@ -125,9 +127,7 @@ def _check_bounds(dim: int, ends: SliceParts, axis: int, rules: Setting) -> None
             raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
 
 
-def _slice_named_axis(
-    dim: Monomial, ends: SliceParts, axis: int, rules: Setting
-) -> Generator[NameRequest, None, AxisSlice]:
+def _slice_named_axis(dim: Monomial, ends: SliceParts, axis: int, rules: Setting) -> AxisSlice:
     """Return the slice of an axis whose size contains a name.
 
     The slice must be valid for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
@@ -137,7 +137,7 @@ def _slice_named_axis(
         message = f"{rules.dialect.name} counts from 0, and this slice counts from the end of dim {axis}"
         raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
     if stop is None and start in (None, 0 if step > 0 else -1):
-        return min(step, 0) and -1, step, (yield from floor_dim([dim, abs(step) - 1], abs(step))), ()
+        return min(step, 0) and -1, step, rules.names.floor_dim([dim, abs(step) - 1], abs(step)), ()
     if start in (None, 0) and stop == 1 and step > 0:
         return 0, 1, 1, ()
     if start == -1 and stop is None and step > 0:
@@ -146,7 +146,7 @@ def _slice_named_axis(
     if step < 0 or first < 0 or (stop is not None and stop >= 0):
         message = f"how much this slice keeps of dim {axis}, {truncate(str(dim))}, depends on its size"
         raise rule_error(NEEDS_SIZE, message, argument="slices", index=axis)
-    return first, step, (yield from floor_dim([dim, step - 1 - excess], step)), require_at_least(dim, excess + 1)
+    return first, step, rules.names.floor_dim([dim, step - 1 - excess], step), require_at_least(dim, excess + 1)
 
 
 def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapecalc.core.answers import OpEvents
+from shapecalc.core.answers import Stages
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import depth_to_space as blocks
@@ -12,9 +12,7 @@ from shapecalc.core.ops.op import Op, make_vectors
 from shapecalc.core.rules import INDIVISIBLE
 
 
-def space_to_depth(
-    shape: Shape, rules: Setting, block: int, mode: str = blocks.DCR, leading: int | None = 1
-) -> OpEvents:
+def space_to_depth(shape: Shape, rules: Setting, block: int, mode: str = blocks.DCR, leading: int | None = 1) -> Stages:
     """Move spatial blocks of `block` rows and `block` columns into the channels.
 
     `leading` is the number of dims before the channels; None allows any number. Source: ONNX SpaceToDepth ("values from

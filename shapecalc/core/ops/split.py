@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule, Trace
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, Trace
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting, UnevenSplit
 from shapecalc.core.dims import Dim, Shape, is_always_integral, monomial, product, quotient, sum_terms
@@ -92,7 +92,7 @@ def split(
     *,
     uneven: bool = False,
     **_: bool,
-) -> OpEvents:
+) -> Stages:
     """Split an axis into parts, and keep the part with index `part`, counted from 0.
 
     Source: ONNX Split ("the last chunk will be smaller"), numpy.split and array_split, torch.chunk ("may return fewer
@@ -100,28 +100,27 @@ def split(
     axis-out-of-range, negative-axis, missing-argument, bad-parts, bad-sizes, unequal-parts, index-out-of-range,
     needs-size.
     """
-    yield Stage(StageKind.SPLIT, "split", "parts", shape)
-    cut_axis = normalize_tensor_axis(axis, shape, rules)
-    arguments = {"parts": parts, "size": size, "sizes": sizes, "uneven": (uneven and parts is None) or None}
-    names = [name for name, value in arguments.items() if value is not None]
-    if names in ([], ["uneven"]):
-        raise rule_error(MISSING_ARGUMENT, "a split needs PARTS, --sizes or --size", argument="parts")
-    if names[1:]:
-        raise rule_error(BAD_PARTS, f"{names[0]} and {names[1]} are both given", argument=names[1])
-    if sizes is not None:
-        runs, conditions = _parts_by_sizes(shape[cut_axis], cut_axis, sizes, infers=rules.dialect.infers_part)
-    elif size is not None:
-        runs, conditions = _parts_by_size(shape[cut_axis], cut_axis, size), ()
-    else:
-        runs, conditions = _parts_by_count(shape[cut_axis], cut_axis, parts or 0, rules, uneven=uneven)
-    start, kept = _locate_part(runs, part)
-    for out, dim in enumerate(shape):
-        cut_step = Step(SPLIT_AXIS, out, (cut_axis,), kept, conditions, FrozenDict(part=part, dim=dim, runs=runs))
-        yield cut_step if out == cut_axis else Step(KEPT_DIM, out, (out,), dim)
-    starts = tuple([start if out == cut_axis else 0 for out in range(len(shape))])
-    output = (*shape[:cut_axis], kept, *shape[cut_axis + 1 :])
-    yield StridedSlice(starts, (1,) * len(shape), output)
-    return output
+    with StageBuilder(StageKind.SPLIT, "split", "parts", shape) as stage:
+        cut_axis = normalize_tensor_axis(axis, shape, rules)
+        arguments = {"parts": parts, "size": size, "sizes": sizes, "uneven": (uneven and parts is None) or None}
+        names = [name for name, value in arguments.items() if value is not None]
+        if names in ([], ["uneven"]):
+            raise rule_error(MISSING_ARGUMENT, "a split needs PARTS, --sizes or --size", argument="parts")
+        if names[1:]:
+            raise rule_error(BAD_PARTS, f"{names[0]} and {names[1]} are both given", argument=names[1])
+        if sizes is not None:
+            runs, conditions = _parts_by_sizes(shape[cut_axis], cut_axis, sizes, infers=rules.dialect.infers_part)
+        elif size is not None:
+            runs, conditions = _parts_by_size(shape[cut_axis], cut_axis, size), ()
+        else:
+            runs, conditions = _parts_by_count(shape[cut_axis], cut_axis, parts or 0, rules, uneven=uneven)
+        start, kept = _locate_part(runs, part)
+        for out, dim in enumerate(shape):
+            cut_step = Step(SPLIT_AXIS, out, (cut_axis,), kept, conditions, FrozenDict(part=part, dim=dim, runs=runs))
+            stage.add(cut_step if out == cut_axis else Step(KEPT_DIM, out, (out,), dim))
+        starts = tuple([start if out == cut_axis else 0 for out in range(len(shape))])
+        output = (*shape[:cut_axis], kept, *shape[cut_axis + 1 :])
+        return stage.finish(StridedSlice(starts, (1,) * len(shape), output))
 
 
 def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: bool) -> tuple[PartRuns, Conditions]:

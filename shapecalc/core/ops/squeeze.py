@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import require_different, require_equal, require_or_raise
 from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
@@ -22,26 +22,28 @@ from shapecalc.core.problem import rule_error
 from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
 
-def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> OpEvents:
+def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
     """Drop the given axes, whose size must be 1, or all axes of size 1 by default.
 
     Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised"). torch.squeeze
     and OpenVINO keep such an axis. Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
     """
-    yield Stage(StageKind.SQUEEZE, "squeeze", "axes", shape, axes or ())
-    drops_all = axes is None or (not axes and rules.dialect.no_axes_is_all)
-    named = {} if drops_all else normalize_axis_indices(axes or (), len(shape), rules, rules.dialect.squeeze_repeats)
-    kept: list[Dim] = []
-    for axis, dim in enumerate(shape):
-        if not drops_all and axis not in named:
-            kept.append(dim)
-            continue
-        keeps_others = drops_all or rules.dialect.not_one is NonUnitAxis.LEFT_ALONE
-        step = _optional_drop_step(axis, dim) if keeps_others else _drop_step(axis, dim, named[axis])
-        if step.rule is KEPT_DIM:
-            kept.append(dim)
-        yield step
-    return (yield from regroup_elements(shape, tuple(kept)))
+    with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes or ()) as stage:
+        drops_all = axes is None or (not axes and rules.dialect.no_axes_is_all)
+        named = (
+            {} if drops_all else normalize_axis_indices(axes or (), len(shape), rules, rules.dialect.squeeze_repeats)
+        )
+        kept: list[Dim] = []
+        for axis, dim in enumerate(shape):
+            if not drops_all and axis not in named:
+                kept.append(dim)
+                continue
+            keeps_others = drops_all or rules.dialect.not_one is NonUnitAxis.LEFT_ALONE
+            step = _optional_drop_step(axis, dim) if keeps_others else _drop_step(axis, dim, named[axis])
+            if step.rule is KEPT_DIM:
+                kept.append(dim)
+            stage.add(step)
+        return regroup_elements(stage, tuple(kept))
 
 
 def _optional_drop_step(axis: int, dim: Dim) -> Step:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Setting, check_rank, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
@@ -23,31 +23,30 @@ STACKED = StepRule(
 )
 
 
-def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> OpEvents:
+def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Stages:
     """Join operands of equal shape along a new axis, by default axis 0.
 
     Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and Concat. Raises
     `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, rank-limit, overflow.
     """
-    yield Stage(StageKind.JOIN, "stack", "operands", shape)
-    ordered = order_operands(shape, operands)
-    check_ranks(ordered, f"{rules.dialect.name} stack")
-    new_axis = normalize_axis_index(axis or 0, len(shape) + 1, rules, "axis")
-    output, operand_axes = list[Dim](), list[tuple[OperandAxis, ...]]()
-    for out in range(len(shape) + 1):
-        if out == new_axis:
-            step, sources = Step(STACKED, out, (), len(ordered)), list[OperandAxis]()
-        else:
-            source = out - (out > new_axis)
-            step = equal_dim_step(out, source, ordered, "all are of one shape")
-            sources = [(operand.number, source) for operand in ordered]
-        yield step
-        output.append(step.dim)
-        operand_axes.append(tuple(sources))
-    check_rank(tuple(output), rules.dialect, "operands")
-    check_volume(tuple(output), "operands")
-    yield Combine(tuple(output), operand_shapes(ordered), tuple(operand_axes), new_axis)
-    return tuple(output)
+    with StageBuilder(StageKind.JOIN, "stack", "operands", shape) as stage:
+        ordered = order_operands(shape, operands)
+        check_ranks(ordered, f"{rules.dialect.name} stack")
+        new_axis = normalize_axis_index(axis or 0, len(shape) + 1, rules, "axis")
+        output, operand_axes = list[Dim](), list[tuple[OperandAxis, ...]]()
+        for out in range(len(shape) + 1):
+            if out == new_axis:
+                step, sources = Step(STACKED, out, (), len(ordered)), list[OperandAxis]()
+            else:
+                source = out - (out > new_axis)
+                step = equal_dim_step(out, source, ordered, "all are of one shape")
+                sources = [(operand.number, source) for operand in ordered]
+            stage.add(step)
+            output.append(step.dim)
+            operand_axes.append(tuple(sources))
+        check_rank(tuple(output), rules.dialect, "operands")
+        check_volume(tuple(output), "operands")
+        return stage.finish(Combine(tuple(output), operand_shapes(ordered), tuple(operand_axes), new_axis))
 
 
 STACK = Op(

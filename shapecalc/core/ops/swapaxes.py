@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind
+from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops.axes import normalize_axis_index
@@ -10,18 +10,18 @@ from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.ops.transpose import transpose
 
 
-def swapaxes(shape: Shape, rules: Setting, axis1: int, axis2: int) -> OpEvents:
+def swapaxes(shape: Shape, rules: Setting, axis1: int, axis2: int) -> Stages:
     """Swap two axes; if both are the same axis, the tensor is unchanged.
 
     Source: numpy.swapaxes ("interchange two axes of an array"), torch.swapaxes, paddle.swapaxes. Raises `ShapeError`:
     axis-out-of-range.
     """
-    yield Stage(StageKind.PERMUTE, "swapaxes", "", shape)
-    one = normalize_axis_index(axis1, len(shape), rules, "axis1")
-    other = normalize_axis_index(axis2, len(shape), rules, "axis2")
+    with StageBuilder(StageKind.PERMUTE, "swapaxes", "", shape):
+        one = normalize_axis_index(axis1, len(shape), rules, "axis1")
+        other = normalize_axis_index(axis2, len(shape), rules, "axis2")
     swapped = {one: other, other: one}
     order = tuple([swapped.get(axis, axis) for axis in range(len(shape))])
-    return (yield from transpose(shape, rules, order, "swapaxes", ""))
+    return transpose(shape, rules, order, "swapaxes", "")
 
 
 SWAPAXES = Op(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Take
@@ -31,32 +31,31 @@ TAKEN_POSITIONS = StepRule(
 )
 
 
-def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> OpEvents:
+def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     """Take the elements at the given indices along an axis, in the given order.
 
     An index may occur several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
     indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
-    yield Stage(StageKind.TAKE, "take", "indices", shape)
-    taken_axis = normalize_tensor_axis(
-        axis, shape, replace(rules, version=None)
-    )  # Gather accepts negative axes since version 1
-    negative = next((entry for entry, index in enumerate(indices) if index < 0), None)
-    if negative is not None and not rules.dialect.takes_from_the_end:
-        message = f"{rules.operator.name} counts positions from 0, and this is {truncate(str(indices[negative]))}"
-        raise rule_error(INDEX_OUT_OF_RANGE, message, argument="indices", index=negative)
-    resolved = [
-        resolve_index(index, shape[taken_axis], taken_axis, rules, "indices", entry)
-        for entry, index in enumerate(indices)
-    ]
-    positions = tuple([entry for _, entry in resolved])
-    facts = FrozenDict(text=shape_text(indices), places=positions, dim=shape[taken_axis])
-    for out, dim in enumerate(shape):
-        step = Step(TAKEN_POSITIONS, out, (out,), len(positions), (), facts)
-        yield step if out == taken_axis else Step(KEPT_DIM, out, (out,), dim)
-    move = Take(taken_axis, positions)
-    yield move
-    return move.output_shape(shape)
+    with StageBuilder(StageKind.TAKE, "take", "indices", shape) as stage:
+        taken_axis = normalize_tensor_axis(
+            axis, shape, replace(rules, version=None)
+        )  # Gather accepts negative axes since version 1
+        negative = next((entry for entry, index in enumerate(indices) if index < 0), None)
+        if negative is not None and not rules.dialect.takes_from_the_end:
+            message = f"{rules.operator.name} counts positions from 0, and this is {truncate(str(indices[negative]))}"
+            raise rule_error(INDEX_OUT_OF_RANGE, message, argument="indices", index=negative)
+        resolved = [
+            resolve_index(index, shape[taken_axis], taken_axis, rules, "indices", entry)
+            for entry, index in enumerate(indices)
+        ]
+        positions = tuple([entry for _, entry in resolved])
+        facts = FrozenDict(text=shape_text(indices), places=positions, dim=shape[taken_axis])
+        for out, dim in enumerate(shape):
+            step = Step(TAKEN_POSITIONS, out, (out,), len(positions), (), facts)
+            stage.add(step if out == taken_axis else Step(KEPT_DIM, out, (out,), dim))
+        move = Take(taken_axis, positions)
+        return stage.finish(move)
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from collections.abc import Callable
+
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, run_in_sequence
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops.axes import merge_runs
@@ -37,29 +39,35 @@ class TileFactor(Record):
         return (self.count,) if self.axis is None else (shape[self.axis], self.count)
 
 
-def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> OpEvents:
+def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
     """Repeat the whole tensor along each axis; extra repeats add leading axes.
 
     A view can repeat only dims of 1, so a dim of 1 is inserted before each repeated dim, repeated, and merged with this
     dim. Source: ONNX Tile ("constructs a tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile,
     paddle.tile. Raises `ShapeError`: bad-repeats, rank-limit, overflow.
     """
-    yield Stage(StageKind.EXPAND, "tile", "repeats", shape, repeats)
-    _check_repeats(len(shape), rules, repeats)
-    factors = _tile_factors(shape, repeats)
-    output = tuple([product([dim for factor in dim_factors for dim in factor.dims(shape)]) for dim_factors in factors])
-    base.check_rank(output, rules.dialect, "repeats")
-    base.check_sizes(repeats, "repeats")
-    base.check_volume(output, "repeats")
+    with StageBuilder(StageKind.EXPAND, "tile", "repeats", shape, repeats):
+        _check_repeats(len(shape), rules, repeats)
+        factors = _tile_factors(shape, repeats)
+        sizes = [[dim for factor in dim_factors for dim in factor.dims(shape)] for dim_factors in factors]
+        output = tuple([product(dims) for dims in sizes])
+        base.check_rank(output, rules.dialect, "repeats")
+        base.check_sizes(repeats, "repeats")
+        base.check_volume(output, "repeats")
     all_factors = [factor for dim_factors in factors for factor in dim_factors]
+    runs: list[Callable[[Shape], Stages]] = []
     if len(all_factors) > len(shape):
-        yield Stage(StageKind.UNSQUEEZE, "insert", "", shape)
-        shape = yield from base.insert_unit_dims(shape, [factor.axis for factor in all_factors])
+        runs.append(lambda before: _insert_ones(before, all_factors))
     if any(factor.count != 1 for factor in all_factors):
-        shape = yield from _repeat_ones(shape, all_factors)
+        runs.append(lambda before: _repeat_ones(before, all_factors))
     if len(all_factors) > len(factors):
-        shape = yield from merge_runs(shape, factors)
-    return shape
+        runs.append(lambda before: merge_runs(before, factors))
+    return run_in_sequence(shape, *runs)
+
+
+def _insert_ones(shape: Shape, factors: list[TileFactor]) -> Stages:
+    with StageBuilder(StageKind.UNSQUEEZE, "insert", "", shape) as stage:
+        return base.insert_unit_dims(stage, [factor.axis for factor in factors])
 
 
 def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
@@ -77,16 +85,16 @@ def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
     return factors
 
 
-def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> OpEvents:
+def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> Stages:
     """Repeat the dims of 1 according to the counts of their factors."""
-    yield Stage(StageKind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in factors]))
-    output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, factors, strict=True)])
-    for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
-        if factors[out].count == 1:
-            yield Step(KEPT_DIM, out, (out,), after)
-        else:
-            yield Step(STRETCHED, out, (out,), after, (), FrozenDict(dim=dim))
-    return (yield from base.expand_to(shape, output))
+    with StageBuilder(StageKind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in factors])) as stage:
+        output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, factors, strict=True)])
+        for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
+            if factors[out].count == 1:
+                stage.add(Step(KEPT_DIM, out, (out,), after))
+            else:
+                stage.add(Step(STRETCHED, out, (out,), after, (), FrozenDict(dim=dim)))
+        return base.expand_to(stage, output)
 
 
 def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:

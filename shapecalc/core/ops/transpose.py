@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
     SINCE_13,
@@ -55,21 +55,24 @@ MOVED_AXES = StepRule(
 
 def transpose(
     shape: Shape, rules: Setting, perm: Axes | None = None, label: str = "transpose", argument: str = "perm"
-) -> OpEvents:
+) -> Stages:
     """Permute axes: output dim i is input dim `perm[i]`.
 
     Without a permutation, most dialects reverse the dims. Source: ONNX Transpose ("by default, reverse the dimensions,
     otherwise permute the axes according to the values given"). Raises `ShapeError`: not-a-permutation, negative-axis,
     missing-argument.
     """
-    yield Stage(StageKind.PERMUTE, label, argument, shape, perm or ())
-    axes, order = resolve_permutation(perm, len(shape), rules, argument)
-    for out, axis in enumerate(axes):
-        yield Step(TAKEN_AXIS, out, (axis,), shape[axis])
-    output = tuple([shape[axis] for axis in axes])
-    yield Step(MOVED_AXES, None, axes, output, (), FrozenDict(order=order))
-    yield Permute(axes)
-    return output
+    with StageBuilder(StageKind.PERMUTE, label, argument, shape, perm or ()) as stage:
+        axes, order = resolve_permutation(perm, len(shape), rules, argument)
+        stage.explain = lambda finished: _permutation_steps(finished, order)
+        return stage.finish(Permute(axes))
+
+
+def _permutation_steps(stage: Stage, order: PermSource) -> tuple[Step, ...]:
+    shape, output = stage.before, stage.after or ()
+    axes = stage.move.axes if isinstance(stage.move, Permute) else ()
+    steps = [Step(TAKEN_AXIS, out, (axis,), shape[axis]) for out, axis in enumerate(axes)]
+    return (*steps, Step(MOVED_AXES, None, axes, output, (), FrozenDict(order=order)))
 
 
 def resolve_permutation(

@@ -2,93 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
 from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamKind,
     Setting,
-    check_negative_dim,
     check_rank,
     check_volume,
-    regroup_elements,
+    regroup_step,
 )
 from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import normalize_tensor_axis
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors
-from shapecalc.core.ops.reshape import TargetResolver
+from shapecalc.core.ops.reshape import ReshapeTarget
 from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import replace
-from shapecalc.core.rules import GIVEN, INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
+from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
 from shapecalc.core.text import remainder_text, truncate
 
 SEARCH_RADIUS = 6
 """The maximum difference between a size and its replacement."""
 
 
-class SizesResolver(TargetResolver):
-    """A `TargetResolver` for the sizes into which an axis is split."""
+class SizesTarget(ReshapeTarget):
+    """The sizes into which an axis is split; the axis is the only dim of the shape."""
 
-    __slots__ = ("axis",)
+    __slots__ = ("axis", "full_shape")
 
     def __init__(self, shape: Shape, rules: Setting, axis: int, sizes: Shape) -> None:
-        """Start with the split axis as the only input dim."""
+        """Store the sizes, the axis and the shape with the other axes."""
         super().__init__(shape[axis : axis + 1], rules, sizes, "sizes")
-        self.axis = axis
+        self.axis, self.full_shape = axis, shape
 
     def _indivisible_error(self, infer_index: int, count: Dim, known: Dim) -> ShapeError:
         remainder = remainder_text(count, known)
         message = f"dim {self.axis}, {truncate(str(count))}, cannot be divided by {truncate(str(known))}{remainder}"
         return rule_error(INDIVISIBLE, message, argument="sizes", index=infer_index)
 
+    def compare_counts(self, output: Shape, known: Dim) -> Conditions:
+        """Return the conditions under which the sizes multiply to the size of the axis."""
+        return _product_conditions(self.shape[0], self.axis, known)
 
-def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> OpEvents:
+    def explain(self, stage: Stage) -> tuple[Step, ...]:
+        """Return the steps of all axes, which end before an error."""
+        shape, axis = self.full_shape, self.axis
+        steps = [Step(KEPT_DIM, out, (out,), dim) for out, dim in enumerate(shape[:axis])]
+        own = self.dim_steps()
+        inferred = [own.pop()] if self.inference is not None else []
+        steps += [replace(step, out=axis + (step.out or 0), sources=(axis,)) for step in own]
+        if self.reached == len(self.target):
+            behind = enumerate(shape[axis + 1 :], axis + len(self.target))
+            steps += [Step(KEPT_DIM, out, (out - len(self.target) + 1,), dim) for out, dim in behind]
+        steps += [replace(step, out=axis + (step.out or 0), sources=(axis,)) for step in inferred]
+        if stage.after is not None:
+            steps.append(regroup_step(shape, stage.after, self.conditions))
+        return tuple(steps)
+
+
+def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Stages:
     """Split an axis into `sizes`, of which one may be -1.
 
     The other axes are unchanged, and may have size 0. Source: torch.unflatten ("expands a dimension of the input tensor
     over multiple dimensions"). Raises `ShapeError`: axis-out-of-range, missing-argument, two-infers, below-minus-one,
     zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
-    yield Stage(StageKind.RESHAPE, "unflatten", "sizes", shape)
-    cut_axis = normalize_tensor_axis(axis, shape, rules)
-    if not sizes:
-        raise rule_error(MISSING_ARGUMENT, "an axis is cut into at least one size", argument="sizes")
-    target = (*shape[:cut_axis], *sizes, *shape[cut_axis + 1 :])
-    yield Stage(StageKind.RESHAPE, "unflatten", "sizes", shape, target)
-    check_rank(target, rules.dialect, "sizes")
-    dims = list(target)
-    for step in _dim_steps(shape, rules, cut_axis, sizes):
-        dims[step.out or 0] = step.dim
-        yield step
-    output = tuple(dims)
-    conditions = _product_conditions(
-        shape[cut_axis],
-        cut_axis,
-        check_volume(output[cut_axis : cut_axis + len(sizes)], "sizes"),
-    )
-    check_volume(output, "input")
-    return (yield from regroup_elements(shape, output, conditions))
-
-
-def _dim_steps(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Iterator[Step]:
-    """Yield the step of each output dim; the step of the inferred size is last."""
-    resolver, infer_index = SizesResolver(shape, rules, axis, sizes), None
-    for out, dim in enumerate((*shape[:axis], *sizes, *shape[axis + 1 :])):
-        index, source = out - axis, out if out < axis else out - len(sizes) + 1
-        if not 0 <= index < len(sizes):
-            yield Step(KEPT_DIM, out, (source,), dim)
-        elif isinstance(dim, int) and dim < 0:
-            check_negative_dim(index, dim, infer_index, "sizes")
-            infer_index = index
-        else:
-            step = resolver.resolve_zero(index) if dim == 0 else Step(GIVEN, index, (), dim)
-            yield Step(step.rule, out, (axis,), dim)
-    if infer_index is not None:
-        known = check_volume(tuple(resolver.dims), "sizes")
-        yield replace(resolver.resolve_infer(shape, known, infer_index), out=axis + infer_index, sources=(axis,))
+    with StageBuilder(StageKind.RESHAPE, "unflatten", "sizes", shape):
+        cut_axis = normalize_tensor_axis(axis, shape, rules)
+        if not sizes:
+            raise rule_error(MISSING_ARGUMENT, "an axis is cut into at least one size", argument="sizes")
+    before, behind = shape[:cut_axis], shape[cut_axis + 1 :]
+    with StageBuilder(StageKind.RESHAPE, "unflatten", "sizes", shape, (*before, *sizes, *behind)) as stage:
+        check_rank(stage.requested, rules.dialect, "sizes")
+        split_sizes = SizesTarget(shape, rules, cut_axis, sizes)
+        stage.explain = split_sizes.explain
+        output = (*before, *split_sizes.resolve(), *behind)
+        check_volume(output, "input")
+        return stage.finish(Reshape(output))
 
 
 def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind
+from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
     SINCE_13,
@@ -29,22 +29,22 @@ ONE_AXIS = Rule(
 )
 
 
-def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> OpEvents:
+def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
     """Insert dims of 1 at `axes` of the output.
 
     Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number of values in
     axes"). OpenVINO drops repeated axes (measured; its documentation does not mention them). Raises `ShapeError`:
     missing-argument, axis-out-of-range, negative-axis, repeated-axis, one-axis, rank-limit.
     """
-    yield Stage(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ())
-    if axes is None:
-        raise rule_error(MISSING_ARGUMENT, f"{rules.operator.name} requires axes", argument="axes")
-    if rules.dialect.inserts_one and len(axes) != 1:
-        message = f"{rules.operator.name} takes one axis, not {len(axes)}"
-        raise rule_error(ONE_AXIS, message, argument="axes", index=1 if axes else None)
-    new_axes, input_axes = _new_axes(shape, axes, rules), iter(range(len(shape)))
-    sources = [None if out in new_axes else next(input_axes) for out in range(len(shape) + len(new_axes))]
-    return (yield from insert_unit_dims(shape, sources, rules.dialect))
+    with StageBuilder(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ()) as stage:
+        if axes is None:
+            raise rule_error(MISSING_ARGUMENT, f"{rules.operator.name} requires axes", argument="axes")
+        if rules.dialect.inserts_one and len(axes) != 1:
+            message = f"{rules.operator.name} takes one axis, not {len(axes)}"
+            raise rule_error(ONE_AXIS, message, argument="axes", index=1 if axes else None)
+        new_axes, input_axes = _new_axes(shape, axes, rules), iter(range(len(shape)))
+        sources = [None if out in new_axes else next(input_axes) for out in range(len(shape) + len(new_axes))]
+        return insert_unit_dims(stage, sources, rules.dialect)
 
 
 def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from functools import partial
+
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
-from shapecalc.core.ops.operands import floor_dim
 from shapecalc.core.problem import rule_error, usage_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import truncate
@@ -31,27 +32,29 @@ SCALED = StepRule(
 )
 
 
-def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape | None = None) -> OpEvents:
+def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape | None = None) -> Stages:
     """Scale the spatial dims by factors, rounded down, or resize them to given sizes.
 
     Source: ONNX Resize ("output_dimension = floor(input_dimension * (roi_end - roi_start) * scale)"), and
     torch.nn.functional.interpolate. Raises `ShapeError`: window-rank, window-values, nothing-left, overflow.
     """
-    yield Stage(StageKind.LENGTHEN, "upsample", "scale" if size is None else "size", shape)
-    if (scale is None) == (size is None):
-        raise usage_error(
-            "upsample takes factors or sizes, one of the two", "write a factor, or --size", argument="scale"
-        )
-    _, axes = windows.spatial_axes(shape, rules, len(shape) - 2)
-    values, name = (scale.split(","), "scale") if scale is not None else ([*map(str, size or ())], "size")
-    windows.numbers_per_axis(size, [len(axes)], "size")
-    texts = windows.values_per_axis(values, [len(axes)], name)
-    pairs = [*zip(axes, texts, strict=True)]
-    steps = {axis: _scale_axis(axis, shape[axis], text, rules, is_size=scale is None) for axis, text in pairs}
-    return (yield from windows.apply_steps(shape, steps, [axis for axis, text in pairs if not scale or text != "1"]))
+    with StageBuilder(StageKind.LENGTHEN, "upsample", "scale" if size is None else "size", shape) as stage:
+        if (scale is None) == (size is None):
+            raise usage_error(
+                "upsample takes factors or sizes, one of the two", "write a factor, or --size", argument="scale"
+            )
+        _, axes = windows.spatial_axes(shape, rules, len(shape) - 2)
+        values, name = (scale.split(","), "scale") if scale is not None else ([*map(str, size or ())], "size")
+        windows.numbers_per_axis(size, [len(axes)], "size")
+        texts = windows.values_per_axis(values, [len(axes)], name)
+        pairs = [*zip(axes, texts, strict=True)]
+        steps = {
+            axis: partial(_scale_axis, axis, shape[axis], text, rules, is_size=scale is None) for axis, text in pairs
+        }
+        return windows.apply_steps(stage, steps, [axis for axis, text in pairs if not scale or text != "1"])
 
 
-def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> windows.StepResolver:
+def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> Step:
     """Return the step that resizes or scales a dim.
 
     Raises `ShapeError` (nothing-left) if the output dim is 0 and the framework refuses empty dims.
@@ -64,7 +67,7 @@ def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_
         if is_size or rules.dialect.windows.allows_empty_dims
         else windows.at_least_conditions(scaled, denominator, error)
     )
-    size = yield from floor_dim((scaled,), denominator)
+    size = rules.names.floor_dim((scaled,), denominator)
     return Step(
         SCALED, axis, (axis,), size, conditions, FrozenDict(dim=dim, factor=None if is_size else factor_or_size)
     )

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shapecalc.core.answers import OpEvents, Request, Stage, StageKind, Step, StepRule, Trace
+from shapecalc.core.answers import Request, Stage, StageBuilder, StageKind, Stages, Step, StepRule, Trace
 from shapecalc.core.conditions import Assumptions
-from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting, check_rank
 from shapecalc.core.dims import Axes, Shape, is_concrete, numeric_dims
 from shapecalc.core.layout import Atom, View, contiguous_strides, merge_atoms
 from shapecalc.core.moves import Move, Reshape, Roll, ShapeVector, Take
 from shapecalc.core.ops.op import Op, make_vectors
-from shapecalc.core.ops.reshape import reshape
+from shapecalc.core.ops.reshape import ReshapeTarget
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import NEEDS_SIZE
@@ -74,26 +74,28 @@ class StrideConflict(Record):
     """The stride of the outer dim, in elements, that would make the dims contiguous."""
 
 
-def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> OpEvents:
+def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> Stages:
     """Resolve a requested shape as reshape does, but refuse it if it requires a copy.
 
     `strides` are the strides of the input in elements; by default, the input is contiguous, so that no copy is
     required. In a chain, the previous stages determine the strides. Source: Tensor.view. Raises `ShapeError`:
     bad-strides, needs-size, stride-incompatible, and the errors of `reshape`.
     """
-    yield Stage(StageKind.VIEW, "view", "target", shape, target)
-    if strides is not None:
-        _check_strides(shape, strides)
-    output: Shape = ()
-    for event in reshape(shape, rules, target):  # add the steps of the reshape to the stage of the view
-        if isinstance(event, Step):
-            yield event
-        elif isinstance(event, Reshape):
-            output = event.shape
-    output_strides = _target_strides(shape, strides, output)
-    yield Step(VIEW_STRIDES, None, tuple(range(len(shape))), output_strides, (), FrozenDict(strides=strides))
-    yield Reshape(output)
-    return output
+    with StageBuilder(StageKind.VIEW, "view", "target", shape, target) as stage:
+        if strides is not None:
+            _check_strides(shape, strides)
+        check_rank(target, rules.dialect, "target")
+        requested = ReshapeTarget(shape, rules, target, "target")
+        stage.explain = requested.explain
+        output = requested.resolve()
+        output_strides = _target_strides(shape, strides, output)
+
+        def explain(finished: Stage) -> tuple[Step, ...]:
+            axes, facts = tuple(range(len(shape))), FrozenDict(strides=strides)
+            return (*requested.explain(finished), Step(VIEW_STRIDES, None, axes, output_strides, (), facts))
+
+        stage.explain = explain
+        return stage.finish(Reshape(output))
 
 
 def _target_strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from shapecalc.core.answers import OpEvents, Step, StepRule
+from shapecalc.core.answers import StageBuilder, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_at_least, require_or_raise
 from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Combine, OperandAxis
-from shapecalc.core.ops.operands import floor_dim
 from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record
-from shapecalc.core.results import NameRequest
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import format_count, rank_text, truncate
 
@@ -21,8 +19,8 @@ T = TypeVar("T")
 
 WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
 """The operand axes of the output dims that a weight determines, by output axis."""
-StepResolver = Generator[NameRequest, None, Step]
-"""A generator that returns the step of a dim, and may request a name first."""
+StepResolver = Callable[[], Step]
+"""A function that returns the step of an axis."""
 
 SOURCE = (
     "ONNX Conv, ConvTranspose, MaxPool and AveragePool, torch.nn.Conv2d and MaxPool2d, tf.nn.conv2d, Keras' layers, "
@@ -266,7 +264,7 @@ def at_least_conditions(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
     return require_or_raise(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
 
 
-def slide_step(dim: Dim, window: Window, rules: Setting) -> StepResolver:
+def slide_step(dim: Dim, window: Window, rules: Setting) -> Step:
     """Return the step of a dim along which windows slide.
 
     Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
@@ -279,16 +277,16 @@ def slide_step(dim: Dim, window: Window, rules: Setting) -> StepResolver:
     if window.ceil and not rules.dialect.windows.counts_padding_windows:
         rest = window.begin + min(window.end - length + stride, 0) - 1
     if window.auto_padding:
-        size = yield from floor_dim((dim, -1), stride, 1)
+        size = rules.names.floor_dim((dim, -1), stride, 1)
     else:
         message = f"a window of {truncate(str(spanned or length))} fits nowhere in {truncate(str(dim))} and its padding"
         error = rule_error(WINDOW_TOO_LARGE, message, argument="input", index=window.axis)
         conditions = at_least_conditions(dim, spanned or -rest, error)
-        size = yield from floor_dim((dim, rest, product((-1, spanned))), stride, 1)
+        size = rules.names.floor_dim((dim, rest, product((-1, spanned))), stride, 1)
     return Step(WINDOW_SLIDE, window.axis, (window.axis,), size, conditions, FrozenDict(dim=dim, window=window))
 
 
-def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> StepResolver:
+def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> Step:
     """Return the step of a spatial dim of a transposed convolution.
 
     `extra` is the number of positions to add at the end of the dim. Source: ONNX ConvTranspose ("stride[i] *
@@ -311,29 +309,27 @@ def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> 
     conditions = at_least_conditions(apart, 1 - rest - (window.dilation if spanned else 0), error)
     if keras and extra is None and spanned:  # Keras adds max(extent - stride, 0): require extent >= stride
         conditions += at_least_conditions(window.kernel, -(-(stride - length) // window.dilation), error)
-    size = yield from floor_dim((apart, spanned, rest))
+    size = rules.names.floor_dim((apart, spanned, rest))
     facts = FrozenDict(dim=dim, window=window, more=extra or 0)
     return Step(WINDOW_SPREAD, window.axis, (window.axis,), size, conditions, facts)
 
 
 def apply_steps(
-    shape: Shape,
+    stage: StageBuilder,
     resolvers: Mapping[int, StepResolver],
     mixing_axes: Iterable[int],
     *weight: Shape,
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
-) -> OpEvents:
-    """Yield the steps and the move that change some axes and keep the other axes.
+) -> Stages:
+    """Return the stage that resolves some axes and keeps the other axes.
 
-    These events complete the current stage. Along `mixing_axes`, an output element reads several input indices.
-    `weight_axes` are the operand axes of the dims that a weight determines. Raises `ShapeError`: overflow.
+    An element of the output reads several indices along `mixing_axes`. `weight_axes` are the operand axes of the dims
+    that a weight determines. Raises `ShapeError`: overflow.
     """
-    output = list[Dim]()
+    shape, output = stage.before, list[Dim]()
     for axis, dim in enumerate(shape):
-        step = (yield from resolvers[axis]) if axis in resolvers else Step(KEPT_DIM, axis, (axis,), dim)
-        output.append(step.dim)
-        yield step
+        step = resolvers[axis]() if axis in resolvers else Step(KEPT_DIM, axis, (axis,), dim)
+        output.append(stage.add(step).dim)
     check_volume(tuple(output), "input")
     operand_axes = tuple([weight_axes.get(axis, ((0, axis),)) for axis in range(len(shape))])
-    yield Combine(tuple(output), (shape, *weight), operand_axes, None, tuple(mixing_axes))
-    return tuple(output)
+    return stage.finish(Combine(tuple(output), (shape, *weight), operand_axes, None, tuple(mixing_axes)))

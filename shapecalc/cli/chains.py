@@ -122,7 +122,7 @@ def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
 CHAIN_COMMAND = Command(
     run=run_chain,
     parameters=[CHAIN_ARGUMENT, *rule_options(), *OUTPUT_OPTIONS.values()],
-    summary="Apply several ops in a row to a shape.",
+    summary="Apply several ops to a shape, one after another.",
     examples="""\
   shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
   shapecalc chain 'N,C,H,W | reshape 0,0,-1 | transpose 0,2,1' --explain
@@ -132,7 +132,7 @@ CHAIN_COMMAND = Command(
 
 
 COMPARE_ARGUMENT = command_line_argument(
-    "the command line of an op or of chain; without an op, of reshape", "[OP] INPUT ..."
+    "the command line of an op or of chain; the default op is reshape", "[OP] INPUT ..."
 )
 
 EXPLAIN_OPTION = Option("explain", "Print every step on standard error.", OptionKind.FLAG_OR_ALL, short="-e")
@@ -277,8 +277,8 @@ COMPARE_COMMAND = Command(
   shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
   shapecalc compare squeeze 1,3,1 --axes 1 --json
   shapecalc compare chain '2,3 | transpose | reshape 0,-1'""",
-    details=""" Exit 1 if the answers differ at the dialects' default settings; refusals count as the
-same answer. * marks rows that differ from the most common answer.""",
+    details=""" Exit 1 if the answers differ at the dialects' default settings; all refusals count as the
+same answer. * marks the rows that differ from the most common answer.""",
     accepts_unknown_options=True,
 )
 
@@ -371,7 +371,7 @@ EQUIV_COMMAND = Command(
   shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
   shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8""",
     details=""" A second chain that begins with | uses the input of the first; an input without ops is the identity.
-To convert code to a chain: code LINE --input x=SHAPE --as command. The answer is same, same when a condition holds,
+To convert code to a chain, use code LINE --input x=SHAPE --as command. The answer is same, same when a condition holds,
 different (with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or
 same under conditions with --strict; 3: undecided, or a chain is refused.""",
 )
@@ -381,7 +381,7 @@ GOALS = ("transposes", "shuffles", "bytes")
 SIMPLIFY_OPTIONS = (
     Option(
         "goal",
-        "What to minimize",
+        "The cost to minimize",
         long="--for",
         default=GOALS[0],
         completions=lambda: GOALS,
@@ -426,21 +426,21 @@ SIMPLIFY_COMMAND = Command(
         *rule_options(),
         *select_output_options("json", "quiet", "code", "no_config"),
     ],
-    summary="Print the shortest chain that is proved to be equal.",
+    summary="Print the shortest chain that is proved to be equivalent.",
     examples="""\
   shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'
   shapecalc simplify 'B*8,S,D | reshape B,8,S,D | transpose 0,2,1,3 | reshape B,S,8*D' --for shuffles
   shapecalc simplify 'N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C' --check --quiet""",
-    details=""" It has the fewest transposes, TensorRT Shuffles or bytes moved, and then the fewest
-stages. It accepts every input of the chain, and uses the same dialect. A chain that cannot be
-shortened is printed unchanged. The costs of both are printed on standard error. Bytes are those
+    details=""" The shortest chain has the fewest transposes, TensorRT Shuffles or bytes moved, and then
+the fewest stages. It accepts every input of the given chain, and uses the same dialect. A chain that cannot be
+shortened is printed unchanged. The costs of both chains are printed on standard error. The bytes are those
 read and written by copying stages; --dtype is the element type, float32 by default.""",
 )
 
 
 SHAPE_ARGUMENTS = (
-    Argument("input", "the shape to start from", "[INPUT]", required=False),
-    Argument("output", "the shape to arrive at", "[OUTPUT]", required=False),
+    Argument("input", "the input shape", "[INPUT]", required=False),
+    Argument("output", "the output shape", "[OUTPUT]", required=False),
 )
 ARRAY_OPTIONS = (
     Option("before", "An input array; may be repeated.", OptionKind.TEXTS, metavar="FILE"),
@@ -536,9 +536,9 @@ FIND_COMMAND = Command(
   shapecalc find --before x.npy --after y.npy
   shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy""",
     details=""" Named layouts (patches, windows, heads, pixel shuffle, NCHW to NHWC) come first, then the chain that
-moves no element, then those with one transpose. It also prints the number of matching functions and the bounds of
-the search. Dims are split into as few parts as possible: for 6,10 to 4,15 it misses chains that reshape to 2,3,2,5,
-transpose, and reshape to 4,15. With arrays, it lists only the chains that map --before to --after. The elements of
---before must be distinct, such as 0, 1, 2 ... A size that differs between pairs gets a name. Exit 1 if no chain is
-found.""",
+moves no element, then the chains with one transpose. The number of matching functions and the bounds of the search
+are also printed. Dims are split into as few parts as possible: for 6,10 to 4,15, find misses chains that reshape to
+2,3,2,5, transpose, and reshape to 4,15. With arrays, only the chains that map --before to --after are listed. The
+elements of --before must be distinct, such as 0, 1, 2 ... A size that differs between pairs gets a name. Exit 1 if no
+chain is found.""",
 )

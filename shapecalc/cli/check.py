@@ -99,13 +99,13 @@ def replace_file_if_changed(path: Path, is_changed: Callable[[], bool]) -> Itera
 
 
 FILES_ARGUMENT = Argument(
-    "files", "case files, folders of them, - for standard input", "[FILE...]", False, repeated=True
+    "files", "case files, folders with case files, or - for standard input", "[FILE...]", False, repeated=True
 )
 JUNIT_OPTION = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
 GITHUB_OPTION = Option("github", "Print failures as annotations of GitHub Actions.", OptionKind.FLAG)
 CHECK_OPTIONS = (
     Option("fail_fast", "Stop at the first line that fails.", OptionKind.FLAG, short="-x"),
-    Option("update", "Replace the expectations in the files by the actual answers.", OptionKind.FLAG),
+    Option("update", "Replace the expectations in the files with the actual answers.", OptionKind.FLAG),
     JUNIT_OPTION,
     GITHUB_OPTION,
     Option(
@@ -258,7 +258,7 @@ def _open_file(file: str, stack: ExitStack) -> BufferedIOBase:
     return sys.stdin.buffer  # type: ignore[return-value]
 
 
-STRICT_OPTION = Option("strict", "Fail an answer that holds under a condition the case does not name.", OptionKind.FLAG)
+STRICT_OPTION = Option("strict", "Fail an answer with a condition that the case does not state.", OptionKind.FLAG)
 CHECK_COMMAND = Command(
     run=run_check,
     parameters=[FILES_ARGUMENT, *select_output_options("json", "quiet"), STRICT_OPTION, *CHECK_OPTIONS],
@@ -268,7 +268,7 @@ CHECK_COMMAND = Command(
   shapecalc check cases.jsonl --json > results.jsonl
   shapecalc check shapes.txt --update
   echo 'reshape 2,3,4 0,-1 => 2,12' | shapecalc check -""",
-    details=""" A line is a case, plain or JSON, such as:
+    details=""" Each line is a case, in plain text or as JSON:
 
 \b
   reshape 2,3,4 0,-1 => 2,12          # a comment
@@ -278,6 +278,6 @@ CHECK_COMMAND = Command(
   {"op": "reshape", "input": [2, 3, 4], "target": [0, -1], "expect": [2, 12]}
   @default dialect=tensorrt
 
-A case without an expectation prints its answer. Exit 0: all passed; 1: some did not; 2: some lines
-could not be read; 3: some without an expectation could not be resolved; 4: a file could not be read.""",
+For a case without an expectation, the answer is printed. Exit 0: all cases passed; 1: some failed; 2: some lines
+could not be read; 3: a case without an expectation was refused; 4: a file could not be read.""",
 )

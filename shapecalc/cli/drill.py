@@ -229,7 +229,7 @@ DRILL_COMMAND = Command(
         Option("with_answers", "Add the answers on a separate page.", OptionKind.FLAG),
         Option(
             "form",
-            "Format of the worksheet; by default from the suffix of -o",
+            "Format of the worksheet, by default that of the suffix of -o",
             metavar="FORMAT",
             long="--format",
             completions=lambda: FORMATS,
@@ -237,7 +237,7 @@ DRILL_COMMAND = Command(
         ),
         Option("out", "Write the worksheet to this file.", metavar="FILE", short="-o"),
         Option("force", "Overwrite an existing file.", OptionKind.FLAG),
-        Option("check_lessons", "Print the mistakes in a file of lessons, with their lines.", metavar="FILE"),
+        Option("check_lessons", "Print the mistakes in a lesson file, with their line numbers.", metavar="FILE"),
     ],
     summary="Predict shapes: endless exercises, or a worksheet.",
     examples="""\
@@ -246,8 +246,9 @@ DRILL_COMMAND = Command(
   shapecalc drill build
   shapecalc drill all --print 20 --with-answers -o sheet.html
   shapecalc drill --check-lessons week3.toml""",
-    details=""" Type the output shape, or error if the request is refused; for build, a chain of ops. ? gives a hint,
-a stronger one each time; an empty line shows the answer; Ctrl-D ends. Missed questions are repeated soon, known ones
-later and harder. The same seed and answers give the same questions. A worksheet takes the topics in turn; as .html it
-has pictures to complete, and a page of answers. Exit 0: all correct; 1: some wrong, or a mistake in lessons.""",
+    details=""" Type the output shape, or error if the request is refused; for build, type a chain of ops. ? shows a
+hint, a stronger one each time; an empty line shows the answer; Ctrl-D quits. Missed questions are repeated soon;
+questions that were answered correctly are repeated later, with harder requests. The same seed and answers give the same
+questions. A worksheet has exercises from each topic in turn; in .html format, it also has pictures to complete. Exit 0:
+all answers were correct; 1: some were wrong, or a lesson file has a mistake.""",
 )

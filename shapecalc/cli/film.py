@@ -16,7 +16,7 @@ from shapecalc.reading.readings import is_shape
 
 CHAIN = "chain"
 FILM_PARAMETERS: tuple[Argument | Option, ...] = (
-    command_line_argument("any op's command line, or that of chain", "OP ARGS...", CHAIN),
+    command_line_argument("the command line of an op or of chain", "OP ARGS...", CHAIN),
     Option("film", "Output file: .svg, .gif or .html.", metavar="FILE", long="--out", short="-o"),
     THEME_OPTION,
     *select_output_options("force", "json", "quiet", "no_config"),
@@ -49,14 +49,14 @@ def run_film(words: list[str], film: str | None, output_options: OutputOptions) 
 FILM_COMMAND = Command(
     run=run_film,
     parameters=FILM_PARAMETERS,
-    summary="Write the steps as an animation: memory as a tape, axes, cuts, 0 and -1.",
+    summary="Write the steps as an animation of the memory and the axes.",
     examples="""\
   shapecalc film shuffle 2,3,4 --first 1,0,2 --to 0,-1 -o shuffle.html
   shapecalc film reshape 4,6 3,8 -o cuts.svg --theme dark
   shapecalc film chain '2,3,4 | transpose 1,0,2 | reshape 0,-1' -o chain.gif""",
     details="""
-.svg is animated without a script, .gif needs the extra film, .html asks for each dim before it is shown.
-A refused request is drawn up to the step that fails. The answer is printed as well.
-For a still picture, use an op's --picture.""",
+An .svg file is animated without a script, a .gif file needs the extra film, and an .html page asks for each dim before
+the dim is shown. A refused request is drawn up to the step that fails. The answer is also printed. For a still picture,
+use the option --picture of an op.""",
     accepts_unknown_options=True,
 )

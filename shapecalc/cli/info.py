@@ -122,7 +122,10 @@ def run_why(rule: str | None, output_options: OutputOptions) -> int:
     elif rule is not None:
         _print_rules(entries)
     else:
-        for title, rules in (("what settles a dim", step_rules()), ("what refuses a request", refusal_rules())):
+        for title, rules in (
+            ("rules that determine a dim", step_rules()),
+            ("rules that refuse a request", refusal_rules()),
+        ):
             print_stdout(f"{title}:")
             _print_rules([*rules.values()])
     return ExitCode.OK
@@ -170,7 +173,7 @@ def format_rule(rule: Rule) -> str:
     >>> print(format_rule(all_rules()["two-infers"]))
     two-infers: more than one dim to infer
     <BLANKLINE>
-      With two unknown dims, several answers would fit.
+      With two unknown dims, the answer is not unique.
     <BLANKLINE>
       source  ONNX Reshape: 'at most one dimension of the new shape can be -1'
       try     shapecalc reshape 2,3,4 -1,-1
@@ -366,10 +369,10 @@ shapecalc computes tensor shapes under the rules of a framework, and explains
 every step. Give it one of these:
 
   shapecalc 2,3,4 0,-1                                two shapes
-  shapecalc '2,3,4 | transpose 1,0,2 | reshape 6,4'   ops in a row
+  shapecalc '2,3,4 | transpose 1,0,2 | reshape 6,4'   a chain of ops
   shapecalc 'x.view(2, -1)' x=2,3,4                   a line of code
   shapecalc yolo.onnx                                 a model, an array, a log
-  shapecalc < error.txt                               a runtime's message
+  shapecalc < error.txt                               an error message
 
 Three commands to know:
 

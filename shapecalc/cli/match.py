@@ -29,7 +29,7 @@ MATCH_VERDICTS = {
     ExitCode.FILE: CheckVerdict.UNREAD,
 }
 """Verdict of `check` for each exit code of an array."""
-PATTERN_ARGUMENT = Argument("pattern", "pattern of the shapes: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
+PATTERN_ARGUMENT = Argument("pattern", "the pattern of the shapes: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
 ARRAY_FILES_ARGUMENT = Argument("files", "files, arrays in files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
 
 
@@ -148,8 +148,8 @@ MATCH_COMMAND = Command(
   shapecalc match N,3,H,W *.npy
   shapecalc match 'float32[N,...]' data/*.safetensors store.zarr
   shapecalc match '?,3,224,224' x.npz:images --json""",
-    details=""" It reads only the headers of .npy, .npz and .safetensors files and of Zarr stores. In the
-pattern ? is any dim and ... any number of dims. A name has the same size in every file. An element type may
+    details=""" Only the headers of .npy, .npz and .safetensors files and of Zarr stores are read. In the
+pattern, ? is any dim and ... is any number of dims. A name has the same size in all files. An element type may
 precede brackets. Each array that differs is printed. Exit 0: all match; 1: some differ; 2: the pattern
-cannot be read; 4: a file cannot be read, and the others are still checked.""",
+cannot be parsed; 4: a file cannot be read (the others are still checked).""",
 )

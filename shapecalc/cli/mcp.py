@@ -508,7 +508,7 @@ MCP_COMMAND = Command(
     examples="""\
   shapecalc mcp
   claude mcp add shapecalc -- shapecalc mcp""",
-    details=""" An agent starts it and communicates over standard input and output. It has a tool for every op, and
-for chain, compare, doctor and model. Each returns text and the JSON of --json. It reads only the shapes of arrays and
-models, and only files in the folder in which it was started. It needs the package mcp.""",
+    details=""" An agent starts the server and communicates over standard input and output. There is a tool for
+every op, and for chain, compare, doctor and model. Each tool returns text and the JSON of --json. The server reads only
+the shapes of arrays and models, and only files in the folder in which it was started. It needs the package mcp.""",
 )

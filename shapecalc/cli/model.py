@@ -23,11 +23,11 @@ list_operators = lazy_names("models.operators", "LISTED_OPERATORS")
 LAYER_DIALECTS = ("tensorrt",)
 """Dialects whose layers `model --dialect` can generate."""
 FILE_ARGUMENT = Argument("file", "the ONNX model", "FILE.onnx")
-BATCH_ARGUMENT = Argument("batch", "a batch size to check, and to verify --fix at, as --batch", "[BATCH]", False)
+BATCH_ARGUMENT = Argument("batch", "the batch size at which to check, and to verify --fix", "[BATCH]", False)
 SIZE_OPTIONS = (
     Option(
         "batch",
-        "Name of the batch dim, and the sizes to check and verify at: N,1,2,8; or none.",
+        "Name of the batch dim, and the sizes at which to check and verify: N,1,2,8; or none.",
         metavar="NAME[,SIZE...]",
     ),
     Option("shapes", "Shape of an input: x=N,3,H,W; may be repeated.", OptionKind.TEXTS, "INPUT=SHAPE", "--set"),
@@ -40,12 +40,12 @@ DISPLAY_OPTIONS = (
     Option("op", "List only nodes of this operator.", metavar="OP", completions=list_operators),
     Option("offenders", "List only failing nodes.", OptionKind.FLAG),
     NODE_OPTION,
-    Option("lint", "Print one line for each failing node, worst first; exit 1 if there is one.", OptionKind.FLAG),
+    Option("lint", "Print one line for each failing node, the worst first; exit 1 if there are any.", OptionKind.FLAG),
     Option("github", "Print the lines of --lint as annotations of GitHub Actions.", OptionKind.FLAG),
     Option("strict", "Count a node that cannot be judged as failing.", OptionKind.FLAG),
     Option(
         "dialect",
-        "Write each run of transposes and reshapes as the fewest layers",
+        "Write each series of transposes and reshapes with the fewest layers",
         short="-d",
         completions=lambda: LAYER_DIALECTS,
         lists_completions=True,
@@ -209,10 +209,10 @@ MODEL_COMMAND = Command(
   shapecalc model yolo.onnx --node /Reshape_1
   shapecalc model yolo.onnx --lint
   shapecalc model yolo.onnx --fix -o fixed.onnx""",
-    details=""" It lists each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace
-and SpaceToDepth (--all: every node) with its shapes and a verdict: safe; only (it runs at the declared batch only);
-swallows (the batch moves into another axis, without an error); scrambles (no axis separates the samples
-any more); fails; sometimes; unknown. --fix writes the model with other targets, and verifies it with onnxruntime.
-Exit 0: the model was read, and --fix fixed all nodes; 1: --lint or -q found failing nodes, --fix left some, or the
-verification failed; 4: a file cannot be used. It needs the package onnx.""",
+    details=""" Each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace and
+SpaceToDepth node (--all: every node) is listed with its shapes and a verdict: safe; only (runs only at the declared
+batch); swallows (the batch moves into another axis, without an error); scrambles (no axis separates the samples any
+more); fails; sometimes; unknown. --fix writes the model with fixed targets, and verifies it with onnxruntime. Exit 0:
+the model was read, and --fix fixed all nodes; 1: --lint or -q found failing nodes, --fix left some, or the verification
+failed; 4: a file cannot be used. The command needs the package onnx.""",
 )

@@ -91,15 +91,15 @@ DOCTOR_COMMAND = Command(
   shapecalc doctor "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
   shapecalc doctor run.log --model yolo.onnx
   trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json""",
-    details=""" It reads a whole log, and prints the framework, op and node that failed, the shapes,
-the reason, the fix, a command line that reproduces the error, and facts that the message omits. With
---model it also shows the node in the model. On a terminal: paste, then Ctrl-D. Exit 0: understood;
-1: unknown, or not about a shape.""",
+    details=""" The input is a message or a whole log. The answer contains the framework, op and node that failed, the
+shapes, the reason, the fix, a command line that reproduces the error, and the missing information. With --model, it
+also contains the node in the model. On a terminal, paste the message and press Ctrl-D. Exit 0: recognized; 1: unknown,
+or not about a shape.""",
 )
 
 
 CODE_ARGUMENT = Argument(
-    "line", "lines, a function or a class that end with one tensor; a file of them, or - for standard input", "'LINE'"
+    "line", "statements, a function or a class that return one tensor; a file, or - for standard input", "'LINE'"
 )
 INPUT_OPTION = Option(
     "input",
@@ -193,7 +193,7 @@ CODE_COMMAND = Command(
         *[option for option in RULE_OPTIONS.values() if option.name != "opset"],
         *OUTPUT_OPTIONS.values(),
     ],
-    summary="Resolve a line of PyTorch, NumPy, TensorFlow or JAX; the code is never run.",
+    summary="Compute the output shape of PyTorch, NumPy, TensorFlow or JAX code, without running it.",
     examples="""\
   shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
   shapecalc code 'x @ w + b' --input 'x=B,T,768 w=768,3072 b=3072'
@@ -201,7 +201,7 @@ CODE_COMMAND = Command(
   shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
     details=""" The code is one or more statements, a function, or a file, of which the last function is
-read. It prints what chain prints. Every name that is not a tensor is a size; --where sets names to
-numbers or lists of numbers. Tensors created in the code have their shapes. Shapes in comments are
-checked. Without --dialect, the modules and methods in the code select the rules.""",
+used. The output is that of chain. Every name that is not a tensor is a size; --where sets names to
+numbers or lists of numbers. The shapes of tensors created in the code are known. Shapes in comments are
+checked. Without --dialect, the modules and methods in the code select the dialect.""",
 )

@@ -397,7 +397,7 @@ REPL_COMMAND = Command(
     examples="""\
   shapecalc repl
   printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl""",
-    details=""" It also accepts command lines, error messages and lines of code. From a pipe, the exit
-code is the largest of its lines.""",
+    details=""" It also accepts command lines, error messages and lines of code. If the input is a pipe, the exit
+code is the largest exit code of the lines.""",
     opens_app=True,
 )

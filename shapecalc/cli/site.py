@@ -110,7 +110,7 @@ def _build_program_zip() -> bytes:
 SITE_COMMAND = Command(
     run=run_site,
     parameters=[
-        Argument("folder", "the folder to write, new or empty", "FOLDER"),
+        Argument("folder", "the output folder, new or empty", "FOLDER"),
         Option(
             "pyodide",
             "Folder of the npm package pyodide.",
@@ -124,7 +124,8 @@ SITE_COMMAND = Command(
     examples="""\
   npm pack pyodide && tar -xf pyodide-*.tgz
   shapecalc site public --pyodide package""",
-    details=" Any static web host can serve it. It loads nothing from other sites; its address contains the request.",
+    details=" Any static web host can serve the page. It loads nothing from other sites; its address contains the"
+    " request.",
 )
 
 

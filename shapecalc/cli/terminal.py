@@ -167,7 +167,7 @@ LESSON_OPTIONS = (
 )
 STEP_OPTION = Option(
     "place",
-    "Open at this step, from 1; last opens after the last one, with nothing hidden.",
+    "Open at this step, counted from 1; last is after the last step, with nothing hidden.",
     metavar=f"N|{LAST_STEP}",
     long="--step",
     completions=lambda: [LAST_STEP],
@@ -176,13 +176,13 @@ STEP_OPTION = Option(
 )
 TUI_PARAMETERS: tuple[Argument | Option, ...] = (
     command_line_argument(
-        "any op's command line, or that of chain or equiv", "[OP ARGS...]", "chain", "equiv", required=False
+        "the command line of an op, of chain or of equiv", "[OP ARGS...]", "chain", "equiv", required=False
     ),
     STEP_OPTION,
     *LESSON_OPTIONS,
     Option("path", "Repeat the ten-minute introduction: dims, 0, -1, permutations.", OptionKind.FLAG),
     Option("notes", "Show the speaker's notes of the lessons.", OptionKind.FLAG),
-    Option("big", "Draw it in large figures, for a projector.", OptionKind.FLAG),
+    Option("big", "Draw the step in large figures, for a projector.", OptionKind.FLAG),
     Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
     NODE_OPTION,
     *select_output_options("no_config"),
@@ -273,8 +273,8 @@ TUI_COMMAND = Command(
   shapecalc tui --lesson-file week3.toml --notes
   shapecalc tui --model yolo.onnx
   s=$(shapecalc tui reshape 2,3,4 0,-1)""",
-    details=" With a request it shows everything; without one it hides the answers. ^G toggles that. F10 quits and"
-    " prints the answer.",
+    details=" With a request, the app shows the answers; without one, it hides them until they are predicted."
+    " ^G switches between both modes. F10 quits and prints the answer.",
     opens_app=True,
     accepts_unknown_options=True,
 )
@@ -363,7 +363,7 @@ def _number_option(name: str, help_text: str, default: str, maximum: int) -> Opt
 SERVE_COMMAND = Command(
     run=serve_app,
     parameters=[
-        replace(TUI_PARAMETERS[0], help="the request to open with"),
+        replace(TUI_PARAMETERS[0], help="the request to open"),
         Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True),
         _number_option("port", "The port to listen on, 1 to 65535.", "8000", 65535),
         Option("allow_host", "Another host name that browsers may use; may be repeated.", OptionKind.TEXTS, "NAME"),
@@ -379,7 +379,8 @@ SERVE_COMMAND = Command(
   shapecalc serve --open --port 8080
   shapecalc serve --lesson-file week3.toml
   shapecalc serve --host 0.0.0.0 --allow-host box.example""",
-    details=" Anyone who has the printed address can use it. It needs the packages aiohttp and textual-serve.",
+    details=" Anyone who has the printed address can use the app. The command needs the packages aiohttp and"
+    " textual-serve.",
     opens_app=True,
     accepts_unknown_options=True,
 )

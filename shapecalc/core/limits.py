@@ -45,39 +45,53 @@ class Limit(int):
         return usage_error(self.message(amount), hint, **location)
 
 
-MAX_SHAPE_DIMS = Limit("dims", 1 << 16, "dims of one shape, and slices")
-MAX_DIGITS = Limit("digits", 1000, "digits of a number; int64 has 19")
-MAX_SIZE_DIGITS = Limit("size-digits", 30, "digits of a size that is put in for a name")
-MAX_DIM_TEXT_LENGTH = Limit("word", 200_000, "characters of a name or a product")
-MAX_LINE_BYTES = Limit("line", 1 << 20, "bytes of a line of standard input or of a case file")
-MAX_CODE_LENGTH = Limit("code", 1 << 16, "characters of a line of code")
-MAX_STATEMENTS = Limit("statements", 1000, "statements of code that is read")
-MAX_NAMES = Limit("names", 1000, "names of sizes in one request")
-MAX_STAGES = Limit("stages", 1000, "stages of a chain")
-MAX_CHAIN_DIMS = Limit("chain-dims", 1 << 17, "dims of all stages of a chain together")
-MAX_CHAIN_NAMES = Limit("chain-names", 20_000, "names of sizes in a chain, times its stages")
-MAX_WHEN_CONDITIONS = Limit("conditions", 100, "conditions behind the when of a case")
+MAX_SHAPE_DIMS = Limit("dims", 1 << 16, "dims in a shape, or slices in an argument")
+MAX_DIGITS = Limit("digits", 1000, "digits in a number; an int64 has at most 19")
+MAX_SIZE_DIGITS = Limit("size-digits", 30, "digits in a size that is assigned to a name")
+MAX_DIM_TEXT_LENGTH = Limit("word", 200_000, "characters in a name or a product")
+MAX_LINE_BYTES = Limit("line", 1 << 20, "bytes in a line of standard input or of a case file")
+MAX_CODE_LENGTH = Limit("code", 1 << 16, "characters of Python code")
+MAX_STATEMENTS = Limit("statements", 1000, "statements of Python code")
+MAX_NAMES = Limit("names", 1000, "named sizes in a request")
+MAX_STAGES = Limit("stages", 1000, "stages in a chain")
+MAX_CHAIN_DIMS = Limit("chain-dims", 1 << 17, "dims in all stages of a chain together")
+MAX_CHAIN_NAMES = Limit("chain-names", 20_000, "pairs of a named size and a stage in a chain")
+MAX_WHEN_CONDITIONS = Limit("conditions", 100, "conditions after the word when in a case")
 
-MAX_AGENT_LINE_BYTES = Limit("agent-line", 1 << 26, "bytes of a line that an agent sends")
-MAX_AGENT_ANSWER_LENGTH = Limit("agent-answer", 1 << 20, "characters of the text and the JSON that an agent gets")
+MAX_AGENT_LINE_BYTES = Limit("agent-line", 1 << 26, "bytes in a line from an agent")
+MAX_AGENT_ANSWER_LENGTH = Limit("agent-answer", 1 << 20, "characters in an answer to an agent, including the JSON")
 
-MAX_WORK = Limit("work", 20_000, "inequalities that are made to see what follows from conditions", "not said")
-MAX_CHAIN_WORK = Limit("chain-work", 200_000, "such inequalities for all stages of a chain", "conditions all listed")
-MAX_ZERO_TESTS = Limit("zeros", 64, "names of sizes that are tried with 0, one by one", "not said")
-MAX_MIXED_STAGES = Limit(
-    "mixed", 64, "stages in a row in which axes mix", "equiv compares elements, origins are not exact"
+MAX_WORK = Limit(
+    "work",
+    20_000,
+    "inequalities derived to find the implications of conditions",
+    "implications may be missing",
 )
-MAX_COPY_SEARCH = Limit("copies", 20_000, "mixed stages that a plan looks through", "there may be more copies")
-MAX_FIND_PAIRS = Limit("find", 60_000, "pairs of axes that find looks at", "find says that it is not complete")
-MAX_EQUIV_ELEMENTS = Limit("compared", 1 << 24, "elements that equiv compares one by one", "equiv says undecided")
+MAX_CHAIN_WORK = Limit(
+    "chain-work",
+    200_000,
+    "inequalities derived in this way for all stages of a chain",
+    "redundant conditions are also printed",
+)
+MAX_ZERO_TESTS = Limit(
+    "zeros", 64, "names that are tested for a size of 0", "the effect of a size of 0 is not reported"
+)
+MAX_MIXED_STAGES = Limit(
+    "mixed", 64, "consecutive stages that mix axes", "equiv compares elements, and origins are not exact"
+)
+MAX_COPY_SEARCH = Limit(
+    "copies", 20_000, "mixing stages examined for a plan", "the plan may contain more copies than necessary"
+)
+MAX_FIND_PAIRS = Limit("find", 60_000, "pairs of axes examined by find", "find reports an incomplete search")
+MAX_EQUIV_ELEMENTS = Limit("compared", 1 << 24, "elements compared by equiv", "the answer of equiv is undecided")
 
-MAX_NUMBERED_ELEMENTS = Limit("counted", 1 << 20, "elements of several operands that --values shows without files")
-MAX_FILM_STAGES = Limit("film-stages", 100, "stages of a film")
-MAX_FILM_PICTURES = Limit("film-pictures", 1000, "pictures of a film in a .gif")
+MAX_NUMBERED_ELEMENTS = Limit("counted", 1 << 20, "elements shown by --values for several operands without files")
+MAX_FILM_STAGES = Limit("film-stages", 100, "stages in a film")
+MAX_FILM_PICTURES = Limit("film-pictures", 1000, "pictures in a .gif film")
 
-MAX_NPY_HEADER_BYTES = Limit("npy-header", 1 << 16, "bytes of the header of a .npy file")
-MAX_SAFETENSORS_HEADER_BYTES = Limit("safetensors-header", 1 << 24, "bytes of the header of a .safetensors file")
-MAX_ZARR_METADATA_BYTES = Limit("zarr-metadata", 1 << 24, "bytes of the metadata of a Zarr array or group")
+MAX_NPY_HEADER_BYTES = Limit("npy-header", 1 << 16, "bytes in the header of a .npy file")
+MAX_SAFETENSORS_HEADER_BYTES = Limit("safetensors-header", 1 << 24, "bytes in the header of a .safetensors file")
+MAX_ZARR_METADATA_BYTES = Limit("zarr-metadata", 1 << 24, "bytes in the metadata of a Zarr array or group")
 
 LIMITS = {limit.name: limit for limit in [*globals().values()] if isinstance(limit, Limit)}
 """All limits by name."""

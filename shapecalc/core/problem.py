@@ -74,23 +74,24 @@ class Rule(str):
 
 USAGE = Rule(
     "usage",
-    "the question cannot be read",
-    "A shape that cannot be read, an option that does not exist, a dialect that does not have the operation.",
+    "the request cannot be parsed",
+    "For example, a shape cannot be parsed, an option does not exist, or the dialect does not have the operation.",
     "shapecalc reshape 2,,4 -1",
     "shapecalc",
 )
 FILE = Rule(
     "file",
     "a file or a device cannot be used",
-    "A file that does not exist, is not an array, contains pickled objects or is cut short; an output that exists "
-    "(without --force), or is the input itself; a backend that cannot be used.",
+    "The input does not exist, is not an array, contains pickled objects or is truncated; the output already exists "
+    "(without --force) or is the input itself; or the backend cannot be used.",
     "shapecalc reshape missing.npy -1",
     "shapecalc",
 )
 DIFFERS = Rule(
     "differs",
-    "a shape does not fit a pattern",
-    "? is any dim, ... any number of dims, and a name has the same size everywhere, in all files of one run.",
+    "a shape does not match a pattern",
+    "In a pattern, ? matches any dim, ... matches any number of dims, and a name has the same size everywhere, in all "
+    "files of one run.",
     "shapecalc reshape 2,3,4 0,-1 --expect N,N",
     "shapecalc",
 )

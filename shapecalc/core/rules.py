@@ -18,179 +18,182 @@ class ExcludedDims(Choice):
 
 INDIVISIBLE = Rule(
     "indivisible",
-    "a dim would not be a whole number",
-    "The product of the known dims must divide the number of elements that -1 is computed from.",
+    "a dim would not be an integer",
+    "The product of the known dims must divide the element count from which -1 is computed.",
     "shapecalc reshape 2,3,4 5,-1",
     "ONNX Reshape: 'required to have the same number of elements'",
 )
 VOLUME_MISMATCH = Rule(
     "volume-mismatch",
-    "the requested shape does not have as many elements as the input",
-    "A reshape never adds or drops elements. Often the target contains one batch size, and the input has another: 0 "
-    "or -1 in its place is right for every batch. A comment in the ONNX documents says that (0,3,4) reshaped to "
-    "(3,4,0) gives (3,4,4) without allowzero. That is impossible: 0 elements cannot fill 48 places.",
+    "the requested shape and the input have different element counts",
+    "A reshape never adds or drops elements. A common cause is a fixed batch size in the target that differs from "
+    "that of the input; a 0 or -1 in its position is correct for every batch size. A comment in the ONNX documents "
+    "says that (0,3,4) reshaped to (3,4,0) gives (3,4,4) without allowzero. That is impossible, because 0 elements "
+    "cannot fill 48 positions.",
     "shapecalc reshape 0,3,4 3,4,0",
     "ONNX Reshape: 'required to have the same number of elements'",
 )
 ZERO_OUT_OF_RANGE = Rule(
     "zero-out-of-range",
-    "0 copies a dim that the input does not have",
+    "0 copies a dim beyond the rank of the input",
     "A 0 at index i copies input dim i, so i must be less than the rank of the input.",
     "shapecalc reshape 6 6,0",
     "ONNX Reshape shape inference: 'invalid position of 0'",
 )
 ZERO_BESIDE_INFER = Rule(
     "zero-beside-infer",
-    "a literal 0 and -1 in one requested shape",
-    "If a dim has size zero, as with allowzero, the product is 0 for every size of -1, so -1 cannot be computed.",
+    "the requested shape contains a literal 0 and -1",
+    "If a dim has size zero, as with allowzero, the product is 0 for every value of -1, so -1 cannot be computed.",
     "shapecalc reshape 0,3,4 0,-1 --allowzero",
     "ONNX Reshape 14: 'it is invalid for the specified shape to contain both a zero value and -1'",
 )
 ZERO_VOLUME_INFER = Rule(
     "zero-volume-infer",
-    "-1 with known dims that multiply to 0",
-    "-1 could be any size, because the known dims multiply to 0. Some runtimes still have an answer: see `shapecalc "
-    "compare 0,3,4 0,-1`.",
+    "-1 is not determined if the known dims multiply to 0",
+    "Every value of -1 gives the same product, which is 0. Some runtimes still infer it: see `shapecalc compare 0,3,4 "
+    "0,-1`.",
     "shapecalc reshape 0,3,4 0,-1",
     "TensorRT Shuffle: 'the solution for -1 becomes indeterminate and TensorRT will report an error'",
 )
 TWO_INFERS = Rule(
     "two-infers",
     "more than one dim to infer",
-    "With two unknown dims, several answers would fit.",
+    "With two unknown dims, the answer is not unique.",
     "shapecalc reshape 2,3,4 -1,-1",
     "ONNX Reshape: 'at most one dimension of the new shape can be -1'",
 )
 BELOW_MINUS_ONE = Rule(
     "below-minus-one",
-    "a value below -1 in a requested shape",
-    "Only -1 has a meaning, unless the dialect has codes of its own or, like NumPy, reads every negative number as -1.",
+    "the requested shape contains a value below -1",
+    "The only negative value with a meaning is -1, unless the dialect has further codes or, like NumPy, reads every "
+    "negative number as -1.",
     "shapecalc reshape 2,3,4 -2,4",
     "oneDNN StaticReshape: 'values >= -1'",
 )
 INFER_LIMIT = Rule(
     "infer-limit",
-    "the inferred dim is larger than the dialect allows",
-    "In TensorRT the inferred dim must fit in 32 bits.",
+    "the inferred dim exceeds the limit of the dialect",
+    "In TensorRT, an inferred dim must fit into a signed 32-bit integer.",
     "shapecalc reshape 65536,65536 -1 --dialect tensorrt",
     "TensorRT, run",
 )
 OVERFLOW = Rule(
     "overflow",
-    "more elements than an int64 can count",
-    "Dims and element counts have 64 bits at most.",
+    "the element count exceeds the range of int64",
+    "Dims and element counts must fit into a signed 64-bit integer.",
     "shapecalc reshape 4294967296,4294967296 -1",
     "ONNX Reshape shape inference: 'dimension product overflow'",
 )
 RANK_LIMIT = Rule(
     "rank-limit",
-    "more dims than the dialect allows",
-    "Most frameworks have a limit: it is 8 in TensorRT, 12 in oneDNN, 64 in NumPy.",
+    "the shape has more dims than the dialect allows",
+    "Many frameworks limit the number of dims: the limit is 8 in TensorRT, 12 in oneDNN and 64 in NumPy.",
     "shapecalc reshape 1,1,1,1,1,1,1,1,1 1 --dialect tensorrt",
     "TensorRT Dims, oneDNN DNNL_MAX_NDIMS, NumPy NPY_MAXDIMS",
 )
 NOT_A_PERMUTATION = Rule(
     "not-a-permutation",
     "a permutation names every axis exactly once",
-    "If an axis were missing, repeated or out of range, elements would be lost or invented.",
+    "If an axis were missing, repeated or out of range, elements would be lost or duplicated.",
     "shapecalc transpose 2,3,4 1,0,1",
     "ONNX Transpose",
 )
 NEGATIVE_AXIS = Rule(
     "negative-axis",
-    "the dialect counts these axes from 0",
-    "ONNX takes negative axes for flatten, squeeze and unsqueeze since opset 11, but never in a permutation. "
+    "the dialect does not accept negative axes here",
+    "ONNX accepts negative axes in flatten, squeeze and unsqueeze since opset 11, but never in a permutation. "
     "TensorRT and OpenVINO do not accept them in a permutation; oneDNN, NumPy and PyTorch do.",
     "shapecalc transpose 2,3,4 -1,0,1",
     "ONNX Transpose, ONNX Squeeze 11",
 )
 AXIS_OUT_OF_RANGE = Rule(
     "axis-out-of-range",
-    "there is no such axis",
-    "Axes run from 0 to rank - 1, or from -rank if the dialect accepts negative axes. The axes of unsqueeze count the "
-    "output's dims.",
+    "the axis does not exist",
+    "Axes run from 0 to rank - 1, or from -rank if the dialect accepts negative axes. In unsqueeze, the rank is that "
+    "of the output.",
     "shapecalc squeeze 1,3 --axes 2",
     "ONNX Squeeze, ONNX Unsqueeze, ONNX Flatten",
 )
 REPEATED_AXIS = Rule(
     "repeated-axis",
     "an axis is named twice",
-    "Some count a repeated axis once: OpenVINO and ONNX Runtime in squeeze, OpenVINO in unsqueeze too. ONNX, NumPy "
-    "and PyTorch refuse it.",
+    "Some frameworks count a repeated axis once, such as OpenVINO and ONNX Runtime in squeeze, and OpenVINO also in "
+    "unsqueeze. ONNX, NumPy and PyTorch refuse it.",
     "shapecalc squeeze 1,3,1 --axes 0,-3",
     "numpy.squeeze, ONNX Unsqueeze",
 )
 AXIS_NOT_ONE = Rule(
     "axis-not-one",
     "only a dim of 1 can be squeezed",
-    "Some frameworks leave other dims as they are, such as PyTorch and OpenVINO.",
+    "Some frameworks, such as PyTorch and OpenVINO, keep other dims unchanged.",
     "shapecalc squeeze 1,3 --axes 1",
     "ONNX Squeeze: 'if an axis is selected with shape entry not equal to one, an error is raised'",
 )
 START_AFTER_END = Rule(
     "start-after-end",
     "the first dim to merge comes after the last",
-    "PyTorch's flatten merges from start_dim to end_dim, both included.",
+    "PyTorch's flatten merges the dims from start_dim to end_dim, inclusive.",
     "shapecalc flatten 2,3,4 --start-dim 2 --end-dim 1 --dialect torch",
     "torch.flatten: 'start_dim cannot come after end_dim'",
 )
 NOT_BROADCASTABLE = Rule(
     "not-broadcastable",
-    "a dim that is not 1 cannot become another",
-    "The shapes are aligned at the right. The dims of each pair must be equal, or one must be a 1 that may grow.",
+    "only a dim of 1 can be expanded to another size",
+    "The shapes are aligned at the right. In each pair, the dims must be equal, or one of them must be a 1 that may "
+    "be expanded.",
     "shapecalc expand 3 2",
     "ONNX Expand, numpy.broadcast_to",
 )
 NEGATIVE_SIZE = Rule(
     "negative-size",
-    "a negative size to expand to",
-    "If -1 has a meaning in expand, as in PyTorch, it keeps a dim that exists.",
+    "the target of an expand contains a negative size",
+    "If -1 has a meaning in expand, as in PyTorch, it keeps an existing dim.",
     "shapecalc expand 3,1 -1,4",
     "ONNX Expand, numpy.broadcast_to, Tensor.expand",
 )
 NEEDS_SIZE = Rule(
     "needs-size",
-    "the answer depends on what a named size is",
-    "The first three positions of a dim N are fewer if N is less. Whether given strides fit a dim N depends on N, too. "
-    "Give the sizes with --where.",
+    "the answer depends on the value of a named size",
+    "For example, a slice of the first three positions of a dim N is shorter if N is less than 3. Whether given "
+    "strides fit a dim N also depends on N. Set the sizes with --where.",
     "shapecalc slice N,L :3",
     "arithmetic",
 )
 MISSING_SWITCH = Rule(
     "missing-switch",
-    "the framework requires its switch to be given",
-    "special_zero says whether 0 copies a dim or is a dim of size zero. oneDNN and OpenVINO give it no default. "
-    "It may be left out if the answer is the same at both settings.",
+    "the framework requires an explicit setting of its switch",
+    "The switch special_zero selects whether 0 copies a dim or is a dim of size zero. In oneDNN and OpenVINO, it has "
+    "no default. It may be omitted if the answer is the same at both settings.",
     "shapecalc reshape 3,4,5 0,-1 --dialect onednn",
     "oneDNN StaticReshape: 'required: yes'",
 )
 MISSING_ARGUMENT = Rule(
     "missing-argument",
-    "an argument that the operator requires was left out",
-    "Unsqueeze cannot guess where the new dims go, and oneDNN's StaticTranspose has no default order.",
+    "a required argument of the operator is missing",
+    "Unsqueeze cannot infer the positions of the new dims, and oneDNN's StaticTranspose has no default order.",
     "shapecalc unsqueeze 2,3",
     "ONNX Unsqueeze, oneDNN StaticTranspose",
 )
 NO_SUCH_ATTRIBUTE = Rule(
     "no-such-attribute",
-    "the operator, or its version, does not have that attribute",
-    "allowzero came with Reshape 14, start and end with Shape 15. The model's opset decides the version: the newest "
-    "one that is not above the opset.",
+    "the operator or its version does not have the attribute",
+    "The attribute allowzero was added in Reshape 14, and start and end were added in Shape 15. The opset of the "
+    "model determines the version of an operator: the newest one that is not above the opset.",
     "shapecalc reshape 2,3,4 0,-1 --allowzero --opset 13",
     "ONNX Reshape 14, ONNX Shape 15",
 )
 NO_SUCH_VERSION = Rule(
     "no-such-version",
-    "the operator does not exist in that opset yet",
-    "Expand came with opset 8.",
+    "the operator does not exist in this opset",
+    "Expand was added in opset 8.",
     "shapecalc expand 3,1 3,4 --opset 7",
     "ONNX Expand 8",
 )
 DTYPE = Rule(
     "dtype",
-    "the operator's version does not accept that element type",
-    "Reshape 1 takes floating point only, 13 adds bfloat16, 19 the 8-bit floats, 21 int4, 23 float4e2m1, 24 "
-    "float8e8m0, 25 int2.",
+    "the version of the operator does not accept the element type",
+    "Reshape 1 accepts only floating-point types; version 13 adds bfloat16, 19 the 8-bit floats, 21 int4, 23 "
+    "float4e2m1, 24 float8e8m0 and 25 int2.",
     "shapecalc reshape 2,3,4 0,-1 --dtype bfloat16 --opset 5",
     "ONNX Reshape, type constraints",
 )
@@ -211,10 +214,11 @@ def _explain_copied_zero(step: Step, *, from_left: bool = False) -> str:
 COPIED_ZERO = StepRule(
     "copy-zero",
     "0 copies the dim at the same index of the tensor being reshaped",
-    "Dims are counted from the left, also when the rank changes: people often expect the dim that lines up at "
-    "the right. In a Shuffle the tensor being reshaped is the one after the first transpose. The size is copied. The "
-    "elements come along only if the dims in front multiply to the same number as before. In pictures a solid line is "
-    "the way of elements, and a dotted stroke names the axis of which only the size is copied.",
+    "Dims are counted from the left, even if the rank changes; a common mistake is to expect the dim that lines up at "
+    "the right. In a Shuffle, the tensor being reshaped is the result of the first transpose. Only the size is "
+    "copied. The elements stay on the same axis only if the dims in front of it multiply to the same number as "
+    "before. In pictures, a solid line shows the path of the elements, and a dotted line marks an axis of which only "
+    "the size is copied.",
     "shapecalc reshape 2,2,3,2 -1,0,0",
     "ONNX Reshape: 'the actual dimension value is unchanged (i.e. taken from the input tensor)'",
     name="copy 0",
@@ -225,8 +229,8 @@ COPIED_ZERO = StepRule(
 LITERAL_ZERO = StepRule(
     "literal-zero",
     "0 is a dim of size zero",
-    "NumPy and PyTorch always read a 0 in this way, other dialects only if their switch says so. The output then "
-    "has no elements, so the input must have none either.",
+    "NumPy, PyTorch, TensorFlow and JAX always read 0 as a size; dialects with a switch do so at one of its settings. "
+    "The output then has no elements, so the input must be empty, too.",
     "shapecalc reshape 0,3,4 3,4,0 --allowzero",
     "ONNX Reshape 14: 'allowzero=1 indicates that ... the zero value is honored, similar to NumPy'",
     name="literal 0",
@@ -237,7 +241,7 @@ LITERAL_ZERO = StepRule(
 GIVEN = StepRule(
     "given",
     "a number or a name in the requested shape is used as it is",
-    "0 and -1 are codes; every other entry is the size itself. At the end the element counts are compared.",
+    "0 and -1 are codes; every other entry is a size. Finally, the element counts are compared.",
     "shapecalc reshape 2,3,4 4,6",
     "ONNX Reshape: 'second input is a shape tensor which specifies the output shape'",
     why="{step.value} is given",
@@ -252,8 +256,8 @@ def _explain_inferred_dim(step: Step, shape: Shape, have: Dim, known: Dim) -> st
 INFERRED = StepRule(
     "infer",
     "-1 is the element count divided by the product of the known dims",
-    "-1 is computed so that the element count stays the same. At most one dim can be inferred, and the division "
-    "must leave no remainder.",
+    "It is computed so that the element count stays the same. At most one dim can be inferred, and the division must "
+    "leave no remainder.",
     "shapecalc reshape 2,3,4 0,-1",
     "ONNX Reshape: 'the value is inferred from the size of the tensor and the remaining dimensions'",
     name="solve -1",
@@ -263,9 +267,10 @@ INFERRED = StepRule(
 
 INFERRED_EMPTY = StepRule(
     "infer-empty",
-    "-1 with a dim of zero, in the runtimes that have an answer",
-    "Both products are 0, so they do not decide -1. OpenVINO leaves the dims that 0 copies out of both products, "
-    "and counts 0/0 as 1. ONNX Runtime leaves all zeros out of both. Most runtimes refuse.",
+    "-1 can be inferred next to a dim of size zero in some runtimes",
+    "Both products are 0, so their quotient is undefined. OpenVINO excludes the dims that 0 copies from both "
+    "products, and defines 0/0 as 1. ONNX Runtime excludes all zeros from both products. Most runtimes refuse the "
+    "request.",
     "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",
     "measured: OpenVINO 2026.4.1, ONNX Runtime 1.31.1",
     name="solve -1",
@@ -284,10 +289,10 @@ def _explain_regrouping(step: Step, before: Shape) -> str:
 
 REGROUPED = StepRule(
     "regroup",
-    "the elements keep their order; only the cuts between dims move",
-    "If the products of the first dims of both shapes are equal, both shapes have a cut there. Between two such "
-    "cuts axes stay, merge or split; if a new cut falls inside an old block, they mix. Reshape never swaps axes: "
-    "transpose does.",
+    "the elements keep their order; only the boundaries between dims move",
+    "If the leading dims of both shapes multiply to the same number, both shapes have a boundary there. Between two "
+    "common boundaries, axes are kept, merged or split; if a new boundary falls inside an old dim, axes can mix. A "
+    "reshape never swaps axes; a transpose does.",
     "shapecalc reshape 2,3,4 6,2,2",
     "ONNX Reshape: 'required to have the same number of elements'",
     why=_explain_regrouping,
@@ -304,7 +309,7 @@ def _explain_merged_dim(step: Step, dims: Shape) -> str:
 MERGED = StepRule(
     "merge",
     "a flattened dim is the product of the dims it merges",
-    "ONNX always gives two dims, PyTorch merges a range into one, NumPy merges everything.",
+    "ONNX always returns two dims, PyTorch merges a range of dims into one, and NumPy merges all dims.",
     "shapecalc flatten 2,3,4 --axis 2",
     "ONNX Flatten, torch.flatten, ndarray.flatten",
     why=_explain_merged_dim,
@@ -314,7 +319,7 @@ MERGED = StepRule(
 DROPPED_ONE = StepRule(
     "drop-one",
     "a dim of 1 is dropped",
-    "Squeeze drops dims of 1: those that are named, or all of them.",
+    "Squeeze drops the dims of 1 that are named, or all dims of 1.",
     "shapecalc squeeze 1,3,1 --axes 0",
     "ONNX Squeeze",
     name="drop 1",
@@ -324,9 +329,9 @@ DROPPED_ONE = StepRule(
 
 KEPT_DIM = StepRule(
     "keep-dim",
-    "a dim stays as it is",
-    "If squeeze names a dim that is not 1, PyTorch and OpenVINO leave it as it is. In expand, -1 keeps a dim in "
-    "PyTorch, and 0 in MXNet.",
+    "a dim is kept unchanged",
+    "If squeeze names a dim that is not 1, PyTorch and OpenVINO keep it unchanged. In expand, -1 keeps a dim in "
+    "PyTorch, and 0 keeps a dim in MXNet.",
     "shapecalc squeeze 1,3,1 --axes 1 --dialect torch",
     "torch.squeeze, Tensor.expand, OpenVINO Squeeze, MXNet broadcast_to",
     why="dim {step.sources[0]} is {step.value} and stays",
@@ -335,8 +340,8 @@ KEPT_DIM = StepRule(
 
 INSERTED_ONE = StepRule(
     "insert-one",
-    "a new dim of 1",
-    "The axes of unsqueeze are places in the output, not in the input.",
+    "a new dim of 1 is inserted",
+    "The axes of unsqueeze are positions in the output, not in the input.",
     "shapecalc unsqueeze 2,3 --axes 0,3",
     "ONNX Unsqueeze",
     name="insert 1",
@@ -352,8 +357,8 @@ def _explain_stretched_dim(step: Step, dim: Dim) -> str:
 
 STRETCHED = StepRule(
     "stretch",
-    "a dim of 1 is repeated; any other must already have the requested size",
-    "Shapes are aligned at the right. In ONNX a 1 in the target becomes the size of the input, too.",
+    "a dim of 1 is repeated; any other dim must already have the requested size",
+    "Shapes are aligned at the right. In ONNX, a 1 in the target also becomes the size of the input dim.",
     "shapecalc expand 3,1 3,4",
     "ONNX Expand, numpy.broadcast_to, Tensor.expand",
     why=_explain_stretched_dim,
@@ -362,8 +367,8 @@ STRETCHED = StepRule(
 
 NEW_DIM = StepRule(
     "new-dim",
-    "a new dim in front of the dims of the input",
-    "A longer target adds dims on the left; each repeats everything that follows.",
+    "a new dim is added in front of the input dims",
+    "A longer target adds dims on the left; each of them repeats the dims after it.",
     "shapecalc expand 3 2,3",
     "ONNX Expand: 'the broadcast rule is similar to numpy.array(input) * numpy.ones(shape)'",
     why=lambda step: f"{step.value} {'copy' if step.value == 1 else 'copies'} of the dims after it",
@@ -373,7 +378,7 @@ NEW_DIM = StepRule(
 BROADCASTED = StepRule(
     "broadcast",
     "the tensor is read as if it had the larger shape",
-    "No element is copied: those along a dim of 1 are read again and again.",
+    "No element is copied; elements along a dim of 1 are read repeatedly.",
     "shapecalc expand 8,1,1 1,2",
     "ONNX Expand",
     why=lambda step: f"the tensor is read as {shape_text(step.shape)}",
@@ -382,7 +387,7 @@ BROADCASTED = StepRule(
 
 WRITTEN_FRACTION = StepRule(
     "written-fraction",
-    "a fraction in the request must be a whole number",
+    "a fraction in the request must evaluate to an integer",
     "A dim such as C*H*W/64 is a size, so 64 must divide C*H*W.",
     "shapecalc reshape N,C/2 -1",
     "arithmetic",

@@ -234,7 +234,7 @@ def operators_table() -> Table:
     table = _plain_table("dialect", "operators", "source")
     for row in DIALECTS.values():
         operators = dict.fromkeys(operator.name for operator in operators_of(row).values())
-        table.add_row(row.name, ", ".join(operators), "; ".join(filter(None, (row.source, row.note))))
+        table.add_row(row.name, ", ".join(operators), ". ".join(filter(None, (row.source, row.note))))
     return table
 
 

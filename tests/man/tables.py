@@ -7,28 +7,62 @@ from pathlib import Path
 from textwrap import wrap
 
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import InferMarker, ZeroMeaning, ZeroVolumeInfer, ZeroWithInfer, spell_element_type
+from shapecalc.core.dialects.base import (
+    DefaultPerm,
+    ExpandMode,
+    FlattenMode,
+    InferMarker,
+    NonUnitAxis,
+    RepeatedAxes,
+    SliceBounds,
+    ZeroMeaning,
+    ZeroVolumeInfer,
+    ZeroWithInfer,
+    spell_element_type,
+)
 from shapecalc.core.dialects.onnx import ONNX
-from shapecalc.core.limits import LIMITS
+from shapecalc.core.limits import LIMITS, REFUSED
 from shapecalc.core.ops import OPS, operators_of, refusal_rules, step_rules
 from shapecalc.core.ops.op import operator_of
 
 FOLDER = Path(__file__).parents[2] / "man"
 WIDTH = 78
 EMPTY = "If the known dims multiply to 0, -1 is"
+QUOTIENT = f"{EMPTY} the product of the input dims divided by that of the known dims"
 RESHAPE = {
     ZeroMeaning.COPIES: "0 copies the dim at the same index.",
     ZeroMeaning.LITERAL: "0 is a dim of size zero.",
     ZeroWithInfer.ALLOWED: "",
     ZeroWithInfer.REFUSED: "It cannot be used together with -1.",
-    InferMarker.MINUS_ONE: "Only -1 is inferred.",
-    InferMarker.ANY_NEGATIVE: "Any negative value is inferred.",
+    InferMarker.MINUS_ONE: "Only -1 marks a dim to infer.",
+    InferMarker.ANY_NEGATIVE: "Any negative value marks a dim to infer.",
     ZeroVolumeInfer.REFUSED: f"{EMPTY} refused.",
-    ZeroVolumeInfer.WITHOUT_ZEROS: f"{EMPTY} the quotient of both products without their zeros.",
-    ZeroVolumeInfer.WITHOUT_COPIES: f"{EMPTY} the input's product divided by that of the known dims; 0/0 is 1.",
+    ZeroVolumeInfer.WITHOUT_ZEROS: f"{QUOTIENT}, both without zeros.",
+    ZeroVolumeInfer.WITHOUT_COPIES: f"{QUOTIENT}; 0/0 is 1.",
 }
 """The sentence for each value of the semantics of reshape."""
 YES = {True: "yes", False: "no"}
+SENTENCES = {
+    DefaultPerm.REVERSES: "The order of the dims is reversed",
+    DefaultPerm.KEEPS: "The order of the dims is kept",
+    NonUnitAxis.LEFT_ALONE: "The axis is kept",
+    RepeatedAxes.DROPPED: "Repetitions are ignored",
+    RepeatedAxes.EACH: "Each occurrence inserts a dim",
+    FlattenMode.AXIS: "One axis. The output always has two dims",
+    FlattenMode.RANGE: "The first and the last dim to merge",
+    FlattenMode.ALL: "None. The output always has one dim",
+    FlattenMode.REST: "None. The output always has two dims: the first dim, and the product of the others",
+    ExpandMode.BOTH_WAYS: "The input and the target",
+    ExpandMode.ONE_WAY: "Only the input",
+    ExpandMode.ONE_WAY_KEEPS: "Only the input. -1 keeps an existing dim",
+    ExpandMode.RANK_STAYS: "Only the input, and no dims are added. 0 keeps a dim",
+    SliceBounds.CLAMPED: "They are clamped to the ends of the dim, as in Python",
+    SliceBounds.CLAMPED_INSIDE: (
+        "They are clamped to the ends of the dim. If the step is negative, a start before the dim becomes 0"
+    ),
+    SliceBounds.REFUSED: "They are refused, and negative values do not count from the end",
+}
+"""The answers of the manual that differ from the values that `dialects --json` prints."""
 
 
 def _slices(row):
@@ -37,21 +71,21 @@ def _slices(row):
 
 
 ANSWERS = (
-    ("transpose", "without a permutation", lambda row: row.no_perm.value),
+    ("transpose", "without a permutation", lambda row: row.no_perm),
     ("transpose", "an empty permutation reverses the dims", lambda row: YES[row.empty_perm_reverses]),
     ("transpose", "negative axes", lambda row: YES[row.negative_perm]),
-    ("flatten", "takes", lambda row: row.flattens.value),
-    ("squeeze", "an axis that is not 1", lambda row: row.not_one.value),
-    ("squeeze", "an axis named twice", lambda row: row.squeeze_repeats.value),
+    ("flatten", "parameters", lambda row: row.flattens),
+    ("squeeze", "an axis whose size is not 1", lambda row: row.not_one),
+    ("squeeze", "a repeated axis", lambda row: row.squeeze_repeats),
     ("squeeze", "an empty list drops every dim of 1", lambda row: YES[row.no_axes_is_all]),
     ("squeeze", "a scalar counts as having one axis", lambda row: YES[row.scalar_axis]),
     ("unsqueeze", "negative axes, here and in flatten and squeeze", lambda row: f"since {row.negative_axes_since}"),
-    ("unsqueeze", "takes exactly one axis", lambda row: YES[row.inserts_one]),
-    ("unsqueeze", "an axis named twice", lambda row: row.unsqueeze_repeats.value),
-    ("expand", "may grow", lambda row: row.broadcast.value),
+    ("unsqueeze", "requires exactly one axis", lambda row: YES[row.inserts_one]),
+    ("unsqueeze", "a repeated axis", lambda row: row.unsqueeze_repeats),
+    ("expand", "shapes whose dims of 1 are repeated", lambda row: row.broadcast),
     ("shape", "a start and an end", _slices),
-    ("slice", "a start and a stop outside", lambda row: row.outside.value),
-    ("slice", "a step below 0", lambda row: YES[row.slices_backwards]),
+    ("slice", "a start or a stop outside of the dim", lambda row: row.outside),
+    ("slice", "a negative step", lambda row: YES[row.slices_backwards]),
 )
 """The questions about the other operations: the op, the question, and the answer as a function of the dialect."""
 
@@ -67,14 +101,21 @@ def page(path):
 def rules():
     """Return the lines of all dialects, versions and rules."""
     dialects = [line for row in DIALECTS.values() for line in dialect(row)]
-    all_rules = [*rule_list("What settles a dim", step_rules()), *rule_list("What refuses a request", refusal_rules())]
+    all_rules = [
+        *rule_list("Rules that determine a dim", step_rules()),
+        *rule_list("Rules that refuse a request", refusal_rules()),
+    ]
     return [*dialects, ".Sh VERSIONS", *versions(), ".Sh RULES", *all_rules]
 
 
 def limits():
     """Return the lines of all limits."""
-    texts = {limit.name: f"{int(limit)} {limit.quantity}. Beyond: {limit.consequence}." for limit in LIMITS.values()}
-    return [line for name, text in texts.items() for line in entry(name, text)]
+    return [line for name, limit in LIMITS.items() for line in entry(name, _limit_text(limit))]
+
+
+def _limit_text(limit):
+    consequence = "" if limit.consequence == REFUSED else f" If exceeded, {limit.consequence}."
+    return f"At most {int(limit)} {limit.quantity}.{consequence}"
 
 
 def dialect(row):
@@ -87,16 +128,16 @@ def dialect(row):
     for setting in row.switch_settings():
         yield from entry(f"reshape{_setting_text(row, setting)}", _semantics_text(row.reshape_semantics[setting]))
     for op, question, answer in ANSWERS:
-        text = answer(row)
+        text = _answer_text(answer(row))
         if op in operators and text != "since 1":
-            yield from entry(f"{op}: {question}", f"{text}.")
+            yield from entry(f"{op}: {question}", f"{text[:1].upper()}{text[1:]}.")
     if row.switch:
         requirement = (
-            "It must be given, unless the answer is the same at both settings."
+            "It is required, unless the answer is the same at both settings."
             if row.switch.default is None
-            else "It may be left out."
+            else "It is optional."
         )
-        since = f" It exists since version {row.switch.since} of the operator." if row.switch.since > 1 else ""
+        since = f" It was added in version {row.switch.since} of the operator." if row.switch.since > 1 else ""
         yield from entry(row.switch.name, f"{requirement}{since}")
     yield from entry("Limits", _limits_text(row))
     yield from entry("Element types", _types_text(row))
@@ -105,11 +146,15 @@ def dialect(row):
     yield ".El"
 
 
+def _answer_text(answer):
+    return SENTENCES.get(answer) or getattr(answer, "value", answer)
+
+
 def _semantics_text(rules):
     values = (rules.zero, rules.zero_beside, rules.infers, rules.empty)
     text = " ".join(filter(None, (RESHAPE[value] for value in values)))
     copies = rules.empty is ZeroVolumeInfer.WITHOUT_COPIES and rules.zero is ZeroMeaning.COPIES
-    return f"{text} Before that, both leave out the dims that 0 copies." if copies else text
+    return f"{text} Both products exclude the dims that 0 copies." if copies else text
 
 
 def _setting_text(row, setting):
@@ -130,11 +175,11 @@ def _limits_text(row):
 
 def _types_text(row):
     if row.name == "onnx":
-        return "By version, below."
+        return "By version, as listed below."
     if row.newest_opset:
         missing = {op: _newest_types(op, ONNX) - _newest_types(op, row) for op in operators_of(row)}
         exceptions = [f"{op}: {_type_list(types, row)}" for op, types in missing.items() if types]
-        return f"Those of ONNX, except {'; '.join(exceptions)}."
+        return f"The types of ONNX, except {'; '.join(exceptions)}."
     missing = "; ".join(f"{op}: {_type_list(types, row)}" for op, types in row.missing_types.items())
     return f"{_type_list(row.types, row)}{f', except {missing}' if missing else ''}."
 
@@ -155,7 +200,7 @@ def versions():
         before = frozenset()
         for version, accepted in operator.versions.items():
             added = _type_list(accepted - before, ONNX)
-            yield from entry(str(version), f"{added}." if added else "The same.")
+            yield from entry(str(version), f"{added}." if added else "No new types.")
             before = accepted
         yield ".El"
 
@@ -165,7 +210,8 @@ def rule_list(title, rules):
     yield from (f".Ss {title}", ".Bl -tag -width Ds")
     for rule in rules.values():
         yield from entry(rule, f"{rule.sentence[:1].upper()}{rule.sentence[1:]}. {rule.explanation}")
-        yield from (".Pp", *fill_text(f"Source: {rule.source}."), f".Dl {escape(rule.example)}")
+        source = rule.source.replace(", run", ", measured")
+        yield from (".Pp", *fill_text(f"Source: {source}."), f".Dl {escape(rule.example)}")
     yield ".El"
 
 

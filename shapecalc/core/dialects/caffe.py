@@ -11,8 +11,9 @@ from shapecalc.core.text import rank_text, truncate
 
 BAD_NUM_AXES = Rule(
     "bad-num-axes",
-    "num_axes is -1, or at most the number of dims from axis on",
-    "Caffe's Reshape replaces num_axes dims from axis on. -1 is all that follow; 0 inserts dims and replaces none.",
+    "the parameter num_axes must be -1, or at most the number of dims from axis on",
+    "Caffe's Reshape replaces num_axes dims, starting at axis. A value of -1 replaces all following dims; 0 inserts "
+    "dims and replaces none.",
     "shapecalc reshape 2,8 4,2 --axis 1 --num-axes 3 --dialect caffe",
     "caffe.proto, ReshapeParameter",
 )
@@ -68,10 +69,14 @@ class PartTarget(base.Target):
 
 
 AXIS = base.Param(
-    "axis", base.ParamKind.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is after the last"
+    "axis",
+    base.ParamKind.INT,
+    "Caffe: the first dim that the target replaces, by default 0; -1 is the position after the last",
 )
 NUM_AXES = base.Param(
-    "num_axes", base.ParamKind.INT, "Caffe: the number of dims that the target replaces, by default -1, all that follow"
+    "num_axes",
+    base.ParamKind.INT,
+    "Caffe: the number of dims that the target replaces; -1, the default, replaces all following",
 )
 
 CAFFE = base.Dialect(
@@ -89,7 +94,8 @@ CAFFE = base.Dialect(
     flattens_from=1,
     types=frozenset({"float32", "float64"}),
     spellings={"float": "float32", "double": "float64"},
-    note="axis and num_axes say which part of the shape reshape replaces; flatten's axis and end_axis are "
-    "--start-dim, by default 1, and --end-dim; blobs of over 2**31 elements are not refused here",
+    note="The parameters axis and num_axes select the part of the shape that reshape replaces. The parameters axis "
+    "and end_axis of flatten are --start-dim, which is 1 by default, and --end-dim. The limit of 2**31 elements per "
+    "blob is not checked",
     rules=(BAD_NUM_AXES,),
 )

@@ -12,7 +12,7 @@ SOURCE = "Core ML Tools, MIL operators of iOS 17: reshape"
 
 EMPTY_SLICE = Rule(
     "keeps-nothing",
-    "the operator keeps at least one position of every axis",
+    "the operator must keep at least one position of every axis",
     "Core ML has no empty tensors.",
     "shapecalc slice 2,3 :,3: --dialect coreml",
     "MIL slice_by_index, run",
@@ -21,9 +21,9 @@ EMPTY_SLICE = Rule(
 
 COPIED_FROM_RIGHT = StepRule(
     "copy-from-right",
-    "0 copies the dim at the same place, counted from the right",
-    "Core ML does so since iOS 17. Before, a 0 needed a target with as many dims as the input, so left and right "
-    "were the same.",
+    "0 copies the dim at the same index, counted from the right",
+    "Core ML counts from the right since iOS 17. Before, a 0 required a target with as many dims as the input, so both "
+    "directions gave the same result.",
     "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
     SOURCE,
     name="copy 0",
@@ -33,8 +33,8 @@ COPIED_FROM_RIGHT = StepRule(
 
 FILLED_ONE = StepRule(
     "fill-one",
-    "a 0 to the left of all dims of the input becomes 1",
-    "The shapes are aligned at the right, and the input has no dim there. A dim of 1 adds no elements.",
+    "a 0 to the left of all input dims becomes 1",
+    "The shapes are aligned at the right, and the input has no dim at this index. A dim of 1 adds no elements.",
     "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
     SOURCE,
     name="fill 1",
@@ -112,8 +112,8 @@ COREML = base.Dialect(
     types=SMALL_INTEGERS | {"float16", "float32", "int32", "bool"},
     missing_types=dict.fromkeys(("flatten", "shape", "split"), SMALL_INTEGERS),
     spellings={"fp16": "float16", "fp32": "float32", "i32": "int32", "half": "float16", "float": "float32"},
-    note="a 0 counts from the right; before iOS 17 it needs as many dims as the input has, and there are no integers "
-    "of 8 and 16 bits; refused here, although coremltools accepts them: axes named twice or out of range, an "
-    "index outside of its dim, and more than 5 dims",
+    note="A 0 counts from the right. Before iOS 17, a 0 requires a target with as many dims as the input, and "
+    "integers of 8 and 16 bits are not supported. Although coremltools accepts them, shapecalc refuses repeated or "
+    "out-of-range axes, an index outside of its dim, and more than 5 dims",
     rules=(COPIED_FROM_RIGHT, FILLED_ONE, EMPTY_SLICE),
 )

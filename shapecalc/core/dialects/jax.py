@@ -22,9 +22,9 @@ def _explain_clamped_index(step: Step, index: int, place: int) -> str:
 
 CLAMPED_INDEX = StepRule(
     "clamp-index",
-    "an index outside of the dim is moved to its first or its last position",
-    "An error cannot be raised from code that runs on a GPU, so JAX moves the index to the nearest position. "
-    "NumPy, ONNX and PyTorch refuse it.",
+    "an index outside of the dim is moved to its first or last position",
+    "Code that runs on a GPU cannot raise an error, so JAX moves the index to the nearest position. NumPy, ONNX and "
+    "PyTorch refuse the index.",
     "shapecalc select 2,3,4 1 7 --dialect jax",
     "JAX, The Sharp Bits: out-of-bounds indexing",
     why=_explain_clamped_index,
@@ -55,7 +55,7 @@ JAX = Dialect(
     spellings={"single": "float32", "double": "float64", "half": "float16", "csingle": "complex64"}
     | {"cdouble": "complex128", "bool_": "bool"},
     prefix="jnp.",
-    note="an index outside of its dim is moved to the nearest position; the types of 64 bits exist if jax_enable_x64 "
-    "is set",
+    note="An index outside of its dim is moved to the nearest position. The 64-bit types are available only if "
+    "jax_enable_x64 is set",
     rules=(CLAMPED_INDEX,),
 )

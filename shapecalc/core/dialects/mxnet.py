@@ -25,8 +25,8 @@ MAX_TRANSPOSE_RANK = 6
 COPIED_NEXT = StepRule(
     "copy-next",
     "0 copies the next dim of the input",
-    "The entries are read from left to right, and each uses up one dim of the input, or more. So 0 copies the "
-    "dim at its own index only if no -2, -3 or -4 comes before it.",
+    "The entries are read from left to right, and they consume the dims of the input in order. Therefore, 0 copies the "
+    "dim at its own index only if no -2, -3 or -4 precedes it.",
     "shapecalc reshape 2,3,4 -3,0 --dialect mxnet",
     SOURCE,
     name="copy 0",
@@ -36,8 +36,8 @@ COPIED_NEXT = StepRule(
 
 COPIED_REST = StepRule(
     "copy-rest",
-    "-2 copies all dims of the input that are left",
-    "If none are left, -2 adds nothing.",
+    "-2 copies all remaining dims of the input",
+    "If no dims remain, -2 adds nothing.",
     "shapecalc reshape 2,3,4 1,-2 --dialect mxnet",
     SOURCE,
     name="copy -2",
@@ -48,7 +48,7 @@ COPIED_REST = StepRule(
 MERGED_TWO = StepRule(
     "merge-two",
     "-3 is the product of the next two dims of the input",
-    "Two dims become one, and the elements keep their order.",
+    "The two dims become one, and the elements keep their order.",
     "shapecalc reshape 2,3,4 -3,0 --dialect mxnet",
     SOURCE,
     name="merge -3",
@@ -58,9 +58,9 @@ MERGED_TWO = StepRule(
 
 SPLIT_ONE = StepRule(
     "split-one",
-    "-4 splits the next dim of the input into the two sizes behind it",
-    "One of the two may be -1. A 0 among them is a size and copies nothing. If the shape is read in reverse, the "
-    "two sizes come before the -4.",
+    "-4 splits the next dim of the input into the two sizes that follow -4",
+    "One of the two sizes may be -1. A 0 among them is a literal size and copies no dim. If the shape is read in "
+    "reverse, the two sizes precede the -4.",
     "shapecalc reshape 2,3,4 0,-4,-1,3,0 --dialect mxnet",
     SOURCE,
     name="split -4",
@@ -75,9 +75,9 @@ def _explain_unchecked_count(step: Step) -> str:
 
 UNCHECKED_COUNT = StepRule(
     "unchecked-count",
-    "mx.nd.reshape, the operator, compares no element counts",
-    "NDArray.reshape refuses a shape that does not have as many elements as the input. mx.nd.reshape takes the "
-    "same codes and does not check: a smaller shape drops elements, a larger one reads past the end.",
+    "the operator mx.nd.reshape does not compare element counts",
+    "NDArray.reshape refuses a shape whose element count differs from that of the input. The operator mx.nd.reshape "
+    "accepts the same codes without this check: a smaller shape drops elements, and a larger one reads past the end.",
     "shapecalc reshape 2,3,4 23 --dialect mxnet",
     "MXNet 1.9.1, run",
     name="no check",
@@ -88,7 +88,7 @@ UNCHECKED_COUNT = StepRule(
 KEPT_ONE = StepRule(
     "keep-one",
     "a squeeze keeps at least one dim",
-    "If every dim would be dropped, the answer has one dim of 1.",
+    "If all dims would be dropped, the output has one dim of 1.",
     "shapecalc squeeze 1,1 --dialect mxnet",
     "MXNet 1.9.1, run",
     why="dim {step.sources[0]} is {step.value} and stays: one dim must",
@@ -97,40 +97,40 @@ KEPT_ONE = StepRule(
 
 SHIFTED_INFER = Rule(
     "shifted-infer",
-    "-1 after codes that change the number of dims",
+    "-1 follows codes that change the number of dims",
     "MXNet writes the inferred size to the output dim at the index of -1 in the requested shape. After a -4 (three "
     "entries for two dims), or a -2 that does not copy exactly one dim, this is the wrong dim, or memory outside of "
-    "the shape. Then MXNet fails, or gives a wrong shape, or is right by chance.",
+    "the shape. MXNet then fails, returns a wrong shape, or is correct by chance.",
     "shapecalc reshape 2,3,4 -2,-1 --dialect mxnet",
     "MXNet 1.9.1, run; its document allows it",
 )
 NO_DIM_LEFT = Rule(
     "no-dim-left",
-    "-3 or -4 needs a dim that is not left in the input",
-    "-3 merges the next two dims and -4 splits the next one, but the entries before have used up the dims of the "
-    "input.",
+    "-3 or -4 requires more dims than remain in the input",
+    "A -3 merges the next two dims and a -4 splits the next one, but the previous entries have consumed the dims of "
+    "the input.",
     "shapecalc reshape 2,3,4 -3,-3 --dialect mxnet",
     SOURCE,
 )
 SPLIT_INCOMPLETE = Rule(
     "split-incomplete",
-    "-4 without two sizes behind it",
-    "-4 takes the two entries that follow it. If the shape is read in reverse, they come before it.",
+    "-4 is not followed by two sizes",
+    "A -4 consumes the two entries that follow it. If the shape is read in reverse, the two entries precede it.",
     "shapecalc reshape 2,3,4 -4,2 --dialect mxnet",
     SOURCE,
 )
 SPLIT_MISMATCH = Rule(
     "split-mismatch",
-    "the two sizes behind -4 do not make up the dim that it splits",
-    "Their product must be the dim itself.",
+    "the product of the two sizes after -4 is not the dim that -4 splits",
+    "The product of the two sizes must equal this dim.",
     "shapecalc reshape 2,3,4 -4,3,2,-2 --dialect mxnet",
     SOURCE,
 )
 UNKNOWN_SHAPE = Rule(
     "unknown-shape",
-    "an operator of MXNet takes no scalar and no empty array",
-    "MXNet reads a shape without dims, and a dim of 0, as not known yet. NDArray.reshape is not an operator and "
-    "accepts both; shape_array accepts empty arrays.",
+    "an operator of MXNet accepts neither a scalar nor an empty array",
+    "MXNet treats a shape without dims, and a dim of 0, as unknown. NDArray.reshape is not an operator and accepts "
+    "both; shape_array accepts empty arrays.",
     "shapecalc transpose 0,3 --dialect mxnet",
     "MXNet 1.9.1, run without np_shape",
 )
@@ -367,7 +367,7 @@ def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stage
 
 
 REVERSE = base.Param(
-    "reverse", base.ParamKind.FLAG, "MXNet: match the input's dims and the requested shape from the right"
+    "reverse", base.ParamKind.FLAG, "MXNet: match the dims of the input and of the target from the right"
 )
 
 MXNET = base.Dialect(
@@ -392,9 +392,9 @@ MXNET = base.Dialect(
     missing_types={"transpose": frozenset({"bool", "bfloat16"})},
     spellings={"float": "float64", "double": "float64", "single": "float32", "half": "float16", "int": "int64"}
     | {"bool_": "bool"},
-    note="in reshape -2 copies the dims that are left, -3 merges two, -4 splits one, and reverse reads from the "
-    "right; squeeze keeps at least one dim; expand keeps the rank, and a 0 in it keeps a dim; arrays of over "
-    "2**31 elements are not refused here; mx.np is left out",
+    note="In reshape, -2 copies the remaining dims, -3 merges two dims, -4 splits one dim, and reverse reads the "
+    "shape from the right. Squeeze keeps at least one dim. Expand keeps the rank, and a 0 in its target keeps a dim. "
+    "The limit of 2**31 elements per array is not checked. The module mx.np is not covered",
     rules=(
         *(COPIED_NEXT, COPIED_REST, MERGED_TWO, SPLIT_ONE, UNCHECKED_COUNT, KEPT_ONE),
         *(SHIFTED_INFER, NO_DIM_LEFT, SPLIT_INCOMPLETE, SPLIT_MISMATCH, UNKNOWN_SHAPE),

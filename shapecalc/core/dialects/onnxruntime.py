@@ -53,5 +53,5 @@ ONNXRUNTIME = replace(
         "pad": UNSUPPORTED_TYPES | {"bfloat16", "int16", "uint16", "string"},
         "upsample": SINCE_13 - {"float16", "float32", "int32", "int8", "uint8"},
     },
-    note="if the shapes are known when the model is loaded, it refuses what the ONNX text refuses",
+    note="If the shapes are known when the model is loaded, ONNX Runtime refuses the same requests as ONNX",
 )

@@ -162,7 +162,8 @@ PADDLE = base.Dialect(
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},
     prefix="paddle.",
-    note="if the input is empty, a 0 is a size, and -1 needs no 0 or as many as the input has; unsqueeze inserts one "
-    "axis after another; unsqueeze and expand give at most 8 dims, and expand to [] changes nothing; refused "
-    "here, although Paddle accepts them: a short permutation, sizes below -1 in expand, and counts over int64",
+    note="In an empty tensor, a 0 is a size. A target with -1 must then have no zeros, or as many zeros as the input. "
+    "Unsqueeze inserts its axes one after another. Unsqueeze and expand return at most 8 dims. Expand to [] changes "
+    "nothing. Although Paddle accepts them, shapecalc refuses an incomplete permutation, sizes below -1 in expand, "
+    "and element counts above the range of int64",
 )

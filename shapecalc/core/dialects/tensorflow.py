@@ -61,7 +61,7 @@ TENSORFLOW = base.Dialect(
     },
     spellings={"float": "float32", "double": "float64", "half": "float16"},
     prefix="tf.",
-    note="flip and indexing allow at most 8 dims; refused here, although TensorFlow accepts them: a -1 with a 0 that "
-    "is not a whole number (TensorFlow rounds it down), and wrong axes of an empty tensor in flip; element "
-    "types are those of eager mode on a CPU",
+    note="Flip and indexing support at most 8 dims. If a dim is 0, TensorFlow rounds a non-integral -1 down, and it "
+    "accepts wrong axes in a flip of an empty tensor; shapecalc refuses both. The element types are those of eager "
+    "mode on a CPU",
 )

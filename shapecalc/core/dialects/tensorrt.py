@@ -39,5 +39,5 @@ TENSORRT = Dialect(
         "fp8": "float8_e4m3fn",
         "float8": "float8_e4m3fn",
     },
-    note="0 copies from the tensor after first_transpose",
+    note="0 copies a dim of the tensor after first_transpose",
 )

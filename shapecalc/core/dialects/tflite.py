@@ -13,8 +13,8 @@ MAX_RANK = 8
 
 AXES_NOT_ADJACENT = Rule(
     "axes-apart",
-    "the operator reverses neighbouring axes only",
-    "Reverse the first ones, and the others in another node.",
+    "the operator reverses only adjacent axes",
+    "Use one node for each group of adjacent axes.",
     "shapecalc flip 2,3,4 0,2 --dialect tflite",
     "LiteRT 2.3.0, run",
 )
@@ -72,8 +72,8 @@ TFLITE = base.Dialect(
         "split": PACKED | UNSIGNED | base.COMPLEX | FLOAT8_TYPES | {"bool", "bfloat16", "string", "float16", "float64"},
         "flip": PACKED | UNSIGNED | base.COMPLEX | FLOAT8_TYPES | {"bfloat16", "string", "float64"},
     },
-    note="transpose, squeeze and flip allow at most 8 dims; refused here, although TensorFlow Lite accepts them: "
-    "repeated axes of a transpose, an index outside of its dim, slices of axes that do not exist, and a -1 with "
-    "a 0 that is not a whole number",
+    note="Transpose, squeeze and flip support at most 8 dims. Although TensorFlow Lite accepts them, shapecalc "
+    "refuses repeated axes of a transpose, an index outside of its dim, slices of axes that do not exist, and a "
+    "non-integral -1 next to a 0",
     rules=(AXES_NOT_ADJACENT,),
 )

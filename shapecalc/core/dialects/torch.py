@@ -32,5 +32,5 @@ TORCH = base.Dialect(
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},
     prefix="torch.",
-    note="transpose without a permutation is Tensor.T",
+    note="Without a permutation, transpose is Tensor.T",
 )

@@ -28,8 +28,8 @@ def _explain_end_to_end(step: Step, dims: Shape) -> str:
 END_TO_END = StepRule(
     "end-to-end",
     "the sizes of the operands along the axis are added",
-    "The first operand comes first. All other dims are equal in all operands. A sum with names is a result with a name "
-    "of its own: C + D is C1.",
+    "The operands keep their order. All other dims must be equal in all operands. A sum of named sizes gets a new "
+    "name, such as C1 for C + D.",
     "shapecalc concat 2,3 2,5 --axis 1",
     SOURCE,
     why=_explain_end_to_end,
@@ -39,7 +39,7 @@ END_TO_END = StepRule(
 SAME_DIM = StepRule(
     "same-dim",
     "a dim is the same in all operands",
-    "Only along the axis on which operands are laid end to end may they differ.",
+    "Operands may differ only along the concatenation axis.",
     "shapecalc concat N,3 M,5 --axis 1",
     SOURCE,
     why=lambda _, dims: (
@@ -119,7 +119,7 @@ def _torch_cat(
 
 AXIS_REQUIRED = FrozenDict(axis=1)
 """The `required_since` of operators that require `axis` in every version."""
-AXIS_PARAM = Param("axis", ParamKind.INT, "the axis to concatenate along; by default 0, required in ONNX")
+AXIS_PARAM = Param("axis", ParamKind.INT, "the axis to concatenate or stack along; by default 0, required in ONNX")
 CONCAT = Op(
     name="concat",
     summary="Concatenate tensors along an axis.",

@@ -18,9 +18,9 @@ from shapecalc.core.text import rank_text, truncate
 
 CHANNELS_DIFFER = Rule(
     "channels-differ",
-    "the input has other channels than the weight",
-    "A weight is OUT,IN/groups,k..., transposed IN,OUT/groups,k..., and in TensorFlow k...,IN,OUT. The channels are "
-    "the dim behind the batch, in TensorFlow the last.",
+    "the channels of the input do not match the weight",
+    "A weight has the shape OUT,IN/groups,k..., a transposed one IN,OUT/groups,k..., and in TensorFlow k...,IN,OUT. "
+    "The channel axis follows the batch axis; in TensorFlow, it is the last axis.",
     "shapecalc conv 1,3,8,8 16,4,3,3",
     windows.SOURCE,
 )
@@ -33,8 +33,9 @@ def _explain_filters(step: Step, filters: Dim, axis: int, groups: int) -> str:
 
 OUT_CHANNELS = StepRule(
     "filters",
-    "each filter of the weight makes a channel",
-    "A filter reads all channels of its group. With groups, the first of them make the first channels of the output.",
+    "each filter of the weight produces one output channel",
+    "A filter reads all channels of its group. With several groups, the filters of the first group produce the first "
+    "output channels.",
     "shapecalc conv 1,64,56,56 128,64,3,3",
     windows.SOURCE,
     why=_explain_filters,
@@ -150,14 +151,14 @@ WITHOUT_GROUPS = {"groups": None}
 CONV_OPERATOR = _with_transposed_variant(Operator("conv"), Operator("conv_transpose"))
 CONV = Op(
     name="conv",
-    summary="Convolve with the filters of a weight.",
+    summary="Convolve the input with a weight.",
     params=(
         Param("weight", ParamKind.SHAPE, "the shape of the weight", positional=True, required=True),
         *windows.WINDOW_PARAMS,
         Param("groups", ParamKind.INT, "the number of channel groups, by default 1"),
         windows.LAYOUT_PARAM,
         Param("transposed", ParamKind.FLAG, "compute a transposed convolution (deconvolution)"),
-        Param("output_padding", ParamKind.SIZES, "transposed: the padding added at the end of the output"),
+        Param("output_padding", ParamKind.SIZES, "if transposed, the padding at the end of the output"),
     ),
     resolve=conv,
     operators={

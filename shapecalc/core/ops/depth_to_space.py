@@ -27,16 +27,16 @@ SOURCE = "ONNX DepthToSpace and SpaceToDepth, torch.pixel_shuffle and pixel_unsh
 
 WRONG_RANK = Rule(
     "wrong-rank",
-    "the operator does not take that many dims",
-    "ONNX's DepthToSpace and SpaceToDepth take four dims: batch, channels, height, width. PyTorch's pixel_shuffle and "
-    "pixel_unshuffle take any number of dims in front of the last three.",
+    "the operator does not accept this number of dims",
+    "ONNX's DepthToSpace and SpaceToDepth require four dims: batch, channels, height and width. PyTorch's "
+    "pixel_shuffle and pixel_unshuffle accept any number of dims before the last three.",
     "shapecalc depth_to_space 8,2,3 2",
     SOURCE,
 )
 BAD_BLOCK = Rule(
     "bad-block",
     "a block has at least one row and one column",
-    "A block of 1 changes nothing.",
+    "A block size of 1 changes nothing.",
     "shapecalc depth_to_space 1,8,2,3 0",
     SOURCE,
 )
@@ -50,10 +50,10 @@ def _explain_split_blocks(step: Step, counts: str, cut: Dim, by: int | None = No
 
 SPLIT_BLOCKS = StepRule(
     "split-blocks",
-    "an axis is cut into the places of a block and what is left",
-    "Depth to space cuts the channels into the rows and columns of a block and the channels that are left. Space "
-    "to depth cuts height and width into blocks. What is left must be a whole number. In the order DCR the rows "
-    "and columns of a block are the first parts of the channels, in CRD the last.",
+    "an axis is split into the positions within a block and the remaining positions",
+    "Depth to space splits the channels into the rows and columns of a block and the remaining channels. Space to "
+    "depth splits height and width into blocks. The remaining sizes must be integers. In the order DCR, the rows and "
+    "columns of a block are the first factors of the channel axis; in CRD, they are the last.",
     "shapecalc depth_to_space 1,8,2,3 2",
     SOURCE,
     why=_explain_split_blocks,
@@ -160,10 +160,10 @@ def block_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
 WITHOUT_MODE = {"mode": None}
 ORT_TYPES = base.FLOATS | {"int8", "uint8"}
 BLOCK_PARAM = base.Param(
-    "block", base.ParamKind.INT, "the rows and the columns of a block", positional=True, required=True
+    "block", base.ParamKind.INT, "the number of rows and of columns in a block", positional=True, required=True
 )
 MODE_HELP = (
-    "ONNX: the order of channels. DCR, the default: rows of a block, columns, channels; CRD: channels, rows, columns"
+    "ONNX: the channel order. DCR, the default: rows of a block, columns, channels; CRD: channels, rows, columns"
 )
 
 DEPTH_TO_SPACE = Op(

@@ -27,9 +27,9 @@ SOURCE = "numpy.einsum, ONNX Einsum, torch.einsum, tf.einsum"
 
 REST_DIFFERS = Rule(
     "rest-differs",
-    "what an ellipsis stands for cannot be left out, and in ONNX it is as many dims in all operands",
-    "PyTorch, JAX and OpenVINO sum what the output leaves out. ONNX: 'every occurrence of ellipsis in the equation "
-    "must represent the same number of dimensions'.",
+    "the output omits the dims of an ellipsis, or in ONNX, ellipses have different numbers of dims",
+    "PyTorch, JAX and OpenVINO sum over the dims of an ellipsis that the output omits. ONNX requires: 'every "
+    "occurrence of ellipsis in the equation must represent the same number of dimensions'.",
     "shapecalc einsum ...i->i 2,3",
     SOURCE,
 )
@@ -43,16 +43,17 @@ def _explain_label(_: Step, label: str, given: tuple[tuple[int, Dim], ...]) -> s
 
 LABELLED = StepRule(
     "label",
-    "axes with the same label are one axis",
-    "The output has its labels in its own order. Without an arrow these are the labels that stand once, in order of "
-    "the alphabet, with those of an ellipsis in front. A label that stands twice in one operand is its diagonal.",
+    "axes with the same label are treated as one axis",
+    "The labels after the arrow determine the order of the output axes. Without an arrow, the output has the dims of "
+    "the ellipsis, followed by the labels that occur exactly once, in alphabetical order. A label that occurs twice in "
+    "one operand selects its diagonal.",
     "shapecalc einsum ij,jk->ik 2,3 3,4",
     SOURCE,
     why=_explain_label,
 )
 SUMMED = StepRule(
     "sum-label",
-    "a label that the output does not have is summed",
+    "a label that is not in the output is summed over",
     "Each element of the output is a sum along this axis.",
     "shapecalc einsum ij,ij->i 2,3 2,3",
     SOURCE,
@@ -184,7 +185,7 @@ def _label_step(rule: StepRule, output_axis: int | None, label: Label, aligned: 
     )
 
 
-PATTERN_HELP = "labels of the axes of each operand, and of the output: ij,jk->ik"
+PATTERN_HELP = "the labels of the axes of the operands and of the output: ij,jk->ik"
 EINSUM = Op(
     name="einsum",
     summary="Multiply and sum along labelled axes.",

@@ -16,8 +16,8 @@ SOURCE = "numpy.flip, torch.flip, paddle.flip"
 
 REVERSED_AXIS = StepRule(
     "reverse-axis",
-    "an axis runs backwards: its last position comes first",
-    "The size stays, so the answer holds for names as well.",
+    "an axis is reversed: its last position comes first",
+    "The size does not change, so the answer also holds for named sizes.",
     "shapecalc flip 2,3,4 0,-1",
     SOURCE,
     why="dim {step.out} is {step.value}, and runs backwards",
@@ -32,8 +32,8 @@ def _explain_flip(step: Step) -> str:
 
 FLIPPED = StepRule(
     "flip",
-    "the elements along the named axes come in reverse",
-    "Flipping all axes reads all elements backwards. An empty list changes nothing.",
+    "the elements along the named axes are reversed",
+    "Flipping all axes reverses the order of all elements. An empty list of axes changes nothing.",
     "shapecalc flip 2,3 0,1",
     SOURCE,
     why=_explain_flip,

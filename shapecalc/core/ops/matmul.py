@@ -24,8 +24,9 @@ def _explain_contraction(_: Step, left: Dim, right: Dim) -> str:
 
 CONTRACTED = StepRule(
     "contract",
-    "an axis that both operands have is summed, and goes",
-    "Each element of the result is a sum along this axis, so it is in neither dim of the result. Its sizes are equal.",
+    "the axis that both operands share is summed over and removed",
+    "Each element of the result is a sum along this axis, so the axis is not in the result. Its size must be the same "
+    "in both operands.",
     "shapecalc matmul 2,3 3,4",
     SOURCE,
     name="sum",
@@ -33,8 +34,8 @@ CONTRACTED = StepRule(
 )
 FROM_OPERAND = StepRule(
     "from-operand",
-    "a dim that only one operand has stays",
-    "The rows are those of the first operand, and the columns those of the second.",
+    "a dim that occurs in only one operand is kept",
+    "The result has the rows of the first operand and the columns of the second.",
     "shapecalc matmul B,T,768 768,3072",
     SOURCE,
     name="stays",

@@ -14,8 +14,9 @@ from shapecalc.core.text import format_count
 
 UNPAIRED_AXES = Rule(
     "unpaired-axes",
-    "each axis moves to one place",
-    "There must be as many places as axes. The first axis goes to the first place, the second to the second.",
+    "each axis moves to one position",
+    "There must be as many positions as axes. The first axis moves to the first position, the second axis to the "
+    "second.",
     "shapecalc moveaxis 2,3,4 0,1 2",
     "numpy.moveaxis: '`source` and `destination` arguments must have the same number of elements'",
 )

@@ -20,24 +20,25 @@ MORE_OPERANDS = replace(OPERANDS, required=False)
 
 RANKS_DIFFER = Rule(
     "ranks-differ",
-    "the operands have no ranks that go together",
-    "Operands that are laid end to end have as many dims as each other, and a term of einsum has a label for each. "
-    "TensorRT's layers add no dims of 1, either.",
+    "the ranks of the operands are incompatible",
+    "Concatenated operands must have the same rank, and a term of einsum must have a label for each dim. TensorRT's "
+    "layers do not prepend dims of 1.",
     "shapecalc concat 2,3 3 --axis 0",
     "ONNX Concat, numpy.concatenate, torch.cat, TensorRT ElementWise",
 )
 DIMS_DIFFER = Rule(
     "dims-differ",
-    "operands differ along an axis along which they must not",
-    "Operands that are laid end to end may differ along that axis alone. Those that are stacked are all of one shape.",
+    "the operands differ along an axis along which they must be equal",
+    "Concatenated operands may differ only along the concatenation axis. Stacked operands must all have the same "
+    "shape.",
     "shapecalc concat 2,3 2,4 --axis 0",
     "ONNX Concat, numpy.concatenate, numpy.stack, torch.cat",
 )
 INNER_DIFFERS = Rule(
     "inner-differs",
-    "a product sums along an axis that has other sizes in its operands",
-    "A row of the one is multiplied with a column of the other, element by element: the last dim of the first operand "
-    "is the last but one of the second. A linear layer holds its weight as OUT,IN.",
+    "the axis that a product sums over has different sizes in the operands",
+    "A row of the first operand is multiplied by a column of the second, element by element: the last dim of the "
+    "first operand must equal the second-to-last dim of the second. A linear layer stores its weight as OUT,IN.",
     "shapecalc matmul 2,3 4,5",
     "numpy.matmul, ONNX MatMul, torch.nn.functional.linear",
 )
@@ -45,9 +46,9 @@ INNER_DIFFERS = Rule(
 
 LABEL_DIFFERS = Rule(
     "label-differs",
-    "a label stands for axes of other sizes",
-    "All axes of one label are equal. A 1 is repeated beside other operands, but not on a diagonal. TensorFlow repeats "
-    "none.",
+    "axes with the same label have different sizes",
+    "All axes with the same label must have the same size. A 1 is repeated to match other operands, but not on a "
+    "diagonal. TensorFlow never repeats a 1.",
     "shapecalc einsum ij,jk->ik 2,3 4,5",
     "numpy.einsum, ONNX Einsum, torch.einsum, tf.einsum",
 )
@@ -145,10 +146,10 @@ def _explain_alignment(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
 
 ALIGNED = StepRule(
     "align",
-    "dims of operands are aligned at the right: they are equal, or a 1 is repeated",
-    "The shapes are written under each other, the last dims in one column. In each column all dims are equal, or 1; "
-    "a 1 is read again and again. A shape that is shorter has 1 in front. With names the answer is the generic case: "
-    "neither is 1.",
+    "the dims of the operands are aligned at the right: they are equal, or a 1 is repeated",
+    "The shapes are written below each other, with the last dims in one column. In each column, all dims must be "
+    "equal or 1; elements along a dim of 1 are read repeatedly. A shorter shape is padded with 1s on the left. For "
+    "named sizes, the answer is the general case, in which none of them is 1.",
     "shapecalc broadcast 8,1,6 7,1",
     "NumPy broadcasting, ONNX broadcasting, torch broadcasting semantics",
     why=_explain_alignment,

@@ -29,9 +29,9 @@ SOURCE = "ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad, pa
 
 LENGTHENED = StepRule(
     "lengthen",
-    "positions are added at the begin and at the end of an axis",
-    "The pads are written begins first: of a matrix begin 0, begin 1, end 0, end 1. PyTorch itself writes begin and "
-    "end of the last axis first.",
+    "positions are added at the beginning and at the end of an axis",
+    "The pads list all begins first: for a matrix, begin 0, begin 1, end 0, end 1. PyTorch itself lists the begin and "
+    "the end of the last axis first.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1",
     SOURCE,
     why=lambda step, dim, begin, end: f"{begin} + {truncate(str(dim))} + {end} = {step.value}".replace("+ -", "- "),
@@ -71,10 +71,14 @@ def _pad_axis(rules: Setting, axis: int, dim: Dim, begin: int, end: int) -> Step
 
 PAD = Op(
     name="pad",
-    summary="Pad axes at their ends.",
+    summary="Pad axes at their start and end.",
     params=(
         Param(
-            "padding", ParamKind.SIZES, "one size for all ends, or begins and then ends", positional=True, required=True
+            "padding",
+            ParamKind.SIZES,
+            "one size for all ends, or all starts and then all ends",
+            positional=True,
+            required=True,
         ),
         Param("axes", ParamKind.AXES, "the axes to pad, by default all", positional_or_named=True),
     ),

@@ -96,7 +96,7 @@ OPENVINO_POOL = _pool_operator(
     Operator("AvgPool", required_since={"stride": 1}),
     {"max": Operator("ReduceMax"), "average": Operator("ReduceMean")},
 )
-KERNEL_HELP = "the size of the window, or global"
+KERNEL_HELP = "the size of the window, or global for all spatial dims"
 POOL = Op(
     name="pool",
     summary="Compute the maximum or the mean of each window.",
@@ -104,7 +104,7 @@ POOL = Op(
         Param("kernel", ParamKind.SIZES, KERNEL_HELP, positional=True, required=True, choices=(GLOBAL,)),
         Param("kind", ParamKind.CHOICE, "the reduction of each window, by default max", choices=("max", "average")),
         *windows.WINDOW_PARAMS,
-        Param("ceil", ParamKind.FLAG, "count a partial window at the end"),
+        Param("ceil", ParamKind.FLAG, "include a partial window at the end"),
         windows.LAYOUT_PARAM,
     ),
     resolve=pool,

@@ -29,8 +29,8 @@ SOURCE = "einops.rearrange, einops.repeat"
 BAD_PATTERN = Rule(
     "bad-pattern",
     "the pattern does not fit the tensor",
-    "The left side has a word, or a group in brackets, for every dim of the input. One axis of a group needs no "
-    "length. An axis that is only on the right is new and repeats the tensor, so it needs a length.",
+    "The left side must have one entry, or one group in brackets, for each dim of the input. One axis of a group "
+    "needs no length. An axis that is only on the right is new and repeats the tensor, so it needs a length.",
     "shapecalc rearrange 2,3,4 'a b -> b a'",
     SOURCE,
 )
@@ -43,9 +43,9 @@ def _explain_pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> st
 
 PATTERN_AXIS = StepRule(
     "pattern-axis",
-    "a name of the pattern is an axis, or a part of one",
-    "Brackets on the left cut a dim into axes, the first outermost. The length of one may be left out: it is the "
-    "dim divided by the lengths of the others.",
+    "a name in the pattern is an axis or a part of an axis",
+    "Brackets on the left split a dim into axes, with the outermost first. One of the lengths may be omitted: it is "
+    "the dim divided by the product of the other lengths.",
     "shapecalc rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
     SOURCE,
     name="name axis",
@@ -270,7 +270,7 @@ REARRANGE = Op(
     summary="Split, permute, repeat and merge axes by a pattern (einops).",
     params=(
         Param("pattern", ParamKind.PATTERN, PATTERN_HELP, positional=True, required=True),
-        Param("lengths", ParamKind.LENGTHS, "lengths of axes that cannot be inferred: h=8,d=4", positional=True),
+        Param("lengths", ParamKind.LENGTHS, "the lengths of axes that cannot be inferred: h=8,d=4", positional=True),
     ),
     resolve=rearrange,
     operators=EMPTY_DICT,

@@ -131,7 +131,7 @@ class ReshapeTarget(base.Target):
         return rule_error(rule, message, argument=self.argument, index=index)
 
 
-TARGET_HELP = "the requested shape; the dialect decides what 0 and -1 mean"
+TARGET_HELP = "the requested shape; the dialect defines the meaning of 0 and -1"
 
 RESHAPE = Op(
     name="reshape",

@@ -15,9 +15,9 @@ from shapecalc.core.text import format_count, truncate
 
 ROLLED_AXIS = StepRule(
     "roll-axis",
-    "the elements move along an axis by a shift, and those that pass its end come back at its start",
-    "The size stays, so the answer holds for names as well. A negative shift moves back. No strides can read an "
-    "axis in this order, so a roll copies the data.",
+    "the elements move along an axis by a shift, and those that pass its end reappear at its start",
+    "The size does not change, so the answer also holds for named sizes. A negative shift moves elements towards the "
+    "start. No strides can read an axis in this order, so a roll copies the data.",
     "shapecalc roll 2,3,4 1 -1",
     "numpy.roll, torch.roll, OpenVINO Roll, paddle.roll",
     why=lambda step, shift: f"dim {step.out} is {step.value}, and its positions move on by {truncate(str(shift))}",
@@ -26,9 +26,10 @@ ROLLED_AXIS = StepRule(
 
 UNPAIRED_SHIFTS = Rule(
     "unpaired-shifts",
-    "each axis is rolled by one shift",
-    "There are as many shifts as axes. NumPy and JAX take one shift for all axes, too, and several for one axis. "
-    "Without axes all elements roll as one row, which TensorFlow and OpenVINO do not do.",
+    "each axis must have one shift",
+    "The numbers of shifts and axes must be equal. NumPy and JAX also accept one shift for all axes, and several "
+    "shifts for one axis. Without axes, all elements are rolled in flattened order, which TensorFlow and OpenVINO do "
+    "not support.",
     "shapecalc roll 2,3,4 1 0,1 --dialect torch",
     "torch.roll: 'shifts and dimensions must align'; numpy.roll",
 )

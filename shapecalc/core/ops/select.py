@@ -17,9 +17,9 @@ SOURCE = "ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather, Paddle ind
 
 INDEX_OUT_OF_RANGE = Rule(
     "index-out-of-range",
-    "there is no such position",
-    "Positions run from 0 to one less than the size. Negative ones count from the end: -1 is the last. In ONNX they do "
-    "so since Gather 11.",
+    "the position does not exist",
+    "Positions run from 0 to the size minus 1. Negative positions count from the end: -1 is the last one. ONNX "
+    "accepts negative positions since Gather 11.",
     "shapecalc select 2,3,4 1 3",
     "ONNX Gather: 'it is an error if any of the index values are out of bounds'",
 )
@@ -32,8 +32,8 @@ def _explain_taken_index(step: Step, index: int, place: int) -> str:
 
 TAKEN_INDEX = StepRule(
     "take-index",
-    "one position of an axis is taken, and the axis is dropped",
-    "The other axes stay as they are. An axis with a name has a first and a last position; whether it has others "
+    "one position of an axis is selected, and the axis is dropped",
+    "The other axes do not change. An axis with a named size has a first and a last position; whether it has others "
     "depends on its size.",
     "shapecalc select 2,3,4 1 -1",
     SOURCE,

@@ -29,9 +29,9 @@ def _explain_clamp(step: Step, end: str, wanted: int, rank: int) -> str:
 
 CLAMPED = StepRule(
     "clamp",
-    "a negative start or end counts from the end; then both are moved into the range from 0 to the rank",
-    "Older texts of ONNX Shape clamp to [0, rank - 1]; that is an erratum, corrected later: start=3 of a shape "
-    "of rank 3 gives an empty vector.",
+    "a negative start or end counts from the end; then both are clamped to the range from 0 to the rank",
+    "Older versions of the ONNX Shape document clamp to [0, rank - 1]; this is an erratum, which was corrected later. "
+    "For a shape of rank 3, start=3 gives an empty vector.",
     "shapecalc shape 2,3,4 --start 3 --end 9",
     "ONNX Shape 15 and later",
     why=_explain_clamp,
@@ -41,7 +41,7 @@ CLAMPED = StepRule(
 READ_DIM = StepRule(
     "read-dim",
     "an element of the result is the size of a dim",
-    "Shape returns the dims themselves: the shape becomes data.",
+    "Shape returns the dims as the elements of a vector.",
     "shapecalc shape 2,3,4",
     "ONNX Shape: 'outputs an 1D int64 tensor containing the shape of the input tensor'",
     why="element {step.out} is the size of dim {step.sources[0]}, {step.value}",
@@ -50,8 +50,8 @@ READ_DIM = StepRule(
 
 SLICED_DIMS = StepRule(
     "slice",
-    "the dims from start up to end, without end itself",
-    "A start after the end gives an empty vector.",
+    "the output contains the dims from start to end, excluding end",
+    "If the start is after the end, the result is an empty vector.",
     "shapecalc shape 2,3,4 --start 1",
     "ONNX Shape: 'the end axis, if specified, is exclusive'",
     why=lambda step, rank: f"{len(step.sources)} of {rank_text(rank)}, as a vector of int64",
@@ -77,8 +77,8 @@ def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | Non
         return stage.finish(ShapeVector(first, last))
 
 
-START_HELP = "the first dim, by default 0; a negative one counts from the end"
-END_HELP = "the dim to stop before, by default the rank; a negative one counts from the end"
+START_HELP = "the first dim, by default 0; a negative value counts from the end"
+END_HELP = "the end, which is excluded, by default the rank; a negative value counts from the end"
 SHAPE = Op(
     name="shape",
     rules=(CLAMPED, READ_DIM, SLICED_DIMS),

@@ -23,16 +23,16 @@ STEPS_SINCE = 10
 
 BAD_STEP = Rule(
     "bad-step",
-    "a step is never 0, and in some frameworks never negative",
-    "A negative step goes backwards. PyTorch's slices never do.",
+    "a step must not be 0 and, in some frameworks, not negative",
+    "A negative step goes backwards. PyTorch does not support negative steps.",
     "shapecalc slice 2,3,4 ::0",
     "ONNX Slice: 'steps cannot be 0'",
 )
 SLICE_OUT_OF_BOUNDS = Rule(
     "slice-out-of-bounds",
-    "the operator reads no position outside of the dim",
-    "Most operators move a start or a stop outside of the dim to its end. TensorRT's Slice counts from 0 and refuses "
-    "them.",
+    "the operator does not read positions outside of the dim",
+    "Most operators clamp a start or a stop that is outside of the dim. TensorRT's Slice counts from 0 and refuses "
+    "such a start or stop.",
     "shapecalc slice 2,3 :,1:9 --dialect tensorrt",
     "TensorRT Slice: 'STRICT_BOUNDS ... otherwise issue error'",
 )
@@ -40,11 +40,11 @@ SLICE_OUT_OF_BOUNDS = Rule(
 
 KEPT_POSITIONS = StepRule(
     "keep-positions",
-    "the positions from start up to stop, without stop itself, by a step",
-    "Negative numbers count from the end. Numbers outside of the dim are moved to its ends. If a start lies in "
-    "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. If the "
-    "dim is a name, a slice can keep all positions or every k-th (also backwards), the first, the last, or all but a "
-    "few at the ends: what is no product is a result with a name of its own. Other slices need its size.",
+    "an axis keeps the positions from start to stop, excluding stop, with a given step",
+    "Negative values count from the end. Values outside of the dim are clamped. If a start lies before the dim and "
+    "the step is negative, ONNX keeps the first position, and Python keeps none. If the size of the dim is a name, a "
+    "slice can keep all positions, every k-th position (also backwards), the first, the last, or all but a few at the "
+    "ends; a size that is not a product gets a new name. Other slices need the size of the dim.",
     "shapecalc slice 2,3,4 :,::2,1:3",
     SOURCE,
     name="slice axis",
@@ -54,8 +54,8 @@ KEPT_POSITIONS = StepRule(
 
 SLICED = StepRule(
     "slice-tensor",
-    "the elements at the kept positions, in their order",
-    "Axes at the end that no slice names stay whole.",
+    "the output contains the elements at the kept positions, in order",
+    "Trailing axes that are not named by a slice are kept whole.",
     "shapecalc slice 2,3,4 :,1:",
     SOURCE,
     name="slice",

@@ -25,7 +25,7 @@ def space_to_depth(shape: Shape, rules: Setting, block: int, mode: str = blocks.
 
 
 MODE_HELP = (
-    "ONNX since 28: the order in the new channels. DCR, the default: rows of a block, columns, channels; "
+    "ONNX since opset 28: the order within the new channels. DCR, the default: rows of a block, columns, channels; "
     "CRD: channels, rows, columns"
 )
 

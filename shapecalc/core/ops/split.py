@@ -32,25 +32,25 @@ SOURCE = (
 
 BAD_PARTS = Rule(
     "bad-parts",
-    "an axis is split into at least one part, by their count, their size or their sizes",
-    "One part is the whole axis. PARTS, --size and --sizes stand in place of each other.",
+    "an axis is split into at least one part, by the number, the size or the sizes of the parts",
+    "One part is the whole axis. PARTS, --size and --sizes are mutually exclusive.",
     "shapecalc split 6,4 0 0",
     SOURCE,
 )
 UNEQUAL_PARTS = Rule(
     "unequal-parts",
-    "the count of parts does not divide the size of the axis",
-    "ONNX since Split 18 and PyTorch's chunk make the last part smaller, and PyTorch may make fewer parts. Others cut "
-    "into equal parts only, but for --uneven, which makes the first parts longer by one. A last part of ONNX with no "
-    "position left is refused.",
+    "the number of parts does not divide the size of the axis",
+    "ONNX since Split 18 and PyTorch's chunk make the last part smaller, and PyTorch may return fewer parts. Other "
+    "operators split only into equal parts, except with --uneven, which makes the first parts one position longer. In "
+    "ONNX, an empty last part is refused.",
     "shapecalc split 7,4 0 3 --dialect numpy",
     "numpy.split: 'array split does not result in an equal division'; ONNX Split: 'the last chunk will be smaller'",
 )
 BAD_SIZES = Rule(
     "bad-sizes",
-    "the sizes of the parts do not make up the axis",
-    "They are at least 0, and add up to the size of the axis. In TensorFlow, Paddle and OpenVINO one may be -1: it is "
-    "what the others leave.",
+    "the sizes of the parts do not add up to the size of the axis",
+    "Each size must be at least 0, and their sum must equal the size of the axis. In TensorFlow, Paddle and OpenVINO, "
+    "one size may be -1, which stands for the remainder.",
     "shapecalc split 7,4 0 --sizes 2,3,4",
     "ONNX Split: 'the sum of the values must be equal to the dim value at axis'; torch.split, tf.split",
 )
@@ -72,9 +72,9 @@ def _explain_split(step: Step, part: int, dim: Dim, runs: PartRuns) -> str:
 
 SPLIT_AXIS = StepRule(
     "split-axis",
-    "an axis is cut into parts, and one of them is kept",
-    "A count of parts makes them equal if it divides the size. Of a size with a name it is asked that it does, even "
-    "where a framework would cut other sizes, too.",
+    "an axis is split into parts, and one of them is kept",
+    "The parts have equal sizes if their number divides the size of the axis. A named size must be divisible by this "
+    "number, even where a framework would also split other sizes.",
     "shapecalc split 6,4 0 3 --part 1",
     SOURCE,
     why=_explain_split,
@@ -269,10 +269,13 @@ SPLIT = Op(
         Param("parts", ParamKind.INT, "the number of parts", positional=True),
         Param("part", ParamKind.INT, "the part to keep, by default 0", positional_or_named=True),
         Param("sizes", ParamKind.TARGET, "instead of PARTS, the size of each part"),
-        Param("size", ParamKind.INT, "instead of PARTS, their size; the last may be smaller", supported_by=HAS_SIZE),
         Param(
-            "uneven", ParamKind.FLAG, "allow a remainder; the first parts are longer by one", supported_by=HAS_UNEVEN
+            "size",
+            ParamKind.INT,
+            "instead of PARTS, the size of all parts; the last may be smaller",
+            supported_by=HAS_SIZE,
         ),
+        Param("uneven", ParamKind.FLAG, "distribute a remainder over the first parts", supported_by=HAS_UNEVEN),
         Param("all", ParamKind.FLAG, "print the shape of every part, one per line"),
     ),
     resolve=split,

@@ -14,8 +14,8 @@ from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 
 STACKED = StepRule(
     "stack-operands",
-    "a new axis counts the operands",
-    "Position k of it is operand k, whole. A concat lays them along an axis that they have.",
+    "the size of the new axis is the number of operands",
+    "Position k of the new axis contains operand k. A concat joins the operands along an existing axis instead.",
     "shapecalc stack 2,3 2,3 --axis 1",
     "numpy.stack, torch.stack, tf.stack",
     name="stack",

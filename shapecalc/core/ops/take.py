@@ -22,9 +22,9 @@ def _explain_taken_positions(step: Step, text: str, places: Axes, dim: Dim) -> s
 
 TAKEN_POSITIONS = StepRule(
     "take-positions",
-    "the named positions of an axis are taken, in the order in which they are named",
-    "A position that is named again comes again. The axis stays, and its size is the count of positions. An axis "
-    "with a name has a first and a last position; whether it has others depends on its size.",
+    "the listed positions of an axis are selected, in the order of the list",
+    "A position that is listed twice is selected twice. The axis is kept, and its size is the number of positions. An "
+    "axis with a named size has a first and a last position; whether it has others depends on its size.",
     "shapecalc take 2,3,4 1 2,0,0",
     "ONNX Gather with indices of one axis, numpy.take, PyTorch and JAX indexing, tf.gather, OpenVINO Gather",
     why=_explain_taken_positions,

@@ -20,9 +20,9 @@ PADDLE_MAX_RANK = 7
 BAD_REPEATS = Rule(
     "bad-repeats",
     "the repeats do not fit the tensor",
-    "A repeat is a whole number, and 0 leaves nothing. ONNX takes one for each dim, and Tile 1 repeats one axis "
-    "only. PyTorch's repeat also takes more: each extra one adds a dim in front. NumPy, OpenVINO and Paddle also "
-    "take fewer, and apply them to the last dims.",
+    "Each repeat is a non-negative integer, and 0 makes the output empty. ONNX requires one repeat for each dim, and "
+    "Tile 1 repeats only one axis. PyTorch's repeat also accepts more repeats: each additional repeat adds a dim in "
+    "front. NumPy, OpenVINO and Paddle also accept fewer repeats, and apply them to the last dims.",
     "shapecalc tile 2,3 2",
     "ONNX Tile, Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile",
 )

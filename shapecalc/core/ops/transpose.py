@@ -33,8 +33,8 @@ class PermSource(Choice):
 TAKEN_AXIS = StepRule(
     "permute",
     "output dim i is input dim perm[i]",
-    "The permutation names where each output dim comes from, not where it goes. A permutation that is its own "
-    "inverse hides the difference; 1,2,0 shows it.",
+    "The permutation lists the source of each output dim, not its destination. A permutation that is its own inverse "
+    "hides the difference; 1,2,0 shows it.",
     "shapecalc transpose 2,3,4 1,2,0",
     "ONNX Transpose: 'when perm=(1, 0, 2), given an input tensor of shape (1, 2, 3), the output shape will be "
     "(2, 1, 3)'",
@@ -45,8 +45,9 @@ TAKEN_AXIS = StepRule(
 
 MOVED_AXES = StepRule(
     "move-axes",
-    "a transpose moves axes, and the elements with them",
-    "Without a permutation the dims reverse; in TensorRT's Shuffle they stay; oneDNN requires one.",
+    "a transpose moves the axes together with the elements",
+    "Without a permutation, the order of the dims is reversed; TensorRT's Shuffle keeps the order, and oneDNN "
+    "requires a permutation.",
     "shapecalc transpose 2,3,4",
     "ONNX Transpose: 'by default, reverse the dimensions'",
     why="{order.value}",

@@ -25,17 +25,17 @@ SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
 STRIDE_INCOMPATIBLE = Rule(
     "stride-incompatible",
     "no strides can read the requested shape from the same memory",
-    "A dim of a view lies inside one input dim, or spans neighbouring dims that are contiguous in memory: the stride "
-    "of each is the size of the next times its stride. To span other dims, make a copy first with contiguous() or "
-    "reshape.",
+    "A dim of a view lies inside one input dim, or spans adjacent dims that are contiguous in memory: the stride of "
+    "each dim is the size of the next dim times the stride of the next dim. To span other dims, make a copy first "
+    "with contiguous() or reshape.",
     "shapecalc view 3,4 12 --strides 1,3",
     "Tensor.view: 'the new view size must be compatible with its original size and stride'",
 )
 BAD_STRIDES = Rule(
     "bad-strides",
-    "there is one stride for each dim, and none is negative",
-    "A stride is how many elements apart two neighbours along a dim are in memory. Dims of 1 have one, too; a stride "
-    "of 0 reads the same element again. PyTorch has no negative strides.",
+    "there must be one non-negative stride for each dim",
+    "A stride is the distance in memory, in elements, between two neighbours along a dim. Dims of 1 also have a "
+    "stride; a stride of 0 reads the same element repeatedly. PyTorch does not support negative strides.",
     "shapecalc view 3,4 12 --strides 4",
     "Tensor.stride, torch.as_strided",
 )
@@ -54,8 +54,8 @@ def _explain_view_strides(step: Step, strides: Shape | None) -> str:
 
 VIEW_STRIDES = StepRule(
     "view-strides",
-    "a view reads the same memory with strides of its own",
-    "Dims that are contiguous in memory form a chunk, which can be cut into new dims. The stride of a new dim is "
+    "a view reads the same memory with its own strides",
+    "Dims that are contiguous in memory form a chunk, which can be split into new dims. The stride of a new dim is "
     "the stride of the chunk's last dim, times the sizes of the new dims after it in the chunk. A tensor without "
     "elements always has a view.",
     "shapecalc view 3,4 3,2,2 --strides 1,3",
@@ -249,7 +249,7 @@ VIEW = Op(
         Param(
             "strides",
             ParamKind.AXES,
-            "the input's strides in elements; by default contiguous, or those from the previous stages",
+            "the strides of the input in elements; by default contiguous, or those of the previous stages",
         ),
     ),
     resolve=view,

@@ -29,41 +29,44 @@ SOURCE = (
 
 WINDOW_RANK = Rule(
     "window-rank",
-    "the dims are not a batch, channels, and what a window moves along",
-    "A window moves along all dims but the batch and the channels. A kernel has a size for each. PyTorch also takes an "
-    "input without a batch. PyTorch, OpenVINO, Paddle and TensorFlow have windows of at most 3 dims.",
+    "the dims are not a batch, channels and spatial dims",
+    "A window moves along all dims except the batch and the channels. A kernel has a size for each of these dims. "
+    "PyTorch also accepts an input without a batch. PyTorch, OpenVINO, Paddle and TensorFlow support windows with at "
+    "most 3 dims.",
     "shapecalc conv 3,32,32 8,3,3,3",
     SOURCE,
 )
 WINDOW_VALUES = Rule(
     "window-values",
-    "the numbers of a window are too small, or are too many or too few",
-    "One number stands for every spatial dim; otherwise there is one for each. Padding may have one for each begin and "
-    "then one for each end. Kernels, strides, dilations and groups are at least 1, paddings at least 0.",
+    "the parameters of a window are too small, or their number is wrong",
+    "One number applies to every spatial dim; otherwise, each spatial dim needs its own number. Padding may list the "
+    "begins of all dims, followed by the ends of all dims. Kernels, strides, dilations and groups are at least 1, "
+    "paddings at least 0.",
     "shapecalc pool 1,3,8,8 2 --stride 2,2,2",
     SOURCE,
 )
 WINDOW_TOO_LARGE = Rule(
     "window-too-large",
-    "a window fits nowhere",
-    "With its dilation a window is d*(k - 1) + 1 long. It is not longer than the dim and its padding together.",
+    "the window is larger than the padded dim",
+    "A window with kernel size k and dilation d spans d*(k - 1) + 1 positions. The dim and its padding together must "
+    "be at least as long.",
     "shapecalc conv 1,3,5,5 8,3,7,7",
     SOURCE,
 )
 NOTHING_LEFT = Rule(
     "nothing-left",
-    "less is left of a dim than the framework takes",
-    "A pad below 0 takes positions away, at most all. What is spread is more than the padding, which is taken away. A "
-    "size times a factor is rounded down; PyTorch and Paddle refuse 0, and ONNX gives it.",
+    "the resulting dim is smaller than the framework allows",
+    "A negative pad removes positions, at most all of them. A transposed convolution must produce more positions than "
+    "the padding removes. A scaled size is rounded down; PyTorch and Paddle refuse a result of 0, and ONNX accepts it.",
     "shapecalc upsample 1,3,4,4 0.1 -d torch",
     "ONNX Pad, ConvTranspose and Resize, torch.nn.functional.interpolate",
 )
 BAD_PADDING = Rule(
     "bad-padding",
-    "the framework does not take this padding",
-    "PyTorch pads both ends of an axis alike, pools by at most half of the kernel, and takes same with a stride of 1 "
-    "alone. TensorFlow Lite takes same and valid, TensorRT no valid. What is added to a transposed convolution is less "
-    "than its stride or its dilation.",
+    "the framework does not accept this padding",
+    "PyTorch pads both ends of an axis equally, limits the padding of a pool to half of the kernel, and accepts same "
+    "only with a stride of 1. TensorFlow Lite accepts only same and valid, and TensorRT does not accept valid. The "
+    "output padding of a transposed convolution must be less than its stride or its dilation.",
     "shapecalc conv 1,3,8,8 8,3,3,3 --padding same --stride 2 -d torch",
     SOURCE,
 )
@@ -115,10 +118,11 @@ def _explain_slide(step: Step, dim: Dim, window: Window) -> str:
 
 WINDOW_SLIDE = StepRule(
     "slide",
-    "a window moves along an axis, and each of its places gives an element",
-    "A dim of H has (H + begin + end - d*(k - 1) - 1)//s + 1 places for a kernel of k with dilation d, stride s and "
-    "padding at its begin and end. With ceil the last window may be cut off at the end; ONNX and PyTorch leave out one "
-    "that begins in the padding there, Paddle, OpenVINO and TensorRT count it. With same there are H/s, rounded up.",
+    "a window moves along an axis, and each of its positions gives one output element",
+    "For a dim of size H, a kernel of size k, dilation d, stride s and the padding begin and end, there are (H + "
+    "begin + end - d*(k - 1) - 1)//s + 1 positions. With ceil, the last window may extend past the end; ONNX and "
+    "PyTorch omit a window that starts in the padding at the end, and Paddle, OpenVINO and TensorRT count it. With "
+    "same padding, there are H/s positions, rounded up.",
     "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
     SOURCE,
     why=_explain_slide,
@@ -135,22 +139,23 @@ def _explain_spread(step: Step, dim: Dim, window: Window, more: int) -> str:
 
 WINDOW_SPREAD = StepRule(
     "spread",
-    "each element is spread over a window, and windows lie a stride apart",
-    "It is the opposite of a convolution: (H - 1)*s - begin - end + d*(k - 1) + 1, and what is added at the end. With "
-    "same it is H*s. Keras' layers give H*s + max(d*(k - 1) + 1 - s, 0) if nothing is said of what is added.",
+    "each element is spread over a window, and consecutive windows are one stride apart",
+    "It is the opposite of a convolution: the size is (H - 1)*s - begin - end + d*(k - 1) + 1, plus the output "
+    "padding. With same padding, the size is H*s. The layers of Keras give H*s + max(d*(k - 1) + 1 - s, 0) if no "
+    "output padding is given.",
     "shapecalc conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
     "ONNX ConvTranspose, torch.nn.ConvTranspose2d, keras.layers.Conv2DTranspose, OpenVINO ConvolutionBackpropData",
     why=_explain_spread,
 )
 NO_WEIGHT_AXES: WeightAxes = {}
 WINDOW_RULES = (WINDOW_SLIDE, WINDOW_SPREAD, WINDOW_RANK, WINDOW_VALUES, WINDOW_TOO_LARGE, NOTHING_LEFT, BAD_PADDING)
-PADDING_HELP = "the padding at both ends: for all spatial dims, for each, or begins and then ends"
+PADDING_HELP = "the padding: one size for all spatial dims, one for each, or all starts and then all ends"
 WINDOW_PARAMS = (
-    Param("stride", ParamKind.SIZES, "the step of the window, for all spatial dims or for each"),
+    Param("stride", ParamKind.SIZES, "the step of the window: one for all spatial dims, or one for each"),
     Param("padding", ParamKind.SIZES, PADDING_HELP, choices=("same", "same-lower", "valid")),
-    Param("dilation", ParamKind.SIZES, "the distance between the positions of a window, by default 1"),
+    Param("dilation", ParamKind.SIZES, "the distance between the elements of a window, by default 1"),
 )
-LAYOUT_HELP, HAS_LAYOUTS = "TensorFlow and Paddle: order of the dims", lambda dialect: dialect.windows.has_layouts
+LAYOUT_HELP, HAS_LAYOUTS = "TensorFlow and Paddle: the order of the dims", lambda dialect: dialect.windows.has_layouts
 LAYOUT_PARAM = Param("layout", ParamKind.CHOICE, LAYOUT_HELP, choices=("nchw", "nhwc"), supported_by=HAS_LAYOUTS)
 
 

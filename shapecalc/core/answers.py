@@ -542,9 +542,10 @@ def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, condition
     """Return the origin of each output dim after applying `stages` to `shape`."""
     finished = tuple([stage for stage in stages if stage.move is not None])
     moves = tuple([stage.move for stage in finished if stage.move is not None])
-    if any(isinstance(move, ShapeVector) for move in moves):
+    kinds = {*map(type, moves)}
+    if ShapeVector in kinds:
         return (None,) * len(output)
-    if any(isinstance(move, Combine) for move in moves):
+    if Combine in kinds:
         from shapecalc.core.origins import multi_operand_origins  # deferred: most requests have one operand
 
         def segment_origins(before: Shape, start: int, end: int) -> Origins:

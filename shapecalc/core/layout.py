@@ -44,7 +44,7 @@ from shapecalc.core.moves import (
     unravel,
 )
 from shapecalc.core.problem import usage_error
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, lazy
 
 TYPE_CHECKING = False  # `typing` costs 2 ms of the 36 ms of a request with --json
 if TYPE_CHECKING:
@@ -397,7 +397,13 @@ class View(Record):
     @property
     def is_strided(self) -> bool:
         """Whether all atoms step through the input itself, so no axis is mixed or rolled."""
-        return not self.fixed and not any(atom.base for axis in self.axes for atom in axis)
+        if self.fixed:
+            return False
+        for axis in self.axes:
+            for atom in axis:
+                if atom.base:
+                    return False
+        return True
 
     @property
     def first_index(self) -> int:
@@ -410,6 +416,8 @@ class View(Record):
 
         No dim of `input_shape` may be 0. Raises `ShapeError` (usage) for op `shape`, which moves no elements.
         """
+        if isinstance(move, Permute):
+            return View(tuple([self.axes[axis] for axis in move.axes]), self.offset, self.fixed)
         if isinstance(move, StridedSlice):
             slicer = _ViewSlicer(known)
             rows = zip(self.axes, input_shape, move.axis_ranges, strict=True)
@@ -423,8 +431,6 @@ class View(Record):
             return _apply_take(self, move, input_shape, known)
         if isinstance(move, ShapeVector):
             raise usage_error("shape returns dims, so no element moves")
-        if isinstance(move, Permute):
-            return View(tuple([self.axes[axis] for axis in move.axes]), self.offset, self.fixed)
         is_expand = isinstance(move, Expand)
         axes = (
             _expand_axes(self.axes, input_shape, move.shape)
@@ -703,17 +709,17 @@ class MoveChain(Record):
     input: Shape
     moves: tuple[Move, ...]
 
-    @property
+    @lazy
     def shapes(self) -> tuple[Shape, ...]:
-        """The shape of the input, and the shape after each move."""
+        """Collect the shape of the input and the shape after each move."""
         shapes = [self.input]
         for move in self.moves:
             shapes.append(move.output_shape(shapes[-1]))
         return tuple(shapes)
 
-    @property
+    @lazy
     def dims(self) -> Shape:
-        """The distinct dims of all shapes."""
+        """Collect the distinct dims of all shapes."""
         return tuple({dim: None for shape in self.shapes for dim in shape})
 
     @property

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain
 from math import gcd, prod
 
@@ -143,12 +142,10 @@ class AxisChange(Record):
         return "mix into" if self.is_mixed and any(several) else GROUP_VERBS[several[0]][several[1]]
 
 
-@lru_cache(maxsize=64)
 def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: tuple[tuple[int, int], ...]) -> Origins:
     """Return the origin of each output dim for all sizes that satisfy the conditions.
 
     `unit_axes` pairs output axes of size 1 with input axes of size 1, for output axes without another origin.
-    Results are cached because a picture, its sentences and its JSON request the same origins.
 
     >>> compute_origins(layout.MoveChain((2, 6), (Reshape((4, 3)),)), (), ())[0]
     (AxisAtom(axis=0, size=2, stride=1, start=(), operand=0), AxisAtom(axis=1, size=2, stride=3, start=(), operand=0))

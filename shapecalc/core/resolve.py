@@ -283,13 +283,17 @@ def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Req
     """Resolve requests up to the first refused request, and combine the conditions."""
     shape: Shape = requests[0].input
     traces: list[Trace] = []
+    names: dict[str, SizeExpression | None] = {}
     conditions: Conditions = ()
     total_dims, work = 0, WorkBudget(MAX_CHAIN_WORK)
     for request in requests:
         total_dims += len(shape)
         if total_dims > MAX_CHAIN_DIMS:
             raise MAX_CHAIN_DIMS.error(f"{total_dims} dims up to stage {len(traces) + 1}", argument="stages")
-        trace = resolve_one(_make_stage_request(shape, request, traces))
+        trace = resolve_one(_make_stage_request(shape, request, traces, names))
+        for name in dim_names(trace.request.dims):
+            names.setdefault(name)
+        names.update(trace.results)
         try:
             conditions = simplify_conditions((*conditions, *trace.conditions), work) if trace.conditions else conditions
         except Unsatisfiable:
@@ -302,15 +306,15 @@ def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Req
     return Chain(requests[0].input, tuple(traces), shape, None, conditions)
 
 
-def _make_stage_request(shape: Shape, request: Request, traces: Sequence[Trace]) -> Request:
-    """Return a stage's request with the output of the earlier stages as its input."""
-    if traces and not is_concrete(shape + request.dims):
-        used: dict[str, SizeExpression | None] = dict.fromkeys(
-            dim_names(_request_dims([trace.request for trace in traces]))
-        )
-        results = {name: result for trace in traces for name, result in trace.results.items()}
-        request = replace(request, names_in_use=used | results)
-    request = replace(request, input=shape)
+def _make_stage_request(
+    shape: Shape, request: Request, traces: Sequence[Trace], names: Mapping[str, SizeExpression | None]
+) -> Request:
+    """Return a stage's request with the output of the earlier stages as its input.
+
+    `names` are the names that the earlier stages use, with the definitions of named results.
+    """
+    names_in_use = names if traces and not is_concrete(shape + request.dims) else EMPTY_DICT
+    request = replace(request, input=shape, names_in_use=names_in_use)
     if request.op != "view" or not traces:
         return request
     from shapecalc.core.ops.view import with_strides  # deferred: only `view` depends on the strides of its input

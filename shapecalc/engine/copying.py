@@ -77,7 +77,7 @@ class CopyStrategy(Record):
     itemsize: int
     """The size of an element in bytes, including a last axis that is merged into it."""
     method: str
-    """The method: `IN_ORDER`, `TILES` or `BY_POSITION`."""
+    """The method: `IN_ORDER`, `TILES` or `BY_INDEX`."""
     tile_shape: IntTuple
     """The shape of a tile, without a last axis that is merged into the element."""
     thread_count: int

@@ -248,7 +248,7 @@ def answer_chains(first: str | Chain, second: str | Chain, sizes: Mapping[str, i
     """Return the answers to two chains, either of which may be a string.
 
     `sizes` maps names in the strings to the sizes that replace the names. Raises `ShapeError` (usage) as
-    `parse_chain_request` and `answer_pair` do.
+    `parse_chain_request` and `answer_parsed_chains` do.
     """
     one = parse_chain_request(first) if isinstance(first, str) else first
     other = parse_chain_request(second, one.input) if isinstance(second, str) else second

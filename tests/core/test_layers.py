@@ -28,6 +28,11 @@ LAYERS = (
 """The subpackages by layer, lowest first. Subpackages of one layer do not import each other, except as `ALSO` says."""
 ALSO = {("reasoning", "reading")}
 """Pairs of importer and imported subpackage that are allowed within a layer."""
+EXCEPTIONS = {("shapecalc.core.answers", "shapecalc.render.files")}
+"""Pairs of importer and imported module that are allowed although the second is in a higher layer.
+
+`Answer.explain` and the notebook display draw pictures, and import them when they are called.
+"""
 TOP = len(LAYERS)
 """The layer of the modules beside the subpackages: the Python API and the entry point."""
 ORDER = {
@@ -90,9 +95,15 @@ def violation(module, imported):
 @pytest.mark.slow
 def test_imports_follow_the_layers_without_cycles():
     imported = {module: imports(source) for module, source in SOURCES.items()}
-    pairs = [(module, name) for module, names in imported.items() for name in names]
-    assert {pair: why for pair in pairs if (why := violation(*pair))} == {}
-    assert circle(imported) == []
+    pairs = {(module, name) for module, names in imported.items() for name in names}
+    assert pairs > EXCEPTIONS
+    assert {pair: why for pair in pairs - EXCEPTIONS if (why := violation(*pair))} == {}
+    assert (
+        circle(
+            {module: {name for name in names if (module, name) not in EXCEPTIONS} for module, names in imported.items()}
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +191,7 @@ import importlib, pkgutil, shlex
 import shapecalc as sc
 from shapecalc.cli.options import OUTPUT_OPTIONS
 from shapecalc.core.ops import OPS
-from shapecalc.reading.commands import read_op_words
+from shapecalc.reading.commands import parse_op_words
 
 for module in pkgutil.walk_packages(sc.__path__, "shapecalc."):
     if module.name.partition(".")[2] != "__main__":
@@ -190,7 +201,7 @@ for name in sc.__all__:
     function = getattr(sc, name)
     if name in OPS:
         _, *words = shlex.split(OPS[name].examples[0])
-        options = read_op_words(OPS[name], words, OUTPUT_OPTIONS.values())
+        options = parse_op_words(OPS[name], words, OUTPUT_OPTIONS.values())
         options = {key: value for key, value in options.items() if key not in OUTPUT_OPTIONS}
         if name == "matmul":
             options["other"] = options.pop("operands")

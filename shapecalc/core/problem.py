@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from shapecalc.core.record import Record, fields
 
 TYPE_CHECKING = False
@@ -25,7 +27,7 @@ class Rule(str):
     ('two-infers', 'more than one dim to infer')
     """
 
-    __slots__ = ("example", "explanation", "name", "sentence", "source", "why")
+    __slots__ = ("example", "explanation", "module", "name", "sentence", "source", "why")
 
     sentence: str
     """The rule in one line."""
@@ -38,6 +40,8 @@ class Rule(str):
     """The explanation of a step: a format string or a function of the step and its facts; empty for refusals."""
     name: str
     """A short name for the rule's effect, in one or two words."""
+    module: str
+    """The name of the module that defines the rule, from which a pickled rule is loaded."""
 
     def __new__(
         cls,
@@ -54,7 +58,8 @@ class Rule(str):
         `name` defaults to the words of the id.
         """
         rule = super().__new__(cls, rule_id)
-        texts = (example, explanation, name or rule_id.replace("-", " "), sentence, source, why)
+        module = sys._getframe(1).f_globals["__name__"]
+        texts = (example, explanation, module, name or rule_id.replace("-", " "), sentence, source, why)
         for slot, text in zip(Rule.__slots__, texts, strict=True):
             object.__setattr__(rule, slot, text)
         return rule
@@ -62,14 +67,19 @@ class Rule(str):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a rule cannot be changed")
 
-    def __reduce__(self) -> tuple[type[Rule], tuple[object, ...]]:
-        texts = (self.sentence, self.explanation, self.example, self.source, self.why, self.name)
-        return type(self), (str(self), *texts)
+    def __reduce__(self) -> tuple[Callable[[str, str], Rule], tuple[str, str]]:
+        return _load_rule, (self.module, str(self))
 
     def as_json(self) -> dict[str, str]:
         """Return the rule as the JSON object that `shapecalc why --json` prints."""
         texts = {"explanation": self.explanation, "example": self.example, "source": self.source}
         return {"id": str(self), "says": self.sentence, **texts}
+
+
+def _load_rule(module: str, rule_id: str) -> Rule:
+    """Return the rule with this id that a module defines."""
+    values = vars(__import__(module, fromlist=[""])).values()
+    return next(value for value in values if isinstance(value, Rule) and value == rule_id)
 
 
 USAGE = Rule(

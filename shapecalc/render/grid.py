@@ -390,7 +390,7 @@ def draw_grid(
 
     `cursor` is the input index of the highlighted element. `value` returns the input element at an index; by default,
     elements are numbered from 0. If a tensor is too large, only the part around the highlighted element is drawn.
-    `width` and `height` are in character cells. Raises `ShapeError` (usage) as `build_journey` does, and if there are no
+    `width` and `height` are in cells. Raises `ShapeError` (usage) as `build_journey` does, and if there are no
     elements.
 
     >>> import shapecalc as sc

@@ -91,6 +91,49 @@ def test_values_survive_copy_and_pickle():
     assert pickle.loads(pickle.dumps(ZeroMeaning.COPIES)) is ZeroMeaning.COPIES
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda: sc.reshape((2, 3, 4), (0, -1)),
+        lambda: sc.reshape(("N", "C", "H", "W"), (0, -1, 64)),
+        lambda: sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)),
+        lambda: sc.conv(("B", 3, "H", "W"), (8, 3, 3, 3), stride=2),
+        lambda: sc.split((6, 4), 0, 3),
+        lambda: sc.chain("2,3,4", "transpose 1,0,2", "reshape 6,4"),
+        lambda: refused_trace((2, 3, 4), (0, 5, -1)),
+    ],
+)
+def test_answer_is_the_same_before_and_after_its_steps_are_read(answer):
+    unread, read = answer(), answer()
+    facts = [read.steps, read.origins, read.assumes, read.moves, [stage.origins for stage in read.stages]]
+    copied = pickle.loads(pickle.dumps(unread))
+    assert unread == read == copied
+    assert hash(unread) == hash(read) == hash(copied)
+    assert repr(unread) == repr(read) == repr(copied)
+    assert facts == [
+        copied.steps,
+        copied.origins,
+        copied.assumes,
+        copied.moves,
+        [stage.origins for stage in copied.stages],
+    ]
+    assert [step.why for step in copied.steps] == [step.why for step in read.steps] != []
+    assert read.as_json() == copied.as_json()
+
+
+def refused_trace(shape, target):
+    """Return the trace of a refused reshape."""
+    with pytest.raises(sc.ShapeError) as refusal:
+        sc.reshape(shape, target)
+    return refusal.value.trace
+
+
+def test_refused_answer_has_the_steps_before_the_problem():
+    (stage,) = refused_trace((2, 3, 4), (0, 5, -1)).stages
+    assert [(step.rule, step.out, step.value) for step in stage.steps] == [("copy-zero", 0, 2), ("given", 1, 5)]
+    assert (stage.is_finished, stage.after, stage.move) == (False, None, None)
+
+
 class Point(Record):
     x: int
     y: int = 0

@@ -563,7 +563,8 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
 
     The answer holds for all sizes or under conditions. A chain is a result of `chain` or a string. If the second string
     begins with `|`, it has the same input as the first; a string without stages is the identity. `where` maps names in
-    strings to sizes. Raises `ShapeError`.
+    strings to sizes. Raises `ShapeError`. The result is true if the chains are the same and false if they differ;
+    otherwise its truth raises `TypeError`, and `verdict` has the answer.
 
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
@@ -610,7 +611,7 @@ def compare(
     """Compare a reshape under all dialects and all settings of their switches.
 
     If `dialects` is not empty, only these dialects are compared. A refusal is a row of the result; `ShapeError` is
-    raised only for an invalid request.
+    raised only for an invalid request. The truth of the result is its `agree`.
 
     >>> compare((2, 3, 4), (0, -1)).agree
     False
@@ -654,14 +655,14 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     >>> match("N,...,C", (8, 5, 5, 4), where={"N": 8})
     {'N': 8, 'C': 4}
     """
-    from shapecalc.reading.pattern import Matcher, element_type_of, to_pattern
+    from shapecalc.reading.pattern import MatchedSizes, Matcher, element_type_of, to_pattern
 
     matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
     dims = parse_shape(shape) if isinstance(shape, str) else to_shape(shape)
     problem = matcher.match_shape(dims, element_type_of(shape))
     if problem:
         raise ShapeError(problem)
-    return matcher.sizes
+    return MatchedSizes(matcher.sizes)
 
 
 def _resolve_or_raise(op: str, input: DimsLike, options: Mapping[str, object], **arguments: object) -> Trace:

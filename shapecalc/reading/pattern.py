@@ -159,6 +159,13 @@ def _check_single_ellipsis(ellipses: list[Token] | list[int], argument: str) -> 
         raise usage_error("... means any number of dims, so it can be written only once", argument=argument, span=span)
 
 
+class MatchedSizes(dict[str, Dim]):
+    """The sizes of the names in a pattern that matched; true even if it has no names."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
 class Matcher:
     """A matcher that compares shapes with one pattern.
 

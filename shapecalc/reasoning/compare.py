@@ -54,6 +54,9 @@ class Comparison(Record):
     unasked: Mapping[str, str] = EMPTY_DICT
     """The dialects that lack the op or one of its arguments, each with the reason."""
 
+    def __bool__(self) -> bool:
+        return self.agree
+
     @property
     def agree(self) -> bool:
         """Whether all dialects give the same answer at their default settings.

@@ -112,6 +112,15 @@ class Equivalence(Record):
     by_shape: bool = False
     """Whether only shapes were compared, because a chain computes elements."""
 
+    def __bool__(self) -> bool:
+        """Return whether the chains are the same function.
+
+        Raises `TypeError` if this depends on conditions, or is undecided.
+        """
+        if self.verdict in (EquivalenceVerdict.SAME, EquivalenceVerdict.DIFFERENT):
+            return self.verdict is EquivalenceVerdict.SAME
+        raise TypeError(f"the verdict is neither same nor different, but {self}: compare .verdict instead")
+
     def __str__(self) -> str:
         """Return the verdict in words, with its conditions."""
         if self.verdict is not EquivalenceVerdict.SAME_WHEN:

@@ -181,6 +181,9 @@ class ChainSearch(Record):
     other: Rearrangement | None = None
     """A rearrangement within the bounds that the search did not list, if known."""
 
+    def __bool__(self) -> bool:
+        return bool(self.ways)
+
     def as_json(self) -> dict[str, object]:
         """Return the search result as the JSON object that the manual documents."""
         search = {"fits": self.fits, "complete": self.complete, "bounds": self.bounds}

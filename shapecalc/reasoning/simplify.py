@@ -75,6 +75,9 @@ class Simplification(Record):
     proved: bool = True
     """Whether the chain provably equals the original where the original is defined."""
 
+    def __bool__(self) -> bool:
+        return self.shorter
+
     @property
     def text(self) -> str:
         """The simplified chain as a string."""

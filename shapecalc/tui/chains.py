@@ -280,7 +280,7 @@ class Simplify(Dialog[str | None]):
     @on(OptionList.OptionSelected)
     def accept_short_form(self) -> None:
         """Close the dialog and return the short form, if there is a shorter chain."""
-        if self.simplification and self.simplification.shorter:
+        if self.simplification:
             self.dismiss(chain_text(self.simplification.chain))
 
     def action_copy(self) -> None:

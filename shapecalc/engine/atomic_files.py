@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import IO, Any
 
 from shapecalc.engine.processes import SignalGuard
@@ -30,6 +31,8 @@ READ_WRITE_FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0)
 NO_WAIT_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 PARTIAL_SUFFIX = ".partial"
 """The suffix of the incomplete files of `write_files`."""
+LOCK_POLL_SECONDS = 0.01
+"""The time between two attempts to lock a folder, in seconds."""
 RANDOM_BYTES = 8
 """The number of random bytes in the name of a part."""
 MAX_NAME_LENGTH = 40
@@ -137,6 +140,34 @@ def sync_folders(files: Iterable[Path], root: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def lock_folder(folder: Path, timeout: float = 2) -> Iterator[None]:
+    """Hold an exclusive lock on a folder, which other processes request with this function.
+
+    Systems and file systems without such locks are not locked. Raises `OSError` if the folder cannot be opened, or if
+    another process holds the lock for `timeout` seconds.
+    """
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        deadline = monotonic() + timeout
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if monotonic() > deadline:
+                    raise OSError(errno.EAGAIN, "another process has locked its folder") from None
+                sleep(LOCK_POLL_SECONDS)
+            except OSError:
+                break  # the file system has no locks
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -6,15 +6,17 @@ The progress is stored in the user's data folder.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_data_path
 
 from shapecalc.core.text import escape_unprintable
-from shapecalc.engine.atomic_files import atomic_file
+from shapecalc.engine.atomic_files import atomic_file, lock_folder
 
 MAX_PROGRESS_FILE_BYTES = 1 << 20
 """The maximum size of a progress file, in bytes."""
@@ -50,6 +52,10 @@ class Tally:
 
     def __str__(self) -> str:
         return f"{self.right} of {self.asked} right, streak {self.streak}, best {self.best}"
+
+
+COUNTS = ("asked", "right", "streak", "best")
+"""The fields of a tally that are counts."""
 
 
 @dataclass(slots=True)
@@ -96,77 +102,103 @@ class Progress:
         self.file = progress_path() if file is None else file
         self.session_score = Score()
         """The score since the start of the program."""
-        self._complaint = ""
-        self._is_reported = False
-        self.done, self.tally = self._read()
+        self._complaints: dict[str, bool] = {}
+        """The reasons why progress is not saved, each with whether it was reported."""
+        self._content: dict[str, Any] = {}
+        """The content of the file, whose unknown fields are kept."""
+        self._is_unreadable = False
+        self._merge_file()
 
     def mark_done(self, lesson: str) -> None:
         """Record that a lesson is completed."""
-        self._merge_file()
-        self.done |= {lesson}
-        self._save()
+        self._save(lambda: setattr(self, "done", self.done | {lesson}))
 
     def record_answer(self, kind: str, box: int, *, right: bool) -> None:
         """Record an answer to an exercise, with the new box of its kind."""
-        self._merge_file()
-        self.tally = self.tally.with_answer(kind, box, right=right)
-        self._save()
+        self._save(lambda: setattr(self, "tally", self.tally.with_answer(kind, box, right=right)))
+
+    def _save(self, change: Callable[[], None]) -> None:
+        """Apply a change to the progress in the file, while other processes cannot change the file."""
+        is_changed = False
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            with lock_folder(self.file.parent):
+                self._merge_file()
+                change()
+                is_changed = True
+                self._write()
+        except OSError as error:
+            self._complain(f"progress is not kept: {self.file} cannot be written: {error.strerror}")
+        if not is_changed:
+            change()
 
     def _merge_file(self) -> None:
-        """Merge the progress that other processes have saved since the last read."""
-        done, tally = self._read()
-        self.done |= done
-        self.tally = max(self.tally, tally, key=lambda tally: tally.asked)
-
-    def _save(self) -> None:
+        """Merge the progress that the file contains."""
+        self._content, self._is_unreadable = {}, False
         try:
-            self._write()
+            if self.file.exists():
+                self._content = self._read()
+                done, tally = _parse_progress(self._content)
+                self.done |= done
+                self.tally = max(self.tally, tally, key=lambda tally: tally.asked)
         except OSError as error:
-            self._complain(f"cannot be written: {error.strerror}")
-
-    def pop_complaint(self) -> str:
-        """Return, only once, the reason why progress is not saved, or an empty string."""
-        if self._is_reported or not self._complaint:
-            return ""
-        self._is_reported = True
-        return self._complaint
-
-    def _complain(self, reason: str) -> None:
-        self._complaint = self._complaint or escape_unprintable(f"progress is not kept: {self.file} {reason}")
-
-    def _read(self) -> tuple[frozenset[str], Tally]:
-        """Load the file; if it is unusable, set the complaint and return empty progress."""
-        try:
-            if not self.file.exists():
-                return frozenset(), Tally()
-            if not self.file.is_file() or self.file.stat().st_size > MAX_PROGRESS_FILE_BYTES:
-                raise ValueError
-            return _parse_progress(json.loads(self.file.read_text("utf-8")))
-        except OSError as error:
-            self._complain(f"cannot be read: {error.strerror}")
+            self._set_unreadable(f"cannot be read: {error.strerror}")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            self._complain("does not hold a list of lessons")
-        return frozenset(), Tally()
+            self._set_unreadable("does not hold a list of lessons")
+
+    def _read(self) -> Any:
+        """Return the JSON content of the file.
+
+        Raises `OSError` and `ValueError` for a file that cannot be read.
+        """
+        if not self.file.is_file() or self.file.stat().st_size > MAX_PROGRESS_FILE_BYTES:
+            raise ValueError
+        return json.loads(self.file.read_text("utf-8"))
 
     def _write(self) -> None:
-        content = {"done": sorted(self.done)} | ({"drill": asdict(self.tally)} if self.tally.asked else {})
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        if self._is_unreadable and self.file.is_file():
+            self.file.rename(self._backup_path())
+        drill = {**self._content.get("drill", {}), **asdict(self.tally)} if self.tally.asked else None
+        content = {**self._content, "done": sorted(self.done)} | ({"drill": drill} if drill else {})
         with atomic_file(self.file, force=True) as file:
             file.write(json.dumps(content).encode())
 
+    def _backup_path(self) -> Path:
+        """Return the first unused path to which an unreadable file can be renamed."""
+        names = (self.file.with_name(f"{self.file.name}.unreadable-{number}") for number in count(1))
+        return next(path for path in names if not os.path.lexists(path))
+
+    def _set_unreadable(self, reason: str) -> None:
+        self._content, self._is_unreadable = {}, True
+        if self.file.is_file():
+            name = self._backup_path().name
+            self._complain(f"progress starts anew: {self.file} {reason}; it is renamed to {name} before the next save")
+        else:
+            self._complain(f"progress is not kept: {self.file} {reason}")
+
+    def pop_complaint(self) -> str:
+        """Return, only once, the reason why progress is not saved, or an empty string."""
+        complaint = next((text for text, is_reported in self._complaints.items() if not is_reported), "")
+        if complaint:
+            self._complaints[complaint] = True
+        return complaint
+
+    def _complain(self, complaint: str) -> None:
+        self._complaints.setdefault(escape_unprintable(complaint), False)
+
 
 def _parse_progress(content: Any) -> tuple[frozenset[str], Tally]:
-    """Parse the JSON content of a progress file.
+    """Parse the JSON content of a progress file; unknown fields are ignored.
 
     Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if the content is malformed.
     """
     done, drill = content["done"], dict(content.get("drill", {}))
-    boxes = drill.pop("boxes", {})
+    boxes, numbers = drill.get("boxes", {}), {name: drill[name] for name in COUNTS if name in drill}
     if not isinstance(done, list) or not all(isinstance(lesson, str) for lesson in done):
         raise ValueError
-    if not all(type(number) is int and number >= 0 for number in [*drill.values(), *boxes.values()]):
+    if not all(type(number) is int and number >= 0 for number in [*numbers.values(), *boxes.values()]):
         raise ValueError
-    return frozenset(done), Tally(**drill, boxes=boxes)
+    return frozenset(done), Tally(**numbers, boxes=boxes)
 
 
 class VisitorProgress(Progress):
@@ -176,8 +208,8 @@ class VisitorProgress(Progress):
         """Start with empty progress."""
         super().__init__(Path())
 
-    def _read(self) -> tuple[frozenset[str], Tally]:
-        return self.done, self.tally
-
-    def _write(self) -> None:
+    def _merge_file(self) -> None:
         """Do nothing, because the progress of a visitor is not stored."""
+
+    def _save(self, change: Callable[[], None]) -> None:
+        change()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -50,11 +52,77 @@ def test_progress_broken_file_is_reported_once(file, content):
     file.write_text(content, errors="surrogateescape")
     progress = Progress(file)
     assert progress.done == frozenset()
-    assert progress.pop_complaint() == f"progress is not kept: {file} does not hold a list of lessons"
+    backup = file.with_name("lessons.json.unreadable-1")
+    assert progress.pop_complaint() == (
+        f"progress starts anew: {file} does not hold a list of lessons; "
+        f"it is renamed to {backup.name} before the next save"
+    )
     assert progress.pop_complaint() == ""
+    before = file.read_bytes()
     progress.mark_done("hole")
     assert progress.pop_complaint() == ""
     assert Progress(file).done == {"hole"}
+    assert backup.read_bytes() == before
+
+
+def test_progress_never_replaces_an_earlier_backup(file):
+    file.parent.mkdir()
+    for content in ("{", "[", "3"):
+        file.write_text(content)
+        Progress(file).mark_done("hole")
+    assert sorted(os.listdir(file.parent)) == [
+        "lessons.json",
+        *[f"lessons.json.unreadable-{number}" for number in (1, 2, 3)],
+    ]
+    assert file.with_name("lessons.json.unreadable-2").read_text() == "["
+
+
+def test_progress_unreadable_file_that_cannot_be_renamed_is_not_overwritten(file, monkeypatch):
+    file.parent.mkdir()
+    file.write_text("{")
+
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    progress = Progress(file)
+    progress.pop_complaint()
+    monkeypatch.setattr("shapecalc.teaching.progress.Path.rename", refuse)
+    progress.mark_done("hole")
+    assert progress.pop_complaint() == f"progress is not kept: {file} cannot be written: Operation not permitted"
+    assert (progress.done, file.read_text(), os.listdir(file.parent)) == ({"hole"}, "{", ["lessons.json"])
+
+
+def test_progress_keeps_the_unknown_fields_of_a_newer_version(file):
+    file.parent.mkdir()
+    newer = {"done": ["new"], "drill": {"asked": 1, "right": 1, "medals": [3]}, "theme": {"name": "dark"}}
+    file.write_text(json.dumps(newer))
+    progress = Progress(file)
+    progress.mark_done("hole")
+    progress.record_answer("copied", 1, right=True)
+    content = json.loads(file.read_text())
+    assert (content["theme"], content["drill"]["medals"], content["done"]) == ({"name": "dark"}, [3], ["hole", "new"])
+    assert (content["drill"]["asked"], progress.pop_complaint()) == (2, "")
+
+
+ANSWER_EIGHT_TIMES = """
+import sys
+from pathlib import Path
+from shapecalc.teaching.progress import Progress
+progress = Progress(Path(sys.argv[1]))
+for number in range(8):
+    progress.record_answer(sys.argv[2], 1, right=True)
+print(progress.pop_complaint(), end="")
+"""
+
+
+@pytest.mark.slow
+def test_progress_of_eight_processes_keeps_every_answer(file):
+    command = [sys.executable, "-c", ANSWER_EIGHT_TIMES, str(file)]
+    writers = [subprocess.Popen([*command, f"kind{number}"], stdout=subprocess.PIPE, text=True) for number in range(8)]
+    assert [writer.communicate()[0] for writer in writers] == [""] * 8
+    tally = Progress(file).tally
+    assert (tally.asked, tally.right) == (64, 64)
+    assert tally.boxes.keys() == {f"kind{number}" for number in range(8)}
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "fifo"])
@@ -113,7 +181,8 @@ def test_progress_failed_read_is_empty(file, monkeypatch):
     progress = Progress(file)
     assert (progress.done, progress.pop_complaint()) == (
         frozenset(),
-        f"progress is not kept: {file} cannot be read: Permission denied",
+        f"progress starts anew: {file} cannot be read: Permission denied; "
+        "it is renamed to lessons.json.unreadable-1 before the next save",
     )
 
 

@@ -34,7 +34,7 @@ from shapecalc.core.requests import (
     rules_for,
     substitute_sizes,
 )
-from shapecalc.core.results import NameAllocator, SizeExpression, substitute_results
+from shapecalc.core.results import NameAllocator, SizeExpression, sizes_with_results, substitute_results
 from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, MISSING_SWITCH, WRITTEN_FRACTION
 from shapecalc.core.text import shape_text, tokenize_shape, truncate
 from shapecalc.core.values import parse_sizes
@@ -235,7 +235,28 @@ def make_chain_requests(
     if len(present) * len(requests) > MAX_CHAIN_NAMES:
         raise MAX_CHAIN_NAMES.error(f"{len(present)} names in {len(requests)} stages", argument="stages")
     check_size_names(sizes, present)
-    return tuple([substitute_sizes(request, sizes) for request in requests] if sizes else requests)
+    if not sizes:
+        return tuple(requests)
+    sizes = {**sizes, **_sizes_of_results(requests, sizes)}
+    return tuple([substitute_sizes(request, sizes) for request in requests])
+
+
+def _sizes_of_results(requests: Sequence[Request], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes of the named results of a chain that `sizes` determine.
+
+    The results are defined by the chain without sizes, so that a later stage can use the name `H1` of a result although
+    the size of `H` is known. Raises `ShapeError` (usage) for a size that contradicts its definition.
+    """
+    results = resolve_chain(requests).results if len(requests) > 1 else EMPTY_DICT
+    try:
+        determined = sizes_with_results(results, {name: size for name, size in sizes.items() if name not in results})
+    except ZeroDivisionError:
+        return {}
+    for name in results:
+        if name in sizes and name in determined and sizes[name] != determined[name]:
+            message = f"{name} is {results[name]}, which is {determined[name]} here, not {sizes[name]}"
+            raise usage_error(message, argument="where")
+    return {name: determined[name] for name in results if name in determined}
 
 
 def _input_for_named_axes(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:

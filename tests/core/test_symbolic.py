@@ -14,7 +14,8 @@ from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import substitute_sizes
 from shapecalc.core.resolve import resolve
-from shapecalc.core.results import sizes_with_results
+from shapecalc.core.results import sizes_with_results, substitute_results
+from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.fixing import answer_chain
 from tests.sampling import examples
 from tests.strategies import POSITIONS, coded_reshapes, positions
@@ -153,3 +154,35 @@ def test_name_without_assumption_may_be_zero(request_):
             assert at_zero == tuple(substitute(dim, {name: 0}) for dim in answer.output)
         elif answer.output is not None:
             assert at_zero is None
+
+
+NAMED_RESULTS = {
+    "N,3,H,W | conv 8,3,3,3 --stride 2": "reshape N,8,H1*W1",
+    "N,3,H,W | conv 8,3,3,3 --stride 2 | pool 3 --stride 2": "reshape N,8,H2*W2",
+    "N,3,H,W | pad 0,0,1,2,0,0,3,4": "reshape N,3*H1,W1",
+    "H,W | concat 3,W --axis 0 | transpose": "reshape W*H1",
+    "N,H | slice :,::3": "reshape N*H1",
+    "N,3,H,W | upsample 1.5": "reshape N,3,H1*W1",
+}
+"""Chains whose stages define names of results, with a last stage that uses these names."""
+
+
+@pytest.mark.parametrize("stages", NAMED_RESULTS)
+@examples(20)
+@given(known=st.dictionaries(st.sampled_from("NHW"), st.integers(7, 30), min_size=1))
+def test_sizes_keep_the_names_of_results(stages, known):
+    named = read_chain(f"{stages} | {NAMED_RESULTS[stages]}")
+    known = {name: size for name, size in known.items() if name in dim_names(named.output)}
+    sized = read_chain(f"{stages} | {NAMED_RESULTS[stages]}", known)
+    expected = substitute_results(named.output, named.results, known)
+    assert substitute_results(sized.output, sized.results, {}) == expected
+
+
+def read_chain(text, sizes=()):
+    """Return the answer to the text of a chain, with sizes for some names."""
+    return answer_chain(*parse_chain(text), dict(sizes))
+
+
+def test_size_that_contradicts_the_definition_of_a_result_is_usage():
+    with pytest.raises(ShapeError, match=r"usage: H1 is \(H - 1\)//2, which is 4 here, not 5"):
+        read_chain("N,3,H,W | conv 8,3,3,3 --stride 2 | reshape N,8,H1*W1", {"H": 9, "H1": 5})

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
+from shapecalc.core.ops.flatten import FLATTEN_SEMANTICS
 from shapecalc.core.ops.op import operator_of
+from shapecalc.core.ops.shape import SHAPE_SEMANTICS
 from shapecalc.core.problem import ShapeError
 from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.fixing import answer_chain
@@ -59,11 +61,11 @@ def arguments(op, shape, row):
             "to": st.one_of(none, targets(shape)),
             "second": st.sampled_from([None, None, (1, 0)]),
         },
-        "flatten": flattens[row.flattens.name.lower()],
+        "flatten": flattens[FLATTEN_SEMANTICS.of(row).flattens.name.lower()],
         "squeeze": {"axes": axes},
         "unsqueeze": {"axes": axes.filter(bool)},
         "expand": {"target": st.one_of(grown, grown.map(lambda target: (2, *target)))},
-        "shape": ends if row.slices_shape else {},
+        "shape": ends if SHAPE_SEMANTICS.of(row).slices_shape else {},
         "view": {"target": targets(shape)},
         "rearrange": {"pattern": patterns(len(shape)), "lengths": st.sampled_from([None, "p=2", "b0=1,p=2", "b1=2"])},
         **dict.fromkeys(BLOCKS, {"block": st.integers(1, 3)} | ({"mode": modes} if row.newest_opset else {})),

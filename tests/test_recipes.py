@@ -27,6 +27,16 @@ LISTS = {
     "core/ops/swap_ends.py": ("core/ops/__init__.py", '("transpose",', "swap_ends"),
 }
 """For each file of a recipe: the file with the list of names, the text to insert after, and the name."""
+ROWS = {
+    "core/ops/transpose.py": 'onnx": TransposeSemantics()',
+    "core/ops/unsqueeze.py": "onnx tensorrt onednn numpy torch jax coreml",
+}
+"""For each file of an op of the new dialect: the row of its table to which the name of the dialect is added."""
+LIST_UNDECIDED_OPS = """
+from shapecalc.core.dialects import DIALECTS
+from tests.core.test_semantics import undecided_ops
+print(undecided_ops(DIALECTS["toyframe"]))
+"""
 RUN_COMMAND_LINES = """
 import json, sys
 from tests.fuzz.running import ended
@@ -91,6 +101,15 @@ def test_recipe_vectors_pass(checkout, dialect, op):
     ((_, vectors),) = run_command_lines(checkout, (["vectors", "--dialect", dialect], ""))
     assert (op, dialect) in {(case["op"], case["dialect"]) for case in map(json.loads, vectors.splitlines())}
     assert run_command_lines(checkout, (["check", "-"], vectors))[0][0] == 0
+
+
+def test_recipe_dialect_has_undecided_ops(checkout):
+    listed = python(checkout, LIST_UNDECIDED_OPS)
+    assert listed == "['transpose', 'rearrange']\n"
+    for file, row in ROWS.items():
+        text = (checkout / "shapecalc" / file).read_text("utf-8")
+        (checkout / "shapecalc" / file).write_text(text.replace(f'"{row}', f'"toyframe {row}', 1), "utf-8")
+    assert python(checkout, LIST_UNDECIDED_OPS) == "[]\n"
 
 
 def test_recipe_works_in_engine_app_and_picture(checkout):

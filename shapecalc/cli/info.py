@@ -68,13 +68,28 @@ def run_dialects(output_options: OutputOptions) -> int:
     return ExitCode.OK
 
 
+DIALECT_KEYS = (
+    *("follows", "newest_opset", "max_rank", "max_inferred"),
+    *("no_perm", "empty_perm_reverses", "negative_perm"),
+    *("not_one", "squeeze_repeats", "unsqueeze_repeats", "inserts_one", "no_axes_is_all"),
+    *("negative_axes_since", "scalar_axis", "flattens", "flattens_from", "broadcast", "equal_ranks", "tile_repeats"),
+    *("slices_shape", "out_of_range_index_rule", "outside", "slices_backwards", "takes_from_the_end", "rolls"),
+    *("left_over", "splits_by_size", "splits_unevenly", "infers_part"),
+    "note",
+)
+"""The last keys of the JSON object of a dialect: fields of `Dialect` and of its rows in the tables of ops."""
+
+
 def dialect_as_json(dialect: Dialect) -> dict[str, object]:
     """Return the JSON object of a dialect, as `shapecalc dialects --json` prints it.
 
     >>> dialect_as_json(DIALECTS["tensorrt"])["operators"]["broadcast"]
     'ElementWise'
     """
-    values = {name: value.value if isinstance(value, Choice) else value for name, value in fields(dialect).items()}
+    values = fields(dialect)
+    for table in [table for op in OPS.values() for table in op.semantics]:
+        values |= fields(table.of(dialect))
+    texts = {name: value.value if isinstance(value, Choice) else value for name, value in values.items()}
     result: dict[str, object] = {
         "name": dialect.name,
         "source": dialect.source,
@@ -82,11 +97,7 @@ def dialect_as_json(dialect: Dialect) -> dict[str, object]:
         "rules": [dialect.reshape_semantics_as_json(on) for on in dialect.switch_settings()],
         "switch": None if dialect.switch is None else fields(dialect.switch),
     }
-    return result | {
-        name: value
-        for name, value in values.items()
-        if name not in (*result, "prefix") and (value is None or isinstance(value, (str, int)))
-    }
+    return result | {name: texts[name] for name in DIALECT_KEYS if not isinstance(texts[name], Dialect)}
 
 
 DIALECTS_COMMAND = Command(

@@ -25,6 +25,7 @@ from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, prod
 from shapecalc.core.limits import MAX_CODE_LENGTH, MAX_DIM_TEXT_LENGTH, MAX_SHAPE_DIMS, MAX_STATEMENTS
 from shapecalc.core.ops.rearrange import RearrangePlan, axis_lengths, plan_rearrange
 from shapecalc.core.ops.split import part_count
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS
 from shapecalc.core.ops.view import STRIDE_INCOMPATIBLE, strides_after_traces
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record, replace
@@ -111,7 +112,8 @@ class TracedTensor(Record):
 
         `axes` are output indices, in ascending order.
         """
-        groups = [(axis,) for axis in axes] if DIALECTS[self.dialect].inserts_one else [tuple(axes)]
+        inserts_one = UNSQUEEZE_SEMANTICS.of(DIALECTS[self.dialect]).inserts_one
+        groups = [(axis,) for axis in axes] if inserts_one else [tuple(axes)]
         tensor = self
         for group in groups:
             tensor = tensor.apply("unsqueeze", axes=group)

@@ -440,8 +440,10 @@ def _complete_permutation(refused: RefusedRequest) -> CandidateValues:
 
     The missing axes replace invalid or repeated axes, or are appended.
     """
+    from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS  # deferred: only permutations need it
+
     perm, rank, valid = refused.value or (), refused.rank, dict[int, int]()
-    allows_negative = DIALECTS[refused.trace.dialect].negative_perm
+    allows_negative = TRANSPOSE_SEMANTICS.of(DIALECTS[refused.trace.dialect]).negative_perm
     for index, axis in enumerate(perm):
         if -rank <= axis < rank and axis % rank not in valid:
             valid[axis % rank] = index

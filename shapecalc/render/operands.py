@@ -101,13 +101,17 @@ def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[lis
 
 def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
     """Return the labels of a window op: input, weight or kernel, and answer."""
-    arguments, rules = layout.request.arguments, DIALECTS[layout.request.dialect].windows
-    pools, is_last = "kernel" in arguments, arguments.get("layout", rules.default_layout) == "nhwc"
+    from shapecalc.core.ops.conv import CONV_SEMANTICS  # deferred: every explained request loads this module
+    from shapecalc.core.ops.windows import WINDOW_SEMANTICS
+
+    arguments, dialect = layout.request.arguments, DIALECTS[layout.request.dialect]
+    default_layout, filters_last = WINDOW_SEMANTICS.of(dialect).default_layout, CONV_SEMANTICS.of(dialect).filters_last
+    pools, is_last = "kernel" in arguments, arguments.get("layout", default_layout) == "nhwc"
     count = weight_rank if pools else max(0, weight_rank - 2)
     batch, channels = ["batch"] * max(0, rank - count - 1), "channels" if pools else SUM_LABEL
     spatial = [f"dim {axis}" for axis in range(len(batch) + (not is_last), rank - is_last)]
-    ends = ["out", channels] if bool(arguments.get("transposed")) == rules.filters_last else [channels, "out"]
-    weight = spatial if pools else [*spatial, *ends] if rules.filters_last else [*ends, *spatial]
+    ends = ["out", channels] if bool(arguments.get("transposed")) == filters_last else [channels, "out"]
+    weight = spatial if pools else [*spatial, *ends] if filters_last else [*ends, *spatial]
     channel_labels = [channels, channels if pools else "out"]
     before, after = ([*batch, *spatial, label] if is_last else [*batch, label, *spatial] for label in channel_labels)
     return [before, weight], after

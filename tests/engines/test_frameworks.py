@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ALL_TYPES, SINCE_25
 from shapecalc.core.ops import OPS, operators_of
+from shapecalc.core.ops.flatten import FLATTEN_SEMANTICS
 from shapecalc.core.ops.op import operator_types
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
@@ -38,7 +39,8 @@ def answer(name, op, shape, **arguments):
 def request_strategy(name, op):
     """Return a strategy for requests to a library."""
     if op == "flatten":
-        return st.tuples(shapes, st.fixed_dictionaries(FLATTENS[DIALECTS[name].flattens.name.lower()]))
+        mode = FLATTEN_SEMANTICS.of(DIALECTS[name]).flattens
+        return st.tuples(shapes, st.fixed_dictionaries(FLATTENS[mode.name.lower()]))
     return OF_LIBRARY.get((name, op), REQUESTS[op])
 
 

@@ -7,23 +7,19 @@ from pathlib import Path
 from textwrap import wrap
 
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import (
-    DefaultPerm,
-    ExpandMode,
-    FlattenMode,
-    InferMarker,
-    NonUnitAxis,
-    RepeatedAxes,
-    SliceBounds,
-    ZeroMeaning,
-    ZeroVolumeInfer,
-    ZeroWithInfer,
-    spell_element_type,
-)
+from shapecalc.core.dialects.base import InferMarker, ZeroMeaning, ZeroVolumeInfer, ZeroWithInfer, spell_element_type
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.limits import LIMITS, REFUSED
 from shapecalc.core.ops import OPS, operators_of, refusal_rules, step_rules
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes
+from shapecalc.core.ops.expand import EXPAND_SEMANTICS, ExpandMode
+from shapecalc.core.ops.flatten import FLATTEN_SEMANTICS, FlattenMode
 from shapecalc.core.ops.op import operator_of
+from shapecalc.core.ops.shape import SHAPE_SEMANTICS
+from shapecalc.core.ops.slice import SLICE_SEMANTICS, SliceBounds
+from shapecalc.core.ops.squeeze import SQUEEZE_SEMANTICS, NonUnitAxis
+from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, DefaultPerm
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS
 
 FOLDER = Path(__file__).parents[2] / "man"
 WIDTH = 78
@@ -41,8 +37,9 @@ RESHAPE = {
     ZeroVolumeInfer.WITHOUT_COPIES: f"{QUOTIENT}; 0/0 is 1.",
 }
 """The sentence for each value of the semantics of reshape."""
-YES = {True: "yes", False: "no"}
 SENTENCES = {
+    True: "yes",
+    False: "no",
     DefaultPerm.REVERSES: "The order of the dims is reversed",
     DefaultPerm.KEEPS: "The order of the dims is kept",
     NonUnitAxis.LEFT_ALONE: "The axis is kept",
@@ -67,25 +64,34 @@ SENTENCES = {
 
 def _slices(row):
     operator = operator_of(OPS["shape"], row)
-    return f"since {operator.params_since.get('start', 1)}" if operator and row.slices_shape else "no"
+    has_ends = operator and SHAPE_SEMANTICS.of(row).slices_shape
+    return f"since {operator.params_since.get('start', 1)}" if has_ends else "no"
+
+
+def _negative_axes(row):
+    return f"since {AXIS_SEMANTICS.of(row).negative_axes_since}"
 
 
 ANSWERS = (
-    ("transpose", "without a permutation", lambda row: row.no_perm),
-    ("transpose", "an empty permutation reverses the dims", lambda row: YES[row.empty_perm_reverses]),
-    ("transpose", "negative axes", lambda row: YES[row.negative_perm]),
-    ("flatten", "parameters", lambda row: row.flattens),
-    ("squeeze", "an axis whose size is not 1", lambda row: row.not_one),
-    ("squeeze", "a repeated axis", lambda row: row.squeeze_repeats),
-    ("squeeze", "an empty list drops every dim of 1", lambda row: YES[row.no_axes_is_all]),
-    ("squeeze", "a scalar counts as having one axis", lambda row: YES[row.scalar_axis]),
-    ("unsqueeze", "negative axes, here and in flatten and squeeze", lambda row: f"since {row.negative_axes_since}"),
-    ("unsqueeze", "requires exactly one axis", lambda row: YES[row.inserts_one]),
-    ("unsqueeze", "a repeated axis", lambda row: row.unsqueeze_repeats),
-    ("expand", "shapes whose dims of 1 are repeated", lambda row: row.broadcast),
+    ("transpose", "without a permutation", lambda row: TRANSPOSE_SEMANTICS.of(row).no_perm),
+    (
+        "transpose",
+        "an empty permutation reverses the dims",
+        lambda row: TRANSPOSE_SEMANTICS.of(row).empty_perm_reverses,
+    ),
+    ("transpose", "negative axes", lambda row: TRANSPOSE_SEMANTICS.of(row).negative_perm),
+    ("flatten", "parameters", lambda row: FLATTEN_SEMANTICS.of(row).flattens),
+    ("squeeze", "an axis whose size is not 1", lambda row: SQUEEZE_SEMANTICS.of(row).not_one),
+    ("squeeze", "a repeated axis", lambda row: SQUEEZE_SEMANTICS.of(row).squeeze_repeats),
+    ("squeeze", "an empty list drops every dim of 1", lambda row: SQUEEZE_SEMANTICS.of(row).no_axes_is_all),
+    ("squeeze", "a scalar counts as having one axis", lambda row: AXIS_SEMANTICS.of(row).scalar_axis),
+    ("unsqueeze", "negative axes, here and in flatten and squeeze", _negative_axes),
+    ("unsqueeze", "requires exactly one axis", lambda row: UNSQUEEZE_SEMANTICS.of(row).inserts_one),
+    ("unsqueeze", "a repeated axis", lambda row: UNSQUEEZE_SEMANTICS.of(row).unsqueeze_repeats),
+    ("expand", "shapes whose dims of 1 are repeated", lambda row: EXPAND_SEMANTICS.of(row).broadcast),
     ("shape", "a start and an end", _slices),
-    ("slice", "a start or a stop outside of the dim", lambda row: row.outside),
-    ("slice", "a negative step", lambda row: YES[row.slices_backwards]),
+    ("slice", "a start or a stop outside of the dim", lambda row: SLICE_SEMANTICS.of(row).outside),
+    ("slice", "a negative step", lambda row: SLICE_SEMANTICS.of(row).slices_backwards),
 )
 """The questions about the other operations: the op, the question, and the answer as a function of the dialect."""
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import FlattenMode
 from shapecalc.core.dims import named_dim
 from shapecalc.core.ops import OPS, refusal_rules
+from shapecalc.core.ops.flatten import FLATTEN_SEMANTICS, FlattenMode
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.record import replace
 from shapecalc.core.requests import make_request
@@ -135,7 +135,7 @@ def requests(draw):
             shape, arguments = draw(strategies.ones), {"axes": draw(strategies.axes)}
         case "flatten":
             shape = draw(strategies.shapes)
-            arguments = {name: draw(st.integers(-5, 5)) for name in FLATTENS[row.flattens]}
+            arguments = {name: draw(st.integers(-5, 5)) for name in FLATTENS[FLATTEN_SEMANTICS.of(row).flattens]}
         case "depth_to_space" | "space_to_depth":
             shape, mode = draw(strategies.images), draw(st.sampled_from([None, None, "DCR", "CRD"]))
             arguments = {"block": draw(st.integers(-1, 5)), "mode": mode}

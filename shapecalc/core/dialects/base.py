@@ -121,83 +121,6 @@ ZERO_LITERAL = ReshapeSemantics(ZeroMeaning.LITERAL, zero_beside=ZeroWithInfer.R
 """Semantics in which 0 is a dim of size zero, and is refused together with -1."""
 
 
-class DefaultPerm(Choice):
-    """The result of transpose without a permutation."""
-
-    REVERSES = "reverses the dims"
-    KEEPS = "keeps the dims as they are"
-    REFUSED = "refused"
-
-
-class NonUnitAxis(Choice):
-    """The result of squeeze for a given axis whose size is not 1."""
-
-    REFUSED = "refused"
-    LEFT_ALONE = "left alone"
-
-
-class RepeatedAxes(Choice):
-    """The handling of an axis that a request lists more than once."""
-
-    REFUSED = "refused"
-    DROPPED = "counted once"
-    EACH = "counted each time"
-    """Each occurrence is a separate dim.
-
-    Resolvers of ops do not support this value; an operator that repeats axes has its own resolver.
-    """
-
-
-class FlattenMode(Choice):
-    """The parameters of flatten, and the dims that it merges."""
-
-    AXIS = "one axis; always two dims"
-    RANGE = "a first and a last dim to merge"
-    ALL = "nothing; always one dim"
-    REST = "nothing; always two dims, the first and the product of the others"
-
-
-class ExpandMode(Choice):
-    """The shapes whose dims expand may enlarge: the input only, or also the target."""
-
-    BOTH_WAYS = "input and target"
-    ONE_WAY = "the input only"
-    ONE_WAY_KEEPS = "the input only; -1 keeps an existing dim"
-    RANK_STAYS = "the input only, and no dims are added; 0 keeps a dim"
-
-
-class TileRepeatCount(Choice):
-    """The number of repeats that tile accepts."""
-
-    EACH = "one for each dim"
-    AT_LEAST = "one for each dim, or more in front"
-    ANY = "any number: they are for the last dims, and the other dims get 1"
-
-
-class SliceBounds(Choice):
-    """The handling of a start or stop of a slice that is out of range."""
-
-    CLAMPED = "moved to its ends, as in Python"
-    CLAMPED_INSIDE = "moved to its ends; a start with a step below 0 to its first position"
-    REFUSED = "refused, and nothing counts from the end"
-
-
-class UnevenSplit(Choice):
-    """The result of split if the number of parts does not divide the axis size."""
-
-    REFUSED = "refused"
-    LAST = "the last part is smaller"
-    FEWER = "the last part is smaller, and there may be fewer parts"
-
-
-class RollPairing(Choice):
-    """The accepted combinations of shifts and axes in roll."""
-
-    ANY = "one shift for all axes, or several for one; without axes all elements roll as one row"
-    PAIRED = "one shift for each axis; without axes all elements roll as one row"
-    AXES = "one shift for each axis"
-
-
 class Switch(Record):
     """A framework attribute that changes the meaning of 0 in a requested shape."""
 
@@ -206,41 +129,6 @@ class Switch(Record):
     """The default setting; None if the framework requires an explicit setting."""
     since: int = 1
     """The first version of the operator that has the switch."""
-
-
-class WindowRules(Record):
-    """A framework's rules for the windows of convolutions and pools."""
-
-    paddings: str = "numbers same same-lower valid"
-    """The accepted kinds of padding, separated by spaces.
-
-    After a colon, a kind lists the operators that accept it: `conv`, `transposed`, `max`, `average`.
-    """
-    spatial_ranks: tuple[int, int] = (1, 62)
-    """The minimum and the maximum number of spatial dims."""
-    default_layout: str = "nchw"
-    """The default layout: `nchw` (channels second) or `nhwc` (channels last)."""
-    has_layouts: bool = False
-    """Whether the layout is a parameter."""
-    filters_last: bool = False
-    """Whether a weight has the shape k...,IN,OUT, or k...,OUT,IN if transposed."""
-    allows_unbatched: bool = False
-    """Whether an input without a batch axis is accepted."""
-    requires_symmetric_padding: bool = False
-    """Whether both ends must have equal padding.
-
-    If so, the padding of a pool is at most half of its kernel, and `same` requires a stride of 1.
-    """
-    strides_by_kernel: bool = False
-    """Whether the default stride of a pool is its kernel size instead of 1."""
-    counts_padding_windows: bool = False
-    """Whether ceil mode counts windows that start in the padding at the end."""
-    allows_dilated_strides: bool = True
-    """Whether stride and dilation may both exceed 1."""
-    allows_negative_padding: bool = True
-    """Whether negative padding, which removes elements, is accepted."""
-    allows_empty_dims: bool = True
-    """Whether upsample may scale a dim to 0."""
 
 
 class Operator(Record):
@@ -269,7 +157,7 @@ class Operator(Record):
     The error of the check is raised after the start of the first stage.
     """
     scalar_axis: bool = True
-    """Whether `Dialect.scalar_axis` applies to this operator."""
+    """Whether `AxisSemantics.scalar_axis` applies to this operator."""
     variant_of: Callable[[Mapping[str, Any]], Operator] | None = None
     """A function that selects an operator variant from the arguments of a request."""
 
@@ -294,57 +182,12 @@ class Dialect(Record):
     operators: Mapping[str, Operator] = EMPTY_DICT
     """The operators by op; newer ops list their own operators in `Op.operators`."""
     follows: Dialect | None = None
-    """The dialect whose operators apply to ops for which this dialect lists none."""
+    """The dialect whose operators, and rows in the tables of ops, apply where this dialect has none."""
     switch: Switch | None = None
     newest_opset: int | None = None
     """The newest supported opset; None if operators are not versioned."""
     max_rank: int | None = None
     max_inferred: int | None = None
-    no_perm: DefaultPerm = DefaultPerm.REVERSES
-    empty_perm_reverses: bool = False
-    negative_perm: bool = False
-    not_one: NonUnitAxis = NonUnitAxis.REFUSED
-    squeeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
-    unsqueeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
-    inserts_one: bool = False
-    """Whether unsqueeze requires exactly one axis."""
-    no_axes_is_all: bool = False
-    """Whether squeeze with an empty list of axes drops every dim of 1."""
-    negative_axes_since: int = 1
-    """The first version in which operators accept negative axes and indices."""
-    scalar_axis: bool = False
-    """Whether ops with axes treat a scalar as a tensor with one axis."""
-    flattens: FlattenMode = FlattenMode.ALL
-    flattens_from: int = 0
-    """The first dim that flatten merges by default, if flatten takes a range of dims."""
-    broadcast: ExpandMode = ExpandMode.ONE_WAY
-    equal_ranks: bool = False
-    """Whether operators of several operands require equal ranks.
-
-    Such operators do not prepend dims of 1, and their matrix products do not accept vectors.
-    """
-    tile_repeats: TileRepeatCount = TileRepeatCount.ANY
-    windows: WindowRules = WindowRules()
-    slices_shape: bool = True
-    """Whether the op `shape` accepts a start and an end."""
-    out_of_range_index_rule: StepRule | None = None
-    """The rule that clamps an out-of-range index to its dim.
-
-    None if the dialect refuses an out-of-range index.
-    """
-    outside: SliceBounds = SliceBounds.CLAMPED
-    slices_backwards: bool = True
-    """Whether a slice accepts a negative step."""
-    takes_from_the_end: bool = True
-    """Whether take counts negative indices from the end."""
-    rolls: RollPairing = RollPairing.PAIRED
-    left_over: UnevenSplit = UnevenSplit.REFUSED
-    splits_by_size: bool = False
-    """Whether split accepts a part size instead of the number of parts."""
-    splits_unevenly: bool = False
-    """Whether split can make the first parts one position longer than the others."""
-    infers_part: bool = False
-    """Whether one of the sizes of split may be -1."""
     types: frozenset[str] = frozenset()
     """The element types that unversioned operators accept."""
     missing_types: Mapping[str, frozenset[str]] = EMPTY_DICT

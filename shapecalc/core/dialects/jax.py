@@ -7,8 +7,6 @@ from shapecalc.core.dialects.base import (
     ALL_TYPES,
     Dialect,
     ReshapeSemantics,
-    RollPairing,
-    WindowRules,
     ZeroMeaning,
     operators_by_op,
 )
@@ -44,11 +42,6 @@ JAX = Dialect(
         slice="indexing",
     ),
     reshape_semantics={None: ReshapeSemantics(ZeroMeaning.LITERAL)},
-    negative_perm=True,
-    out_of_range_index_rule=CLAMPED_INDEX,
-    windows=WindowRules(allows_negative_padding=False),
-    splits_unevenly=True,
-    rolls=RollPairing.ANY,
     types=ALL_TYPES
     - {"string", "bytes", "object", "datetime64", "timedelta64", "void", "longdouble", "clongdouble"}
     - {"float6_e2m3fn", "float6_e3m2fn", "uint1"},

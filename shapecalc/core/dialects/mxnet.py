@@ -383,11 +383,6 @@ MXNET = base.Dialect(
         "shape": base.Operator("shape_array", refusal_check=scalar_error),
     },
     reshape_semantics={None: base.ZERO_COPIES},
-    empty_perm_reverses=True,
-    inserts_one=True,
-    flattens=base.FlattenMode.REST,
-    broadcast=base.ExpandMode.RANK_STAYS,
-    slices_shape=False,
     types=base.FLOATS | {"bool", "uint8", "int8", "int32", "int64", "bfloat16"},
     missing_types={"transpose": frozenset({"bool", "bfloat16"})},
     spellings={"float": "float64", "double": "float64", "single": "float32", "half": "float16", "int": "int64"}

@@ -7,8 +7,6 @@ from shapecalc.core.dialects.base import (
     Dialect,
     InferMarker,
     ReshapeSemantics,
-    RollPairing,
-    WindowRules,
     ZeroMeaning,
     operators_by_op,
 )
@@ -22,10 +20,6 @@ NUMPY = Dialect(
     ),
     reshape_semantics={None: ReshapeSemantics(ZeroMeaning.LITERAL, infers=InferMarker.ANY_NEGATIVE)},
     max_rank=64,
-    splits_unevenly=True,
-    rolls=RollPairing.ANY,
-    negative_perm=True,
-    windows=WindowRules(allows_negative_padding=False),
     types=ALL_TYPES,
     spellings={"float": "float64", "double": "float64", "single": "float32", "half": "float16", "int": "int64"}
     | {"complex": "complex128", "str": "string", "str_": "string", "bytes_": "bytes", "bool_": "bool"},

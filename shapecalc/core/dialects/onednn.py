@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import ZERO_COPIES, ZERO_LITERAL, DefaultPerm, Dialect, Operator, Switch
+from shapecalc.core.dialects.base import ZERO_COPIES, ZERO_LITERAL, Dialect, Operator, Switch
 
 ONEDNN = Dialect(
     name="onednn",
@@ -11,8 +11,6 @@ ONEDNN = Dialect(
     reshape_semantics={True: ZERO_COPIES, False: ZERO_LITERAL},
     switch=Switch("special_zero", default=None),
     max_rank=12,
-    no_perm=DefaultPerm.REFUSED,
-    negative_perm=True,
     types=frozenset({"float32", "float16", "bfloat16"}),
     spellings={"f32": "float32", "f16": "float16", "bf16": "bfloat16", "s32": "int32", "s8": "int8", "u8": "uint8"},
     note="DynamicReshape of the older specification has the same rules, with the shape as a run-time input",

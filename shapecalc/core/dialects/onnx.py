@@ -14,12 +14,6 @@ ONNX = Dialect(
     reshape_semantics={False: base.ZERO_COPIES, True: base.ZERO_LITERAL},
     switch=base.Switch("allowzero", default=False, since=14),
     newest_opset=28,
-    negative_axes_since=11,
-    flattens=base.FlattenMode.AXIS,
-    broadcast=base.ExpandMode.BOTH_WAYS,
-    tile_repeats=base.TileRepeatCount.EACH,
-    outside=base.SliceBounds.CLAMPED_INSIDE,
-    left_over=base.UnevenSplit.LAST,
     spellings={
         "float": "float32",
         "double": "float64",

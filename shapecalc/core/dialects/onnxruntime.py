@@ -12,7 +12,6 @@ from shapecalc.core.dialects.base import (
     SINCE_13,
     SUB_BYTE,
     ZERO_COPIES,
-    RepeatedAxes,
     ReshapeSemantics,
     ZeroMeaning,
     ZeroVolumeInfer,
@@ -34,9 +33,6 @@ ONNXRUNTIME = replace(
     },
     follows=ONNX,
     newest_opset=26,
-    squeeze_repeats=RepeatedAxes.DROPPED,
-    no_axes_is_all=True,
-    negative_axes_since=1,
     missing_types={
         "reshape": COMPLEX | INT4 | SUB_BYTE,
         "shape": COMPLEX,

@@ -15,18 +15,6 @@ OPENVINO = base.Dialect(
         False: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInfer.WITHOUT_COPIES),
     },
     switch=base.Switch("special_zero", default=None),
-    empty_perm_reverses=True,
-    not_one=base.NonUnitAxis.LEFT_ALONE,
-    scalar_axis=True,
-    squeeze_repeats=base.RepeatedAxes.DROPPED,
-    unsqueeze_repeats=base.RepeatedAxes.DROPPED,
-    no_axes_is_all=True,
-    slices_shape=False,
-    windows=base.WindowRules(
-        "numbers valid same:conv,max,average same-lower:conv,max,average", (1, 3), counts_padding_windows=True
-    ),
-    infers_part=True,
-    rolls=base.RollPairing.AXES,
     types=base.INTEGERS
     | base.FLOATS
     | base.INT4

@@ -6,12 +6,9 @@ from shapecalc.core.dialects.base import (
     FLOATS,
     ZERO_COPIES,
     ZERO_LITERAL,
-    DefaultPerm,
     Dialect,
     Operator,
-    SliceBounds,
     Switch,
-    WindowRules,
 )
 
 SHUFFLE = Operator("Shuffle")
@@ -25,10 +22,6 @@ TENSORRT = Dialect(
     switch=Switch("zero_is_placeholder", default=True),
     max_rank=8,
     max_inferred=2**31 - 1,
-    no_perm=DefaultPerm.KEEPS,
-    outside=SliceBounds.REFUSED,
-    equal_ranks=True,
-    windows=WindowRules("numbers same same-lower", (2, 3), counts_padding_windows=True),
     types=FLOATS - {"float64"} | {"bfloat16", "bool", "int4", "int8", "uint8", "int32", "float8_e4m3fn"},
     spellings={
         "float": "float32",

@@ -54,15 +54,6 @@ TFLITE = base.Dialect(
     },
     reshape_semantics={None: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInfer.WITHOUT_ZEROS)},
     max_inferred=2**31 - 1,
-    no_perm=base.DefaultPerm.REFUSED,
-    negative_perm=True,
-    squeeze_repeats=base.RepeatedAxes.DROPPED,
-    inserts_one=True,
-    no_axes_is_all=True,
-    slices_shape=False,
-    windows=base.WindowRules(
-        "valid same", (2, 2), "nhwc", filters_last=True, strides_by_kernel=True, allows_negative_padding=False
-    ),
     types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8_TYPES | PACKED | {"bool", "string", "bfloat16"},
     missing_types={
         **dict.fromkeys(("reshape", "unsqueeze"), frozenset({"bfloat16"})),

@@ -5,13 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step
-from shapecalc.core.dialects.base import RepeatedAxes, Setting, check_volume, regroup_step
+from shapecalc.core.dialects.base import Setting, check_volume, regroup_step
 from shapecalc.core.dims import Axes, Shape, product
 from shapecalc.core.moves import Reshape
+from shapecalc.core.ops.op import DialectTable
 from shapecalc.core.problem import ShapeError, rule_error
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MERGED, NEGATIVE_AXIS, REPEATED_AXIS
 from shapecalc.core.text import truncate
+
+
+class RepeatedAxes(Choice):
+    """The handling of an axis that a request lists more than once."""
+
+    REFUSED = "refused"
+    DROPPED = "counted once"
+    EACH = "counted each time"
+    """Each occurrence is a separate dim.
+
+    Resolvers of ops do not support this value; an operator that repeats axes has its own resolver.
+    """
+
+
+class AxisSemantics(Record):
+    """The axes that the operators of a dialect accept."""
+
+    negative_axes_since: int = 1
+    """The first version in which operators accept negative axes and indices."""
+    scalar_axis: bool = False
+    """Whether ops with axes treat a scalar as a tensor with one axis."""
+
+
+AXIS_SEMANTICS = DialectTable(
+    {
+        "tensorrt onednn numpy mxnet tensorflow jax tflite coreml caffe onnxruntime": AxisSemantics(),
+        "onnx": AxisSemantics(negative_axes_since=11),
+        "openvino torch paddle": AxisSemantics(scalar_axis=True),
+    }
+)
 
 
 def merge_axis_groups(stage: StageBuilder, groups: list[Axes]) -> Stages:
@@ -51,11 +82,13 @@ def normalize_axis_index(
 
     With `allow_end`, an axis equal to `rank` is also valid. Raises `ShapeError`: negative-axis, axis-out-of-range.
     """
-    dialect, since = rules.dialect, rules.dialect.negative_axes_since
-    if axis < 0 and rules.version is not None and rules.version < since:
-        message = f"axis {axis}: negative axes exist since version {since}, and this is {rules.version}"
-        raise rule_error(NEGATIVE_AXIS, message, argument=argument, index=index)
-    span = 1 if rank == 0 and dialect.scalar_axis and rules.operator.scalar_axis else rank
+    if axis < 0 and rules.version is not None:
+        since = AXIS_SEMANTICS.of(rules.dialect).negative_axes_since
+        if rules.version < since:
+            message = f"axis {axis}: negative axes exist since version {since}, and this is {rules.version}"
+            raise rule_error(NEGATIVE_AXIS, message, argument=argument, index=index)
+    has_axis = rank == 0 and rules.operator.scalar_axis and AXIS_SEMANTICS.of(rules.dialect).scalar_axis
+    span = 1 if has_axis else rank
     highest = span if allow_end else span - 1
     if not -span <= axis <= highest:
         valid = f"axes run from {-span} to {highest}" if span or allow_end else "a scalar has no axes"

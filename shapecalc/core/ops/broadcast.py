@@ -9,6 +9,7 @@ from shapecalc.core.moves import Combine
 from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import (
     ALIGNED,
+    OPERAND_SEMANTICS,
     OPERANDS,
     align_operands,
     alignment_step,
@@ -32,7 +33,7 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
     """
     with StageBuilder(StageKind.BROADCAST, "broadcast", "operands", shape) as stage:
         ordered = order_operands(shape, operands)
-        if rules.dialect.equal_ranks:
+        if OPERAND_SEMANTICS.of(rules.dialect).equal_ranks:
             check_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
         aligned = [*align_operands(ordered)]
         for out, aligned_dim in enumerate(aligned):
@@ -90,5 +91,6 @@ BROADCAST = Op(
         ("2,1", "1,3", "3"),
     ),
     keeps_element_count=False,
+    semantics=(OPERAND_SEMANTICS,),
     rules=(ALIGNED,),
 )

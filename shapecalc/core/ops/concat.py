@@ -11,7 +11,7 @@ from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, P
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops import operands as joint
-from shapecalc.core.ops.axes import normalize_axis_index
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
 from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import Operand
 from shapecalc.core.problem import rule_error
@@ -148,5 +148,6 @@ CONCAT = Op(
         ("N,C", "N,D 1", "M,5 1", "2,C 0"),
     ),
     keeps_element_count=False,
+    semantics=(AXIS_SEMANTICS,),
     rules=(END_TO_END, SAME_DIM, joint.DIMS_DIFFER, joint.RANKS_DIFFER),
 )

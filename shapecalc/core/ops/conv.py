@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamKind, Set
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.matmul import CONTRACTED
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors
 from shapecalc.core.problem import Rule, rule_error, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import INDIVISIBLE
@@ -60,7 +60,7 @@ def _weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> WeightDi
     if rank < 3:
         message = f"a weight has filters, channels and a kernel, and this one has {rank_text(rank)}"
         raise rule_error(windows.WINDOW_RANK, message, argument="weight")
-    first = rank - 2 if rules.dialect.windows.filters_last else 0
+    first = rank - 2 if CONV_SEMANTICS.of(rules.dialect).filters_last else 0
     kernel = weight[:first] if first else weight[2:]
     axis = first + (transposed != (first > 0))
     return WeightDims(weight[2 * first + 1 - axis], weight[axis], axis, kernel)
@@ -146,6 +146,19 @@ def _with_transposed_variant(operator: Operator, transposed_operator: Operator) 
     )
 
 
+class ConvSemantics(Record):
+    """The layout of the weights of a dialect's convolutions."""
+
+    filters_last: bool = False
+    """Whether a weight has the shape k...,IN,OUT, or k...,OUT,IN if transposed."""
+
+
+CONV_SEMANTICS = DialectTable(
+    {
+        "onnx tensorrt openvino torch paddle": ConvSemantics(),
+        "tensorflow tflite": ConvSemantics(filters_last=True),
+    }
+)
 VERSIONS = {1: FLOATS, 11: FLOATS, 22: FLOATS | {"bfloat16"}}
 WITHOUT_GROUPS = {"groups": None}
 CONV_OPERATOR = _with_transposed_variant(Operator("conv"), Operator("conv_transpose"))
@@ -192,5 +205,6 @@ CONV = Op(
         ("B,C,H,W", "8,3,3,3 2", "8,3,7,7 2 3", "O,C,K,K"),
     ),
     keeps_element_count=False,
+    semantics=(CONV_SEMANTICS, windows.WINDOW_SEMANTICS),
     rules=(*windows.WINDOW_RULES, OUT_CHANNELS, CHANNELS_DIFFER),
 )

@@ -6,15 +6,12 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors
 from shapecalc.core.ops.operands import possible_dims
 from shapecalc.core.problem import ShapeError, rule_error
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
 from shapecalc.core.text import rank_text
-
-KEEP_VALUES = {base.ExpandMode.ONE_WAY_KEEPS: -1, base.ExpandMode.RANK_STAYS: 0}
-"""The target value that keeps a dim, for each mode that has such a value."""
 
 
 def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
@@ -26,17 +23,17 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
     """
     with StageBuilder(StageKind.EXPAND, "expand", "target", shape, target) as stage:
         base.check_rank(target, rules.dialect, "target")
-        added = len(target) - len(shape)
-        if added > 0 and rules.dialect.broadcast is base.ExpandMode.RANK_STAYS:
+        added, mode = len(target) - len(shape), EXPAND_SEMANTICS.of(rules.dialect).broadcast
+        if added > 0 and mode is ExpandMode.RANK_STAYS:
             raise _rank_error(shape, target, "adds a dim")
-        if added < 0 and rules.dialect.broadcast is not base.ExpandMode.BOTH_WAYS:
+        if added < 0 and mode is not ExpandMode.BOTH_WAYS:
             raise _rank_error(shape, target, "drops a dim")
         output = list[Dim]()
         for out in range(max(len(target), len(shape))):
             axis, index = out - max(added, 0), out + min(added, 0)
             dim = shape[axis] if axis >= 0 else None
             requested = target[index] if index >= 0 else 1
-            step = _expand_step(out, dim, requested, max(axis, 0), max(index, 0), rules)
+            step = _expand_step(out, dim, requested, max(axis, 0), max(index, 0), mode)
             output.append(step.dim)
             stage.add(step)
         base.check_volume(tuple(output), "target")
@@ -49,15 +46,15 @@ def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:
     return rule_error(NOT_BROADCASTABLE, message, argument="target")
 
 
-def _expand_step(output_axis: int, dim: Dim | None, requested: Dim, axis: int, index: int, rules: base.Setting) -> Step:
+def _expand_step(output_axis: int, dim: Dim | None, requested: Dim, axis: int, index: int, mode: ExpandMode) -> Step:
     """Return the step of one output dim; `dim` is None for a new leading dim."""
-    if dim is not None and requested == KEEP_VALUES.get(rules.dialect.broadcast):
+    if dim is not None and requested == KEEP_VALUES.get(mode):
         return Step(KEPT_DIM, output_axis, (axis,), dim)
     if isinstance(requested, int) and requested < 0:
         raise rule_error(NEGATIVE_SIZE, f"{requested} is not a size to expand to", argument="target", index=index)
     if dim is None:
         return Step(NEW_DIM, output_axis, (), requested)
-    both = rules.dialect.broadcast is base.ExpandMode.BOTH_WAYS
+    both = mode is ExpandMode.BOTH_WAYS
     ways = _possible_output_dims(dim, requested, both_ways=both)
     if not ways:
         grown = "a dim of 1 on either side" if both else "an input dim of 1"
@@ -81,6 +78,31 @@ def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[
     return possible_dims([(dim, requested, same), (dim, 1, requested), *([(requested, 1, dim)] if both_ways else [])])
 
 
+class ExpandMode(Choice):
+    """The shapes whose dims expand may enlarge: the input only, or also the target."""
+
+    BOTH_WAYS = "input and target"
+    ONE_WAY = "the input only"
+    ONE_WAY_KEEPS = "the input only; -1 keeps an existing dim"
+    RANK_STAYS = "the input only, and no dims are added; 0 keeps a dim"
+
+
+class ExpandSemantics(Record):
+    """The dims that the expand of a dialect repeats."""
+
+    broadcast: ExpandMode = ExpandMode.ONE_WAY
+
+
+EXPAND_SEMANTICS = DialectTable(
+    {
+        "openvino numpy tensorflow jax tflite": ExpandSemantics(),
+        "onnx": ExpandSemantics(ExpandMode.BOTH_WAYS),
+        "torch paddle": ExpandSemantics(ExpandMode.ONE_WAY_KEEPS),
+        "mxnet": ExpandSemantics(ExpandMode.RANK_STAYS),
+    }
+)
+KEEP_VALUES = {ExpandMode.ONE_WAY_KEEPS: -1, ExpandMode.RANK_STAYS: 0}
+"""The target value that keeps a dim, for each mode that has such a value."""
 EXPAND = Op(
     name="expand",
     summary="Repeat dims of size 1 (broadcast).",
@@ -102,4 +124,5 @@ EXPAND = Op(
         ("N,4", "8,4"),
     ),
     keeps_element_count=False,
+    semantics=(EXPAND_SEMANTICS,),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.axes import merge_axis_groups, normalize_axis_index
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, merge_axis_groups, normalize_axis_index
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors
 from shapecalc.core.problem import rule_error
+from shapecalc.core.record import Choice, Record
 from shapecalc.core.rules import START_AFTER_END
 
 
@@ -21,7 +22,7 @@ def flatten(
     after the first. Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten. Raises
     `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
     """
-    argument = "axis" if rules.dialect.flattens is base.FlattenMode.AXIS else "start_dim"
+    argument = "axis" if FLATTEN_SEMANTICS.of(rules.dialect).flattens is FlattenMode.AXIS else "start_dim"
     with StageBuilder(StageKind.MERGE, "flatten", argument, shape) as stage:
         return merge_axis_groups(stage, _axis_groups(len(shape), rules, axis, start_dim, end_dim))
 
@@ -32,14 +33,15 @@ def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | 
     Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end.
     """
     axes = tuple(range(rank))
-    if rules.dialect.flattens is base.FlattenMode.ALL:
+    semantics = FLATTEN_SEMANTICS.of(rules.dialect)
+    if semantics.flattens is FlattenMode.ALL:
         return [axes]
-    if rules.dialect.flattens is base.FlattenMode.REST:
+    if semantics.flattens is FlattenMode.REST:
         return [axes[:1], axes[1:]]
-    if rules.dialect.flattens is base.FlattenMode.AXIS:
+    if semantics.flattens is FlattenMode.AXIS:
         cut = normalize_axis_index(1 if axis is None else axis, rank, rules, "axis", allow_end=True)
         return [axes[:cut], axes[cut:]]
-    first = normalize_axis_index(rules.dialect.flattens_from if start is None else start, rank, rules, "start_dim")
+    first = normalize_axis_index(semantics.flattens_from if start is None else start, rank, rules, "start_dim")
     last = normalize_axis_index(-1 if end is None else end, rank, rules, "end_dim")
     if first > last:
         raise rule_error(START_AFTER_END, f"start_dim {first} comes after end_dim {last}", argument="start_dim")
@@ -47,8 +49,36 @@ def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | 
     return [*before, axes[first : last + 1], *after]
 
 
+class FlattenMode(Choice):
+    """The parameters of flatten, and the dims that it merges."""
+
+    AXIS = "one axis; always two dims"
+    RANGE = "a first and a last dim to merge"
+    ALL = "nothing; always one dim"
+    REST = "nothing; always two dims, the first and the product of the others"
+
+
+class FlattenSemantics(Record):
+    """The dims that the flatten of a dialect merges."""
+
+    flattens: FlattenMode = FlattenMode.ALL
+    flattens_from: int = 0
+    """The first dim that flatten merges by default, if flatten takes a range of dims."""
+
+
+FLATTEN_SEMANTICS = DialectTable(
+    {
+        "numpy jax": FlattenSemantics(),
+        "onnx coreml": FlattenSemantics(FlattenMode.AXIS),
+        "torch paddle": FlattenSemantics(FlattenMode.RANGE),
+        "caffe": FlattenSemantics(FlattenMode.RANGE, flattens_from=1),
+        "mxnet": FlattenSemantics(FlattenMode.REST),
+    }
+)
+
+
 def _has_dim_range(dialect: base.Dialect) -> bool:
-    return dialect.flattens is base.FlattenMode.RANGE
+    return FLATTEN_SEMANTICS.of(dialect).flattens is FlattenMode.RANGE
 
 
 FLATTEN = Op(
@@ -58,7 +88,7 @@ FLATTEN = Op(
         base.Param(
             *("axis", base.ParamKind.INT, "ONNX: the first axis of the second output dim, by default 1"),
             positional_or_named=True,
-            supported_by=lambda dialect: dialect.flattens is base.FlattenMode.AXIS,
+            supported_by=lambda dialect: FLATTEN_SEMANTICS.of(dialect).flattens is FlattenMode.AXIS,
             counterpart="start_dim",
         ),
         base.Param(
@@ -88,4 +118,5 @@ FLATTEN = Op(
         ("N,C,H,W", ""),
         ("2,3,4,5", "_ 1 -2"),
     ),
+    semantics=(FLATTEN_SEMANTICS, AXIS_SEMANTICS),
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.dialects.base import Operator, Param, ParamKind, RepeatedAxes, Setting
+from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import StridedSlice
-from shapecalc.core.ops.axes import normalize_axis_indices
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
 from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text
@@ -66,5 +66,6 @@ FLIP = Op(
         "axes", ("2,3,4", "0", "0,-1", "[]", "3", "0,0"), ("0,3", "0"), ("[]", "[]", "0"), ("N,C", "1")
     ),
     default_dialect="numpy",
+    semantics=(AXIS_SEMANTICS,),
     rules=(REVERSED_AXIS, FLIPPED),
 )

@@ -57,11 +57,12 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
             raise usage_error(
                 f"a product has two operands, and these are {len(ordered)}", "write several products as a chain"
             )
-        if rules.dialect.equal_ranks:
+        equal_ranks = joint.OPERAND_SEMANTICS.of(rules.dialect).equal_ranks
+        if equal_ranks:
             joint.check_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
         left, right = ordered
         for factor in ordered:
-            least = 2 if rules.dialect.equal_ranks else 1
+            least = 2 if equal_ranks else 1
             if len(factor.shape) < least:
                 message = f"{shape_text(factor.shape)} is no matrix: it needs {format_count(least, 'dim', 'dims')}"
                 raise rule_error(joint.RANKS_DIFFER, message, argument="operands" if factor.number else "input")
@@ -111,5 +112,6 @@ MATMUL = Op(
         ("0,3", "3,2"),
     ),
     keeps_element_count=False,
+    semantics=(joint.OPERAND_SEMANTICS,),
     rules=(CONTRACTED, FROM_OPERAND, joint.INNER_DIFFERS),
 )

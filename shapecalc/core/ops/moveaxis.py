@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages
-from shapecalc.core.dialects.base import Operator, Param, ParamKind, RepeatedAxes, Setting
+from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.axes import normalize_axis_indices
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
-from shapecalc.core.ops.transpose import transpose
+from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, transpose
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.rules import REPEATED_AXIS
 from shapecalc.core.text import format_count
@@ -91,6 +91,7 @@ MOVEAXIS = Op(
         ("N,H,W,C", "3 1"),
     ),
     default_dialect="numpy",
+    semantics=(AXIS_SEMANTICS, TRANSPOSE_SEMANTICS),
     rules=(UNPAIRED_AXES,),
     fix_candidates={UNPAIRED_AXES: _equal_length_candidates, REPEATED_AXIS: _distinct_axis_candidates},
 )

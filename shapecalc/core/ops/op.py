@@ -10,16 +10,54 @@ from shapecalc.core.record import Record, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, TypeAlias
+    from typing import Any, TypeAlias, TypeVar
 
     from shapecalc.core.answers import Stages, Trace
     from shapecalc.core.dims import Shape
     from shapecalc.core.problem import Rule, ShapeError
 
+    Semantics = TypeVar("Semantics", bound=Record)
+
 
 Arguments: TypeAlias = "Mapping[str, Any]"
 FixCandidates: TypeAlias = "Iterator[tuple[str, object]]"
 """Pairs of an argument name and a new value; the value None removes the argument."""
+
+
+class DialectTable(dict[str, "Semantics"]):
+    """The semantics of one or several ops, by the name of the dialect.
+
+    The first row is the default, for dialects that are in no row.
+
+    >>> class PadSemantics(Record):
+    ...     allows_negative: bool = True
+    >>> table = DialectTable({"onnx torch": PadSemantics(), "numpy": PadSemantics(allows_negative=False)})
+    >>> from shapecalc.core.dialects import DIALECTS
+    >>> [table.of(DIALECTS[name]).allows_negative for name in ("onnxruntime", "numpy", "caffe")]
+    [True, False, True]
+    """
+
+    __slots__ = ("default",)
+
+    def __init__(self, rows: Mapping[str, Semantics]) -> None:
+        """Store the rows; each key names the dialects of the row, separated by spaces.
+
+        Raises `ValueError` if two rows name the same dialect.
+        """
+        super().__init__({name: row for names, row in rows.items() for name in names.split()})
+        self.default = next(iter(rows.values()))
+        if len(self) < sum(len(names.split()) for names in rows):
+            raise ValueError("a dialect is in two rows")
+
+    def of(self, dialect: Dialect) -> Semantics:
+        """Return the row of a dialect, or of the dialect that it follows, or the default."""
+        row = self.get(dialect.name)
+        while row is None:
+            if dialect.follows is None:
+                return self.default
+            dialect = dialect.follows
+            row = self.get(dialect.name)
+        return row
 
 
 class Op(Record):
@@ -57,6 +95,8 @@ class Op(Record):
     """Whether the output always has as many elements as the input."""
     ends_chain: bool = False
     """Whether the op is allowed only at the end of a chain."""
+    semantics: tuple[DialectTable[Any], ...] = ()
+    """The tables that the resolver reads; several ops share some of them."""
     rules: tuple[Rule, ...] = ()
     """The rules that only this op's steps and refusals cite."""
     extras: Callable[[Trace], Mapping[str, object]] | None = None

@@ -9,6 +9,7 @@ from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, requ
 from shapecalc.core.dialects.base import Param, ParamKind
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import OperandAxis
+from shapecalc.core.ops.op import DialectTable
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import NOT_BROADCASTABLE
@@ -51,6 +52,24 @@ LABEL_DIFFERS = Rule(
     "diagonal. TensorFlow never repeats a 1.",
     "shapecalc einsum ij,jk->ik 2,3 4,5",
     "numpy.einsum, ONNX Einsum, torch.einsum, tf.einsum",
+)
+
+
+class OperandSemantics(Record):
+    """The operands that the operators of a dialect accept."""
+
+    equal_ranks: bool = False
+    """Whether operators of several operands require equal ranks.
+
+    Such operators do not prepend dims of 1, and their matrix products do not accept vectors.
+    """
+
+
+OPERAND_SEMANTICS = DialectTable(
+    {
+        "onnx onednn openvino numpy torch paddle tensorflow jax": OperandSemantics(),
+        "tensorrt": OperandSemantics(equal_ranks=True),
+    }
 )
 
 

@@ -13,15 +13,14 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamKind,
-    RepeatedAxes,
     Setting,
 )
 from shapecalc.core.dims import INT64_MAX, Dim, Shape
 from shapecalc.core.ops import windows
-from shapecalc.core.ops.axes import normalize_axis_indices, scalar_axis_error
-from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices, scalar_axis_error
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import rule_error
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import truncate
 
 SOURCE = "ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad, paddle.nn.functional.pad"
@@ -52,9 +51,8 @@ def pad(shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int,
             range(len(shape)) if axes is None else normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
         )
         count = len(padded_axes)
-        padding = windows.numbers_per_axis(
-            padding, [2 * count], "padding", -INT64_MAX if rules.dialect.windows.allows_negative_padding else 0
-        )
+        least = -INT64_MAX if PAD_SEMANTICS.of(rules.dialect).allows_negative_padding else 0
+        padding = windows.numbers_per_axis(padding, [2 * count], "padding", least)
         ends = {axis: padding[index::count] for index, axis in enumerate(padded_axes) if any(padding[index::count])}
         steps = {axis: partial(_pad_axis, rules, axis, shape[axis], *both) for axis, both in ends.items()}
         return windows.apply_steps(stage, steps, ends)
@@ -69,6 +67,19 @@ def _pad_axis(rules: Setting, axis: int, dim: Dim, begin: int, end: int) -> Step
     return Step(LENGTHENED, axis, (axis,), size, conditions, FrozenDict(dim=dim, begin=begin, end=end))
 
 
+class PadSemantics(Record):
+    """The padding that the pad of a dialect accepts."""
+
+    allows_negative_padding: bool = True
+    """Whether negative padding, which removes elements, is accepted."""
+
+
+PAD_SEMANTICS = DialectTable(
+    {
+        "onnx openvino torch paddle": PadSemantics(),
+        "numpy tensorflow jax tflite": PadSemantics(allows_negative_padding=False),
+    }
+)
 PAD = Op(
     name="pad",
     summary="Pad axes at their start and end.",
@@ -99,5 +110,6 @@ PAD = Op(
         ("N,3", "1,1,1,1", "-2,0,0,0"),
     ),
     keeps_element_count=False,
+    semantics=(PAD_SEMANTICS, AXIS_SEMANTICS),
     rules=(LENGTHENED,),
 )

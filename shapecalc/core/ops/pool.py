@@ -9,9 +9,9 @@ from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import windows
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors
 from shapecalc.core.problem import usage_error
-from shapecalc.core.record import replace
+from shapecalc.core.record import Record, replace
 
 GLOBAL = "global"
 """The kernel value for a window that covers all spatial dims."""
@@ -35,9 +35,8 @@ def pool(
         _, axes = windows.spatial_axes(shape, rules, count, layout)
         if isinstance(kernel, tuple):
             sizes = windows.numbers_per_axis(kernel, [count], "kernel")
-            window_options = (
-                {"stride": sizes, **window_options} if rules.dialect.windows.strides_by_kernel else window_options
-            )
+            if POOL_SEMANTICS.of(rules.dialect).strides_by_kernel:
+                window_options = {"stride": sizes, **window_options}
             window_list = windows.build_windows(axes, rules, kind, sizes, window_options)
         elif window_options:
             name = next(iter(window_options))
@@ -96,6 +95,21 @@ OPENVINO_POOL = _pool_operator(
     Operator("AvgPool", required_since={"stride": 1}),
     {"max": Operator("ReduceMax"), "average": Operator("ReduceMean")},
 )
+
+
+class PoolSemantics(Record):
+    """The stride of a dialect's pool."""
+
+    strides_by_kernel: bool = False
+    """Whether the default stride of a pool is its kernel size instead of 1."""
+
+
+POOL_SEMANTICS = DialectTable(
+    {
+        "onnx tensorrt openvino": PoolSemantics(),
+        "torch paddle tensorflow tflite": PoolSemantics(strides_by_kernel=True),
+    }
+)
 KERNEL_HELP = "the size of the window, or global for all spatial dims"
 POOL = Op(
     name="pool",
@@ -130,4 +144,5 @@ POOL = Op(
         ("N,C,H,W", "2", "2 2", "3 2 1"),
     ),
     keeps_element_count=False,
+    semantics=(POOL_SEMANTICS, windows.WINDOW_SEMANTICS),
 )

@@ -14,7 +14,7 @@ from shapecalc.core.ops.expand import EXPAND, expand
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, nearest_integers, operator_of
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.transpose import TRANSPOSE, transpose
-from shapecalc.core.ops.unsqueeze import unsqueeze
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS, unsqueeze
 from shapecalc.core.problem import Problem, Rule, ShapeError
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DROPPED_ONE, INDIVISIBLE, KEPT_DIM
@@ -302,6 +302,7 @@ REARRANGE = Op(
         for lengths in each
     ),
     keeps_element_count=False,
+    semantics=(UNSQUEEZE_SEMANTICS,),
     rules=(PATTERN_AXIS, BAD_PATTERN),
     extras=_inferred_lengths,
     fix_candidates={BAD_PATTERN: _length_candidates, INDIVISIBLE: _length_candidates},

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
-from shapecalc.core.dialects.base import Param, ParamKind, RollPairing, Setting, regroup_elements
+from shapecalc.core.dialects.base import Param, ParamKind, Setting, regroup_elements
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Roll
 from shapecalc.core.ops.axes import merge_axis_groups, normalize_tensor_axis
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import GIVEN, KEPT_DIM
 from shapecalc.core.text import format_count, truncate
 
@@ -88,7 +88,7 @@ def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, 
 
     The axes are None if the flattened tensor is rolled. Raises `ShapeError`: unpaired-shifts.
     """
-    rolls = rules.dialect.rolls
+    rolls = ROLL_SEMANTICS.of(rules.dialect).rolls
     if (axis is None and rolls is RollPairing.ANY) or (not axis and rolls is RollPairing.PAIRED and len(shift) == 1):
         return shift, None
     axes = axis or ()
@@ -107,6 +107,27 @@ def _pairing_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     yield "shift", (*shift, *shift[-1:] * len(axis))[: len(axis)]
 
 
+class RollPairing(Choice):
+    """The accepted combinations of shifts and axes in roll."""
+
+    ANY = "one shift for all axes, or several for one; without axes all elements roll as one row"
+    PAIRED = "one shift for each axis; without axes all elements roll as one row"
+    AXES = "one shift for each axis"
+
+
+class RollSemantics(Record):
+    """The shifts and axes that the roll of a dialect accepts."""
+
+    rolls: RollPairing = RollPairing.PAIRED
+
+
+ROLL_SEMANTICS = DialectTable(
+    {
+        "torch paddle": RollSemantics(),
+        "openvino tensorflow": RollSemantics(RollPairing.AXES),
+        "numpy jax": RollSemantics(RollPairing.ANY),
+    }
+)
 ROLL = Op(
     name="roll",
     summary="Shift the elements along axes, with wrap-around.",
@@ -125,6 +146,7 @@ ROLL = Op(
         ("N,C", "1 1", "1"),
     ),
     default_dialect="numpy",
+    semantics=(ROLL_SEMANTICS,),
     rules=(ROLLED_AXIS, UNPAIRED_SHIFTS),
     fix_candidates={UNPAIRED_SHIFTS: _pairing_candidates},
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.jax import CLAMPED_INDEX
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import StridedSlice
-from shapecalc.core.ops.axes import normalize_tensor_axis
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_tensor_axis
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
-from shapecalc.core.record import FrozenDict, replace
+from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
 from shapecalc.core.text import truncate
 
@@ -74,20 +75,21 @@ def resolve_index(
     If the dim is a name, -1 is returned unchanged. `argument_index` is the position of the index in a list argument,
     for the error message. Raises `ShapeError`: index-out-of-range, needs-size.
     """
-    if index < 0 and rules.version is not None and rules.version < rules.dialect.negative_axes_since:
-        since = f"{rules.operator.name} {rules.dialect.negative_axes_since}"
-        message = (
-            f"index {truncate(str(index))}: negative indices exist since {since}, and this is version {rules.version}"
-        )
-        raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)
+    if index < 0 and rules.version is not None:
+        first = AXIS_SEMANTICS.of(rules.dialect).negative_axes_since
+        if rules.version < first:
+            since = f"{rules.operator.name} {first}, and this is version {rules.version}"
+            message = f"index {truncate(str(index))}: negative indices exist since {since}"
+            raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)
     if not isinstance(dim, int):
         if index in (0, -1):
             return TAKEN_INDEX, index
         message = f"whether dim {axis}, {truncate(str(dim))}, has an index {truncate(str(index))} depends on its size"
         raise rule_error(NEEDS_SIZE, message, argument=argument, index=argument_index)
-    if dim > 0 and rules.dialect.out_of_range_index_rule is not None and not -dim <= index < dim:
-        return rules.dialect.out_of_range_index_rule, 0 if index < 0 else dim - 1
     if not -dim <= index < dim:
+        clamping_rule = INDEX_SEMANTICS.of(rules.dialect).out_of_range_index_rule
+        if dim > 0 and clamping_rule is not None:
+            return clamping_rule, 0 if index < 0 else dim - 1
         message = f"dim {axis} is {truncate(str(dim))}, and has no index {truncate(str(index))}"
         raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)
     return TAKEN_INDEX, index % dim
@@ -101,6 +103,22 @@ def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
         yield from (("index", candidate) for candidate in (index + dim, *ends) if candidate in range(dim))
 
 
+class IndexSemantics(Record):
+    """The indices that the operators of a dialect accept."""
+
+    out_of_range_index_rule: StepRule | None = None
+    """The rule that clamps an out-of-range index to its dim.
+
+    None if the dialect refuses an out-of-range index.
+    """
+
+
+INDEX_SEMANTICS = DialectTable(
+    {
+        "onnx openvino numpy torch paddle tensorflow tflite coreml": IndexSemantics(),
+        "jax": IndexSemantics(CLAMPED_INDEX),
+    }
+)
 SELECT = Op(
     name="select",
     summary="Select one index of an axis, and drop the axis.",
@@ -123,6 +141,7 @@ SELECT = Op(
         ("N,C", "1 0", "0 -1", "0 1"),
     ),
     keeps_element_count=False,
+    semantics=(INDEX_SEMANTICS, AXIS_SEMANTICS),
     rules=(TAKEN_INDEX, INDEX_OUT_OF_RANGE),
     fix_candidates={INDEX_OUT_OF_RANGE: _index_candidates},
 )

@@ -8,6 +8,7 @@ from shapecalc.core.dialects.base import (
     SINCE_13,
     SINCE_19,
     UP_TO_12,
+    Dialect,
     Operator,
     Param,
     ParamKind,
@@ -15,8 +16,8 @@ from shapecalc.core.dialects.base import (
 )
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import ShapeVector
-from shapecalc.core.ops.op import Op, make_vectors
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import rank_text
 
 
@@ -77,6 +78,25 @@ def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | Non
         return stage.finish(ShapeVector(first, last))
 
 
+class ShapeSemantics(Record):
+    """The parameters of a dialect's operator that returns the dims."""
+
+    slices_shape: bool = True
+    """Whether the op `shape` accepts a start and an end."""
+
+
+SHAPE_SEMANTICS = DialectTable(
+    {
+        "onnx numpy torch jax": ShapeSemantics(),
+        "openvino paddle mxnet tensorflow tflite coreml": ShapeSemantics(slices_shape=False),
+    }
+)
+
+
+def _slices_shape(dialect: Dialect) -> bool:
+    return SHAPE_SEMANTICS.of(dialect).slices_shape
+
+
 START_HELP = "the first dim, by default 0; a negative value counts from the end"
 END_HELP = "the end, which is excluded, by default the rank; a negative value counts from the end"
 SHAPE = Op(
@@ -89,11 +109,9 @@ SHAPE = Op(
             ParamKind.INT,
             START_HELP,
             positional_or_named=True,
-            supported_by=lambda dialect: dialect.slices_shape,
+            supported_by=_slices_shape,
         ),
-        Param(
-            "end", ParamKind.INT, END_HELP, positional_or_named=True, supported_by=lambda dialect: dialect.slices_shape
-        ),
+        Param("end", ParamKind.INT, END_HELP, positional_or_named=True, supported_by=_slices_shape),
     ),
     resolve=shape,
     operators={
@@ -109,4 +127,5 @@ SHAPE = Op(
     ),
     keeps_element_count=False,
     ends_chain=True,
+    semantics=(SHAPE_SEMANTICS,),
 )

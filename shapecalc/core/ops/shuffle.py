@@ -9,7 +9,7 @@ from shapecalc.core.dialects.base import Param, ParamKind, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.op import Op, make_vectors
 from shapecalc.core.ops.reshape import TARGET_HELP, reshape
-from shapecalc.core.ops.transpose import PERM_HELP, normalize_permutation, transpose
+from shapecalc.core.ops.transpose import PERM_HELP, TRANSPOSE_SEMANTICS, normalize_permutation, transpose
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 
@@ -68,4 +68,5 @@ SHUFFLE = Op(
     ),
     uses_switch=True,
     default_dialect="tensorrt",
+    semantics=(TRANSPOSE_SEMANTICS,),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_at_least
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting, SliceBounds
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Dim, Monomial, Shape
 from shapecalc.core.moves import StridedSlice
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NO_SUCH_ATTRIBUTE
 from shapecalc.core.text import format_count, rank_text, truncate
 from shapecalc.core.values import SliceParts, parse_slices
@@ -100,7 +100,7 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
 
 def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> AxisSlice:
     step = 1 if ends[2] is None else ends[2]
-    if step == 0 or (step < 0 and not rules.dialect.slices_backwards):
+    if step == 0 or (step < 0 and not SLICE_SEMANTICS.of(rules.dialect).slices_backwards):
         below = f"{rules.dialect.name} takes no step below 0, and this is {truncate(str(step))}"
         raise rule_error(BAD_STEP, below if step else "no step can be 0", argument="slices", index=axis)
     if step != 1 and rules.version is not None and rules.version < STEPS_SINCE:
@@ -110,9 +110,10 @@ def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> AxisSl
         raise rule_error(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
     if isinstance(dim, Monomial):
         return _slice_named_axis(dim, ends, axis, rules)
-    if rules.dialect.outside is SliceBounds.REFUSED:
+    outside = SLICE_SEMANTICS.of(rules.dialect).outside
+    if outside is SliceBounds.REFUSED:
         _check_bounds(dim, ends, axis, rules)
-    if rules.dialect.outside is SliceBounds.CLAMPED_INSIDE and ends[0] is not None and step < 0:
+    if outside is SliceBounds.CLAMPED_INSIDE and ends[0] is not None and step < 0:
         ends = max(ends[0], -dim), ends[1], step
     positions = range(dim)[slice(*ends)]
     return (positions.start, step, len(positions), ()) if positions else (0, 1 if dim == 0 else step, 0, ())
@@ -133,7 +134,7 @@ def _slice_named_axis(dim: Monomial, ends: SliceParts, axis: int, rules: Setting
     The slice must be valid for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
     start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
-    if rules.dialect.outside is SliceBounds.REFUSED and min(start or 0, stop or 0) < 0:
+    if SLICE_SEMANTICS.of(rules.dialect).outside is SliceBounds.REFUSED and min(start or 0, stop or 0) < 0:
         message = f"{rules.dialect.name} counts from 0, and this slice counts from the end of dim {axis}"
         raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
     if stop is None and start in (None, 0 if step > 0 else -1):
@@ -165,6 +166,30 @@ def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
                 yield "slices", ",".join([*texts[:index], other, *texts[index + 1 :]])
 
 
+class SliceBounds(Choice):
+    """The handling of a start or stop of a slice that is out of range."""
+
+    CLAMPED = "moved to its ends, as in Python"
+    CLAMPED_INSIDE = "moved to its ends; a start with a step below 0 to its first position"
+    REFUSED = "refused, and nothing counts from the end"
+
+
+class SliceSemantics(Record):
+    """The starts, stops and steps that the slice of a dialect accepts."""
+
+    outside: SliceBounds = SliceBounds.CLAMPED
+    slices_backwards: bool = True
+    """Whether a slice accepts a negative step."""
+
+
+SLICE_SEMANTICS = DialectTable(
+    {
+        "openvino numpy paddle tensorflow jax tflite coreml": SliceSemantics(),
+        "onnx": SliceSemantics(SliceBounds.CLAMPED_INSIDE),
+        "tensorrt": SliceSemantics(SliceBounds.REFUSED),
+        "torch": SliceSemantics(slices_backwards=False),
+    }
+)
 SLICE = Op(
     name="slice",
     summary="Slice axes by start, stop and step.",
@@ -191,6 +216,7 @@ SLICE = Op(
         ("N,C", "::2,:1", "-1:,::-1", "1:", ":3"),
     ),
     keeps_element_count=False,
+    semantics=(SLICE_SEMANTICS,),
     rules=(KEPT_POSITIONS, SLICED, BAD_STEP, SLICE_OUT_OF_BOUNDS),
     fix_candidates=dict.fromkeys((BAD_STEP, NEEDS_SIZE, SLICE_OUT_OF_BOUNDS, AXIS_OUT_OF_RANGE), _slice_candidates),
 )

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, Trace
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
-from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting, UnevenSplit
+from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Dim, Shape, is_always_integral, monomial, product, quotient, sum_terms
 from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.moves import StridedSlice
-from shapecalc.core.ops.axes import normalize_tensor_axis
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, nearest_integers, operators_by_dialect
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_tensor_axis
+from shapecalc.core.ops.op import (
+    Arguments,
+    DialectTable,
+    FixCandidates,
+    Op,
+    make_vectors,
+    nearest_integers,
+    operators_by_dialect,
+)
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE
 from shapecalc.core.problem import Rule, ShapeError, rule_error
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import KEPT_DIM, MISSING_ARGUMENT, NEEDS_SIZE
 from shapecalc.core.text import remainder_text, shape_text, truncate
 
@@ -109,7 +115,8 @@ def split(
         if names[1:]:
             raise rule_error(BAD_PARTS, f"{names[0]} and {names[1]} are both given", argument=names[1])
         if sizes is not None:
-            runs, conditions = _parts_by_sizes(shape[cut_axis], cut_axis, sizes, infers=rules.dialect.infers_part)
+            infers = SPLIT_SEMANTICS.of(rules.dialect).infers_part
+            runs, conditions = _parts_by_sizes(shape[cut_axis], cut_axis, sizes, infers=infers)
         elif size is not None:
             runs, conditions = _parts_by_size(shape[cut_axis], cut_axis, size), ()
         else:
@@ -140,10 +147,10 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
         return ((parts, size),), require_or_raise(require_divisible, dim, parts, error)
     if dim % parts == 0:
         return ((parts, size),), ()
-    if uneven and rules.dialect.splits_unevenly:
+    if uneven and SPLIT_SEMANTICS.of(rules.dialect).splits_unevenly:
         return ((dim % parts, dim // parts + 1), (parts - dim % parts, dim // parts)), ()
     is_old = rules.version is not None and rules.version < SMALLER_LAST_PART_SINCE
-    rest_rule = UnevenSplit.REFUSED if is_old else rules.dialect.left_over
+    rest_rule = UnevenSplit.REFUSED if is_old else SPLIT_SEMANTICS.of(rules.dialect).left_over
     runs = _parts_by_size(dim, axis, -(-dim // parts))
     if rest_rule is UnevenSplit.REFUSED or (rest_rule is UnevenSplit.LAST and part_count(runs) < parts):
         raise error
@@ -259,8 +266,36 @@ def _part_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
     yield from [("part", candidate) for candidate in (range(part - 1, max(-1, part - 20), -1) if part > 0 else (0,))]
 
 
-HAS_SIZE, HAS_UNEVEN = attrgetter("splits_by_size"), attrgetter("splits_unevenly")
-"""The predicates for dialects whose split has the parameter `size` or `uneven`."""
+class UnevenSplit(Choice):
+    """The result of split if the number of parts does not divide the axis size."""
+
+    REFUSED = "refused"
+    LAST = "the last part is smaller"
+    FEWER = "the last part is smaller, and there may be fewer parts"
+
+
+class SplitSemantics(Record):
+    """The parts into which the split of a dialect splits an axis."""
+
+    left_over: UnevenSplit = UnevenSplit.REFUSED
+    splits_by_size: bool = False
+    """Whether split accepts a part size instead of the number of parts."""
+    splits_unevenly: bool = False
+    """Whether split can make the first parts one position longer than the others."""
+    infers_part: bool = False
+    """Whether one of the sizes of split may be -1."""
+
+
+SPLIT_SEMANTICS = DialectTable(
+    {
+        "tflite coreml caffe": SplitSemantics(),
+        "onnx": SplitSemantics(UnevenSplit.LAST),
+        "torch": SplitSemantics(UnevenSplit.FEWER, splits_by_size=True, splits_unevenly=True),
+        "numpy jax": SplitSemantics(splits_unevenly=True),
+        "openvino tensorflow": SplitSemantics(infers_part=True),
+        "paddle": SplitSemantics(splits_unevenly=True, infers_part=True),
+    }
+)
 SPLIT = Op(
     name="split",
     summary="Split an axis into parts, and keep one.",
@@ -273,9 +308,14 @@ SPLIT = Op(
             "size",
             ParamKind.INT,
             "instead of PARTS, the size of all parts; the last may be smaller",
-            supported_by=HAS_SIZE,
+            supported_by=lambda dialect: SPLIT_SEMANTICS.of(dialect).splits_by_size,
         ),
-        Param("uneven", ParamKind.FLAG, "distribute a remainder over the first parts", supported_by=HAS_UNEVEN),
+        Param(
+            "uneven",
+            ParamKind.FLAG,
+            "distribute a remainder over the first parts",
+            supported_by=lambda dialect: SPLIT_SEMANTICS.of(dialect).splits_unevenly,
+        ),
         Param("all", ParamKind.FLAG, "print the shape of every part, one per line"),
     ),
     resolve=split,
@@ -294,6 +334,7 @@ SPLIT = Op(
         ("7,4", "0 3 2", "0 5", "0 5 3"),
     ),
     keeps_element_count=False,
+    semantics=(SPLIT_SEMANTICS, AXIS_SEMANTICS),
     rules=(SPLIT_AXIS, BAD_PARTS, UNEQUAL_PARTS, BAD_SIZES),
     fix_candidates={
         UNEQUAL_PARTS: _count_candidates,

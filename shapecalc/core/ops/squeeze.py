@@ -8,7 +8,6 @@ from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
     SINCE_13,
     UP_TO_12,
-    NonUnitAxis,
     Operator,
     Param,
     ParamKind,
@@ -16,9 +15,10 @@ from shapecalc.core.dialects.base import (
     regroup_elements,
 )
 from shapecalc.core.dims import Axes, Dim, Shape
-from shapecalc.core.ops.axes import normalize_axis_indices
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors
 from shapecalc.core.problem import rule_error
+from shapecalc.core.record import Choice, Record
 from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
 
@@ -29,16 +29,15 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
     and OpenVINO keep such an axis. Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes or ()) as stage:
-        drops_all = axes is None or (not axes and rules.dialect.no_axes_is_all)
-        named = (
-            {} if drops_all else normalize_axis_indices(axes or (), len(shape), rules, rules.dialect.squeeze_repeats)
-        )
+        semantics = SQUEEZE_SEMANTICS.of(rules.dialect)
+        drops_all = axes is None or (not axes and semantics.no_axes_is_all)
+        named = {} if drops_all else normalize_axis_indices(axes or (), len(shape), rules, semantics.squeeze_repeats)
         kept: list[Dim] = []
         for axis, dim in enumerate(shape):
             if not drops_all and axis not in named:
                 kept.append(dim)
                 continue
-            keeps_others = drops_all or rules.dialect.not_one is NonUnitAxis.LEFT_ALONE
+            keeps_others = drops_all or semantics.not_one is NonUnitAxis.LEFT_ALONE
             step = _optional_drop_step(axis, dim) if keeps_others else _drop_step(axis, dim, named[axis])
             if step.rule is KEPT_DIM:
                 kept.append(dim)
@@ -62,6 +61,30 @@ def _drop_step(axis: int, dim: Dim, index: int) -> Step:
     return Step(DROPPED_ONE, None, (axis,), dim, conditions)
 
 
+class NonUnitAxis(Choice):
+    """The result of squeeze for a given axis whose size is not 1."""
+
+    REFUSED = "refused"
+    LEFT_ALONE = "left alone"
+
+
+class SqueezeSemantics(Record):
+    """The axes that the squeeze of a dialect accepts, and those that it drops."""
+
+    not_one: NonUnitAxis = NonUnitAxis.REFUSED
+    squeeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
+    no_axes_is_all: bool = False
+    """Whether squeeze with an empty list of axes drops every dim of 1."""
+
+
+SQUEEZE_SEMANTICS = DialectTable(
+    {
+        "onnx numpy mxnet jax": SqueezeSemantics(),
+        "torch coreml": SqueezeSemantics(NonUnitAxis.LEFT_ALONE),
+        "openvino paddle": SqueezeSemantics(NonUnitAxis.LEFT_ALONE, RepeatedAxes.DROPPED, no_axes_is_all=True),
+        "tensorflow tflite onnxruntime": SqueezeSemantics(squeeze_repeats=RepeatedAxes.DROPPED, no_axes_is_all=True),
+    }
+)
 SQUEEZE = Op(
     name="squeeze",
     summary="Remove dims of size 1.",
@@ -79,4 +102,5 @@ SQUEEZE = Op(
         ("[]", "0"),
         ("N,1", "", "0"),
     ),
+    semantics=(SQUEEZE_SEMANTICS, AXIS_SEMANTICS),
 )

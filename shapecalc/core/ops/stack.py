@@ -6,7 +6,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRu
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Setting, check_rank, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
-from shapecalc.core.ops.axes import normalize_axis_index
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
 from shapecalc.core.ops.concat import AXIS_PARAM, AXIS_REQUIRED, CONCAT, equal_dim_step
 from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import MORE_OPERANDS, check_ranks, operand_shapes, order_operands
@@ -68,5 +68,6 @@ STACK = Op(
         ("N,3", "M,3 0"),
     ),
     keeps_element_count=False,
+    semantics=(AXIS_SEMANTICS,),
     rules=(STACKED,),
 )

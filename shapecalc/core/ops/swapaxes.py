@@ -5,9 +5,9 @@ from __future__ import annotations
 from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Shape
-from shapecalc.core.ops.axes import normalize_axis_index
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
 from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
-from shapecalc.core.ops.transpose import transpose
+from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, transpose
 
 
 def swapaxes(shape: Shape, rules: Setting, axis1: int, axis2: int) -> Stages:
@@ -42,4 +42,5 @@ SWAPAXES = Op(
         ("N,T,H,D", "1 2"),
     ),
     default_dialect="numpy",
+    semantics=(AXIS_SEMANTICS, TRANSPOSE_SEMANTICS),
 )

@@ -6,11 +6,11 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRu
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Take
-from shapecalc.core.ops.axes import normalize_tensor_axis
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
-from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, resolve_index
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_tensor_axis
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, INDEX_SEMANTICS, resolve_index
 from shapecalc.core.problem import rule_error
-from shapecalc.core.record import FrozenDict, replace
+from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text, truncate
 
@@ -42,7 +42,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
             axis, shape, replace(rules, version=None)
         )  # Gather accepts negative axes since version 1
         negative = next((entry for entry, index in enumerate(indices) if index < 0), None)
-        if negative is not None and not rules.dialect.takes_from_the_end:
+        if negative is not None and not TAKE_SEMANTICS.of(rules.dialect).takes_from_the_end:
             message = f"{rules.operator.name} counts positions from 0, and this is {truncate(str(indices[negative]))}"
             raise rule_error(INDEX_OUT_OF_RANGE, message, argument="indices", index=negative)
         resolved = [
@@ -66,6 +66,16 @@ def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
         yield from (("indices", indices) for indices in (clamped, tuple([index % dim for index in clamped])))
 
 
+class TakeSemantics(Record):
+    """The indices that the take of a dialect accepts."""
+
+    takes_from_the_end: bool = True
+    """Whether take counts negative indices from the end."""
+
+
+TAKE_SEMANTICS = DialectTable(
+    {"onnx openvino numpy torch jax": TakeSemantics(), "tensorflow": TakeSemantics(takes_from_the_end=False)}
+)
 TAKE = Op(
     name="take",
     summary="Gather positions along an axis, in any order.",
@@ -87,6 +97,7 @@ TAKE = Op(
         ("N,C", "1 0,-1,0", "0 1"),
     ),
     keeps_element_count=False,
+    semantics=(TAKE_SEMANTICS, INDEX_SEMANTICS, AXIS_SEMANTICS),
     rules=(TAKEN_POSITIONS,),
     fix_candidates={INDEX_OUT_OF_RANGE: _index_candidates},
 )

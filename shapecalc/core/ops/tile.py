@@ -8,9 +8,9 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, run_in
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops.axes import merge_runs
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, ShapeError, rule_error
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import KEPT_DIM, OVERFLOW, STRETCHED
 from shapecalc.core.text import format_count, rank_text, truncate
 
@@ -103,7 +103,7 @@ def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
     Raises `ShapeError`: bad-repeats.
     """
     if not _is_accepted_count(rank, rules, len(repeats)):
-        more = "" if rules.dialect.tile_repeats is base.TileRepeatCount.EACH else ", or more"
+        more = "" if TILE_SEMANTICS.of(rules.dialect).tile_repeats is TileRepeatCount.EACH else ", or more"
         counts = f"{format_count(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"
         raise rule_error(BAD_REPEATS, f"{counts}: {rules.operator.name} takes one for each{more}", argument="repeats")
     for index, count in enumerate(repeats):
@@ -117,12 +117,8 @@ def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
 
 def _is_accepted_count(rank: int, rules: base.Setting, count: int) -> bool:
     """Return whether the operator accepts `count` repeats for `rank` dims."""
-    accepted = rules.dialect.tile_repeats
-    return (
-        accepted is base.TileRepeatCount.ANY
-        or count == rank
-        or (accepted is base.TileRepeatCount.AT_LEAST and count > rank)
-    )
+    accepted = TILE_SEMANTICS.of(rules.dialect).tile_repeats
+    return accepted is TileRepeatCount.ANY or count == rank or (accepted is TileRepeatCount.AT_LEAST and count > rank)
 
 
 def _paddle_rank_error(shape: Shape, rules: base.Setting, repeats: Shape) -> ShapeError | None:
@@ -142,6 +138,27 @@ def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
         yield "repeats", (*(1,) * axis, count, *(1,) * (rank - axis - 1))
 
 
+class TileRepeatCount(Choice):
+    """The number of repeats that tile accepts."""
+
+    EACH = "one for each dim"
+    AT_LEAST = "one for each dim, or more in front"
+    ANY = "any number: they are for the last dims, and the other dims get 1"
+
+
+class TileSemantics(Record):
+    """The repeats that the tile of a dialect accepts."""
+
+    tile_repeats: TileRepeatCount = TileRepeatCount.ANY
+
+
+TILE_SEMANTICS = DialectTable(
+    {
+        "openvino numpy paddle jax": TileSemantics(),
+        "onnx tensorflow": TileSemantics(TileRepeatCount.EACH),
+        "torch": TileSemantics(TileRepeatCount.AT_LEAST),
+    }
+)
 TILE = Op(
     name="tile",
     summary="Repeat the whole tensor along its axes.",
@@ -168,6 +185,7 @@ TILE = Op(
         ("N,C", "2,1", "M,1"),
     ),
     keeps_element_count=False,
+    semantics=(TILE_SEMANTICS,),
     rules=(BAD_REPEATS,),
     fix_candidates={
         BAD_REPEATS: _repeat_candidates,

@@ -7,7 +7,6 @@ from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
     SINCE_13,
     UP_TO_12,
-    DefaultPerm,
     Operator,
     Param,
     ParamKind,
@@ -15,9 +14,9 @@ from shapecalc.core.dialects.base import (
 )
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Permute
-from shapecalc.core.ops.op import Op, make_vectors
-from shapecalc.core.problem import ShapeError, rule_error
-from shapecalc.core.record import Choice, FrozenDict
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.problem import rule_error
+from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
 from shapecalc.core.text import format_count
 
@@ -83,14 +82,15 @@ def resolve_permutation(
 
     The axes are counted from 0. Raises `ShapeError`: missing-argument, and the errors of `normalize_permutation`.
     """
-    dialect = rules.dialect
-    if perm is None and dialect.no_perm is DefaultPerm.REFUSED:
-        raise rule_error(MISSING_ARGUMENT, f"{rules.operator.name} requires a permutation", argument=argument)
-    if perm is None and dialect.no_perm is DefaultPerm.KEEPS:
-        return tuple(range(rank)), PermSource.KEPT
-    if perm is None or (not perm and dialect.empty_perm_reverses):
-        return tuple(range(rank))[::-1], PermSource.REVERSED
-    return normalize_permutation(perm, rank, rules, argument), PermSource.GIVEN
+    if perm is None:
+        default = TRANSPOSE_SEMANTICS.of(rules.dialect).no_perm
+        if default is DefaultPerm.REFUSED:
+            raise rule_error(MISSING_ARGUMENT, f"{rules.operator.name} requires a permutation", argument=argument)
+        if default is DefaultPerm.KEEPS:
+            return tuple(range(rank)), PermSource.KEPT
+    elif perm or not TRANSPOSE_SEMANTICS.of(rules.dialect).empty_perm_reverses:
+        return normalize_permutation(perm, rank, rules, argument), PermSource.GIVEN
+    return tuple(range(rank - 1, -1, -1)), PermSource.REVERSED
 
 
 def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) -> Axes:
@@ -98,25 +98,50 @@ def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) 
 
     Raises `ShapeError`: negative-axis, and not-a-permutation unless `perm` is a permutation of `rank` axes.
     """
-
-    def permutation_error(message: str, index: int | None = None) -> ShapeError:
-        return rule_error(NOT_A_PERMUTATION, message, argument=argument, index=index)
-
     if len(perm) != rank:
-        raise permutation_error(f"{format_count(len(perm), 'axis is', 'axes are')} named, and the tensor has {rank}")
+        message = f"{format_count(len(perm), 'axis is', 'axes are')} named, and the tensor has {rank}"
+        raise rule_error(NOT_A_PERMUTATION, message, argument=argument)
     axes: dict[int, None] = {}
     for index, axis in enumerate(perm):
-        if axis < 0 and not rules.dialect.negative_perm:
+        if axis < 0 and not TRANSPOSE_SEMANTICS.of(rules.dialect).negative_perm:
             message = f"{rules.dialect.name} counts the axes of a permutation from 0, and this is {axis}"
             raise rule_error(NEGATIVE_AXIS, message, argument=argument, index=index)
         if not -rank <= axis < rank:
-            raise permutation_error(f"there is no axis {axis} among {rank}", index)
+            message = f"there is no axis {axis} among {rank}"
+            raise rule_error(NOT_A_PERMUTATION, message, argument=argument, index=index)
         if axis % rank in axes:
-            raise permutation_error(f"axis {axis} is named twice", index)
+            raise rule_error(NOT_A_PERMUTATION, f"axis {axis} is named twice", argument=argument, index=index)
         axes[axis % rank] = None
     return tuple(axes)
 
 
+class DefaultPerm(Choice):
+    """The result of transpose without a permutation."""
+
+    REVERSES = "reverses the dims"
+    KEEPS = "keeps the dims as they are"
+    REFUSED = "refused"
+
+
+class TransposeSemantics(Record):
+    """The permutations that the transpose of a dialect accepts."""
+
+    no_perm: DefaultPerm = DefaultPerm.REVERSES
+    empty_perm_reverses: bool = False
+    """Whether an empty permutation reverses the dims."""
+    negative_perm: bool = False
+    """Whether a permutation may contain negative axes."""
+
+
+TRANSPOSE_SEMANTICS = DialectTable(
+    {
+        "onnx": TransposeSemantics(),
+        "numpy torch tensorflow jax": TransposeSemantics(negative_perm=True),
+        "openvino mxnet": TransposeSemantics(empty_perm_reverses=True),
+        "tensorrt": TransposeSemantics(DefaultPerm.KEEPS),
+        "onednn paddle tflite coreml": TransposeSemantics(DefaultPerm.REFUSED, negative_perm=True),
+    }
+)
 PERM_HELP = "entry i is the input axis of output dim i"
 
 TRANSPOSE = Op(
@@ -134,4 +159,5 @@ TRANSPOSE = Op(
         ("[]", "[]"),
         ("N,H,W,C", "0,3,1,2"),
     ),
+    semantics=(TRANSPOSE_SEMANTICS,),
 )

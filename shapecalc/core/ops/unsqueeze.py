@@ -10,14 +10,14 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamKind,
-    RepeatedAxes,
     Setting,
     insert_unit_dims,
 )
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.axes import normalize_axis_indices
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors
 from shapecalc.core.problem import Rule, rule_error
+from shapecalc.core.record import Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
 
 ONE_AXIS = Rule(
@@ -39,7 +39,7 @@ def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
     with StageBuilder(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ()) as stage:
         if axes is None:
             raise rule_error(MISSING_ARGUMENT, f"{rules.operator.name} requires axes", argument="axes")
-        if rules.dialect.inserts_one and len(axes) != 1:
+        if UNSQUEEZE_SEMANTICS.of(rules.dialect).inserts_one and len(axes) != 1:
             message = f"{rules.operator.name} takes one axis, not {len(axes)}"
             raise rule_error(ONE_AXIS, message, argument="axes", index=1 if axes else None)
         new_axes, input_axes = _new_axes(shape, axes, rules), iter(range(len(shape)))
@@ -54,7 +54,7 @@ def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
     non-negative values of the same axis only afterwards; so an axis may lie beyond the final rank. An axis one past the
     end becomes the last axis; a larger axis is refused.
     """
-    repeats = rules.dialect.unsqueeze_repeats
+    repeats = UNSQUEEZE_SEMANTICS.of(rules.dialect).unsqueeze_repeats
     count = len(axes) if repeats is RepeatedAxes.REFUSED else len({*axes})
     new_axes = normalize_axis_indices(axes, len(shape) + count, rules, repeats)
     result: dict[int, int] = {}
@@ -66,6 +66,22 @@ def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
     return result
 
 
+class UnsqueezeSemantics(Record):
+    """The axes that the unsqueeze of a dialect accepts."""
+
+    unsqueeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
+    inserts_one: bool = False
+    """Whether unsqueeze requires exactly one axis."""
+
+
+UNSQUEEZE_SEMANTICS = DialectTable(
+    {
+        "onnx tensorrt onednn numpy torch jax coreml": UnsqueezeSemantics(),
+        "openvino": UnsqueezeSemantics(RepeatedAxes.DROPPED),
+        "paddle": UnsqueezeSemantics(RepeatedAxes.EACH),
+        "mxnet tensorflow tflite": UnsqueezeSemantics(inserts_one=True),
+    }
+)
 UNSQUEEZE = Op(
     name="unsqueeze",
     summary="Insert dims of size 1.",
@@ -74,5 +90,6 @@ UNSQUEEZE = Op(
     operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
     examples=("unsqueeze 2,3 --axes 0", "unsqueeze 2,3 --axes 0,-1", "unsqueeze N,C --axes 2,3 -d numpy"),
     vectors=make_vectors("axes", ("2,3", "0", "0,3", "0,-1", "3", "1,1", "-4", "[]", ""), ("[]", "0"), ("N,C", "2,3")),
+    semantics=(UNSQUEEZE_SEMANTICS, AXIS_SEMANTICS),
     rules=(ONE_AXIS,),
 )

@@ -8,9 +8,9 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRu
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
-from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import DialectTable, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import rule_error, usage_error
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import truncate
 from shapecalc.core.values import scale_ratios
 
@@ -65,7 +65,7 @@ def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_
     error = rule_error(windows.NOTHING_LEFT, f"nothing is left of dim {axis}, {truncate(str(dim))}", argument="scale")
     conditions = (
         ()
-        if is_size or rules.dialect.windows.allows_empty_dims
+        if is_size or UPSAMPLE_SEMANTICS.of(rules.dialect).allows_empty_dims
         else windows.at_least_conditions(scaled, denominator, error)
     )
     size = rules.names.floor_dim((scaled,), denominator)
@@ -74,6 +74,19 @@ def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_
     )
 
 
+class UpsampleSemantics(Record):
+    """The sizes that the upsample of a dialect accepts."""
+
+    allows_empty_dims: bool = True
+    """Whether upsample may scale a dim to 0."""
+
+
+UPSAMPLE_SEMANTICS = DialectTable(
+    {
+        "onnx tensorrt openvino tensorflow tflite": UpsampleSemantics(),
+        "torch paddle": UpsampleSemantics(allows_empty_dims=False),
+    }
+)
 UPSAMPLE = Op(
     name="upsample",
     summary="Scale the spatial dims (resize, interpolate).",
@@ -96,5 +109,6 @@ UPSAMPLE = Op(
         "scale", ("1,3,5,7", "2", "0.5,1.5", "2,2,2", "0.1"), ("3,5", "2"), ("N,C,H,W", "2", "0.5", "1.5,1")
     ),
     keeps_element_count=False,
+    semantics=(UPSAMPLE_SEMANTICS, windows.WINDOW_SEMANTICS),
     rules=(SCALED,),
 )

@@ -10,6 +10,7 @@ from shapecalc.core.conditions import Conditions, require_at_least, require_or_r
 from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Combine, OperandAxis
+from shapecalc.core.ops.op import DialectTable
 from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import KEPT_DIM
@@ -69,6 +70,54 @@ BAD_PADDING = Rule(
     "output padding of a transposed convolution must be less than its stride or its dilation.",
     "shapecalc conv 1,3,8,8 8,3,3,3 --padding same --stride 2 -d torch",
     SOURCE,
+)
+
+
+class WindowSemantics(Record):
+    """The windows of convolutions and pools that a dialect accepts."""
+
+    paddings: str = "numbers same same-lower valid"
+    """The accepted kinds of padding, separated by spaces.
+
+    After a colon, a kind lists the operators that accept it: `conv`, `transposed`, `max`, `average`.
+    """
+    spatial_ranks: tuple[int, int] = (1, 62)
+    """The minimum and the maximum number of spatial dims."""
+    default_layout: str = "nchw"
+    """The default layout: `nchw` (channels second) or `nhwc` (channels last)."""
+    has_layouts: bool = False
+    """Whether the layout is a parameter."""
+    allows_unbatched: bool = False
+    """Whether an input without a batch axis is accepted."""
+    requires_symmetric_padding: bool = False
+    """Whether both ends must have equal padding.
+
+    If so, the padding of a pool is at most half of its kernel, and `same` requires a stride of 1.
+    """
+    counts_padding_windows: bool = False
+    """Whether ceil mode counts windows that start in the padding at the end."""
+    allows_dilated_strides: bool = True
+    """Whether stride and dilation may both exceed 1."""
+
+
+WINDOW_SEMANTICS = DialectTable(
+    {
+        "onnx": WindowSemantics(),
+        "tensorrt": WindowSemantics("numbers same same-lower", (2, 3), counts_padding_windows=True),
+        "openvino": WindowSemantics(
+            "numbers valid same:conv,max,average same-lower:conv,max,average", (1, 3), counts_padding_windows=True
+        ),
+        "torch": WindowSemantics(
+            "numbers same:conv valid:conv", (1, 3), allows_unbatched=True, requires_symmetric_padding=True
+        ),
+        "paddle": WindowSemantics(
+            "numbers valid same:conv,max,average", (1, 3), has_layouts=True, counts_padding_windows=True
+        ),
+        "tensorflow": WindowSemantics(
+            "valid same numbers:conv,max", (1, 3), "nhwc", has_layouts=True, allows_dilated_strides=False
+        ),
+        "tflite": WindowSemantics("valid same", (2, 2), "nhwc"),
+    }
 )
 
 
@@ -155,8 +204,13 @@ WINDOW_PARAMS = (
     Param("padding", ParamKind.SIZES, PADDING_HELP, choices=("same", "same-lower", "valid")),
     Param("dilation", ParamKind.SIZES, "the distance between the elements of a window, by default 1"),
 )
-LAYOUT_HELP, HAS_LAYOUTS = "TensorFlow and Paddle: the order of the dims", lambda dialect: dialect.windows.has_layouts
-LAYOUT_PARAM = Param("layout", ParamKind.CHOICE, LAYOUT_HELP, choices=("nchw", "nhwc"), supported_by=HAS_LAYOUTS)
+LAYOUT_PARAM = Param(
+    "layout",
+    ParamKind.CHOICE,
+    "TensorFlow and Paddle: the order of the dims",
+    choices=("nchw", "nhwc"),
+    supported_by=lambda dialect: WINDOW_SEMANTICS.of(dialect).has_layouts,
+)
 
 
 def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = None) -> tuple[int, tuple[int, ...]]:
@@ -165,15 +219,15 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
     `count` is the number of spatial dims. Raises `ShapeError` (window-rank) if the dialect does not support `count`
     spatial dims, or if the rank of the input does not match.
     """
-    window_rules, rank = rules.dialect.windows, len(shape)
-    batch, (least, most) = rank - count - 1, window_rules.spatial_ranks
-    if batch not in ((0, 1) if window_rules.allows_unbatched else (1,)) or not least <= count <= most:
+    semantics, rank = WINDOW_SEMANTICS.of(rules.dialect), len(shape)
+    batch, (least, most) = rank - count - 1, semantics.spatial_ranks
+    if batch not in ((0, 1) if semantics.allows_unbatched else (1,)) or not least <= count <= most:
         takes = f"{least} to {most} spatial dims behind a batch and channels"
         if least <= count <= most:
             takes = f"{rank_text(count + 2)} if {format_count(count, 'is', 'are')} spatial"
         message = f"{rules.dialect.name} {rules.operator.name} takes {takes}, and the input has {rank_text(rank)}"
         raise rule_error(WINDOW_RANK, message, argument="input")
-    last = (layout or window_rules.default_layout) == "nhwc"
+    last = (layout or semantics.default_layout) == "nhwc"
     return (rank - 1, (*range(batch, rank - 1),)) if last else (batch, (*range(batch + 1, rank),))
 
 
@@ -218,12 +272,12 @@ def build_windows(
     `operator_kind` is conv, transposed, max or average. `options` may contain stride, padding, dilation and ceil.
     Raises `ShapeError`: window-values, bad-padding.
     """
-    count, window_rules, padding = len(axes), rules.dialect.windows, options.get("padding")
+    count, semantics, padding = len(axes), WINDOW_SEMANTICS.of(rules.dialect), options.get("padding")
     strides, dilations = (numbers_per_axis(options.get(name), [count], name) for name in ("stride", "dilation"))
-    if not window_rules.allows_dilated_strides and max(strides) > 1 < max(dilations):
+    if not semantics.allows_dilated_strides and max(strides) > 1 < max(dilations):
         message = f"{rules.dialect.name} {rules.operator.name} takes no stride above 1 beside a dilation above 1"
         raise rule_error(WINDOW_VALUES, message, argument="dilation")
-    operators_by_word = dict([entry.partition(":")[::2] for entry in window_rules.paddings.split()])
+    operators_by_word = dict([entry.partition(":")[::2] for entry in semantics.paddings.split()])
     words = [
         word for word, operators in operators_by_word.items() if not operators or operator_kind in operators.split(",")
     ]
@@ -246,13 +300,13 @@ def build_windows(
 
 def _padding_fault(window: Window, rules: Setting, operator_kind: str) -> str:
     """Return the reason why the dialect refuses a padding, or an empty string."""
-    window_rules, kernel = rules.dialect.windows, window.kernel
-    if window_rules.requires_symmetric_padding and window.begin != window.end:
+    semantics, kernel = WINDOW_SEMANTICS.of(rules.dialect), window.kernel
+    if semantics.requires_symmetric_padding and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"
-    if window_rules.requires_symmetric_padding and window.auto_padding and window.stride > 1:
+    if semantics.requires_symmetric_padding and window.auto_padding and window.stride > 1:
         return f"takes same with a stride of 1 alone, and it is {window.stride}"
     if (
-        window_rules.requires_symmetric_padding
+        semantics.requires_symmetric_padding
         and operator_kind in ("max", "average")
         and isinstance(kernel, int)
         and 2 * window.begin > kernel
@@ -279,7 +333,7 @@ def slide_step(dim: Dim, window: Window, rules: Setting) -> Step:
     conditions: Conditions = ()
     stride, (spanned, length) = window.stride, window.dilated_kernel_terms
     rest = window.begin + window.end - length + (stride - 1) * window.ceil
-    if window.ceil and not rules.dialect.windows.counts_padding_windows:
+    if window.ceil and not WINDOW_SEMANTICS.of(rules.dialect).counts_padding_windows:
         rest = window.begin + min(window.end - length + stride, 0) - 1
     if window.auto_padding:
         size = rules.names.floor_dim((dim, -1), stride, 1)
@@ -298,7 +352,7 @@ def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> 
     (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] -
     pads[end_i]"), keras.layers.Conv2DTranspose. Raises `ShapeError`: bad-padding, nothing-left.
     """
-    stride, keras = window.stride, not rules.dialect.windows.allows_dilated_strides
+    stride, keras = window.stride, not WINDOW_SEMANTICS.of(rules.dialect).allows_dilated_strides
     if extra and extra >= max(stride, 1 if keras else window.dilation):
         message = f"what is added is less than the stride{'' if keras else ' or the dilation'}, and this is {extra}"
         raise rule_error(BAD_PADDING, message, argument="output_padding")

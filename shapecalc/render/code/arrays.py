@@ -10,9 +10,9 @@ from functools import partial
 
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import FlattenMode
 from shapecalc.core.dims import Dim
 from shapecalc.core.moves import Permute, Roll, ShapeVector, Take
+from shapecalc.core.ops.flatten import FLATTEN_SEMANTICS, FlattenMode
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.render.code import Code
@@ -203,7 +203,8 @@ class ArrayWriter(CodeWriter):
             return self.assign(self.fill_template(framework.reshape, map(size_text, dims)))
         if framework.flatten and call.stage.kind is StageKind.MERGE:
             merging = [dim for dim in call.dims if len(dim.axes or ()) > 1]
-            if DIALECTS[call.trace.dialect].flattens is FlattenMode.RANGE and len(merging) < 2:
+            mode = FLATTEN_SEMANTICS.of(DIALECTS[call.trace.dialect]).flattens
+            if mode is FlattenMode.RANGE and len(merging) < 2:
                 first, widest = max(enumerate(call.dims), key=lambda item: len(item[1].axes or ()))
                 last = first + max(1, len(widest.axes or ())) - 1
                 return self.assign(framework.flatten.format(x=self.tensor, first=first, last=last))

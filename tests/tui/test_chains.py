@@ -54,7 +54,7 @@ async def test_equiv_screen_highlights_both_outputs_once(user):
 @each_row(("text", "verdict", "said"), table("second_chains"))
 def test_equiv_screen_reports_on_the_second_chain(text, verdict, said):
     pair = compare_chains(sc.transpose("N,C", "1,0"), text)
-    assert (pair.equivalence.verdict.name if pair.equivalence else "") == verdict
+    assert (pair.equivalence.verdict.name if pair.equivalence is not None else "") == verdict
     shown = verdict_text(pair).plain
     assert said in shown
     assert shown.replace("\n", "").isprintable()

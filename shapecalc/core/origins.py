@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from math import gcd, prod
 
@@ -325,6 +326,7 @@ def describe_reshape(before: Shape, after: Shape) -> str:
     )
 
 
+@lru_cache(maxsize=64)  # the sentence of a step is formatted several times
 def reshape_origins(before: Shape, after: Shape) -> Origins:
     """Return the origin of each dim after a reshape.
 

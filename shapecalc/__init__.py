@@ -25,9 +25,7 @@ from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.requests import make_request
 from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, truncate
 from shapecalc.core.values import parse_sizes, to_shape
-from shapecalc.reasoning import fixing as _answers
-from shapecalc.reasoning.compare import Comparison
-from shapecalc.reasoning.compare import compare as _compare
+from shapecalc.reasoning import answers as _answers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict, Unpack
 
     from shapecalc.core.dims import Dim
+    from shapecalc.reasoning.compare import Comparison as Comparison
     from shapecalc.reasoning.equiv import Equivalence
     from shapecalc.reasoning.find import ChainSearch
     from shapecalc.reasoning.simplify import Simplification
@@ -114,6 +113,16 @@ __all__ += ["find", "flatten", "flip", "linear", "match", "matmul", "moveaxis", 
 __all__ += ["reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice", "space_to_depth"]
 __all__ += ["split", "squeeze", "stack", "swapaxes", "take", "tile", "transpose", "unflatten", "unsqueeze"]
 __all__ += ["upsample", "view"]
+
+
+def __getattr__(name: str) -> type[Comparison]:
+    """Import `Comparison` when it is first read, since its module is slow to import."""
+    if name != "Comparison":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from shapecalc.reasoning.compare import Comparison
+
+    globals()[name] = Comparison
+    return Comparison
 
 
 def reshape(input: DimsLike, target: DimsLike, **options: Unpack[ReshapeOptions]) -> Trace:
@@ -617,7 +626,9 @@ def compare(
     False
     """
     options = {"opset": opset, "dtype": dtype, "where": where or None}
-    return _compare("reshape", input, {"target": target}, dialects, options)
+    from shapecalc.reasoning.compare import compare as compare_op
+
+    return compare_op("reshape", input, {"target": target}, dialects, options)
 
 
 def find(

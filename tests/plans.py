@@ -14,7 +14,7 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.ops.shape import SHAPE_SEMANTICS
 from shapecalc.core.problem import ShapeError
 from shapecalc.reading.commands import parse_chain
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 from tests.cases import answered
 from tests.strategies import POSITIONS, axes, images, ones, patterns, positions, shapes, targets
 

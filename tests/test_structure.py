@@ -1,4 +1,4 @@
-"""Bounds on the modules and calls of one request, and on the length of functions."""
+"""Bounds on the files and calls of one request, and on the length of functions."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import pytest
 from tests.structure import EXPLAINED_REQUEST, iter_functions, measure_request
 
 
-def test_explained_question_stays_within_module_and_call_bounds():
-    (modules, calls), (bare_modules, bare_calls) = (
+def test_explained_question_stays_within_file_and_call_bounds():
+    (files, calls), (bare_files, bare_calls) = (
         measure_request(*EXPLAINED_REQUEST),
         measure_request(*EXPLAINED_REQUEST[:-1]),
     )
-    assert {"shapecalc", "shapecalc.__main__"} < {*bare_modules} < {*modules}
+    assert {"__main__.py", "core/resolve.py"} < {*bare_files} < {*files}
     assert 0 < bare_calls < calls
-    assert len(modules) <= 60
-    assert calls <= 600
+    assert len(files) <= 32
+    assert calls <= 265
 
 
 @pytest.mark.slow

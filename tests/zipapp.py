@@ -34,7 +34,7 @@ import sys
 here = os.path.abspath(sys.path[0])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))  # for worker processes
 
-from shapecalc.__main__ import main
+from _shapecalc_script import main
 
 sys.exit(main())
 """

@@ -15,7 +15,7 @@ from shapecalc.core.text import MAX_QUOTED_SHAPE_LENGTH, shape_text, truncate
 from shapecalc.reading.cases import ERROR_KEYWORD, Case, Expectation, format_expectation
 from shapecalc.reading.commands import parse_chain_request
 from shapecalc.reading.pattern import pattern_mismatch
-from shapecalc.reasoning.fixing import answer_chain, answer_request
+from shapecalc.reasoning.answers import answer_chain, answer_request
 
 SAME_VERDICT = "same"
 """The first word of the verdict on two equal chains."""

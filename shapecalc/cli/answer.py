@@ -27,8 +27,8 @@ from shapecalc.core.results import result_texts
 from shapecalc.core.text import escape_unprintable, shape_text, split_outside_brackets
 from shapecalc.reading.commands import argument_texts, command_pieces
 from shapecalc.reading.options import strip_leading_space
-from shapecalc.reasoning.fixing import answer_request as answer_request
-from shapecalc.reasoning.fixing import batch_hint
+from shapecalc.reasoning.answers import answer_request as answer_request
+from shapecalc.reasoning.answers import batch_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ def print_answer(
     file fails its verification.
     """
     paths: PathsByOption = {}
-    if output_options.has_data_options:
+    has_data_options = output_options.has_data_options
+    if has_data_options:
         from shapecalc.cli.data import check_and_trace_elements
 
         paths = check_and_trace_elements(answer, output_options, source, operand_sources)
@@ -158,7 +159,7 @@ def print_answer(
     )
     emitted = generate_code(answer, output_options, opset)
     code = answer_exit_code(answer, mismatch, strict=output_options.strict)
-    if answer.output is not None and code == ExitCode.OK and source is not None and output_options.has_data_options:
+    if answer.output is not None and code == ExitCode.OK and source is not None and has_data_options:
         from shapecalc.cli.data import execute_answer
 
         if execute_answer(answer, source, output_options, operand_sources):

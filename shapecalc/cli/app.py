@@ -13,7 +13,6 @@ import sys
 from shapecalc.cli.answer import answer_op, error_json, print_error
 from shapecalc.cli.output import (
     ExitCode,
-    OutputOptions,
     has_stdin_data,
     print_json,
     print_stderr,
@@ -21,6 +20,7 @@ from shapecalc.cli.output import (
     problem_text,
     read_stdin,
 )
+from shapecalc.cli.output_options import OUTPUT_OPTIONS, OutputOptions
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, ShapeError, usage_error
 from shapecalc.core.record import replace
@@ -28,6 +28,7 @@ from shapecalc.reading import commands
 from shapecalc.reading.options import (
     HELP,
     ExtraValueError,
+    MissingArgumentError,
     Option,
     OptionKind,
     OptionLookup,
@@ -38,7 +39,7 @@ from shapecalc.reading.options import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from shapecalc.cli.terminal import AnyTerminalApp
@@ -58,10 +59,11 @@ MAX_STDIN_BYTES = 1 << 28
 """Maximum number of bytes that are read from standard input."""
 
 
-def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp) -> int:
+def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: str | None = None) -> int:
     """Run one command line and return its exit code.
 
-    `terminal_app` is the app that `tui` and `serve` open.
+    `terminal_app` is the app that `tui` and `serve` open. A command that reads a text reads `text`, unless it is None,
+    in place of standard input.
     """
     try:
         words = commands.resolve_aliases(words)
@@ -74,7 +76,7 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp) -> int:
     try:
         if words and words[0] in OPS:
             return _run_op(OPS[words[0]], words[1:])
-        return _run_command(words, terminal_app)
+        return _run_command(words, terminal_app, text)
     except ShapeError as error:
         return _report_usage_error(error, words)
 
@@ -84,7 +86,7 @@ def _run_op(op: Op, words: Sequence[str]) -> int:
     values = _parse_op(op, words)
     if HELP.name in values:
         return _print_help(op.name)
-    printing = {name: values.pop(name) for name in OutputOptions.__match_args__ if name in values}
+    printing = {name: values.pop(name) for name in OUTPUT_OPTIONS if name in values}
     code = answer_op(op.name, values, OutputOptions(**printing))
     atexit.register(gc.freeze)  # the garbage collection at exit would delay the exit
     return code
@@ -97,28 +99,21 @@ def _parse_op(op: Op, words: Sequence[str]) -> dict[str, Any]:
     Raises `ShapeError` (usage) if the arguments cannot be parsed.
     """
     try:
-        return commands.parse_op_words(op, words, _iter_output_options())
-    except ShapeError as error:
-        if not error.problem.message.startswith("missing") or not has_stdin_data():
+        return commands.parse_op_words(op, words, OUTPUT_OPTIONS.values())
+    except MissingArgumentError as error:
+        if not has_stdin_data():
             raise
         try:
-            values = commands.parse_op_words(op, ["-", *words], _iter_output_options())
+            values = commands.parse_op_words(op, ["-", *words], OUTPUT_OPTIONS.values())
         except ShapeError:
             raise error from None
     print_stderr("shapecalc: INPUT is missing, so every line of standard input is one")
     return values
 
 
-def _iter_output_options() -> Iterator[Option]:
-    """Yield the output options; import their table only when the first is requested."""
-    from shapecalc.cli.options import OUTPUT_OPTIONS
-
-    yield from OUTPUT_OPTIONS.values()
-
-
-def _run_command(words: Sequence[str], app: AnyTerminalApp) -> int:
+def _run_command(words: Sequence[str], app: AnyTerminalApp, text: str | None) -> int:
     """Run a command line that does not begin with an op; raise `ShapeError` (usage)."""
-    from shapecalc.cli.options import COMMAND_MODULES, OUTPUT_OPTIONS, load_command
+    from shapecalc.cli.options import COMMAND_MODULES, load_command
 
     if words[:1] == ["--"]:
         return _run_inferred_command(words[1:], app)
@@ -131,9 +126,11 @@ def _run_command(words: Sequence[str], app: AnyTerminalApp) -> int:
     if values.pop(HELP.name, False):
         return _print_help(command.name)
     printing = {name: values.pop(name) for name in OUTPUT_OPTIONS if name in values}
-    return command.run(
-        **values, **({"app": app} if command.opens_app else {}), output_options=OutputOptions(**printing)
-    )
+    if command.opens_app:
+        values["app"] = app
+    if command.reads_text:
+        values["text"] = text
+    return command.run(**values, output_options=OutputOptions(**printing))
 
 
 def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
@@ -176,8 +173,6 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
     The arguments may be shapes, a file, code or an error message. `text` is standard input if it was already read.
     Raises `ShapeError` (usage) if no command line can be inferred.
     """
-    from io import BufferedReader, BytesIO, TextIOWrapper
-
     from shapecalc.reading import readings
 
     values, options = _split_options(words)
@@ -203,13 +198,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
     quiet = not {"-q", "--quiet"}.isdisjoint(options)
     if not quiet:
         print_stderr(readings.format_command_message(line))
-    stdin = sys.stdin
-    if "-" in line and "-" not in words[1:]:
-        sys.stdin = TextIOWrapper(BufferedReader(BytesIO(held.text.encode("utf-8", "surrogateescape"))))
-    try:
-        code = run_command_line(line, app)
-    finally:
-        sys.stdin = stdin
+    code = run_command_line(line, app, held.text if "-" in line and "-" not in words[1:] else None)
     if line[0] == "reshape" and code == ExitCode.OK and not (quiet or {"--json", "--expect", "--as"} & {*options}):
         _report_other_chains(*line[1:3])
     return code
@@ -234,7 +223,7 @@ def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     >>> _split_options(["2,3,4", "-d", "torch", "to", "--json", "6,4"])
     (['2,3,4', 'to', '6,4'], ['-d', 'torch', '--json'])
     """
-    known = OptionLookup([*_iter_output_options(), Option("input", ""), *op_options(OPS["reshape"])])
+    known = OptionLookup([*OUTPUT_OPTIONS.values(), Option("input", ""), *op_options(OPS["reshape"])])
     values, options, needs_value = list[str](), list[str](), False
     for index, word in enumerate(words):
         if word == "--" and not needs_value:
@@ -269,7 +258,7 @@ def _report_other_chains(input_text: str, output_text: str) -> None:
 
 
 def _print_help(name: str) -> int:
-    from shapecalc.cli.typer_adapter import help_text
+    from shapecalc.cli.help import help_text
 
     print_stdout(help_text(name))
     return ExitCode.OK
@@ -301,11 +290,12 @@ def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
     from shapecalc.cli.usage_hints import extra_words_error, split_shape_error
 
     extra = extra_words_error(words) if isinstance(error, ExtraValueError) else None
-    problem = (split_shape_error(words) or extra or error).problem
+    error = split_shape_error(words) or extra or error
+    problem = error.problem
     first = words[0] if words else ""
     if not problem.hint:
         command = f"{first} " if first in OPS or first in COMMAND_MODULES else ""
-        is_missing = first in OPS and problem.message.startswith("missing")
+        is_missing = isinstance(error, MissingArgumentError) and first in OPS
         example = f"as in shapecalc {OPS[first].examples[0]}; " if is_missing else ""
         if first == "code" and isinstance(error, ExtraValueError):
             example = "tensors and sizes are given in one word: --input 'x=N,C n=8'; "

@@ -1,21 +1,17 @@
-"""The commands `chain`, `compare`, `equiv`, `simplify` and `find`."""
+"""The commands `compare`, `equiv`, `simplify` and `find`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
-from shapecalc.checking.answering import meets_expectation
 from shapecalc.cli import output
 from shapecalc.cli.answer import (
-    add_as_option_hint,
-    answer_lines,
     generate_code,
     pop_emit_opset,
-    print_answer,
     print_error,
 )
+from shapecalc.cli.chain import CHAIN_ARGUMENT, answer_stages, locate_in_chain
 from shapecalc.cli.options import (
     DIALECT_FILTER,
     OUTPUT_OPTIONS,
@@ -33,102 +29,23 @@ from shapecalc.core.dims import Shape, product
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
-from shapecalc.core.problem import Problem, ShapeError, usage_error
+from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import fields, replace
-from shapecalc.core.requests import MissingOpError, Options, StageRequest, apply_chain_options, common_option_names
-from shapecalc.core.text import format_count, shape_text, split_outside_brackets
+from shapecalc.core.requests import MissingOpError, StageRequest, apply_chain_options, common_option_names
+from shapecalc.core.text import format_count, shape_text
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
-from shapecalc.reading.cases import parse_expectation_for_stages
 from shapecalc.reading.commands import ChainRequest, parse_chain_request
-from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, is_value, rule_options, strip_leading_space
-from shapecalc.reasoning.compare import Comparison, compare, compare_chain
-from shapecalc.reasoning.costs import parse_goal
-from shapecalc.reasoning.equiv import Counterexample, EquivalenceVerdict, answer_parsed_chains, check_equivalence
-from shapecalc.reasoning.find import ChainSearch, parse_named_shape
-from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
-from shapecalc.reasoning.simplify import simplify
+from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, is_value, rule_options
+from shapecalc.reasoning.answers import IDENTITY_STAGES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.engine.arrays import Source
+    from typing import Any
 
-
-CHAIN_ARGUMENT = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
-
-
-def run_chain(stages: str, output_options: OutputOptions, **options: object) -> int:
-    """Answer a chain; with the input `-`, once per line of standard input.
-
-    The options apply to every stage that accepts them and does not set them itself.
-    """
-
-    def print_chain_error(error: ShapeError, line_options: OutputOptions) -> int:
-        problem = locate_in_chain(add_as_option_hint(error).problem, stages)
-        return print_error(ShapeError(problem), "chain", {"stages": stages}, line_options)
-
-    def answer_shape(shape: str, line_options: OutputOptions) -> int:
-        stage_options = {**options}
-        try:
-            opset = pop_emit_opset(stage_options, parsed_stages, line_options)
-            answer, source = answer_stages(strip_leading_space(shape), parsed_stages, stage_options, defaults)
-            return print_answer(answer, line_options, source, opset, [options, *(own for _, own in parsed_stages)])
-        except ShapeError as error:
-            return print_chain_error(error, line_options)
-
-    try:
-        input_shape, parsed_stages = commands.parse_chain(stages)
-        defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
-    except ShapeError as error:
-        return print_chain_error(error, output_options)
-    if input_shape.strip() == "-":
-        return answer_lines(answer_shape, "chain", {"stages": stages}, output_options)
-    return answer_shape(input_shape, output_options)
-
-
-def answer_stages(
-    shape: str, stages: Sequence[StageRequest], options: dict[str, object], defaults: Options
-) -> tuple[Chain, Source | None]:
-    """Answer a parsed chain; return the answer, and the data of the input or None.
-
-    Raises `ShapeError`: usage if an argument cannot be parsed, file if the input cannot be used.
-    """
-    where = options.pop("where", None)
-    (op, first), *others = apply_chain_options(stages, options, defaults) or IDENTITY_STAGES
-    parsed = output.read_input(shape, first, op)
-    all_stages = [(op, parsed.options), *others] if stages else []
-    return answer_chain(parsed.shape, all_stages, {} if where is None else parse_sizes(where)), parsed.source
-
-
-def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
-    """Return the problem with its span converted to offsets in the whole chain.
-
-    The span is None if the text of the failing argument occurs more than once in the chain.
-    """
-    if problem.span is None:
-        return problem
-    texts = [chain_text.partition("|")[0].strip()] if problem.argument == "input" else []
-    for stage in chain_text.split("|")[1:]:
-        try:
-            options = commands.parse_stage(split_outside_brackets(stage), with_input=False).options
-        except ShapeError:
-            continue
-        texts += [str(options[name]) for name in options if name == problem.argument]
-    if len(texts) != 1 or chain_text.count(texts[0]) != 1:
-        return replace(problem, argument="stages", span=None)
-    start = chain_text.index(texts[0])
-    return replace(problem, argument="stages", span=(start + problem.span[0], start + problem.span[1]))
-
-
-CHAIN_COMMAND = Command(
-    run=run_chain,
-    parameters=[CHAIN_ARGUMENT, *rule_options(), *OUTPUT_OPTIONS.values()],
-    summary="Apply several ops to a shape, one after another.",
-    examples="""\
-  shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
-  shapecalc chain 'N,C,H,W | reshape 0,0,-1 | transpose 0,2,1' --explain
-  shapecalc chain '- | flatten --axis 1' --dialect onnx < shape.txt""",
-    details=""" Each stage takes the options of its op.""",
-)
+    from shapecalc.reasoning.compare import Comparison
+    from shapecalc.reasoning.equiv import Counterexample
+    from shapecalc.reasoning.find import ChainSearch
 
 
 COMPARE_ARGUMENT = command_line_argument(
@@ -150,6 +67,10 @@ def run_compare(words: list[str], dialect: list[str] | None, output_options: Out
     The exit code is 1 if the answers differ or do not match `--expect`. With `--strict`, it is also 1 if an answer has
     conditions.
     """
+    from shapecalc.checking.answering import meets_expectation
+    from shapecalc.reading.cases import parse_expectation_for_stages
+    from shapecalc.reasoning.compare import compare, compare_chain
+
     texts: dict[str, object] = {"words": " ".join(words)}
     try:
         _check_output_options(words)
@@ -286,11 +207,6 @@ same answer. * marks the rows that differ from the most common answer.""",
 FIRST_CHAIN_ARGUMENT = Argument("first", "a chain", "'INPUT | OP ...'")
 SECOND_CHAIN_ARGUMENT = Argument("second", "the chain to compare it with", "'| OP ...'")
 EQUIV_OUTPUT_NAMES = ("json", "quiet", "strict", "no_config")
-EQUIV_EXIT_CODES = {
-    EquivalenceVerdict.SAME: ExitCode.OK,
-    EquivalenceVerdict.DIFFERENT: ExitCode.FAILED,
-    EquivalenceVerdict.UNDECIDED: ExitCode.UNRESOLVED,
-}
 
 
 def run_equiv(first: str, second: str, output_options: OutputOptions, **options: object) -> int:
@@ -298,6 +214,8 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
 
     The options apply to every stage that accepts them and does not set them itself.
     """
+    from shapecalc.reasoning.equiv import EquivalenceVerdict, answer_parsed_chains, check_equivalence
+
     where = options.pop("where")
     try:
         sizes = {} if where is None else parse_sizes(where)
@@ -317,7 +235,11 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
         for reason in result.reasons:
             output.print_stderr(f"shapecalc: {reason}")
         _print_counterexample(None if result.by_shape else result.counterexample, answers)
-    return EQUIV_EXIT_CODES.get(result.verdict, ExitCode.FAILED if output_options.strict else ExitCode.OK)
+    return {
+        EquivalenceVerdict.SAME: ExitCode.OK,
+        EquivalenceVerdict.DIFFERENT: ExitCode.FAILED,
+        EquivalenceVerdict.UNDECIDED: ExitCode.UNRESOLVED,
+    }.get(result.verdict, ExitCode.FAILED if output_options.strict else ExitCode.OK)
 
 
 def _parse_chain_pair(
@@ -396,6 +318,9 @@ def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOpti
 
     The options apply to every stage that accepts them. With `check`, return 1 if a shorter chain exists.
     """
+    from shapecalc.reasoning.costs import parse_goal
+    from shapecalc.reasoning.simplify import simplify
+
     try:
         cost = parse_goal(goal)
         shape, parsed_stages = commands.parse_chain(stages)
@@ -481,6 +406,8 @@ def _parse_shape_pair(input_text: str | None, output_text: str | None, *, requir
 
     Raises `ShapeError`: usage if a shape is missing or cannot be parsed, file if a file cannot be used.
     """
+    from shapecalc.reasoning.find import parse_named_shape
+
     if input_text is None and not required:
         return None
     if input_text is None or output_text is None:

@@ -7,9 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from io import BufferedIOBase
-from pathlib import Path
-from typing import IO
+from io import BufferedIOBase, BytesIO
 
 from shapecalc.checking.judging import (
     MIN_PARALLEL_SIZE,
@@ -24,7 +22,6 @@ from shapecalc.checking.judging import (
     split_blocks,
 )
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.data import progress_bar
 from shapecalc.cli.options import Argument, Command, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
@@ -34,12 +31,15 @@ from shapecalc.cli.output import (
     print_stdout,
     report_stream_error,
 )
+from shapecalc.cli.progress import progress_bar
 from shapecalc.core.problem import usage_error
 from shapecalc.core.text import escape_unprintable, is_file_argument
-from shapecalc.engine.atomic_files import atomic_file, open_report
-from shapecalc.engine.headers import file_stamp
 from shapecalc.engine.processes import SignalGuard, block_signals, count_cores
 from shapecalc.reading.options import Option, OptionKind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO
 
 MAX_DEFAULT_JOBS = 8
 """Maximum number of worker processes without `--jobs`."""
@@ -65,9 +65,13 @@ def junit_report(
     if path is None:
         yield None
         return
+    from pathlib import Path
+
     if Path(path).exists() and any(Path(file).exists() and Path(path).samefile(file) for file in files):
         raise OSError(0, "it is one of the files that are checked")
     import tempfile
+
+    from shapecalc.engine.atomic_files import open_report
 
     with tempfile.TemporaryFile("w+", encoding="utf-8") as stream, open_report(Path(path)) as file:
         yield stream
@@ -82,11 +86,17 @@ def junit_report(
 
 
 @contextmanager
-def replace_file_if_changed(path: Path, is_changed: Callable[[], bool]) -> Iterator[IO[bytes]]:
-    """Yield a file that replaces `path` on exit if `is_changed` returns true.
+def replace_file_if_changed(file: str, is_changed: Callable[[], bool]) -> Iterator[IO[bytes]]:
+    """Yield a file that replaces `file` on exit if `is_changed` returns true.
 
-    Raises `OSError` if the file cannot be written, or if another program has changed `path` in the meantime.
+    Raises `OSError` if the file cannot be written, or if another program has changed `file` in the meantime.
     """
+    from pathlib import Path
+
+    from shapecalc.engine.atomic_files import atomic_file
+    from shapecalc.engine.headers import file_stamp
+
+    path = Path(file)
     before = file_stamp(path)
 
     def should_replace() -> bool:
@@ -94,8 +104,8 @@ def replace_file_if_changed(path: Path, is_changed: Callable[[], bool]) -> Itera
             raise OSError(0, "another program has changed it in the meantime")
         return is_changed()
 
-    with atomic_file(path, force=True, should_commit=should_replace) as file:
-        yield file
+    with atomic_file(path, force=True, should_commit=should_replace) as stream:
+        yield stream
 
 
 FILES_ARGUMENT = Argument(
@@ -129,8 +139,12 @@ def run_check(
     junit: str | None,
     github: bool,
     jobs: int | None,
+    text: str | None = None,
 ) -> int:
-    """Judge the case files in order; print failures, answers and a summary."""
+    """Judge the case files in order; print failures, answers and a summary.
+
+    `text` has the cases of the file `-`; None for standard input.
+    """
     if not files and not has_stdin_data():
         return print_error(
             usage_error("missing argument 'FILE...'", "see shapecalc check -h"), "check", {}, output_options
@@ -146,20 +160,24 @@ def run_check(
     )
     gc.freeze()  # imported modules are never freed, so garbage collections need not traverse them
     with SignalGuard():
-        return _CheckRun(style, jobs).judge_files(files, junit)
+        return _CheckRun(style, jobs, text).judge_files(files, junit)
 
 
 def _list_case_files(name: str) -> list[str]:
     """Return the paths of the case files below a folder; `[name]` if there are none."""
-    paths = sorted(Path(name).rglob("*")) if os.path.isdir(name) else []  # noqa: PTH112 - it never raises
+    if not os.path.isdir(name):  # noqa: PTH112 - it never raises
+        return [name]
+    from pathlib import Path
+
+    paths = sorted(Path(name).rglob("*"))
     return [str(path) for path in paths if path.suffix in CASE_SUFFIXES and path.is_file()] or [name]
 
 
 class _CheckRun:
     """A run over several case files, with the counts of verdicts and the exit code."""
 
-    def __init__(self, options: CheckOptions, jobs: int | None) -> None:
-        self.options, self.jobs = options, jobs
+    def __init__(self, options: CheckOptions, jobs: int | None, text: str | None) -> None:
+        self.options, self.jobs, self.text = options, jobs, text
         self.counts = dict.fromkeys(CheckVerdict, 0)
         self.worst_code: int = ExitCode.OK
 
@@ -192,11 +210,11 @@ class _CheckRun:
         updated_before = self.counts[CheckVerdict.UPDATED]
         try:
             with ExitStack() as closing_all:
-                stream = _open_file(file, closing_all)
+                stream = _open_file(file, self.text, closing_all)
                 size = regular_file_size(stream)
                 if self.options.update and not size:
                     raise OSError(0, "only a regular file that is not empty can be updated")
-                update = replace_file_if_changed(Path(file), lambda: self.counts[CheckVerdict.UPDATED] > updated_before)
+                update = replace_file_if_changed(file, lambda: self.counts[CheckVerdict.UPDATED] > updated_before)
                 updated = closing_all.enter_context(update) if self.options.update else None
                 for block, result in closing_all.enter_context(closing(self._judge_blocks(file, stream, size))):
                     with block_signals():  # a signal must not truncate a line of the output
@@ -216,8 +234,8 @@ class _CheckRun:
     def _judge_blocks(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
         """Yield each block of a file with its result, judged by one or more processes."""
         jobs = 1
-        if size:
-            jobs = self.jobs or min(MAX_DEFAULT_JOBS if size >= MIN_PARALLEL_SIZE else 1, count_cores())
+        if size >= MIN_PARALLEL_SIZE or (size and self.jobs):
+            jobs = self.jobs or min(MAX_DEFAULT_JOBS, count_cores())
         if jobs > 1:
             return judge_in_parallel(split_blocks(stream), file, self.options, jobs)
         return judge_sequentially(split_blocks(stream), file, self.options)
@@ -240,17 +258,19 @@ class _CheckRun:
             print_stderr(escape_unprintable(f"shapecalc: file: {file}: {reason[:1].lower()}{reason[1:]}"))
 
 
-def _open_file(file: str, stack: ExitStack) -> BufferedIOBase:
-    """Open a file, or standard input for `-`, as bytes.
+def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
+    """Open a file as bytes; for `-`, open `text`, or standard input if it is None.
 
     Raises `OSError` if the file cannot be opened or is not text.
     """
     if file != "-":
-        stream = stack.enter_context(Path(file).open("rb"))  # noqa: SIM115 - the stack closes it
+        stream = stack.enter_context(open(file, "rb"))  # noqa: PTH123, SIM115 - `pathlib` is slow; the stack closes it
         if b"\0" in stream.peek():
             message = "it contains an array, not cases; for arrays: shapecalc match"
             raise OSError(0, message if is_file_argument(file) else "it is not UTF-8 text")
         return stream
+    if text is not None:
+        return BytesIO(text.encode("utf-8", "surrogateescape"))
     if sys.stdin is None:
         raise report_stream_error("stdin", "it is closed")
     if sys.stdin.isatty():
@@ -261,6 +281,7 @@ def _open_file(file: str, stack: ExitStack) -> BufferedIOBase:
 STRICT_OPTION = Option("strict", "Fail an answer with a condition that the case does not state.", OptionKind.FLAG)
 CHECK_COMMAND = Command(
     run=run_check,
+    reads_text=True,
     parameters=[FILES_ARGUMENT, *select_output_options("json", "quiet"), STRICT_OPTION, *CHECK_OPTIONS],
     summary="Check many cases, from files or standard input.",
     examples="""\

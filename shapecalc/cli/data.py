@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.output import OutputOptions, file_error, print_json_if_requested, print_stderr, print_stdout
+from shapecalc.cli.progress import progress_bar
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.moves import Combine, ShapeVector, Take
 from shapecalc.core.problem import DIFFERS, FILE, Problem, ShapeError, usage_error
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     PathsByOption = dict[str, list[dict[str, Any]]]
     """The path of an element through the stages, as JSON, by the option that requests it."""
 
-BAR_DELAY = 1.0
-"""Seconds before a progress bar appears."""
 BYTE_UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
 BYTE_UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
 """Number of bytes in each unit, by the unit's name."""
@@ -135,20 +132,17 @@ def data_movement_lines(answer: Trace | Chain, source: Source | None, output_opt
     """
     from shapecalc.engine.plan import plan_moves
 
-    if (
-        not answer.is_concrete
-        or not answer.moves
-        or any(isinstance(move, ShapeVector | Combine) for move in answer.moves)
-    ):
+    moves = answer.moves
+    if not moves or not answer.is_concrete or any(isinstance(move, ShapeVector | Combine) for move in moves):
         return []
     shape: Any = answer.input
     itemsize = 1 if source is None else source.numpy_dtype.itemsize
-    plan = plan_moves(answer.moves, shape, _input_strides(answer, source), itemsize)
+    plan = plan_moves(moves, shape, _input_strides(answer, source), itemsize)
     unit = "elements" if source is None else "bytes"
     if plan.copies:
         culprits = plan.copies[0].blocking_strides
         conflict = f"one dim would need the strides {culprits[0]} and {culprits[1]} at once" if culprits else ""
-        has_take = any(isinstance(move, Take) for move in answer.moves)
+        has_take = any(isinstance(move, Take) for move in moves)
         reason = "leads to positions in any order" if has_take else "goes round the end of an axis"
         why = conflict or f"no stride {reason}"
         lines = [f"engine: {plan.bytes_moved} {unit} are copied: {why}"]
@@ -395,31 +389,3 @@ def _verify_store(answer: Trace | Chain, source: Source, target: Path, output_op
         values = f"{truncate(difference.actual)}, and should be {truncate(difference.expected)}"
         message = escape_unprintable(f"{target}: {subject} {values}")
         raise ShapeError(Problem(DIFFERS, message, argument="out"))
-
-
-@contextmanager
-def progress_bar(total: int, label: str = "writing", *, enabled: bool = True) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for slow work; yield a function that reports progress.
-
-    The argument of the function is the number of bytes processed since the last call. `total` is the total number of
-    bytes, or 0 if unknown.
-    """
-    if not enabled or sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = (*Progress.get_default_columns()[:3], TransferSpeedColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(file=sys.stderr), transient=True, redirect_stdout=False)
-    task, start = bar.add_task(label, total=total or None), monotonic()
-
-    def tick(done: int) -> None:
-        bar.advance(task, done)
-        if monotonic() - start > BAR_DELAY:
-            bar.start()
-
-    try:
-        yield tick
-    finally:
-        bar.live.stop()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from shapecalc.cli.answer import answer_op, print_error
-from shapecalc.cli.chains import run_chain
-from shapecalc.cli.options import THEME_OPTION, Argument, Command, command_line_argument, select_output_options
+from shapecalc.cli.chain import run_chain
+from shapecalc.cli.options import Argument, Command, command_line_argument, select_output_options
 from shapecalc.cli.output import OutputOptions, read_input_text
+from shapecalc.cli.output_options import THEME_OPTION
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, suggestion, truncate
 from shapecalc.reading.commands import parse_chain_words, parse_stage, resolve_aliases
 from shapecalc.reading.options import Option
-from shapecalc.reading.readings import is_shape
 
 CHAIN = "chain"
 FILM_PARAMETERS: tuple[Argument | Option, ...] = (
@@ -25,6 +25,8 @@ FILM_PARAMETERS: tuple[Argument | Option, ...] = (
 
 def run_film(words: list[str], film: str | None, output_options: OutputOptions) -> int:
     """Answer a request or a chain, write the film and print the answer."""
+    from shapecalc.reading.readings import is_shape
+
     words = (
         [CHAIN, *words] if "|" in words[0] else ["reshape", *words] if is_shape(words[0]) else resolve_aliases(words)
     )

@@ -8,10 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from importlib.resources import files
-from textwrap import fill
 
-from shapecalc.checking.vectors import golden_cases
 from shapecalc.cli.answer import answer_lines, print_error
 from shapecalc.cli.options import (
     COMMAND_GROUPS,
@@ -189,6 +186,8 @@ def format_rule(rule: Rule) -> str:
       source  ONNX Reshape: 'at most one dimension of the new shape can be -1'
       try     shapecalc reshape 2,3,4 -1,-1
     """
+    from textwrap import fill
+
     parts = rule.explanation.split("\n\n")
     text = "\n\n".join(fill(part, 78, initial_indent="  ", subsequent_indent="  ") for part in parts)
     return f"{rule}: {rule.sentence}\n\n{text}\n\n  source  {rule.source}\n  try     {rule.example}"
@@ -292,6 +291,8 @@ def run_vectors(dialect: list[str] | None, output_options: OutputOptions) -> int
         names = [lookup_dialect(name).name for name in dict.fromkeys(dialect or [])]
     except ShapeError as error:
         return print_error(error, "vectors", {}, output_options)
+    from shapecalc.checking.vectors import golden_cases
+
     for case in golden_cases(names):
         print_json(case)
     return ExitCode.OK
@@ -358,6 +359,8 @@ def read_page_source(topic: str) -> str:
 
     Raises `ShapeError` (file) if the page is not installed.
     """
+    from importlib.resources import files  # costs 4 ms of the 40 ms of `shapecalc -h`, which reads no page
+
     package = files("shapecalc")
     for folder in (package / "man", package / ".." / "man"):
         page = folder / page_file_name(topic)
@@ -491,6 +494,8 @@ def _page_sections(page: str) -> dict[str, str]:
 
 def format_topics() -> str:
     """Return the section titles of the manual as text, one paragraph per page."""
+    from textwrap import fill
+
     from shapecalc.render.mdoc import remove_escapes
 
     titles = {
@@ -544,7 +549,7 @@ def _topic_help(word: str, *, page: bool) -> str:
     if word == "topics":
         return format_topics()
     if word in OPS or word in COMMAND_MODULES:
-        from shapecalc.cli.typer_adapter import help_text  # this imports Typer, which manual pages do not need
+        from shapecalc.cli.help import help_text
 
         return help_text(word)
     text = topic_text(word)

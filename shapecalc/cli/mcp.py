@@ -48,8 +48,8 @@ from shapecalc.core.text import (
 from shapecalc.core.values import describe_value, parse_sizes
 from shapecalc.reading.commands import parse_chain
 from shapecalc.reading.options import RULE_OPTIONS, Option, rule_options
+from shapecalc.reasoning.answers import answer_chain, answer_request
 from shapecalc.reasoning.compare import Comparison, compare, compare_chain
-from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter

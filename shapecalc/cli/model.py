@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command, lazy_names, select_output_options
+from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command, select_output_options
 from shapecalc.cli.output import ExitCode, OutputOptions, print_json_if_requested, print_stderr, print_stdout
+from shapecalc.cli.output_options import lazy_names
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, lookup, truncate
 from shapecalc.reading.options import Option, OptionKind

@@ -31,7 +31,7 @@ from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.propagate import UnlistedFailure
 from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix
 from shapecalc.reading.commands import argument_texts, command_pieces
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 from shapecalc.render.code import find_writer
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The table of commands, and the options that control the output.
+"""The table of commands.
 
 Typer builds the help from this table, and is imported only for the help.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 
 from shapecalc.cli.answer import answer_op
-from shapecalc.cli.output import OutputOptions
+from shapecalc.cli.output_options import OUTPUT_OPTIONS as OUTPUT_OPTIONS
+from shapecalc.cli.output_options import OutputOptions
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.record import Record, replace
@@ -19,8 +20,8 @@ from shapecalc.reading.options import (
     OptionLookup,
     assign_positional,
     check_required,
+    default_values,
     option_from_param,
-    options_by_name,
     parse_words,
     rule_options,
 )
@@ -63,6 +64,8 @@ class Command(Record):
     """Text after the summary in the help."""
     opens_app: bool = False
     """Whether `run` also takes the terminal app, as the argument `app`."""
+    reads_text: bool = False
+    """Whether `run` also takes the argument `text`: the text to read in place of standard input, or None."""
     accepts_unknown_options: bool = False
     """Whether unknown options are accepted as words of a nested command line."""
     name: str = ""
@@ -96,7 +99,7 @@ class Command(Record):
             self.name,
         )
         check_required(parsed, {argument.name: argument.metavar for argument in arguments if argument.required})
-        return {parameter.name: _default_value(parameter) for parameter in self.parameters} | parsed
+        return {**dict.fromkeys(argument.name for argument in arguments), **default_values(options), **parsed}
 
 
 def command_line_argument(help_text: str, metavar: str, *others: str, required: bool = True) -> Argument:
@@ -105,84 +108,9 @@ def command_line_argument(help_text: str, metavar: str, *others: str, required: 
     return Argument("words", help_text, metavar, required, True, lambda: completions, completes_first=True)
 
 
-def _default_value(parameter: Argument | Option) -> Any:
-    """Return the value of a parameter that the user omits."""
-    if isinstance(parameter, Argument):
-        return None
-    if parameter.default is not None:
-        return parameter.parse_value(parameter.default)
-    return {OptionKind.FLAG: False, OptionKind.FLAG_OR_ALL: 0}.get(parameter.kind)
-
-
-def lazy_names(module: str, table: str) -> Callable[[], Iterable[str]]:
-    """Return a function that lists the keys of a table in a module.
-
-    The module is imported only when the function is called.
-    """
-    return lambda: getattr(import_module(f"shapecalc.{module}"), table)
-
-
 DIALECT_FILTER = Option(
     "dialect", "Only this dialect; may be repeated.", OptionKind.TEXTS, short="-d", completions=lambda: DIALECTS
 )
-MAX_STEP = 99_999
-"""Maximum value of `--step`; no answer has this many steps."""
-THEME_OPTION = Option(
-    "theme", "Background of the picture: light or dark.", completions=lazy_names("render.files", "PAGE_COLOURS")
-)
-OUTPUT_OPTIONS = options_by_name(
-    Option(
-        "explain",
-        "Print the steps and a picture on standard error; --explain=all: every picture.",
-        OptionKind.FLAG_OR_ALL,
-        short="-e",
-    ),
-    Option("json", "Print the answer as JSON, with all details.", OptionKind.FLAG),
-    Option("expect", "Exit 1 unless the answer matches: a shape, a pattern (N,?,...) or error RULE.", metavar="SHAPE"),
-    Option("quiet", "Print nothing; the exit code is the answer.", OptionKind.FLAG, short="-q"),
-    Option("strict", "Exit 1 if the answer holds only under conditions.", OptionKind.FLAG),
-    Option("values", "Show the elements before and after: those of the file, else 0, 1, 2 ...", OptionKind.FLAG),
-    Option("follow", "Trace this input element through the stages.", metavar="INDEX"),
-    Option("follow_out", "Trace this output element back to the input.", metavar="INDEX"),
-    Option(
-        "out", "Transform the data of INPUT, and write it to this .npy file or .zarr store.", metavar="FILE", short="-o"
-    ),
-    Option("force", "Overwrite an existing output or picture.", OptionKind.FLAG),
-    Option("backend", "Backend for the data: auto or numpy.", default="auto", completions=lambda: ("auto", "numpy")),
-    Option("plan", "Print the cost of writing a store, and write nothing.", OptionKind.FLAG),
-    Option("memory", "Memory limit of a worker for stores; 512MiB by default.", metavar="SIZE"),
-    Option("chunks", "Chunk shape of the output store.", metavar="SIZES"),
-    Option("resume", "Resume writing an interrupted output store.", OptionKind.FLAG),
-    Option(
-        "verify",
-        "Compare an output store with its source: sample or all.",
-        metavar="HOW",
-        completions=lambda: ("sample", "all"),
-    ),
-    Option("cluster", "Cluster for stores: local:N, tcp://HOST:PORT or tls://HOST:PORT.", metavar="WHERE"),
-    Option(
-        "code",
-        "Print equivalent code instead of the answer",
-        long="--as",
-        completions=lazy_names("render.code", "TARGETS"),
-        lists_completions=True,
-    ),
-    Option("picture", "Write a picture of the answer, or of --step, to this .svg, .png or .html file.", metavar="FILE"),
-    Option(
-        "step", "Step to draw, 0 for the request; the main one by default.", OptionKind.NUMBER, "N", maximum=MAX_STEP
-    ),
-    THEME_OPTION,
-    Option(
-        "width",
-        "Width of the picture in characters; 80 by default.",
-        OptionKind.NUMBER,
-        "N",
-        minimum=40,
-        maximum=400,
-    ),
-    Option("no_config", "Ignore defaults from the environment and pyproject.toml.", OptionKind.FLAG),
-)
-"""Options that control the output, by name; `OutputOptions` holds their values."""
 INPUT_ARGUMENT = Argument(
     "input",
     "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy or x.zarr from that file",
@@ -213,8 +141,6 @@ def _positional_argument(param: Param) -> Argument:
     return Argument(param.name, param.help, metavar, required, completions=(lambda: words) if words else None)
 
 
-EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
-"""Last line of an op's help, since PowerShell splits unquoted words at commas."""
 COMMAND_GROUPS = {
     "models, code and shapes": {
         "doctor": "pasted",
@@ -224,7 +150,7 @@ COMMAND_GROUPS = {
         "match": "match",
         "size": "info",
     },
-    "chains and frameworks": dict.fromkeys(("chain", "equiv", "simplify", "find", "compare"), "chains"),
+    "chains and frameworks": {"chain": "chain"} | dict.fromkeys(("equiv", "simplify", "find", "compare"), "chains"),
     "visualize and learn": {"tui": "terminal", "serve": "terminal"}
     | {name: name for name in ("drill", "film", "site", "repl")},
     "reference": dict.fromkeys(("help", "why", "dialects"), "info"),

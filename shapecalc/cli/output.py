@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from shapecalc.cli.output_options import OutputOptions as OutputOptions
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.limits import MAX_LINE_BYTES
 from shapecalc.core.ops import OPS
@@ -65,65 +66,6 @@ class ExitCode:
     FILE = 4
     FAULT = 70
     INTERRUPTED = 130
-
-
-class OutputOptions(Record):
-    """Options that control the output, the exit code and the use of defaults.
-
-    Each field except `line_prefix` has the name of its option.
-    """
-
-    explain: int = 0
-    """Level of explanation: 1 for steps and one picture, 2 for every picture."""
-    json: bool = False
-    expect: str | None = None
-    quiet: bool = False
-    strict: bool = False
-    values: bool = False
-    follow: str | None = None
-    follow_out: str | None = None
-    out: str | None = None
-    force: bool = False
-    backend: str = "auto"
-    plan: bool = False
-    memory: str | None = None
-    chunks: str | None = None
-    resume: bool = False
-    verify: str | None = None
-    cluster: str | None = None
-    code: str | None = None
-    picture: str | None = None
-    film: str | None = None
-    step: int | None = None
-    theme: str | None = None
-    width: int | None = None
-    line_prefix: str = ""
-    """Prefix of messages with the line number of the input; empty for a single line."""
-    no_config: bool = False
-
-    @property
-    def explains_all(self) -> bool:
-        """Whether every picture is requested."""
-        return self.explain > 1
-
-    @property
-    def has_data_options(self) -> bool:
-        """Whether an option is given that concerns the elements of the input."""
-        texts = (self.follow, self.follow_out, self.out)
-        return (
-            self.has_store_options or self.values or self.backend != "auto" or any(text is not None for text in texts)
-        )
-
-    @property
-    def has_store_options(self) -> bool:
-        """Whether an option is given that applies only to stores."""
-        texts = (self.memory, self.chunks, self.verify, self.cluster)
-        return self.plan or self.resume or any(text is not None for text in texts)
-
-    @property
-    def has_picture_options(self) -> bool:
-        """Whether a picture, a film or an option of pictures or films is given."""
-        return any(value is not None for value in (self.film, self.picture, self.step, self.theme, self.width))
 
 
 class EarlyExit(Exception):

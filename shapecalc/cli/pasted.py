@@ -26,22 +26,22 @@ from shapecalc.core.requests import apply_chain_options
 from shapecalc.core.text import escape_unprintable, parse_shape, split_outside_brackets, tokenize_shape
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading.options import RULE_OPTIONS, Option
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 
 MAX_LOG_BYTES = 1 << 28
 """Maximum size of a log in bytes."""
 
 
-def run_doctor(file: str | None, model: str | None, output_options: OutputOptions) -> int:
+def run_doctor(file: str | None, model: str | None, output_options: OutputOptions, text: str | None = None) -> int:
     """Print the diagnosis of the error messages in a text.
 
-    `file` is the name of a file with the text, `-` for standard input, or the text itself. With `model`, the nodes of
-    the messages are also printed. Return 1 if no message is recognized and no node is found.
+    `file` is the name of a file with the text, `-` for standard input or `text`, or the text itself. With `model`, the
+    nodes of the messages are also printed. Return 1 if no message is recognized and no node is found.
     """
     from shapecalc.diagnosis.report import diagnose
 
     try:
-        report = diagnose(_read_text(file or "-"), model)
+        report = diagnose(_read_text(file or "-", text), model)
         lines, objects, has_node = report.format_lines(), report.as_json(), False
         if model is not None:
             from shapecalc.cli.model_report import find_message_nodes
@@ -57,8 +57,8 @@ def run_doctor(file: str | None, model: str | None, output_options: OutputOption
     return ExitCode.OK if report.is_understood or has_node else ExitCode.FAILED
 
 
-def _read_text(file: str) -> str:
-    """Return the text of a file or of standard input; return other text unchanged.
+def _read_text(file: str, text: str | None) -> str:
+    """Return the text of a file; for `-`, return `text`, or standard input if it is None; return other text unchanged.
 
     Raises `ShapeError` (file) if the file cannot be read, `EarlyExit` if standard input cannot be read.
     """
@@ -72,6 +72,8 @@ def _read_text(file: str) -> str:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise ShapeError(Problem(FILE, f"{file}: {reason[:1].lower()}{reason[1:]}", "", "file")) from None
+    if text is not None:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if sys.stdin is not None and sys.stdin.isatty():
         print_stderr("shapecalc: paste, then Ctrl-D")
     return read_stdin(MAX_LOG_BYTES).decode("utf-8", "replace")
@@ -79,6 +81,7 @@ def _read_text(file: str) -> str:
 
 DOCTOR_COMMAND = Command(
     run=run_doctor,
+    reads_text=True,
     parameters=[
         Argument("file", "a file with a log, or the message itself; without it standard input", "[FILE|TEXT]", False),
         Option("model", "Also show the node of the message in this model.", metavar="FILE.onnx"),
@@ -148,18 +151,20 @@ def run_code(
     dialect: str | None,
     where: str | None,
     output_options: OutputOptions,
+    text: str | None = None,
     **options: object,
 ) -> int:
     """Answer the chain that Python code computes; report the assumptions.
 
-    The remaining options apply to every stage that supports them.
+    `text` is the code if `line` is `-`; None for standard input. The remaining options apply to every stage that
+    supports them.
     """
     from shapecalc.reading.code import interpret_code, normalize_pasted_code  # imports `ast`, which is slow
 
-    text, source, is_path = line, None, isfile(line)  # noqa: PTH113 - it never raises
+    code_text, source, is_path = line, None, isfile(line)  # noqa: PTH113 - it never raises
     try:
-        text = normalize_pasted_code(_read_text(line.strip()) if is_path or line.strip() == "-" else line)
-        if "add_shuffle" in text:
+        code_text = normalize_pasted_code(_read_text(line.strip(), text) if is_path or line.strip() == "-" else line)
+        if "add_shuffle" in code_text:
             raise usage_error("this builds TensorRT layers", "write shapecalc FILE 4,64,20,20, with its input")
         inputs = {
             name.strip(): dims for name, _, dims in (tensor.rpartition("=") for tensor in _split_inputs(input or ""))
@@ -168,7 +173,9 @@ def run_code(
             parsed = read_input(dims, {"dialect": dialect}, "reshape")
             inputs[name], source = parsed.shape, parsed.source
         sizes = {} if where is None else _parse_sizes(where)
-        code = interpret_code(text, {name: _parse_tensor_shape(dims) for name, dims in inputs.items()}, dialect, sizes)
+        code = interpret_code(
+            code_text, {name: _parse_tensor_shape(dims) for name, dims in inputs.items()}, dialect, sizes
+        )
         for note in code.notes if not (output_options.quiet or output_options.json) else ():
             print_stderr(f"shapecalc: {note}")
         stages = apply_chain_options(code.stages, options)
@@ -182,11 +189,12 @@ def run_code(
         if is_path:
             hint = error.problem.hint.replace("--input ", f"shapecalc {escape_unprintable(quote(line))} ")
             error = ShapeError(replace(error.problem, hint=hint))
-        return print_error(error, "code", {"line": text, "input": input}, output_options)
+        return print_error(error, "code", {"line": code_text, "input": input}, output_options)
 
 
 CODE_COMMAND = Command(
     run=run_code,
+    reads_text=True,
     parameters=[
         CODE_ARGUMENT,
         INPUT_OPTION,

@@ -40,7 +40,7 @@ from shapecalc.core.text import (
 from shapecalc.reading import commands
 from shapecalc.reading.options import Option, OptionKind
 from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_command, is_shape
-from shapecalc.reasoning.fixing import answer_chain, answer_request
+from shapecalc.reasoning.answers import answer_chain, answer_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

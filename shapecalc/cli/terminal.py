@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.model import NODE_OPTION
-from shapecalc.cli.options import MAX_STEP, Argument, Command, command_line_argument, select_output_options
+from shapecalc.cli.options import Argument, Command, command_line_argument, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
     OutputOptions,
@@ -22,6 +22,7 @@ from shapecalc.cli.output import (
     read_input_text,
     report_stream_error,
 )
+from shapecalc.cli.output_options import MAX_STEP
 from shapecalc.cli.usage_hints import split_shape_error
 from shapecalc.core.ops import OPS
 from shapecalc.core.packages import missing_package_message

@@ -1,7 +1,7 @@
-"""Help and shell completion, built by Typer from the table of commands.
+"""Shell completion, built by Typer from the table of commands.
 
-Command lines are parsed without Typer, which is imported only for help and completion. Only names that are public in
-Click, and in all versions of Typer since 0.27.2, are overridden.
+Command lines are parsed, and help is formatted, without Typer: importing it takes three times as long as printing a
+help. Only names that are public in Click, and in all versions of Typer since 0.27.2, are overridden.
 """
 
 from __future__ import annotations
@@ -14,15 +14,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 from typer.exceptions import TyperException
-from typer.main import get_command
 
-from shapecalc.cli.options import COMMAND_MODULES, EPILOG, OUTPUT_OPTIONS, Argument, Command, load_command
+from shapecalc.cli.options import COMMAND_MODULES, Argument, Command, load_command
 from shapecalc.cli.output import ExitCode, discard_stdout, print_stderr
-from shapecalc.core.dialects.base import Dialect, Param
-from shapecalc.core.ops import OPS, dialects_with, params_of
-from shapecalc.core.ops.op import Op, operator_of
-from shapecalc.core.requests import switch_name
-from shapecalc.reading.options import ALL_SUFFIX, RULE_OPTIONS, VALUE_KINDS, Option, OptionKind
+from shapecalc.core.ops import OPS
+from shapecalc.reading.options import ALL_SUFFIX, Option, OptionKind
 
 TYPER_TYPES: dict[OptionKind, tuple[Any, Any]] = {
     OptionKind.FLAG: (bool, False),
@@ -53,14 +49,6 @@ def run_completion(words: Sequence[str]) -> int:
         return ExitCode.OK
 
 
-def help_text(name: str) -> str:
-    """Return the help of a command."""
-    program: Any = get_command(build_app([name]))
-    context = program.context_class(program, info_name="shapecalc", **program.context_settings)
-    command = program.commands[name]
-    return str(command.get_help(command.context_class(command, info_name=name, parent=context)))
-
-
 def build_app(words: Sequence[str] = ()) -> typer.Typer:
     """Return a Typer app with the commands that a command line needs.
 
@@ -80,11 +68,9 @@ def build_app(words: Sequence[str] = ()) -> typer.Typer:
         command = load_command(name)
         program.command(
             name,
-            cls=StableHelpCommand,
+            cls=CompletingCommand,
             context_settings={"ignore_unknown_options": True},
             short_help=command.summary,
-            help=command.help,
-            epilog=EPILOG if name in OPS else None,
         )(_signature_stub(command) if not words or name in words else lambda: None)
     return program
 
@@ -118,9 +104,7 @@ def _signature_stub(command: Command) -> Callable[..., None]:
 def _typer_argument(argument: Argument) -> tuple[Any, Any]:
     """Return the Typer annotation and the default of an argument."""
     kind: Any = list[str] if argument.repeated else str
-    info = typer.Argument(
-        metavar=argument.metavar, help=argument.help, autocompletion=_completion_callback(argument), show_default=False
-    )
+    info = typer.Argument(help=argument.help, autocompletion=_completion_callback(argument))
     if argument.required:
         return Annotated[kind, info], inspect.Parameter.empty
     return Annotated[kind | None, info], None
@@ -136,10 +120,8 @@ def _typer_option(option: Option) -> tuple[Any, Any]:
     info = typer.Option(
         *spellings,
         help=f"{option.help}: {', '.join(names)}" if names else option.help,
-        metavar=option.metavar if option.kind in VALUE_KINDS else None,
         count=option.kind is OptionKind.FLAG_OR_ALL,
         autocompletion=_completion_callback(option),
-        show_default=option.shows_default,
     )
     return Annotated[kind, info], default if option.default is None else option.default
 
@@ -163,8 +145,8 @@ def names_with_prefix(names: Iterable[str], prefix: str) -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
-class StableHelpCommand(TyperCommand):
-    """A Typer command whose help is the same in every version of Typer."""
+class CompletingCommand(TyperCommand):
+    """A Typer command that also completes `--explain=all`."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the completions of a word, including `--explain=all` where it is valid."""
@@ -172,56 +154,3 @@ class StableHelpCommand(TyperCommand):
         items = super().shell_complete(ctx, incomplete)
         with_all = [type(item)(f"{item.value}{ALL_SUFFIX}", help=item.help) for item in items if item.value in counted]
         return [*items, *(item for item in with_all if item.value[:2] == "--")]
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the parts of the usage line after the command name.
-
-        The override omits the additional brackets of Typer 0.29 and later.
-        """
-        metavars = [str(param.metavar) for param in self.params if param.param_type_name == "argument"]
-        return ["[OPTIONS]", *(text if text[:1] == "[" else f"{{{text}}}" for text in metavars)]
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Format the sections of arguments and options in the help.
-
-        Options of a single framework have sections of their own. The options that all ops share are omitted, as are the
-        argument types that Typer 0.29 and later add.
-        """
-        op = OPS.get(str(ctx.info_name))
-        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
-        for param in self.get_params(ctx):
-            row = param.get_help_record(ctx)
-            if param.param_type_name == "argument" and row is not None:
-                rows["Arguments"].append((str(param.metavar), row[1]))
-            elif row is not None and not (op and (param.name in OUTPUT_OPTIONS or param.name in RULE_OPTIONS)):
-                owners = "" if op is None else exclusive_dialect_names(op, str(param.name))
-                rows.setdefault(f"Options of {owners}" if owners else "Options", []).append(row)
-        for title, section_rows in rows.items():
-            if section_rows:
-                with formatter.section(title):
-                    formatter.write_dl(section_rows)
-        if op is not None:
-            formatter.write("\nAll ops have --dialect, --expect, --explain, --json and more: shapecalc help options\n")
-
-
-def exclusive_dialect_names(op: Op, name: str) -> str:
-    """Return the names of the dialects that support an option of an op.
-
-    The string is empty if the default dialect of the op supports the option.
-
-    >>> exclusive_dialect_names(OPS["reshape"], "reverse"), exclusive_dialect_names(OPS["reshape"], "allowzero")
-    ('mxnet', '')
-    """
-    param = next((param for param in params_of(op) if param.name == name), None)
-    owners = [dialect.name for dialect in dialects_with(op) if _dialect_has_option(op, dialect, param, name)]
-    return "" if op.default_dialect in owners else ", ".join(owners)
-
-
-def _dialect_has_option(op: Op, dialect: Dialect, param: Param | None, name: str) -> bool:
-    """Return whether a dialect supports an op's option, as a parameter or a switch."""
-    if param is None:
-        return switch_name(op, dialect) == name
-    operator = operator_of(op, dialect)
-    return param.is_supported_by(dialect) and (
-        param in op.params or (operator is not None and param in operator.params)
-    )

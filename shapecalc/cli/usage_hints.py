@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 from shapecalc.cli.options import OUTPUT_OPTIONS
 from shapecalc.core.answers import Request
@@ -17,6 +16,10 @@ from shapecalc.core.resolve import resolve
 from shapecalc.core.text import escape_unprintable, parse_dims, truncate
 from shapecalc.reading.commands import parse_op_words
 from shapecalc.reading.options import OptionLookup, is_value, op_options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LIST_METAVARS = {"AXES", "SHAPE", "INDEX", "SIZES"}
 """Metavars of options whose values may contain commas."""

@@ -1,6 +1,6 @@
 """Resolution of requests and chains, without the search for fixes.
 
-`reasoning.fixing.answer_request` returns the same answers with hints; front ends use that function.
+`reasoning.answers.answer_request` returns the same answers with hints; front ends use that function.
 """
 
 from __future__ import annotations

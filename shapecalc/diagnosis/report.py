@@ -40,7 +40,8 @@ from shapecalc.diagnosis.suggestions import (
     unequal_axes,
 )
 from shapecalc.reading.commands import command_line
-from shapecalc.reasoning.fixing import Fix, answer_request, apply_fix, find_differing_dims, find_fixes
+from shapecalc.reasoning.answers import answer_request
+from shapecalc.reasoning.fixing import Fix, apply_fix, find_differing_dims, find_fixes
 from shapecalc.reasoning.operand_mismatch import explain_mismatch, explain_sizes, find_size_mismatch
 
 MAX_RATIO = 4096

@@ -17,6 +17,7 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.engine.execute import MAX_DIMS, apply_moves, run
 from shapecalc.reading.commands import parse_chain
+from shapecalc.reasoning.answers import answer_chain
 from shapecalc.reasoning.examples import example_sizes
 from shapecalc.reasoning.find import (
     ArrayPair,
@@ -27,7 +28,6 @@ from shapecalc.reasoning.find import (
     generalize_pairs,
     search_chains,
 )
-from shapecalc.reasoning.fixing import answer_chain
 
 MAX_EXECUTED = 1 << 20
 """The maximum number of elements for which a chain is proved by executing it on all of them."""

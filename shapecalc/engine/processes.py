@@ -9,16 +9,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 
-TYPE_CHECKING = False  # `multiprocessing` costs 8 ms of the 64 ms of a check
+TYPE_CHECKING = False  # `multiprocessing` costs 8 ms of the 64 ms of a check, and `pathlib` 4 ms
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+    from pathlib import Path
     from typing import Self
 
 ProgressCallback = Callable[[int], object]
 
-CGROUP_ROOT = Path("/sys/fs/cgroup")
+CGROUP_ROOT = "/sys/fs/cgroup"
 """The mount point of Linux control groups."""
 UNLIMITED_CORES = 1 << 16
 """The core count that represents no limit; it exceeds the count of any machine."""
@@ -79,8 +79,10 @@ def count_cores() -> int:
 @cache
 def _own_core_quota() -> int:
     """Return the CPU quota of this process in cores, rounded up."""
+    from pathlib import Path
+
     try:
-        return read_core_quota(Path("/proc/self/cgroup").read_text(), CGROUP_ROOT)
+        return read_core_quota(Path("/proc/self/cgroup").read_text(), Path(CGROUP_ROOT))
     except OSError:
         return UNLIMITED_CORES  # no control groups
 
@@ -90,6 +92,8 @@ def read_core_quota(cgroup_text: str, root: Path) -> int:
 
     `cgroup_text` is the content of `/proc/self/cgroup`.
     """
+    from pathlib import Path
+
     names = [line.removeprefix("0::/") for line in cgroup_text.splitlines() if line.startswith("0::/")]
     files = [root / folder / "cpu.max" for name in names for folder in Path(name, "_").parents]
     limits = [file.read_text().split() for file in files if file.is_file()]
@@ -104,6 +108,8 @@ def limit_memory(max_bytes: int) -> tuple[int, int] | None:
     An allocation beyond the limit raises `MemoryError`. Mapped files are not counted. Returns the previous soft and
     hard limits; None if the system does not support limits. Source: setrlimit(2).
     """
+    from pathlib import Path
+
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         used = next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmData"))

@@ -16,8 +16,8 @@ parentheses. Every answer that shapecalc prints, as code or in words, is a valid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
-from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.conditions import (
@@ -35,12 +35,16 @@ from shapecalc.core.limits import MAX_WHEN_CONDITIONS
 from shapecalc.core.ops import OPS, params_of, refusal_rules
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.requests import apply_defaults, common_option_names, lookup_dialect
+from shapecalc.core.requests import SHARED_OPTIONS, apply_defaults, common_option_names, lookup_dialect
 from shapecalc.core.text import escape_unprintable, lookup, parse_dims, split_outside_brackets, suggestion, truncate
 from shapecalc.core.values import describe_value, parse_integer
 from shapecalc.reading.commands import StageRequests, parse_chain, parse_chain_request, parse_stage, resolve_aliases
 from shapecalc.reading.options import Option, rule_options
 from shapecalc.reading.pattern import ShapePattern, names_with_sizes, parse_pattern, pattern_from_sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ERROR_KEYWORD = "error"
 """The keyword of an expected refusal."""
@@ -235,11 +239,8 @@ def format_expectation(output: str, conditions: Iterable[str], results: Mapping[
     return f"{output} with {definition_text}" if definition_text else output
 
 
-PARAMETER_NAMES = [param.name for op in OPS.values() for param in params_of(op)]
-CASE_KEYS = dict.fromkeys(["op", "input", *PARAMETER_NAMES, *common_option_names(), "expect", "id", "source"])
-"""The keys of a JSON case; `source` is a note for readers of the file."""
 NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
-"""The keys of a JSON case that are not options of the op."""
+"""The keys of a JSON case that are not options of the op; `source` is a note for readers of the file."""
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
 
 
@@ -316,12 +317,8 @@ def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Exp
 
 def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
     """Convert a JSON object to a case; raise `ShapeError` (usage) if it is invalid."""
-    if not fields.keys() <= CASE_KEYS.keys():
-        name = next(name for name in fields if name not in CASE_KEYS)
-        raise usage_error(
-            f"a case has no '{escape_unprintable(truncate(name))}'", suggestion(name, CASE_KEYS), argument=name
-        )
     op, shape, expect = fields.get("op"), fields.get("input"), fields.get("expect")
+    _check_keys(op if isinstance(op, str) else "", tuple(fields))
     if not isinstance(op, str):
         raise usage_error("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
     if op not in OPS.names:
@@ -332,6 +329,28 @@ def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) ->
     options = {name: value for name, value in fields.items() if name not in NON_OPTION_KEYS}
     stages = ((op, apply_defaults(op, defaults, options)),)
     return Case(shape, stages, False, _add_fixed_names(expected, stages), fields.get("id"))
+
+
+def case_keys() -> dict[str, None]:
+    """Return the keys of a JSON case. This imports all ops and dialects."""
+    names = [param.name for op in OPS.values() for param in params_of(op)]
+    return dict.fromkeys(["op", "input", *names, *common_option_names(), "expect", "id", "source"])
+
+
+@lru_cache(1024)
+def _check_keys(op: str, keys: tuple[str, ...]) -> None:
+    """Raise `ShapeError` (usage) for a key that no case has.
+
+    The keys of all ops are gathered only for a key that `op` itself lacks.
+    """
+    own = {param.name for param in OPS[op].params} if op in OPS else set()
+    others = [key for key in keys if key not in NON_OPTION_KEYS and key not in SHARED_OPTIONS and key not in own]
+    known = case_keys() if others else {}
+    for key in others:
+        if key not in known:
+            raise usage_error(
+                f"a case has no '{escape_unprintable(truncate(key))}'", suggestion(key, known), argument=key
+            )
 
 
 def parse_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:

@@ -86,10 +86,10 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
     {'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
     """
     known = OptionLookup(chain(extra_options, [HELP], op_options(op)))
-    values, arguments = parse_words(words, known, op.name, allow_named="lengths" not in op.positional_param_names)
+    names = ("input", *op.positional_param_names)
+    values, arguments = parse_words(words, known, op.name, allow_named="lengths" not in names)
     if HELP.name in arguments:
         return arguments
-    names = ("input", *op.positional_param_names)
     arguments = assign_positional(order_values(values, names), names, arguments, op.name)
     check_required(
         arguments, {"input": "INPUT"} | {param.name: param.name.upper() for param in op.params if param.required}

@@ -117,11 +117,28 @@ class Option(Record):
         raise usage_error(f"{self.spelling} is a whole number from {self.minimum} to {self.maximum}, not '{quoted}'")
 
 
+def default_values(options: Iterable[Option]) -> dict[str, Any]:
+    """Return the values of options that the user omits, by name.
+
+    >>> default_values([Option("backend", "...", default="auto"), Option("json", "...", OptionKind.FLAG)])
+    {'backend': 'auto', 'json': False}
+    """
+    empty = {OptionKind.FLAG: False, OptionKind.FLAG_OR_ALL: 0}
+    return {
+        option.name: empty.get(option.kind) if option.default is None else option.parse_value(option.default)
+        for option in options
+    }
+
+
 HELP = Option("help", "Show this message and exit.", OptionKind.FLAG, short="-h")
 
 
 class ExtraValueError(ShapeError):
     """Raised if a command line has more values than the op has positional arguments."""
+
+
+class MissingArgumentError(ShapeError):
+    """Raised if a command line lacks a required argument."""
 
 
 AXIS_SPELLINGS = ("--axis", "--axes", "--dim", "--dims", "--perm")
@@ -270,13 +287,13 @@ def assign_positional(
 
 
 def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) -> None:
-    """Raise `ShapeError` (usage) if a required argument is missing.
+    """Raise `MissingArgumentError` (usage) if a required argument is missing.
 
     `required` maps the names of arguments to the metavars that the message prints.
     """
     for name, metavar in required.items():
         if name not in arguments:
-            raise usage_error(f"missing argument '{metavar}'", argument=name)
+            raise MissingArgumentError(Problem(USAGE, f"missing argument '{metavar}'", argument=name))
 
 
 def options_by_name(*options: Option) -> dict[str, Option]:

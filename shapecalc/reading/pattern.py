@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import count
-from typing import TypeAlias
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.conditions import Conditions, Unsatisfiable, require_equal, simplify_conditions
@@ -42,6 +41,10 @@ from shapecalc.core.text import (
     truncate,
 )
 from shapecalc.core.values import parse_sizes, to_dims, to_elements
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 ANY_DIMS = "..."
 """The token for any number of dims."""

@@ -16,7 +16,7 @@ from shapecalc.core.rules import DTYPE, NO_SUCH_VERSION
 from shapecalc.core.text import escape_unprintable, lookup, shape_text, truncate
 from shapecalc.core.values import parse_sizes, to_shape
 from shapecalc.reading.commands import stage_text
-from shapecalc.reasoning.fixing import answer_chain, answer_request
+from shapecalc.reasoning.answers import answer_chain, answer_request
 
 
 class ComparisonRow(Record):

@@ -39,8 +39,8 @@ from shapecalc.core.resolve import make_chain_requests
 from shapecalc.core.results import sizes_with_results, substitute_results
 from shapecalc.core.text import shape_text
 from shapecalc.reading.commands import ChainRequest, parse_chain_request
+from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain
 from shapecalc.reasoning.examples import ascending_sizes, sizes_from_conditions
-from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
 
 BLOCK_SIZE = 4096
 """The number of elements that are compared at once, as one block.

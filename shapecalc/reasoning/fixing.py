@@ -1,4 +1,4 @@
-"""Fixes and hints for refused requests, and answers that include hints.
+"""Fixes and hints for refused requests.
 
 Every candidate change is resolved before it is offered, so every offered fix works. A fix changes one option: the
 faulty argument, the dialect's switch, or the opset. Hints describe fixes in words.
@@ -10,7 +10,7 @@ from itertools import accumulate, chain, islice
 from math import isqrt, prod
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Chain, Request, Stage, StageKind, Trace
+from shapecalc.core.answers import Request, Stage, StageKind, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import InferMarker, ZeroMeaning
 from shapecalc.core.dims import Dim, Shape, dim_names, factorization_text, missing_factors_text, product, quotient
@@ -19,7 +19,7 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, Rule, ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import DEFAULT_OPSET, make_request, switch_name
-from shapecalc.core.resolve import make_chain_requests, resolve, resolve_chain, resolve_with_sizes
+from shapecalc.core.resolve import resolve, resolve_with_sizes
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.reasoning.operand_mismatch import (
     SHAPE_FIXES,
@@ -33,8 +33,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
-
-    from shapecalc.core.requests import StageRequest
 
     CandidateValues = Iterator[Any]
     ArgumentChanges = Iterator[ArgumentChange]
@@ -77,12 +75,6 @@ MAX_BATCH_CHANGES = 3
 
 MAX_LISTED_RANK = 64
 """The maximum rank for which a hint lists axes."""
-
-IDENTITY_STAGES = (("flip", {"axes": (), "dialect": "torch"}),)
-"""A chain of one stage that has no effect.
-
-The answer to this chain contains the conditions of the input.
-"""
 
 
 class Fix(Record):
@@ -762,25 +754,7 @@ def build_hint(trace: Trace) -> str:
     )
 
 
-def batch_hint(answer: Trace | Chain) -> str:
-    """Return a hint for making an answer hold for every batch size.
-
-    Returns an empty string unless the answer holds for one batch size only.
-
-    >>> from shapecalc.core.requests import make_request
-    >>> batch_hint(resolve(make_request("reshape", "N,6", {"target": "1,2,3", "dialect": "numpy"})))
-    'for every batch try -1,2,3, as long as the other sizes stay'
-    """
-    if answer.problem is not None or not answer.conditions:
-        return ""
-    for number, trace in enumerate(answer.traces, 1):
-        text = _batch_fix_text(find_fixes(trace))
-        if text:
-            return text if len(answer.traces) == 1 else f"stage {number}, {trace.op}: {text}"
-    return ""
-
-
-def _batch_fix_text(fixes: Iterable[Fix]) -> str:
+def batch_fix_text(fixes: Iterable[Fix]) -> str:
     """Describe the fixes that fit every batch size; empty if there are none."""
     texts = [f"{truncate(str(fix.value))}, {fix.every_batch}" for fix in fixes if fix.every_batch]
     return f"for every batch try {'; or '.join(texts)}" if texts else ""
@@ -815,7 +789,7 @@ def _target_hint(refused: RefusedRequest) -> str | None:
     has_zeros = problem.rule is not rules.INDIVISIBLE and next(replace_zeros(refused), None) is not None
     has_batch = problem.rule is rules.VOLUME_MISMATCH and next(propose_batch_changes(trace), None) is not None
     first = [*islice(attempts, MAX_BATCH_CHANGES)] if has_zeros or has_batch else []
-    batch_text = _batch_fix_text(fix for fix, _ in first)
+    batch_text = batch_fix_text(fix for fix, _ in first)
     zero_texts = [f"here 0 is a size and copies nothing: {fix.description}" for fix, _ in first if fix.copies]
     if zero_texts:
         return "; ".join(filter(None, (*zero_texts, batch_text)))
@@ -844,7 +818,7 @@ def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -
     if fix is not None and answer is not None:
         *batch_fixes, last = add_batch_fixes(refused.trace, fix, answer)
         if last.moves:
-            return "; ".join(filter(None, (_batch_fix_text(batch_fixes), f"{truncate(str(last.value))} {last.moves}")))
+            return "; ".join(filter(None, (batch_fix_text(batch_fixes), f"{truncate(str(last.value))} {last.moves}")))
     index, sizes = refused.nearest_fit
     target = "" if fix is None else str(fix.value)
     if not sizes or target != shape_text(refused.replace_token(sizes[0], index=index)):
@@ -899,34 +873,3 @@ def _zero_size_hint(request: Request) -> str:
     known = dim_names(request.input)[:MAX_ZERO_NAMES]
     fitting = [name for name in known if resolve_with_sizes(request, {name: 0}).output is not None]
     return f"{' or '.join(fitting)} = 0 would resolve" if fitting else ""
-
-
-def answer_request(request: Request) -> Trace:
-    """Answer a request; add a hint to the problem of a refused request.
-
-    >>> from shapecalc.core.requests import make_request
-    >>> answer_request(make_request("transpose", "2,3,4", {"perm": "1,0,1"})).problem.hint
-    'not named yet: 2'
-    """
-    trace = resolve(request)
-    if trace.problem is None:
-        return trace
-    return trace.with_problem(replace(trace.problem, hint=build_hint(trace)))
-
-
-def answer_chain(shape: str | Iterable[object], stages: Sequence[StageRequest], sizes: Mapping[str, int]) -> Chain:
-    """Answer a chain of ops, each applied to the output of the previous op.
-
-    Without stages, the input is returned unchanged. `stages` are op names with their options; `sizes` replaces names in
-    all stages. Raises `ShapeError` (usage) for a stage that cannot be parsed.
-
-    >>> answer_chain("2,3,4", [("transpose", {"perm": "1,0,2"}), ("reshape", {"target": "2,-1,3"})], {}).output
-    (2, 4, 3)
-    >>> print(answer_chain("N/2,C", (), {}))
-    N/2,C when N % 2 == 0
-    """
-    result = resolve_chain(make_chain_requests(shape, stages or IDENTITY_STAGES, sizes), answer_request)
-    if stages:
-        return result
-    (trace,) = result.traces
-    return Chain(trace.input, (trace,) if trace.problem else (), trace.output, trace.problem, trace.conditions)

@@ -43,10 +43,10 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve_chain
 from shapecalc.reading.commands import chain_text
+from shapecalc.reasoning.answers import answer_chain
 from shapecalc.reasoning.costs import MAX_SHUFFLE_RANK, Cost, Goal, cost_of, count_shuffles, group_into_shuffles
 from shapecalc.reasoning.equiv import can_replace
 from shapecalc.reasoning.find import find_permutation
-from shapecalc.reasoning.fixing import answer_chain
 
 Item = TypeVar("Item")
 MoveSequence = tuple[Move, ...]

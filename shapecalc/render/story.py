@@ -14,8 +14,8 @@ from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import USAGE, Problem
 from shapecalc.core.text import escape_unprintable, format_count, shape_text
+from shapecalc.reasoning.answers import batch_hint
 from shapecalc.reasoning.compare import Comparison, ComparisonRow
-from shapecalc.reasoning.fixing import batch_hint
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.hints import display_name, verdict_text

@@ -24,10 +24,10 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED
 from shapecalc.core.text import format_count, parse_axes, shape_text, split_outside_brackets, truncate
 from shapecalc.reading.commands import chain_text, parse_chain, parse_stage
+from shapecalc.reasoning.answers import answer_chain
+from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.equiv import EquivalenceVerdict, answer_chains, check_equivalence
 from shapecalc.reasoning.examples import trace_element, trace_element_back
-from shapecalc.reasoning.fixing import answer_chain
-from shapecalc.reasoning.fixing import answer_request as answer_request
 from shapecalc.reasoning.mistakes import Mistake, explain_misplacement, explain_prediction
 from shapecalc.render.hints import make_hint
 

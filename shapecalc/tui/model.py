@@ -18,7 +18,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
 from shapecalc.models import report
 from shapecalc.models.verdicts import NodeFix
-from shapecalc.reasoning.fixing import answer_request
+from shapecalc.reasoning.answers import answer_request
 from shapecalc.render.canvas import UNICODE, clip, rows_around
 from shapecalc.render.flow import draw_flow
 from shapecalc.tui.explore_text import wrap_lines

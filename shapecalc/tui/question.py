@@ -20,8 +20,9 @@ from shapecalc.core.text import is_file_argument, parse_shape, shape_text, sugge
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
 from shapecalc.reading.code import interpret_code, normalize_pasted_code
-from shapecalc.reasoning.fixing import IDENTITY_STAGES, Fix, answer_chain, find_fixes
-from shapecalc.reasoning.fixing import answer_request as answer_request
+from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain
+from shapecalc.reasoning.answers import answer_request as answer_request
+from shapecalc.reasoning.fixing import Fix, find_fixes
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source

@@ -29,7 +29,7 @@ reshape 2,3,4 5,-1
 reshape 2,3,4 0,-1 --as numpy
 chain '2,3,4 | transpose'
 """
-"""The third from last is refused, and Typer parses the last."""
+"""The third from last is refused."""
 PROCESSES = {
     "NumPy one-liner": [sys.executable, "-c", NUMPY],
     "python -c pass": [sys.executable, "-c", "pass"],

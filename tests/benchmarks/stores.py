@@ -27,7 +27,7 @@ from shapecalc.engine.stores.regions import iter_grid
 from shapecalc.engine.stores.store_io import codec_loop, open_store
 from shapecalc.engine.stores.workers import open_cluster
 from shapecalc.reading.commands import parse_chain
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 from tests.benchmarks.harness import in_turns, memory, scratch, used_seconds, with_memory
 
 TURNS = 5

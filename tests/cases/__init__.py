@@ -8,7 +8,7 @@ from pathlib import Path
 from shapecalc.core.requests import make_request
 from shapecalc.core.text import shape_text, split_outside_brackets
 from shapecalc.reading.commands import parse_chain, parse_stage
-from shapecalc.reasoning.fixing import answer_chain, answer_request
+from shapecalc.reasoning.answers import answer_chain, answer_request
 
 FOLDER = Path(__file__).parent
 NAMES = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe")

@@ -158,7 +158,7 @@ def test_check_leaves_no_process_without_reader(large):
 def test_check_progress_only_on_a_free_terminal(tmp_path):
     large = tmp_path / "cases"
     large.write_text(PASSES * 5_000)
-    code = "import sys; import shapecalc.cli.data as d; d.BAR_DELAY = 0; import shapecalc.checking.judging as j\n"
+    code = "import sys; import shapecalc.cli.progress as d; d.BAR_DELAY = 0; import shapecalc.checking.judging as j\n"
     code += "j.READ_SIZE = 1 << 15; from shapecalc.__main__ import main; sys.exit(main())"
     words = [sys.executable, "-c", code, "check", str(large), "--jobs", "1"]
     _, output = run_on_terminal(words, env=environment() | {"TERM": "xterm"}, stdout=subprocess.DEVNULL)

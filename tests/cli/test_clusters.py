@@ -24,7 +24,7 @@ from shapecalc.engine.stores import workers
 from shapecalc.engine.stores.jobs import plan_job, run_job
 from shapecalc.engine.stores.store_io import source_state
 from shapecalc.reading.commands import parse_chain
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 from tests.cli.conftest import command, environment
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")

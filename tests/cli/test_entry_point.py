@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,17 @@ def test_entry_point_reads_and_answers_input(input_line, command, shapecalc):
     assert ran.err.splitlines()[: len(notes)] == notes
     others = [line for line in ran.err.splitlines()[len(notes) :] if "in another order" not in line]
     assert others == as_command.err.splitlines()
+
+
+def test_entry_point_op_in_quotes_reads_stdin(shapecalc):
+    ran = shapecalc("reshape - 6", stdin="2,3")
+    assert (ran.code, ran.out, ran.err) == (0, "6\n", "read as: shapecalc reshape - 6\n")
+
+
+def test_entry_point_hands_text_on_and_keeps_stdin(shapecalc):
+    case = "reshape 2,3 6 => 6"
+    assert shapecalc(case, stdin="not read").err.endswith("shapecalc: 1 passed\n")
+    assert sys.stdin.read() == "not read"
 
 
 @each_row(("line", "standard"), rows("spellings.txt"))

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from shapecalc.core.limits import LIMITS
 from shapecalc.teaching.progress import VisitorProgress
 from shapecalc.tui.app import NO_FILE, ShapecalcApp, UserFile
 from shapecalc.tui.question import question_from_words
-from tests.cli.conftest import ROOT, command, environment, expand_placeholders, rows
+from tests.cli.conftest import ROOT, command, environment, expand_placeholders, rows, run_program
 
 # Hostile input is answered, or refused in one line that names a limit. The bounds on CPU time and memory are far above
 # the needs of a question; a process that reaches one is killed, and its test fails.
@@ -131,16 +132,43 @@ def test_ascii_locale_works():
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+# An interrupt ends the console script quietly, even while it imports the package.
+
+INTERRUPTED_IMPORT = """
+import sys
+
+class Interrupter:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.path.append({folder!r})
+sys.meta_path.insert(0, Interrupter())
+from {script} import {function}
+sys.exit({function}())
+"""
+
+
+@pytest.mark.parametrize("module", ["shapecalc", "shapecalc.core.text", "shapecalc.cli.app", "shapecalc.core.ops.tile"])
+def test_script_interrupted_import_ends_quietly(module):
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    script, _, function = scripts["shapecalc"].partition(":")
+    folder = str(ROOT / "shapecalc" / "script")  # a wheel has the script beside the package
+    program = INTERRUPTED_IMPORT.format(module=module, folder=folder, script=script, function=function)
+    ran = run_program([sys.executable, "-c", program, "tile", "2,3", "2,2"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
+
+
 # Internal faults are reported in one line, with exit code 70.
 
 REPORT_ADDRESS = "please report it at the address that 'pip show --verbose tensor-shapecalc' names"
 BREAK = """
 import sys
 from shapecalc.core import resolve
-from shapecalc.reasoning import fixing
+from shapecalc.reasoning import answers
 def fail(*arguments, **options):
     raise ZeroDivisionError("by \\x1b zero")
-fixing.answer_request = fixing.answer_chain = resolve.resolve = fail
+answers.answer_request = answers.answer_chain = resolve.resolve = fail
 from shapecalc.__main__ import main
 sys.exit(main())
 """

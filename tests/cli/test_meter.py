@@ -11,10 +11,10 @@ from tests.cli.conftest import environment, run_on_terminal, run_program
 
 WORK = """
 from time import sleep
-from shapecalc.cli import data
+from shapecalc.cli import progress
 
-data.BAR_DELAY = 0
-with data.progress_bar(8_000_000) as tick:
+progress.BAR_DELAY = 0
+with progress.progress_bar(8_000_000) as tick:
     for _ in range(3):
         sleep(0.2)
         tick(1_000_000)

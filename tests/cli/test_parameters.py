@@ -26,7 +26,8 @@ pytestmark = pytest.mark.usefixtures("invented")
 
 @pytest.mark.parametrize("lines", transcripts(Path(cli.__file__).parent / "transcripts" / "invented", cli.SIGNS))
 def test_parameter_transcripts(lines, shapecalc, tmp_path, monkeypatch):
-    monkeypatch.setattr(cases, "CASE_KEYS", {**cases.CASE_KEYS, **dict.fromkeys(("reverse", "mode", "keep_one"))})
+    keys = {**cases.case_keys(), **dict.fromkeys(("reverse", "mode", "keep_one"))}
+    monkeypatch.setattr(cases, "case_keys", lambda: keys)
     cli.play(lines, shapecalc, tmp_path, monkeypatch)
 
 

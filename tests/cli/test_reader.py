@@ -11,10 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shapecalc.cli.options import COMMAND_MODULES, OUTPUT_OPTIONS, Argument, load_command, op_command_parameters
+from shapecalc.cli.output_options import OutputOptions
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import fields
 from shapecalc.reading.commands import parse_op_words, parse_stage
-from shapecalc.reading.options import Option, OptionKind, OptionLookup, parse_words
+from shapecalc.reading.options import Option, OptionKind, OptionLookup, default_values, parse_words
 from tests.cli.conftest import rows
 from tests.sampling import each_row, examples
 
@@ -25,6 +27,14 @@ WORDS = ["2,3,4", "N,3", "6", "-1", "0,-1", "-1,4", "-", "", " -1", "1,0,2", "13
 def test_command_line_table(line, expected):
     op, *words = shlex.split(line)
     assert parse_op_words(OPS[op], words, OUTPUT_OPTIONS.values()) == json.loads(expected)
+
+
+def test_output_options_have_one_field_each():
+    assert [*OUTPUT_OPTIONS] == [name for name in OutputOptions.__match_args__ if name not in ("film", "line_prefix")]
+    assert default_values(OUTPUT_OPTIONS.values()).items() <= fields(OutputOptions()).items()
+    parsed = parse_op_words(OPS["reshape"], ["2,3", "6", "--step", "2", "--as", "torch"], OUTPUT_OPTIONS.values())
+    output_options = OutputOptions(**{name: value for name, value in parsed.items() if name in OUTPUT_OPTIONS})
+    assert (output_options.step, output_options.code, output_options.backend) == (2, "torch", "auto")
 
 
 def test_garbage_collection_is_off_only_for_op_processes(monkeypatch, shapecalc):

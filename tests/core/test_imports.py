@@ -20,6 +20,13 @@ CORE = sorted(
 )
 HEAVY = ("numpy", "rich", "typer", "textual", "pydantic", "onnx", "prompt_toolkit")
 SLOW_TO_IMPORT = ("dataclasses", "fractions", "typing", "inspect", "re", "json")
+RARELY_NEEDED = {
+    **{name: f"shapecalc.reasoning.{name}" for name in ("fixing", "compare", "equiv", "find", "simplify", "mistakes")},
+    **{name: name for name in ("inspect", "ipaddress", "pathlib", "typing", "zipfile")},
+    "cases": "shapecalc.reading.cases",
+    "ops": "shapecalc.core.ops.windows",
+}
+"""The modules that few commands need, by their name in the table; `ops` are all ops."""
 PROBE = """
 import os, sys
 for code in {codes!r}:
@@ -71,13 +78,27 @@ def test_heavy_import_is_detected(package):
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("title", ["nothing slow", "little", "nothing heavy", "typer and nothing heavier"])
+@pytest.mark.parametrize("title", ["nothing slow", "little", "nothing heavy"])
 def test_commands_import_only_allowed_packages(title):
     commands = [words.split() for (words,) in rows("imports", title)]
     names = HEAVY + SLOW_TO_IMPORT if title in ("nothing slow", "little") else HEAVY
-    allowed = {"little": {"json", "re"}, "typer and nothing heavier": {"typer"}}.get(title, set())
+    allowed = {"json", "re"} if title == "little" else set()
     found = loaded_by_each([question([word.replace("_", " ") for word in words]) for words in commands], names)
     assert [(words, each) for words, each in zip(commands, found, strict=True) if not {*each} <= allowed] == []
+
+
+def test_commands_import_only_listed_slow_modules():
+    table = [
+        (words.replace("cases/", f"{PACKAGE.parent}/tests/cases/"), names.split())
+        for words, names in rows("imports", "slow modules beside")
+    ]
+    codes = [question([word.replace("_", " ") for word in words.split()]) for words, _ in table]
+    found = loaded_by_each(codes, [*RARELY_NEEDED.values()])
+    names = {module: name for name, module in RARELY_NEEDED.items()}
+    loaded_names = [
+        (words, sorted(names[module] for module in each)) for (words, _), each in zip(table, found, strict=True)
+    ]
+    assert [row for row in loaded_names if row not in table] == []
 
 
 def test_bare_question_imports_one_op_and_dialect():

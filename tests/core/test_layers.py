@@ -42,7 +42,7 @@ ORDER = {
     ),
     "reading": ("options", "commands", "layers", "pattern", "code", "cases", "readings"),
     "reasoning": (
-        *("operand_mismatch", "examples", "fixing", "compare", "mistakes"),
+        *("operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
         *("equiv", "find", "costs", "simplify"),
     ),
     "checking": ("answering", "rewriting", "vectors", "judging"),
@@ -56,7 +56,10 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-SOURCES = {name_of(path): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+SOURCES = {
+    name_of(path): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "script"
+}
+"""The sources of all modules; the console script is beside the package when it is installed."""
 
 
 def imports(source, known=SOURCES):

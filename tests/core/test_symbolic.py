@@ -16,7 +16,7 @@ from shapecalc.core.requests import substitute_sizes
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import sizes_with_results, substitute_results
 from shapecalc.reading.commands import parse_chain
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 from tests.sampling import examples
 from tests.strategies import POSITIONS, coded_reshapes, positions
 

@@ -15,8 +15,8 @@ from shapecalc.core.dims import lowest_terms, product
 from shapecalc.engine.chain_search import agrees_with_rearrangement
 from shapecalc.engine.execute import run
 from shapecalc.reading.commands import parse_chain
+from shapecalc.reasoning.answers import answer_chain
 from shapecalc.reasoning.find import ChainSearch, PairSearch, Rearrangement, search_chains
-from shapecalc.reasoning.fixing import answer_chain
 from tests.sampling import each_row, examples
 
 NAMED = st.sampled_from("NCHWK").map(lambda name: lowest_terms(1, 1, {name: 1}))

@@ -10,7 +10,7 @@ import pytest
 from shapecalc.core.problem import ShapeError
 from shapecalc.engine.execute import run
 from shapecalc.reading.code import interpret_code
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 from tests.engines.drawing import rows
 from tests.sampling import each_row
 

@@ -17,7 +17,7 @@ from shapecalc.cli.output import ExitCode, OutputOptions
 from shapecalc.cli.typer_adapter import build_app
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import all_rules
-from shapecalc.reading.cases import CASE_KEYS
+from shapecalc.reading.cases import case_keys
 from shapecalc.render.mdoc import format_page
 from shapecalc.teaching.lessons import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
 from tests.man import tables
@@ -110,7 +110,7 @@ def test_program_tables_are_explained():
     assert {*DIALECTS} <= {*re.findall(r"^\.Li (\w+)", section("Rule options"), re.M)}
     keys = [{*" , ".join(items("Li ", section("JSON lines", CASES))).split(" , ")}]
     keys += [{*items("Li ", section(title, LESSONS))} for title in ("A lesson", "A wrong answer")]
-    assert keys == [{*CASE_KEYS}, {*REQUIRED, *OPTIONAL} - {"wrong"}, {*REQUIRED_OF_WRONG, *OPTIONAL_OF_WRONG}]
+    assert keys == [{*case_keys()}, {*REQUIRED, *OPTIONAL} - {"wrong"}, {*REQUIRED_OF_WRONG, *OPTIONAL_OF_WRONG}]
 
 
 @pytest.mark.parametrize("page", tables.TABLES, ids=lambda page: page.name)
@@ -214,7 +214,7 @@ def test_help_uses_the_pager_on_a_terminal(monkeypatch):
 
 
 def test_help_reports_missing_pages(shapecalc, monkeypatch, tmp_path):
-    monkeypatch.setattr("shapecalc.cli.info.files", lambda _package: tmp_path / "package")
+    monkeypatch.setattr("importlib.resources.files", lambda _package: tmp_path / "package")
     ran = shapecalc("help", "tutorial")
     assert (ran.code, ran.out) == (4, "")
     assert "shapecalc-tutorial.7 is not installed with this copy" in ran.err

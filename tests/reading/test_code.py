@@ -10,7 +10,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_shape
 from shapecalc.reading.code import interpret_code, normalize_pasted_code
 from shapecalc.reading.commands import chain_text
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 from tests.cases import FOLDER, describe_answer, parts, rows
 from tests.numpy_moves import positions_of
 from tests.sampling import each_row

@@ -15,7 +15,7 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.record import replace
 from shapecalc.core.requests import make_request
 from shapecalc.reading.commands import argument_texts
-from shapecalc.reasoning.fixing import answer_request as resolve
+from shapecalc.reasoning.answers import answer_request as resolve
 from shapecalc.reasoning.fixing import apply_fix, find_fixes
 from tests import strategies
 from tests.cases import answered, rows

@@ -12,7 +12,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.text import shape_text
 from shapecalc.reading.commands import parse_chain, parse_stage, split_outside_brackets
-from shapecalc.reasoning.fixing import answer_chain, answer_request
+from shapecalc.reasoning.answers import answer_chain, answer_request
 from tests import strategies
 from tests.strategies import POSITIONS, positions, targets
 

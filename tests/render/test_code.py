@@ -18,7 +18,7 @@ from shapecalc.core.text import parse_dims
 from shapecalc.core.values import parse_sizes
 from shapecalc.engine import run
 from shapecalc.reading.commands import command_line
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 from shapecalc.render.code import TARGETS, write_code
 from shapecalc.render.code.dims import stage_shapes, variable_name
 from shapecalc.render.code.operands import OPERAND_TEMPLATES, operand_shapes

@@ -33,8 +33,8 @@ from shapecalc.core.record import replace
 from shapecalc.core.requests import DEFAULT_OPSET
 from shapecalc.core.resolve import resolve_chain
 from shapecalc.core.text import shape_text, truncate
+from shapecalc.reasoning.answers import batch_hint
 from shapecalc.reasoning.costs import MAX_SHUFFLE_RANK, Goal, group_into_shuffles
-from shapecalc.reasoning.fixing import batch_hint
 from shapecalc.reasoning.simplify import simplify
 from shapecalc.render.code import Code
 from shapecalc.render.code import dims as code

@@ -22,7 +22,7 @@ from shapecalc.engine.stores.plan import StorePlan, choose_row_chunks
 from shapecalc.engine.stores.store_io import open_store, source_state
 from shapecalc.engine.stores.workers import make_thread_runner
 from shapecalc.reading.commands import parse_chain
-from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.answers import answer_chain
 from tests.engine.drawing import draw_chain
 from tests.numpy_moves import moved_by_numpy
 

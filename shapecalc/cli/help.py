@@ -1,0 +1,136 @@
+"""The help of a command, formatted from the table of commands."""
+
+from __future__ import annotations
+
+from shutil import get_terminal_size
+from textwrap import TextWrapper
+
+from shapecalc.cli.options import Argument, load_command
+from shapecalc.cli.output_options import OUTPUT_OPTIONS
+from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.requests import switch_name
+from shapecalc.reading.options import HELP, RULE_OPTIONS, VALUE_KINDS, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.cli.options import Command
+    from shapecalc.core.dialects.base import Dialect, Param
+    from shapecalc.core.ops.op import Op
+
+    Rows = list[tuple[str, str]]
+    """The names of arguments or options, each with its description."""
+
+MIN_WIDTH, MAX_WIDTH = 50, 78
+"""The minimum and the maximum width of a help, in characters; a terminal leaves two of its columns free."""
+MAX_NAME_WIDTH = 30
+"""The maximum width of the column of names; the description of a longer name begins on the next line."""
+RAW_PARAGRAPH = "\b\n"
+"""The beginning of a paragraph whose lines are not wrapped."""
+SHARED_OPTIONS_NOTE = "All ops have --dialect, --expect, --explain, --json and more: shapecalc help options"
+EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
+"""The last line of an op's help, since PowerShell splits unquoted words at commas."""
+
+
+def help_text(name: str) -> str:
+    """Return the help of a command.
+
+    >>> print(help_text("backends"))
+    Usage: shapecalc backends [OPTIONS]
+    <BLANKLINE>
+        shapecalc backends
+        shapecalc backends --json
+    <BLANKLINE>
+      List the backends with their versions, devices and memory.
+    <BLANKLINE>
+    Options:
+      --json      Print the answer as JSON, with all details.
+      -h, --help  Show this message and exit.
+    """
+    command, width = load_command(name), max(MIN_WIDTH, min(get_terminal_size().columns - 2, MAX_WIDTH))
+    paragraphs = [_usage_text(command, width), _wrap(command.help, width, "  ")]
+    paragraphs += [_section_text(title, rows, width) for title, rows in _help_rows(command).items() if rows]
+    if name in OPS:
+        paragraphs += [SHARED_OPTIONS_NOTE, _wrap(EPILOG, width, "  ")]
+    return "\n\n".join(paragraphs)
+
+
+def _usage_text(command: Command, width: int) -> str:
+    """Return the usage line of a command; required arguments are in braces."""
+    metavars = [parameter.metavar for parameter in command.parameters if isinstance(parameter, Argument)]
+    words = " ".join(["[OPTIONS]", *(text if text[:1] == "[" else f"{{{text}}}" for text in metavars)])
+    prefix = f"Usage: shapecalc {command.name} "
+    return "\n".join(TextWrapper(width, initial_indent=prefix, subsequent_indent=" " * len(prefix)).wrap(words))
+
+
+def _wrap(text: str, width: int, indent: str = "") -> str:
+    """Wrap the paragraphs of a text, except those that begin with `RAW_PARAGRAPH`."""
+    wrapper = TextWrapper(width, initial_indent=indent, subsequent_indent=indent)
+    return "\n\n".join(
+        "\n".join(f"{indent}{line}" for line in paragraph.splitlines()[1:])
+        if paragraph.startswith(RAW_PARAGRAPH)
+        else wrapper.fill(paragraph)
+        for paragraph in text.strip().split("\n\n")
+    )
+
+
+def _section_text(title: str, rows: Rows, width: int) -> str:
+    """Return a section of the help: its title, and the names with their descriptions in a second column."""
+    column = min(max(len(name) for name, _ in rows), MAX_NAME_WIDTH) + 2
+    lines = [f"{title}:"]
+    for name, description in rows:
+        first, *others = _wrap(description, max(width - column - 2, 10)).splitlines()
+        if len(name) > MAX_NAME_WIDTH:
+            lines.append(f"  {name}")
+            name = ""
+        lines += [f"  {name.ljust(column)}{first}", *(f"  {'':{column}}{line}" for line in others)]
+    return "\n".join(lines)
+
+
+def _help_rows(command: Command) -> dict[str, Rows]:
+    """Return the rows of the help by the title of their section.
+
+    Options of a single framework have sections of their own. The options that all ops share are omitted.
+    """
+    op = OPS.get(command.name)
+    rows: dict[str, Rows] = {"Arguments": [], "Options": []}
+    for parameter in (*command.parameters, HELP):
+        if isinstance(parameter, Argument):
+            rows["Arguments"].append((parameter.metavar, f"{parameter.help}{'  [required]' * parameter.required}"))
+        elif not (op and (parameter.name in OUTPUT_OPTIONS or parameter.name in RULE_OPTIONS)):
+            owners = "" if op is None else exclusive_dialect_names(op, parameter.name)
+            rows.setdefault(f"Options of {owners}" if owners else "Options", []).append(_option_row(parameter))
+    return rows
+
+
+def _option_row(option: Option) -> tuple[str, str]:
+    """Return the spellings of an option, and its description."""
+    off = [spelling for spelling, value in option.spellings().items() if value is False]
+    name = " / ".join([", ".join(filter(None, (option.short, option.spelling))), *off])
+    names = option.completions() if option.lists_completions and option.completions else ()
+    description = f"{option.help}: {', '.join(names)}" if names else option.help
+    default = f"  [default: {option.default}]" if option.shows_default else ""
+    return f"{name} {option.metavar}" if option.kind in VALUE_KINDS else name, f"{description}{default}"
+
+
+def exclusive_dialect_names(op: Op, name: str) -> str:
+    """Return the names of the dialects that support an option of an op.
+
+    The string is empty if the default dialect of the op supports the option.
+
+    >>> exclusive_dialect_names(OPS["reshape"], "reverse"), exclusive_dialect_names(OPS["reshape"], "allowzero")
+    ('mxnet', '')
+    """
+    param = next((param for param in params_of(op) if param.name == name), None)
+    owners = [dialect.name for dialect in dialects_with(op) if _dialect_has_option(op, dialect, param, name)]
+    return "" if op.default_dialect in owners else ", ".join(owners)
+
+
+def _dialect_has_option(op: Op, dialect: Dialect, param: Param | None, name: str) -> bool:
+    """Return whether a dialect supports an op's option, as a parameter or a switch."""
+    if param is None:
+        return switch_name(op, dialect) == name
+    operator = operator_of(op, dialect)
+    return param.is_supported_by(dialect) and (
+        param in op.params or (operator is not None and param in operator.params)
+    )

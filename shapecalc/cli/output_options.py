@@ -1,0 +1,150 @@
+"""The options that control the output, each declared once: as an option and as a field of `OutputOptions`.
+
+Every request of an op imports this module, so it imports no slow modules.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core.record import Record
+from shapecalc.reading.options import Option, OptionKind, default_values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+
+def lazy_names(module: str, table: str) -> Callable[[], Iterable[str]]:
+    """Return a function that lists the keys of a table in a module.
+
+    The module is imported only when the function is called.
+    """
+
+    def list_names() -> Iterable[str]:
+        from importlib import import_module
+
+        names: Iterable[str] = getattr(import_module(f"shapecalc.{module}"), table)
+        return names
+
+    return list_names
+
+
+MAX_STEP = 99_999
+"""Maximum value of `--step`; no answer has this many steps."""
+OUTPUT_OPTIONS: dict[str, Option] = {}
+"""Options that control the output, by name; `OutputOptions` declares them and holds their values."""
+
+
+def _declare(name: str, help: str, *details: Any, **more_details: Any) -> Any:
+    """Add an option with these fields to the table; return the default of its field in `OutputOptions`."""
+    OUTPUT_OPTIONS[name] = Option(name, help, *details, **more_details)
+    return default_values([OUTPUT_OPTIONS[name]])[name]
+
+
+class OutputOptions(Record):
+    """The values of the options that control the output, the exit code and the use of defaults.
+
+    Each field except the last two has the name of its option.
+    """
+
+    explain: int = _declare(
+        "explain",
+        "Print the steps and a picture on standard error; --explain=all: every picture.",
+        OptionKind.FLAG_OR_ALL,
+        short="-e",
+    )
+    """Level of explanation: 1 for steps and one picture, 2 for every picture."""
+    json: bool = _declare("json", "Print the answer as JSON, with all details.", OptionKind.FLAG)
+    expect: str | None = _declare(
+        "expect", "Exit 1 unless the answer matches: a shape, a pattern (N,?,...) or error RULE.", metavar="SHAPE"
+    )
+    quiet: bool = _declare("quiet", "Print nothing; the exit code is the answer.", OptionKind.FLAG, short="-q")
+    strict: bool = _declare("strict", "Exit 1 if the answer holds only under conditions.", OptionKind.FLAG)
+    values: bool = _declare(
+        "values", "Show the elements before and after: those of the file, else 0, 1, 2 ...", OptionKind.FLAG
+    )
+    follow: str | None = _declare("follow", "Trace this input element through the stages.", metavar="INDEX")
+    follow_out: str | None = _declare("follow_out", "Trace this output element back to the input.", metavar="INDEX")
+    out: str | None = _declare(
+        "out",
+        "Transform the data of INPUT, and write it to this .npy file or .zarr store.",
+        metavar="FILE",
+        short="-o",
+    )
+    force: bool = _declare("force", "Overwrite an existing output or picture.", OptionKind.FLAG)
+    backend: str = _declare(
+        "backend", "Backend for the data: auto or numpy.", default="auto", completions=lambda: ("auto", "numpy")
+    )
+    plan: bool = _declare("plan", "Print the cost of writing a store, and write nothing.", OptionKind.FLAG)
+    memory: str | None = _declare("memory", "Memory limit of a worker for stores; 512MiB by default.", metavar="SIZE")
+    chunks: str | None = _declare("chunks", "Chunk shape of the output store.", metavar="SIZES")
+    resume: bool = _declare("resume", "Resume writing an interrupted output store.", OptionKind.FLAG)
+    verify: str | None = _declare(
+        "verify",
+        "Compare an output store with its source: sample or all.",
+        metavar="HOW",
+        completions=lambda: ("sample", "all"),
+    )
+    cluster: str | None = _declare(
+        "cluster", "Cluster for stores: local:N, tcp://HOST:PORT or tls://HOST:PORT.", metavar="WHERE"
+    )
+    code: str | None = _declare(
+        "code",
+        "Print equivalent code instead of the answer",
+        long="--as",
+        completions=lazy_names("render.code", "TARGETS"),
+        lists_completions=True,
+    )
+    picture: str | None = _declare(
+        "picture", "Write a picture of the answer, or of --step, to this .svg, .png or .html file.", metavar="FILE"
+    )
+    step: int | None = _declare(
+        "step",
+        "Step to draw, 0 for the request; the main one by default.",
+        OptionKind.NUMBER,
+        "N",
+        maximum=MAX_STEP,
+    )
+    theme: str | None = _declare(
+        "theme", "Background of the picture: light or dark.", completions=lazy_names("render.files", "PAGE_COLOURS")
+    )
+    width: int | None = _declare(
+        "width",
+        "Width of the picture in characters; 80 by default.",
+        OptionKind.NUMBER,
+        "N",
+        minimum=40,
+        maximum=400,
+    )
+    no_config: bool = _declare("no_config", "Ignore defaults from the environment and pyproject.toml.", OptionKind.FLAG)
+    film: str | None = None
+    """File of the film that the command `film` writes."""
+    line_prefix: str = ""
+    """Prefix of messages with the line number of the input; empty for a single line."""
+
+    @property
+    def explains_all(self) -> bool:
+        """Whether every picture is requested."""
+        return self.explain > 1
+
+    @property
+    def has_data_options(self) -> bool:
+        """Whether an option is given that concerns the elements of the input."""
+        texts = (self.follow, self.follow_out, self.out)
+        return (
+            self.has_store_options or self.values or self.backend != "auto" or any(text is not None for text in texts)
+        )
+
+    @property
+    def has_store_options(self) -> bool:
+        """Whether an option is given that applies only to stores."""
+        texts = (self.memory, self.chunks, self.verify, self.cluster)
+        return self.plan or self.resume or any(text is not None for text in texts)
+
+    @property
+    def has_picture_options(self) -> bool:
+        """Whether a picture, a film or an option of pictures or films is given."""
+        return any(value is not None for value in (self.film, self.picture, self.step, self.theme, self.width))
+
+
+THEME_OPTION = OUTPUT_OPTIONS["theme"]

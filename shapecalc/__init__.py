@@ -74,7 +74,7 @@ if TYPE_CHECKING:
         output_padding: AxesLike | None
 
     class ReshapeOptions(VersionOptions, total=False):
-        """The options of reshape, including the options of only one dialect."""
+        """The options of reshape; some options exist in only one dialect."""
 
         allowzero: bool | None
         special_zero: bool | None
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         num_axes: int | None
 
     class ShuffleOptions(SizeOptions, total=False):
-        """The options of shuffle: the stages and TensorRT's switch."""
+        """The options of shuffle."""
 
         first: AxesLike | None
         to: DimsLike | None
@@ -131,7 +131,7 @@ def reshape(input: DimsLike, target: DimsLike, **options: Unpack[ReshapeOptions]
     Options: `dialect`, `opset`, `dtype`, `where`, and the dialect's switch for the meaning of 0: `allowzero`,
     `special_zero` or `zero_is_placeholder`. In MXNet, `reverse` matches the shapes from the right. In Caffe, `axis` and
     `num_axes` select the dims that `target` replaces.
-    Source: ONNX Reshape, TensorRT Shuffle, oneDNN StaticReshape, and the runtimes of `shapecalc dialects`.
+    Source: ONNX Reshape, TensorRT Shuffle, oneDNN StaticReshape, and the runtimes that `shapecalc dialects` lists.
     Raises `ShapeError` with the broken rule.
 
     >>> reshape((0, 3, 4), (3, 4, 0), allowzero=True).output
@@ -570,7 +570,7 @@ def chain(
 def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] | None = None) -> Equivalence:
     """Decide whether two chains are the same function of their input.
 
-    The answer holds for all sizes or under conditions. A chain is a result of `chain` or a string. If the second string
+    The result may depend on conditions on the sizes. A chain is a result of `chain` or a string. If the second string
     begins with `|`, it has the same input as the first; a string without stages is the identity. `where` maps names in
     strings to sizes. Raises `ShapeError`. The result is true if the chains are the same and false if they differ;
     otherwise its truth raises `TypeError`, and `verdict` has the answer.
@@ -619,8 +619,9 @@ def compare(
 ) -> Comparison:
     """Compare a reshape under all dialects and all settings of their switches.
 
-    If `dialects` is not empty, only these dialects are compared. A refusal is a row of the result; `ShapeError` is
-    raised only for an invalid request. The truth of the result is its `agree`.
+    If `dialects` is not empty, only these dialects are compared. The result also contains the dialects that
+    refuse the reshape. `ShapeError` is raised only for an invalid request. The truth of
+    the result is its `agree`.
 
     >>> compare((2, 3, 4), (0, -1)).agree
     False
@@ -677,6 +678,7 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
 
 
 def _resolve_or_raise(op: str, input: DimsLike, options: Mapping[str, object], **arguments: object) -> Trace:
+    """Resolve the request for an op; raise `ShapeError` if the request is refused."""
     trace = _answers.answer_request(make_request(op, input, {**arguments, **options}))
     if trace.problem:
         raise ShapeError(trace.problem, trace)

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
 
 class TextualApp:
-    """The terminal app for the command line; its modules are imported on first use."""
+    """The functions that the command line calls to run the terminal app.
+
+    The modules of the app are imported on the first call, so that other commands start fast.
+    """
 
     def parse_question(self, words: Sequence[str], defaults: Mapping[str, object]) -> Question:
-        """Parse a command line into the app's initial request.
+        """Parse a command line into the request that the app shows first.
 
         Raises `ShapeError` (usage) if the command line is invalid.
         """
@@ -35,7 +38,11 @@ class TextualApp:
     def open(
         self, question: Question, step: int | None, course: Course | None, *, big: bool
     ) -> tuple[QuestionResult | None, int]:
-        """Run the app, with `course` unless it is None; return its result and exit code."""
+        """Run the app; return the result of the last request, and the exit code.
+
+        The app opens at the step with the index `step`, or after the last step if `step` is None. If `course` is not
+        None, the app opens its lessons. If `big` is True, the drawing of the step fills the screen.
+        """
         from shapecalc.tui.app import ShapecalcApp
 
         app = ShapecalcApp(question, step, lesson=course is not None, big=big)
@@ -43,9 +50,9 @@ class TextualApp:
         return app.run(), app.return_code or output.ExitCode.OK
 
     def open_model(self, report: Report, node_index: int, write_fixed: Callable[[str], list[str]]) -> int:
-        """Run the app at a node of a model report and return its exit code.
+        """Run the app, open a model report at a node, and return the exit code.
 
-        `write_fixed` writes the fixed model to a path and returns the lines of a report.
+        `write_fixed` writes the fixed model to a path and returns the lines of the report on the fixes.
         """
         from shapecalc.tui.app import ShapecalcApp
         from shapecalc.tui.model import ModelScreen
@@ -55,7 +62,7 @@ class TextualApp:
         return app.return_code or output.ExitCode.OK
 
     def visitor_command(self, question: Question, course: Course | None) -> list[str]:
-        """Return the command that `serve` runs to start the app for a visitor.
+        """Return the command with which `serve` starts the app for a browser session.
 
         Raises `ShapeError` (file) if the input file of the request cannot be read.
         """

@@ -1,16 +1,17 @@
 """Conditions on named sizes, and a solver for their consequences.
 
-The functions `require_...` return conditions that together are necessary and sufficient for a relation of two dims.
-They return no conditions if the relation always holds, and raise `Unsatisfiable` if no sizes of at least 1 satisfy it.
-An equality of monomials has a solution if and only if, for every prime p, the equation
-v_p(coefficient) + sum(e_i * a_i) = 0 has a solution in integers a_i >= 0. Here, v_p(coefficient) is the exponent of p
-in the coefficient, e_i is the exponent of the i-th name, and a_i is the exponent of p in the size of this name.
+The functions `require_...` return the conditions under which a relation of two dims, such as `a == b`, holds. They
+return no conditions if the relation holds for all sizes, and raise `Unsatisfiable` if it holds for no sizes of at
+least 1. The equation `coefficient * product(size_i ** e_i) == 1` has a solution if and only if, for every prime p, the
+equation v_p(coefficient) + sum(e_i * a_i) = 0 has a solution in integers a_i >= 0. Here, v_p(coefficient) is the
+exponent of p in the coefficient, and a_i is the exponent of p in size_i.
 
 `Assumptions` decides the consequences of several conditions. A size is a vector of prime exponents. For each prime, a
 monomial that equals 1 gives a linear equation over the integers, and a monomial that is an integer gives a linear
 inequality. The equations are solved exactly, as in Euclid's algorithm. The inequalities are decided for each prime by
-Fourier-Motzkin elimination with integer rounding. A positive result (contradictory, implied) is proven. If the rounding
-is inconclusive or the work exceeds its limit, the result is negative.
+Fourier-Motzkin elimination with integer rounding. The methods `implies`, `is_integral`, `divides` and
+`is_contradictory` return True only for a proven result. They return False if the rounding is inconclusive or the work
+exceeds its limit.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ if TYPE_CHECKING:
     Relation = Callable[[dims.Dim, dims.Dim], "Conditions"]
     """A function that returns the conditions of a relation between two dims, or raises `Unsatisfiable`."""
     LinearForm = tuple[tuple[str, int], ...]
-    """A linear combination of names: pairs of a name and its integer coefficient."""
+    """A linear combination of unknowns: the name and the integer coefficient of each unknown."""
     Inequalities = dict[LinearForm, int]
-    """Inequalities `sum(coefficient * name) + constant >= 0`: a mapping from the linear form to the constant."""
+    """Inequalities `sum(coefficient * unknown) + constant >= 0`: a mapping from the linear form to the constant."""
 
 
 WORK_PER_CONDITION = 50
-"""The work that each condition adds to the limit `MAX_WORK` when conditions are simplified together."""
+"""The units of work per condition that `simplify_conditions` may spend beyond `MAX_WORK`."""
 MAX_COEFFICIENT_BITS = 4096
-"""The maximum bit length of an intermediate coefficient."""
+"""The maximum bit length of the numerator and the denominator of a product of monomials together."""
 MAX_TIGHT_RATIOS = 100
-"""The maximum number of `!=` conditions for which an assignment of primes is searched."""
+"""The maximum number of `!=` conditions that are decided by assigning a prime to each condition."""
 RELATION_PRIORITY = "==", "%", "!=", ">="
-"""The relations by descending priority: redundant conditions of the last relation are dropped first."""
+"""The relations by descending priority: redundant `>=` conditions are dropped first."""
 AUXILIARY_PREFIX = "~"
-"""The prefix of the names of auxiliary unknowns, which may be fractions."""
+"""The prefix of the unknowns that the solver adds to the names of sizes; their values may be fractions."""
 OTHER_PRIME = 1
-"""The number that represents every prime that divides no coefficient."""
+"""A placeholder for any prime that divides no coefficient; its exponent in each coefficient is 0."""
 ONE = dims.Monomial(1, 1, ())
 RELATION_PHRASES = {
     "%": "{right} divides {left}",
@@ -68,24 +69,27 @@ class Undecided(Exception):
 
 
 class WorkBudget:
-    """A budget of work for one or more decisions."""
+    """A budget of work that several decisions may share.
+
+    A unit of work is the visit of one inequality, condition or factor of a monomial.
+    """
 
     def __init__(self, limit: int = MAX_WORK) -> None:
-        """Set the remaining work to `limit`."""
+        """Set the remaining units of work to `limit`."""
         self.remaining = limit
 
     def spend(self, amount: int) -> None:
-        """Spend `amount` of the work; raise `Undecided` if the budget is exceeded."""
+        """Subtract `amount` units of work; raise `Undecided` if the budget is exceeded."""
         self.remaining -= amount
         if self.remaining < 0:
             raise Undecided
 
 
 class Condition(Record):
-    """A relation between two dims.
+    """A relation between two dims that some sizes of their names satisfy.
 
-    The relation is `left % right == 0`, `left == right`, `left != right` or `left >= right`. The text of the condition
-    is a Python expression over the names that is true if and only if the condition holds.
+    The relation is `left % right == 0`, `left == right`, `left != right` or `left >= right`. The string of a condition
+    is this relation as a Python expression.
     """
 
     left: dims.Dim
@@ -168,7 +172,7 @@ def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
 
 
 def require_or_raise(relation: Relation, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
-    """Return the conditions of a relation between two dims.
+    """Return `relation(left, right)`, the conditions of a relation of two dims.
 
     Raises `error` if no sizes satisfy the relation.
     """
@@ -217,12 +221,12 @@ def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
 
 
 RELATIONS = {"%": require_divisible, "!=": require_different, ">=": require_at_least, "==": require_equal}
-"""The function of each relation, in parsing order. `%` precedes `==` because a divisibility `a % b == 0` contains both
-operators."""
+"""The function `require_...` of each relation, in the order in which a parser tries them. `%` precedes `==` because
+`a % b == 0` contains both operators."""
 
 
 class Assumptions:
-    """A set of assumed conditions and integral dims that decides their consequences.
+    """A solver for the consequences of conditions and of dims that are integers.
 
     >>> from shapecalc.core.text import parse_dims
     >>> known = Assumptions(parse_dims("H/7,W/7,N*N/3"), require_equal(dims.named_dim("C"), dims.named_dim("H")))
@@ -236,24 +240,24 @@ class Assumptions:
         conditions: Iterable[Condition] = (),
         work: WorkBudget | None = None,
     ) -> None:
-        """Assume that the dims are integers and the conditions hold.
+        """Assume that `integral_dims` are integers and that `conditions` hold.
 
-        `work` is a budget shared with other decisions.
+        `work` is a budget that all decisions share; without `work`, each decision has its own budget.
         """
         self.integral_dims = tuple(dict.fromkeys(dim for dim in integral_dims if not dims.is_always_integral(dim)))
         self.conditions = tuple(conditions)
         self.redundant_equalities: set[Condition] = set()
-        """The equalities that earlier equalities imply."""
+        """The equality conditions that earlier equality conditions imply."""
         self.shared_work, self.work = work, work or WorkBudget()
         self.solutions: dict[str, dims.Monomial] = {}
-        """The values of the names that the equalities determine, in terms of the free names."""
+        """The value of each name for which an equality is solved, as a monomial of the unsolved names."""
         self.is_impossible = self.is_undecided = self._has_trivial_integrality = False
         self._cached_values: dict[str, dims.Dim] | None = None
         self._integrality_cache: dict[dims.Dim, bool] = {}
         self._interned: dict[Any, Any] = {}
         self.names = set[str]()
         self.integral_monomials = [*map(dims.monomial, self.integral_dims), *self._ratios("%")]
-        """The monomials that must be integers, in terms of the free names."""
+        """The monomials that must be integers, with the solutions substituted."""
         try:
             self._add_names((*self._ratios("=="), *self.integral_monomials))
             self._solve_equalities()
@@ -263,10 +267,11 @@ class Assumptions:
             self.is_undecided = True
 
     def _ratios(self, relation: str) -> list[dims.Monomial]:
+        """Return `left / right` of each assumed condition with the operator `relation`."""
         return [condition.ratio for condition in self.conditions if condition.relation == relation]
 
     def _add_names(self, ratios: Iterable[dims.Monomial]) -> None:
-        """Assume that the names in monomials are integers."""
+        """Add the names in `ratios` to the monomials that must be integers."""
         new = [name for name in dims.dim_names(ratios) if name not in self.names and name[0] != AUXILIARY_PREFIX]
         self.names.update(new)
         self.integral_monomials += map(dims.named_dim, new)
@@ -281,7 +286,7 @@ class Assumptions:
     def _solve_equation(self, ratio: dims.Monomial) -> bool:
         """Solve `ratio == 1` for some of its names.
 
-        Returns False if the earlier equations imply this equation.
+        Returns False if the solutions of earlier equations already satisfy the equation.
         """
         if (ratio := self.substitute(ratio)) == ONE:
             return False
@@ -301,7 +306,7 @@ class Assumptions:
         return True
 
     def _substitute_solutions(self) -> None:
-        """Substitute the solutions in each other and in the integral monomials."""
+        """Substitute the solutions in all solutions and in the integral monomials."""
         for name in reversed(self.solutions):
             self.solutions[name] = self.substitute(self.solutions[name])
         self.integral_monomials = [self.substitute(ratio) for ratio in self.integral_monomials]
@@ -310,7 +315,7 @@ class Assumptions:
         )
 
     def substitute(self, ratio: dims.Monomial) -> dims.Monomial:
-        """Substitute the solutions in a monomial, so that only free names remain."""
+        """Replace the solved names in a monomial by their values."""
         while any(name in self.solutions for name, _ in ratio.powers):
             self.work.spend(len(ratio.powers))
             factors = [(self.solutions.get(name) or dims.named_dim(name), power) for name, power in ratio.powers]
@@ -318,10 +323,10 @@ class Assumptions:
         return ratio
 
     def solve_units(self) -> list[dims.Monomial]:
-        """Solve `m == 1` for each integral monomial m with an integral inverse.
+        """Solve `m == 1` for each unit m, and return the units.
 
-        Returns these monomials. Raises `Unsatisfiable` if one of them cannot be 1, and `Undecided` if the work exceeds
-        its limit.
+        A unit is a monomial that must be an integer and whose inverse must also be an integer. Raises `Unsatisfiable`
+        if a unit cannot be 1, and `Undecided` if the work exceeds its limit.
         """
         if self.is_impossible or self.is_undecided:
             raise Undecided
@@ -335,9 +340,9 @@ class Assumptions:
         return units
 
     def _bounded_monomials(self) -> list[dims.Monomial]:
-        """Return the integral monomials that can have an integral inverse.
+        """Return the integral monomials that may be units.
 
-        Each name in such a monomial has a negative exponent in some integral monomial.
+        Each name in a unit has a negative exponent in some integral monomial.
         """
         below = {name for ratio in self.integral_monomials for name, power in ratio.powers if power < 0}
         return [
@@ -348,9 +353,9 @@ class Assumptions:
 
     @property
     def values(self) -> dict[str, dims.Dim]:
-        """The values of the names that the conditions determine.
+        """The value of each name that the conditions determine.
 
-        The values follow from equalities, and from dims that divide each other.
+        A value follows from an equality, or from two dims that divide each other.
         """
         if self._cached_values is None:
             self.work = self.shared_work or WorkBudget()
@@ -368,7 +373,7 @@ class Assumptions:
 
     @property
     def integral_fractions(self) -> dims.Shape:
-        """The fractions, such as `N/2`, that are assumed or known to be integers."""
+        """The quotients, such as `N/2`, that must be integers."""
         integral = [dims.substitute_dims(dim, self.values) for dim in (*self.integral_dims, *self._ratios("%"))]
         integral += self.values.values()
         return tuple(dict.fromkeys(dim for dim in integral if not dims.is_always_integral(dim)))
@@ -433,8 +438,8 @@ class Assumptions:
         if condition.relation == ">=":
             quotients = [dims.quotient(condition.ratio, assumed) for assumed in self._ratios(">=")]
             return any(map(is_at_least_one, map(dims.monomial, quotients)))
-        makes_so = self._implies_one if condition.relation == "==" else self._implies_integral
-        return self._decide(lambda: makes_so(condition.ratio))
+        is_implied = self._implies_one if condition.relation == "==" else self._implies_integral
+        return self._decide(lambda: is_implied(condition.ratio))
 
     def is_contradictory(self) -> bool:
         """Return whether the conditions are proven to have no solution."""
@@ -468,11 +473,11 @@ class Assumptions:
         return ratio == ONE or (self._implies_integral(ratio) and self._implies_integral(_inverse(ratio)))
 
     def _can_all_differ_from_one(self, monomials: Iterable[dims.Monomial]) -> bool:
-        """Return whether all monomials can differ from 1; the result False is proven.
+        """Return False if the monomials provably cannot all differ from 1, else True.
 
-        A monomial differs from 1 if its exponents for some prime make the monomial or its inverse non-integral. If a
-        prime that divides no coefficient suffices, the monomial needs no further check, because there are infinitely
-        many such primes. The remaining monomials must share the primes of the coefficients.
+        A monomial differs from 1 if a prime divides the denominator of the monomial or of its inverse. There are
+        infinitely many primes that divide no coefficient. Each monomial for which such a prime suffices therefore has
+        a prime of its own. The other monomials must share the primes that divide the coefficients.
         """
         ratios = [self.substitute(ratio) for ratio in monomials]
         self._add_names(ratios)
@@ -491,9 +496,10 @@ class Assumptions:
     def _can_all_be_non_integral(
         self, ratios: Sequence[dims.Monomial], ratios_by_prime: Mapping[int, tuple[dims.Monomial, ...]]
     ) -> bool:
-        """Return whether each ratio, or its inverse, can be made non-integral by a prime.
+        """Return whether each ratio can be assigned a prime at which it is non-integral.
 
-        Several ratios may share a prime. `non_integral` maps each prime to the ratios that are already assigned to it.
+        Either the ratio or its inverse must be non-integral. Several ratios may share a prime. `ratios_by_prime` maps
+        each prime to the ratios that are already assigned to the prime.
         """
         if not ratios:
             return True
@@ -505,9 +511,9 @@ class Assumptions:
         )
 
     def _can_be_non_integral_at(self, prime: int, *ratios: dims.Monomial) -> bool:
-        """Return whether exponents of `prime` can make all these monomials non-integral.
+        """Return False if `prime` provably cannot divide all denominators of `ratios`.
 
-        The exponents must keep all assumed monomials integral. The result False is proven.
+        The sizes must satisfy the assumption that the integral monomials are integers.
         """
         self.work.spend(len(self.integral_monomials))
         rows: Inequalities = {}
@@ -522,7 +528,7 @@ class Assumptions:
 def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget | None = None) -> Conditions:
     """Substitute the sizes that conditions determine, and drop redundant conditions.
 
-    If the shared budget is exhausted, all conditions are kept. Raises `Unsatisfiable` if no sizes satisfy all
+    If the shared budget is exhausted, no condition is dropped. Raises `Unsatisfiable` if no sizes satisfy all
     conditions.
 
     >>> N, M = dims.named_dim("N"), dims.named_dim("M")
@@ -535,13 +541,13 @@ def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget
     kept = tuple(dict.fromkeys(conditions))
     if len(kept) < 2 or (shared_work and shared_work.remaining < 0):
         return kept
-    groups, more = _connected_groups(kept), MAX_WORK + WORK_PER_CONDITION * len(kept)
-    work = shared_work or WorkBudget(more)
+    groups, limit = _connected_groups(kept), MAX_WORK + WORK_PER_CONDITION * len(kept)
+    work = shared_work or WorkBudget(limit)
     sizes = {name: size for group in groups for name, size in Assumptions((), group, work).solve_sizes().items()}
-    again = _substitute_fixed_sizes(kept, sizes)
-    if sizes and again != kept:
-        return simplify_conditions(again, shared_work)
-    work = shared_work or WorkBudget(more)
+    substituted = _substitute_fixed_sizes(kept, sizes)
+    if sizes and substituted != kept:
+        return simplify_conditions(substituted, shared_work)
+    work = shared_work or WorkBudget(limit)
     independent = {condition for group in groups for condition in _drop_implied(group, work)}
     return tuple(condition for condition in kept if condition in independent)
 
@@ -564,7 +570,7 @@ def _condition_names(conditions: Iterable[Condition]) -> tuple[str, ...]:
 
 
 def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
-    """Return a group without the conditions that its other conditions imply.
+    """Drop the conditions of a group that the other conditions of the group imply.
 
     Raises `Unsatisfiable` if no sizes satisfy all conditions.
     """
@@ -598,7 +604,7 @@ def _substitute_fixed_sizes(conditions: Conditions, sizes: Mapping[str, int]) ->
 
 
 def can_hold(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
-    """Return whether each condition, by itself, can hold after substituting `sizes`."""
+    """Return whether each condition alone is satisfiable with `sizes` substituted."""
     try:
         for condition in conditions:
             substitute_condition(condition, sizes)
@@ -618,9 +624,9 @@ def substitute_condition(condition: Condition, sizes: Mapping[str, int]) -> Cond
 
 
 def solve_equalities(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
-    """Solve the equalities for names, and return each name with its value.
+    """Solve each equality for one of its names, and return the value of each name.
 
-    Each equality is solved for the name whose value has the smallest divisor.
+    `C == D*H` is solved for C, because the value C/H of D has a divisor.
 
     >>> solve_equalities(require_equal(dims.named_dim("C"), dims.product((dims.named_dim("D"), dims.named_dim("H")))))
     {'C': D*H}
@@ -634,9 +640,9 @@ def solve_equalities(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
 
 
 def _solve_for_name(ratio: dims.Monomial) -> dict[str, dims.Dim]:
-    """Solve `ratio == 1` for the name whose value has the smallest divisor.
+    """Solve `ratio == 1` for a name with exponent 1 or -1, and return its value.
 
-    Returns an empty dict if no exponent is 1 or -1.
+    Prefers the name whose value has the smallest divisor. Returns an empty dict if no exponent is 1 or -1.
     """
     above = ratio.numerator + sum(power for _, power in ratio.powers if power > 0)
     below = ratio.denominator - sum(power for _, power in ratio.powers if power < 0)
@@ -672,9 +678,9 @@ def _reduce_powers(ratio: dims.Monomial) -> dims.Monomial:
 
 
 def _can_equal(dim: dims.Monomial, size: int) -> bool:
-    """Return whether a dim can equal `size`.
+    """Return whether `dim` equals `size` for some sizes of its names.
 
-    The exponents of the dim must have no common factor.
+    The exponents in `dim` must have no common factor.
     """
     powers = [power for _, power in dim.powers]
     is_reached = 1 in powers or all(_is_sum_of_powers(exponent, powers) for _, exponent in dims.prime_powers(size))
@@ -682,6 +688,7 @@ def _can_equal(dim: dims.Monomial, size: int) -> bool:
 
 
 def _is_sum_of_powers(exponent: int, powers: list[int]) -> bool:
+    """Return whether `exponent` is a sum of `powers`, each used any number of times."""
     sums = {0}
     for total in range(1, exponent + 1):
         if any(total - power in sums for power in powers):
@@ -703,17 +710,18 @@ def _inverse(ratio: dims.Monomial) -> dims.Monomial:
 
 
 def _implies_all_ones(ratio: dims.Monomial) -> bool:
-    """Return whether `ratio == 1` implies that all its names are 1."""
+    """Return whether all names in `ratio` must be 1 if `ratio == 1`."""
     signs = {power > 0 for _, power in ratio.powers}
     return ratio.numerator == ratio.denominator and len(signs) == 1 and not _has_auxiliary_unknown(ratio)
 
 
-def _product(factors: Iterable[tuple[dims.Monomial, int]], scale: dims.Monomial) -> dims.Monomial:
-    """Multiply powers of monomials, and the numeric coefficient of another monomial.
+def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient_of: dims.Monomial) -> dims.Monomial:
+    """Return the product of powers of monomials, times a coefficient.
 
-    `factors` are pairs of a monomial and its exponent. Raises `Undecided` if a coefficient becomes too large.
+    `factors` are pairs of a monomial and its exponent. The coefficient is that of the monomial `coefficient_of`, whose
+    powers are ignored. Raises `Undecided` if a coefficient exceeds `MAX_COEFFICIENT_BITS`.
     """
-    numerator, denominator, powers = scale.numerator, scale.denominator, dict[str, int]()
+    numerator, denominator, powers = coefficient_of.numerator, coefficient_of.denominator, dict[str, int]()
     for ratio, power in factors:
         above, below = (ratio.numerator, ratio.denominator)[:: 1 if power > 0 else -1]
         bits = numerator.bit_length() + denominator.bit_length()
@@ -745,9 +753,10 @@ def _prime_exponent(ratio: dims.Monomial, prime: int) -> int:
 
 
 def add_inequality(inequalities: Inequalities, coefficients: Iterable[tuple[str, int]], constant: int) -> None:
-    """Add `sum(coefficient * name) + constant >= 0`, tightened for integer solutions.
+    """Add `sum(coefficient * unknown) + constant >= 0` to `inequalities`.
 
-    If there is an inequality with the same left-hand side, the tighter of the two is kept.
+    The inequality is tightened to the bound that integers satisfy. Of two inequalities with the same linear form, only
+    the tighter inequality remains.
 
     >>> rows = {}
     >>> add_inequality(rows, [("N", 2)], -3), add_inequality(rows, [("N", 4)], -4), rows
@@ -760,9 +769,9 @@ def add_inequality(inequalities: Inequalities, coefficients: Iterable[tuple[str,
 
 
 def has_solution(inequalities: Inequalities, work: WorkBudget) -> bool:
-    """Return whether inequalities may have an integer solution.
+    """Return False if inequalities provably have no integer solution, else True.
 
-    The result False is proven. Raises `Undecided` if the work exceeds its limit.
+    Raises `Undecided` if the work exceeds its limit.
 
     >>> at_least_two, below_two = {(("N", 1),): -2}, {(("N", -1),): 1}
     >>> has_solution(at_least_two, WorkBudget()), has_solution({**at_least_two, **below_two}, WorkBudget())
@@ -789,7 +798,7 @@ def has_solution(inequalities: Inequalities, work: WorkBudget) -> bool:
 
 
 def _eliminate_name(inequalities: Inequalities, name: str, work: WorkBudget) -> Inequalities:
-    """Eliminate a name from inequalities by a Fourier-Motzkin step."""
+    """Eliminate an unknown from inequalities by a Fourier-Motzkin step."""
     result: Inequalities = {}
     sides: tuple[list[tuple[dict[str, int], int, int]], ...] = ([], [])
     for row, number in inequalities.items():

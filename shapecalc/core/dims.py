@@ -64,6 +64,7 @@ class Monomial(Record):
 Dim = int | Monomial
 Shape = tuple[Dim, ...]
 Axes = tuple[int, ...]
+"""Axis numbers."""
 IntTuple = tuple[int, ...]
 """Concrete sizes, strides or chunk sizes."""
 Sum = tuple[Dim, ...]
@@ -151,7 +152,7 @@ def _monomial_product(dims: Shape) -> Dim:
 
 
 def is_concrete(dims: Iterable[Dim]) -> bool:
-    """Return whether every dim is a number.
+    """Return whether every dim is an integer, so that no dim is symbolic.
 
     >>> is_concrete((2, 3)), is_concrete((named_dim("N"), 3))
     (True, False)
@@ -160,7 +161,7 @@ def is_concrete(dims: Iterable[Dim]) -> bool:
 
 
 def numeric_dims(dims: Iterable[Dim]) -> tuple[int, ...]:
-    """Return the dims that are numbers."""
+    """Return the dims that are integers, without the symbolic dims."""
     return tuple([dim for dim in dims if isinstance(dim, int)])
 
 
@@ -170,7 +171,7 @@ def dim_names(dims: Iterable[Dim]) -> tuple[str, ...]:
 
 
 def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
-    """Substitute numbers for the names in `sizes`.
+    """Substitute sizes for names in a dim.
 
     Raises `ZeroDivisionError` if the size of a divisor is 0.
 
@@ -191,7 +192,7 @@ def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
 
 
 def substitute_dims(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
-    """Substitute nonzero dims for the names in `dims`.
+    """Substitute nonzero dims for names in a dim.
 
     >>> substitute_dims(quotient(named_dim("C"), 4), {"C": product((8, named_dim("K")))})
     2*K
@@ -267,12 +268,12 @@ def sum_to_json(terms: Sum) -> object:
 
 
 def is_negative(dim: Dim) -> bool:
-    """Return whether a term is negative."""
+    """Return whether the coefficient of a dim is negative."""
     return (dim if isinstance(dim, int) else dim.numerator) < 0
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """Return the root of degree `order` of a number; None if it is not an integer.
+    """Return the root of degree `order` of a number; None if no integer is the root.
 
     >>> exact_root(27, 3), exact_root(28, 3)
     (3, None)
@@ -287,9 +288,9 @@ def exact_root(number: int, order: int) -> int | None:
 def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
     """Return the prime factors of a number with their exponents.
 
-    A large factor may be composite. The primes below 2**16 are found by trial division. A remainder below 2**48 is a
-    prime, the square of a prime or a product of two primes; such a product is returned as one factor. A remainder below
-    2**80 has at most four prime factors, so one of them occurs exactly once unless the remainder is a perfect power.
+    Trial division finds the primes below 2**16. The remaining cofactor is returned as one factor, or as a perfect
+    power, so the last factor may be composite. A cofactor below 2**48 has at most two prime factors. A cofactor
+    below 2**80 has at most four, and one of them occurs exactly once unless the cofactor is a perfect power.
 
     >>> prime_powers(360)
     ((2, 3), (3, 2), (5, 1))
@@ -302,6 +303,7 @@ def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
 
 
 def _factorize(number: int) -> Iterator[tuple[int, int]]:
+    """Yield the factors that `prime_powers` returns, with their exponents."""
     factor = 2
     while factor < TRIAL_DIVISION_BOUND and factor * factor <= number:
         exponent = 0
@@ -315,7 +317,10 @@ def _factorize(number: int) -> Iterator[tuple[int, int]]:
 
 
 def _perfect_power(number: int) -> tuple[int, int]:
-    """Return (root, exponent) of a number, with the largest exponent up to 4."""
+    """Return (root, exponent) with `root**exponent == number` and exponent <= 4.
+
+    The exponent is as large as possible.
+    """
     for order in range(4, 1, -1):
         if root := exact_root(number, order):
             return root, order
@@ -333,7 +338,7 @@ def factorization_text(number: int) -> str:
 
 
 def missing_factors_text(number: int, divisor: int) -> str:
-    """Describe the prime powers of `divisor` that do not divide `number`.
+    """List the prime powers of `divisor` that do not divide `number`.
 
     Both numbers are at least 1.
 

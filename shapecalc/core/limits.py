@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shapecalc.core.problem import Location, ShapeError
 
 REFUSED = "refused"
+"""The default consequence of exceeding a limit: the request is refused."""
 
 
 class Limit(int):
@@ -31,17 +32,17 @@ class Limit(int):
     """The consequence of exceeding the limit, in the wording of `shapecalc help limits`."""
 
     def __new__(cls, name: str, maximum: int, quantity: str, consequence: str = REFUSED) -> Self:
-        """Create a limit whose largest allowed value is `maximum`."""
+        """Create a limit; `maximum` is the largest allowed value of the quantity."""
         limit = super().__new__(cls, maximum)
         limit.name, limit.quantity, limit.consequence = name, quantity, consequence
         return limit
 
     def message(self, amount: str) -> str:
-        """Return the message for an amount that exceeds the limit."""
+        """Return the error message for an amount that exceeds the limit."""
         return f"{amount}, and the limit '{self.name}' is {int(self)}"
 
     def error(self, amount: str, hint: str = "shapecalc help limits", **location: Unpack[Location]) -> ShapeError:
-        """Return the error (usage) for an amount that exceeds the limit."""
+        """Return the usage error for an amount that exceeds the limit."""
         return usage_error(self.message(amount), hint, **location)
 
 

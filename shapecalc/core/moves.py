@@ -1,4 +1,7 @@
-"""Moves: the data movements of a request, and the mapping of element indices."""
+"""Moves, and the mapping between input indices and output indices.
+
+A move is the data movement of an op, such as a permutation of axes or a slice.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Permute(Record):
 
 
 class ShapedMove(Record):
-    """The base class of moves whose output shape is a field."""
+    """The base class of moves that store their output shape."""
 
     shape: Shape
 
@@ -53,7 +56,7 @@ class StridedSlice(Record):
     steps: tuple[int, ...]
     """The step on each axis; a negative step goes backwards."""
     sizes: tuple[Dim | None, ...]
-    """The output size of each axis; None for an axis that is dropped because a single index is selected."""
+    """The output size of each axis; None for an axis that a single index removes."""
 
     @property
     def axis_ranges(self) -> Iterator[tuple[Any, int, Any]]:
@@ -90,7 +93,7 @@ class Take(Record):
 
     axis: int
     positions: tuple[int, ...]
-    """The selected indices, counted from 0; -1 is the last index of an axis whose size is a name."""
+    """The selected indices, counted from 0. If the size of the axis is symbolic, -1 selects the last index."""
 
     @property
     def start_and_step(self) -> tuple[int, int] | None:
@@ -110,10 +113,10 @@ class Take(Record):
     def segments(self, size: int) -> list[tuple[int, int]]:
         """Return the contiguous input segments in output order, as (start, length)."""
         segments = list[tuple[int, int]]()
-        for place in self.positions:
-            start, count = segments[-1] if segments else (0, 0)
-            joins = segments and start + count == place
-            segments[-1:] = [(start, count + 1)] if joins else [*segments[-1:], (place, 1)]
+        for position in self.positions:
+            start, length = segments[-1] if segments else (0, 0)
+            is_adjacent = segments and start + length == position
+            segments[-1:] = [(start, length + 1)] if is_adjacent else [*segments[-1:], (position, 1)]
         return segments
 
     def output_shape(self, shape: Shape) -> Shape:
@@ -126,7 +129,7 @@ class Take(Record):
 
 
 class ShapeVector(Record):
-    """The dims from `start` up to `end` (exclusive) as an int64 vector."""
+    """The input dims from `start` up to `end` (exclusive) as an int64 vector."""
 
     start: int
     end: int
@@ -140,11 +143,11 @@ class ShapeVector(Record):
 
 
 OperandAxis = tuple[int, int]
-"""The number of an operand and one of its axes."""
+"""The number of an operand, and the number of an axis of this operand."""
 
 
 class Combine(ShapedMove):
-    """A combination of several operands, or a computation on windows.
+    """An op on several operands, such as concat or matmul, or an op on windows.
 
     Operand 0 is the input; the others are numbered from 1 in the order of the request.
     """
@@ -152,11 +155,11 @@ class Combine(ShapedMove):
     operands: tuple[Shape, ...]
     """The shapes of the input and of the other operands."""
     sources: tuple[tuple[OperandAxis, ...], ...]
-    """For each output axis, the operand axes that this output axis indexes."""
+    """For each output axis, the operand axes that correspond to the output axis."""
     concat_axis: int | None = None
-    """The output axis along which the operands are concatenated, in the order of its entry in `sources`."""
+    """The output axis along which the operands are concatenated, in the order of `sources[concat_axis]`."""
     window_axes: tuple[int, ...] = ()
-    """The output axes along which each element is computed from several input elements."""
+    """The output axes on which each output element depends on several input elements, as in pooling."""
 
 
 Move = Permute | Reshape | Expand | StridedSlice | Roll | Take | ShapeVector | Combine
@@ -166,10 +169,10 @@ Index = tuple[int, ...]
 
 
 def index_after_move(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
-    """Return the output index of the element at an input index.
+    """Return the output index of the element at the input index `index`.
 
-    `shape` is the input shape. Returns None if the move drops the element. For a repeated element, returns its first
-    output index.
+    `shape` is the input shape. Returns None if the output does not contain the element, and the first output index if
+    the output repeats the element.
     """
     if isinstance(move, Permute):
         return tuple(index[axis] for axis in move.axes)
@@ -189,10 +192,10 @@ def index_after_move(index: Index, shape: Sequence[Any], move: Move) -> Index | 
 def _sliced_index(index: Index, shape: Sequence[Any], move: StridedSlice) -> Index | None:
     result = list[int]()
     for position, dim, (start, step, size) in zip(index, shape, move.axis_ranges, strict=True):
-        kept, remainder = divmod(position - start % dim, step)
-        if remainder or not 0 <= kept < (1 if size is None else size):
+        output_position, remainder = divmod(position - start % dim, step)
+        if remainder or not 0 <= output_position < (1 if size is None else size):
             return None
-        result += [] if size is None else [kept]
+        result += [] if size is None else [output_position]
     return tuple(result)
 
 
@@ -201,7 +204,7 @@ def _rolled_index(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tu
 
 
 def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
-    """Return the input index of the element at an output index.
+    """Return the input index of the element at the output index `index`.
 
     `shape` is the input shape. The components of `index` are integers, or integer arrays for several elements.
     """
@@ -223,9 +226,11 @@ def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
 
 
 def _lookup_indices(positions: tuple[int, ...], index: Any) -> Any:
-    """Return `positions[index]` for an integer or an integer array."""
+    """Return `positions[index]`, where `index` is an integer or an integer array."""
     return (
-        positions[index] if isinstance(index, int) else sum([(index == i) * place for i, place in enumerate(positions)])
+        positions[index]
+        if isinstance(index, int)
+        else sum([(index == i) * position for i, position in enumerate(positions)])
     )
 
 

@@ -13,13 +13,14 @@ from shutil import which
 DISTRIBUTION = "tensor-shapecalc"
 """The name of the distribution on PyPI; the package and the command are called `shapecalc`."""
 DISTRIBUTION_OF_MODULE = {"PIL": "Pillow", "cupy": "cupy-cuda13x"}
-"""The names of distributions that differ from the names of their modules, by module."""
+"""The distribution of each module whose distribution has a different name."""
 
 
 def missing_package_message(module: str, extra: str = "") -> str:
-    """Return the message for a missing or outdated module.
+    """Return the error message for a missing or outdated module.
 
-    The message contains the command that installs the missing requirements of shapecalc or of its extra.
+    The message contains a command that installs the module and the missing requirements of the extra `extra`. If
+    `extra` is empty, these are the requirements of shapecalc without extras.
 
     >>> missing_package_message("nowhere").partition(";")[0]
     'nowhere is not installed'
@@ -32,9 +33,10 @@ def missing_package_message(module: str, extra: str = "") -> str:
 
 
 def requirements(extra: str = "") -> dict[str, str]:
-    """Return the requirement specifiers of shapecalc or of an extra, by module.
+    """Map each required module to its requirement specifier.
 
-    The result is empty if the metadata of the distribution is not installed.
+    The requirements are those of the extra `extra`, or of shapecalc without extras if `extra` is empty. The mapping is
+    empty if the metadata of the distribution is not installed.
     """
     from importlib.metadata import PackageNotFoundError, requires  # deferred: slow to import
 

@@ -1,4 +1,8 @@
-"""Rules, the problems of refused requests, and the error that reports a problem."""
+"""The errors of refused requests: `Rule`, `Problem` and `ShapeError`.
+
+A request is one use of an op. A request that breaks a rule of the op or of the framework raises `ShapeError`. In
+docstrings, `ShapeError` (two-infers) denotes a `ShapeError` whose problem has the rule `two-infers`.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,10 @@ class Rule(str):
     source: str
     """The specification that states the rule, or the library whose behaviour was measured."""
     why: str | Callable[..., str]
-    """The explanation of a step: a format string or a function of the step and its facts; empty for refusals."""
+    """The explanation of a step to which the rule applies; empty for other rules.
+
+    The explanation is a format string or a function. The arguments are the step and the items of `Step.facts`.
+    """
     name: str
     """A short name for the rule's effect, in one or two words."""
     module: str
@@ -108,7 +115,7 @@ DIFFERS = Rule(
 
 
 class Problem(Record):
-    """The reason for a refused request, with the token at fault."""
+    """The reason why a request is refused, with the position of the token at fault."""
 
     rule: Rule
     """The broken rule; as a string it is the rule's id. The rule is `usage` if the request is malformed."""
@@ -147,10 +154,10 @@ class ShapeError(ValueError):
     trace: Any
     """The `Trace` or `Chain` with the steps before the problem; None if there is no such trace."""
     stages: Any
-    """The `Stages` that an op resolved before the problem; the refused stage is last."""
+    """The stages of the op up to the refused stage, which is last."""
 
     def __init__(self, problem: Problem, trace: Any = None, stages: Any = ()) -> None:
-        """Store the problem, and what was resolved before it."""
+        """Store the problem, and the trace and the stages up to the problem."""
         super().__init__(str(problem))
         self.problem, self.trace, self.stages = problem, trace, stages
 
@@ -161,5 +168,5 @@ def rule_error(rule: Rule, message: str, **location: Unpack[Location]) -> ShapeE
 
 
 def usage_error(message: str, hint: str = "", **location: Unpack[Location]) -> ShapeError:
-    """Return the error (usage) for a malformed request."""
+    """Return the usage error for a malformed request."""
     return ShapeError(Problem(USAGE, message, hint, **location))

@@ -1,7 +1,7 @@
-"""Named results: names for sizes that are not monomials.
+"""Named results: names for output dims that are not monomials.
 
-An example is `H1` for `(H - 1)//2 + 1`. A dim is a number or a monomial. If an op computes a sum or a floor, the output
-dim is a new name, and `Trace.results` contains the definition of this name.
+A dim is a number or a monomial. If an op computes a sum or a floor, such as `(H - 1)//2 + 1`, the output dim is a new
+name, such as `H1`. The size with this name is called a result. `Trace.results` maps the name to its definition.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from shapecalc.core.record import Record
 
 
 class SizeExpression(Record):
-    """A sum of monomials and a floor: `terms + floor(inside / divisor)`.
+    """A sum of monomials and at most one floor division, such as `N + (H - 1)//2`.
 
-    Create a size expression with `floor_quotient`, so that equal sizes are equal values.
+    Create a size expression with `floor_quotient`, which returns equal values for equal sizes.
     """
 
     terms: Sum
@@ -40,7 +40,7 @@ class SizeExpression(Record):
 
 
 SizeExpressions = dict[str, SizeExpression]
-"""The definitions of named results, by name; a definition may use the names that are defined before it."""
+"""The definition of each named result; a definition may contain the names of earlier results."""
 
 
 def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Dim | SizeExpression:
@@ -76,20 +76,21 @@ def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> D
 
 
 class NameAllocator:
-    """An allocator of names for the results of one answer."""
+    """An allocator of new names for the results of one request."""
 
     def __init__(self, used_names: Iterable[str], known: Mapping[str, SizeExpression | None]) -> None:
-        """Store the names used in this answer, and the names known from earlier stages.
+        """Reserve the names in a request, and the names in earlier stages of its chain.
 
-        `known` maps the name of a result to its definition, and any other name to None.
+        The mapping contains the names in earlier stages. The name of a result maps to the definition of the result, and
+        any other name to None.
         """
         self.used_names, self.known = {*used_names, *known}, known
         self.results = {name: result for name, result in known.items() if result is not None}
 
     def name_of(self, expression: SizeExpression, prefix: str) -> Dim:
-        """Return the dim with the name of a size; equal sizes share one name.
+        """Return a dim that is the name of a size expression.
 
-        `prefix` is the start of a new name.
+        Equal expressions have the same name. A new name begins with `prefix`.
         """
         chosen = next((name for name, result in self.results.items() if result == expression), None)
         if chosen is None:
@@ -107,7 +108,7 @@ class NameAllocator:
     def floor_dim(self, terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Dim:
         """Return `floor(sum(terms) / divisor) + offset` as a dim.
 
-        A size that is not a number or a monomial gets a name, whose prefix is the first name in `terms`.
+        If the value is not a number or a monomial, the dim is a name that begins with the first name in `terms`.
         """
         terms = tuple(terms)
         size = floor_quotient(terms, divisor, offset)
@@ -115,52 +116,53 @@ class NameAllocator:
 
     @property
     def new_results(self) -> SizeExpressions:
-        """The named results of this answer that no earlier stage defines."""
+        """The results of this request, without the results of earlier stages."""
         return {name: result for name, result in self.results.items() if name not in self.known}
 
 
 def result_texts(results: Mapping[str, SizeExpression]) -> dict[str, str]:
-    """Return the text of each definition, by name; omit results for unknown dims."""
+    """Format the definition of each result, except for results that are unknown dims."""
     return {name: str(result) for name, result in results.items() if name[0] != "?"}
 
 
 def substitute_results(shape: Shape, results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> Shape:
-    """Substitute sizes for names, and values for the names of results.
+    """Substitute sizes for names in a shape, and values for names of results.
 
-    If the value of a result is still not a monomial, the text of the value replaces the result's name. Raises
+    If the value of a result is not a number or a monomial, the name of the result becomes the text of the value. Raises
     `ZeroDivisionError` if the size of a divisor is 0.
 
     >>> substitute_results((dims.named_dim("H1"), 3), {"H1": floor_quotient([dims.named_dim("H"), -1], 2)}, {"H": 9})
     (4, 3)
     """
-    known = _evaluate_results(results, sizes)
-    return tuple([_substitute_values(dim, sizes, known) for dim in shape])
+    values = _evaluate_results(results, sizes)
+    return tuple([_substitute_values(dim, sizes, values) for dim in shape])
 
 
 def sizes_with_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return `sizes` with the sizes of the results that `sizes` determine.
+    """Return `sizes` and the size of each result that is a number at these sizes.
 
-    Raises `ZeroDivisionError` if the size of a divisor is 0.
+    A size in `sizes` for the name of a result is ignored. Raises `ZeroDivisionError` if the size of a divisor is 0.
     """
-    known = {name: dim for name, dim in _evaluate_results(results, sizes).items() if isinstance(dim, int)}
-    return {name: size for name, size in sizes.items() if name not in results} | known
+    numbers = {name: dim for name, dim in _evaluate_results(results, sizes).items() if isinstance(dim, int)}
+    return {name: size for name, size in sizes.items() if name not in results} | numbers
 
 
 def _evaluate_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, Dim]:
-    """Return the value of each result with sizes substituted.
+    """Substitute sizes in the definition of each result, and return the values.
 
-    If a value is still not a monomial, it is represented by a dim whose name is the text of the value.
+    A value that is not a number or a monomial becomes a dim whose name is the text of the value.
     """
-    known: dict[str, Dim] = {}
+    values: dict[str, Dim] = {}
     for name, result in results.items():
-        inside = [_substitute_values(term, sizes, known) for term in result.inside]
-        outside = [dims.product((_substitute_values(term, sizes, known), result.divisor)) for term in result.terms]
+        inside = [_substitute_values(term, sizes, values) for term in result.inside]
+        outside = [dims.product((_substitute_values(term, sizes, values), result.divisor)) for term in result.terms]
         value = floor_quotient([*inside, *outside], result.divisor)
-        known[name] = dims.named_dim(str(value)) if isinstance(value, SizeExpression) else value
-    return known
+        values[name] = dims.named_dim(str(value)) if isinstance(value, SizeExpression) else value
+    return values
 
 
-def _substitute_values(dim: Dim, sizes: Mapping[str, int], known: Mapping[str, Dim]) -> Dim:
-    zero = {name: 0 for name, value in known.items() if value == 0}
-    others = {name: value for name, value in known.items() if value != 0}
-    return dims.substitute_dims(dims.substitute(dim, {**sizes, **zero}), others)
+def _substitute_values(dim: Dim, sizes: Mapping[str, int], result_values: Mapping[str, Dim]) -> Dim:
+    """Substitute `sizes` and the values of results for names in a dim."""
+    zeros = {name: 0 for name, value in result_values.items() if value == 0}
+    nonzero_values = {name: value for name, value in result_values.items() if value != 0}
+    return dims.substitute_dims(dims.substitute(dim, {**sizes, **zeros}), nonzero_values)

@@ -1,4 +1,7 @@
-"""The rules that several ops and dialects share: rules of steps and refusals."""
+"""The rules that several ops and dialects share.
+
+A `StepRule` explains a step of the computation of the output shape. Any other rule is the reason for a refusal.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from shapecalc.core.text import element_count_text, shape_text
 
 
 class ExcludedDims(Choice):
-    """The dims that are excluded from both element counts if a known dim is 0."""
+    """The dims that are excluded when -1 is inferred next to a dim of size 0.
+
+    They are excluded from the element count and from the product of the known dims, whose quotient is the inferred dim.
+    """
 
     ZEROS = "zeros left out"
     COPIES = "copied dims left out"
@@ -249,6 +255,7 @@ GIVEN = StepRule(
 
 
 def _explain_inferred_dim(step: Step, shape: Shape, have: Dim, known: Dim) -> str:
+    """Explain the division of the element count `have` by the known dims' product."""
     divisor = f"({known})" if "*" in str(known) else known
     return f"-1 is {element_count_text(shape, have)} / {divisor} known = {step.value}"
 
@@ -279,6 +286,7 @@ INFERRED_EMPTY = StepRule(
 
 
 def _explain_regrouping(step: Step, before: Shape) -> str:
+    """Explain how the dims of the shape `before` the reshape are merged and split."""
     from shapecalc.core.origins import describe_reshape
 
     have, want = product(before), product(step.shape)
@@ -397,10 +405,10 @@ WRITTEN_FRACTION = StepRule(
 
 
 KEPT_DIM_RULES = (KEPT_DIM, "keep-one")
-"""The rules that keep a dim unchanged; the second is a rule of MXNet."""
+"""The rules under which an output dim is an unchanged input dim; `keep-one` is a rule of MXNet."""
 
 _LOCAL_RULES = [rule for rule in [*globals().values()] if isinstance(rule, Rule) and rule not in (DIFFERS, FILE, USAGE)]
 STEP_RULES: dict[str, Rule] = {rule: rule for rule in _LOCAL_RULES if isinstance(rule, StepRule)}
-"""The shared rules of steps, by id; ops and dialects define further rules."""
+"""The shared rules that explain steps, by id; ops and dialects define further rules."""
 REFUSALS: dict[str, Rule] = {rule: rule for rule in (*_LOCAL_RULES, DIFFERS, FILE, USAGE) if rule not in STEP_RULES}
 """The shared rules that refuse a request, by id; ops and dialects define further rules."""

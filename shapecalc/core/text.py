@@ -56,7 +56,7 @@ CONTAINER_SUFFIXES = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
 MAX_LISTED_NAMES = 16
 """The maximum number of names that a hint lists."""
 MAX_COMPARED_LENGTH = 80
-"""The maximum number of leading characters of a name that are compared with the known names."""
+"""The maximum length, in characters, of the prefix of a name that is compared with the known names."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
 
 
@@ -73,15 +73,15 @@ class Token(Record):
 
 
 def remainder_text(dim: Dim, divisor: Dim) -> str:
-    """Return the part of a message that reports the remainder of a division.
+    """Format the remainder of `dim / divisor` as the last part of a message.
 
-    Returns an empty string if one of the dims is symbolic.
+    Returns an empty string if `dim` or `divisor` is symbolic.
     """
     return f", {truncate(str(dim % divisor))} left over" if isinstance(dim, int) and isinstance(divisor, int) else ""
 
 
 def element_count_text(dims: Shape, volume: Dim) -> str:
-    """Format an element count, with the dims as its factors.
+    """Format the element count `volume` and the product of the dims.
 
     >>> element_count_text((2, 3, 4), 24), element_count_text((1,), 1)
     ('24 elements (2*3*4)', '1 element')
@@ -99,7 +99,7 @@ def element_count_text(dims: Shape, volume: Dim) -> str:
 
 
 def rank_text(rank: int) -> str:
-    """Format a number of dims.
+    """Format the rank of a tensor as a number of dims.
 
     >>> rank_text(1), rank_text(3)
     ('1 dim', '3 dims')
@@ -196,7 +196,7 @@ def tokenize_shape(text: str, argument: str = "shape") -> tuple[Token, ...]:
 
 
 def _are_separate_dims(words: list[str], *, bracketed: bool) -> bool:
-    """Return whether blank-separated words are dims instead of factors.
+    """Return whether blank-separated words are dims, not factors of one product.
 
     Names separated by blanks are dims only inside brackets.
     """
@@ -235,9 +235,10 @@ def is_integer(text: str) -> bool:
 
 
 def invalid_dim_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
-    """Return the error (usage) for an invalid dim.
+    """Return the usage error for an invalid dim.
 
-    The message contains the first invalid character.
+    The second token is the dim; the first token is its invalid factor, or the dim itself. The message contains the
+    first invalid character.
     """
     text, shown = part.text, escape_unprintable(truncate(whole.text))
     long_number = text.lstrip("-").isdigit() and len(text) > MAX_DIGITS
@@ -254,13 +255,13 @@ def invalid_dim_error(part: Token, whole: Token, argument: str, index: int) -> S
 
 
 def _correction_hint(word: str, invalid_char: str) -> str:
-    """Return the hint for an invalid dim.
+    """Return the hint for an invalid dim `word`.
 
-    If corrected separators and minus signs make the dims valid, the hint shows the corrected dims.
+    The hint shows the corrected dims if other separators and minus signs make `word` valid.
     """
     hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
     dashed = "".join("-" if char in DASHES else char for char in word[:MAX_CORRECTED_LENGTH])
-    import re  # deferred: valid requests do not need it
+    import re  # deferred: only invalid requests need it
 
     dims = re.split(SEPARATOR_PATTERN, dashed)
     decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
@@ -371,7 +372,7 @@ def parse_target(text: str, argument: str = "target") -> Shape:
 
 
 def parse_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
-    """Parse axis numbers; raise `ShapeError` (usage) for anything else.
+    """Parse axis numbers; raise `ShapeError` (usage) if the text is invalid.
 
     >>> parse_axes("1,0,-1")
     (1, 0, -1)
@@ -416,7 +417,7 @@ def parse_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) 
 def _product_dim(
     numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int
 ) -> Dim:
-    """Return the dim of a parsed product.
+    """Return the dim `numerator / denominator` times `powers`, parsed from `token`.
 
     Raises `ShapeError` (usage) if the product is not a valid dim.
     """
@@ -451,9 +452,9 @@ def lookup(
 ) -> Value:
     """Return `table[name]`.
 
-    Raises `ShapeError` (usage) with a hint if `name` does not exist. `kind` is the noun for an entry in the message.
-    The hint contains the closest name in `table` and `other_names`. If no name is close, the hint contains
-    `list_command`, the command that lists all names.
+    Raises `ShapeError` (usage) with a hint if `table` has no entry `name`. In the message, `kind` is the noun for an
+    entry, such as `operation`. The hint contains the closest name in `table` and `other_names`. If no name is close,
+    the hint contains `list_command`, a command that lists all names.
     """
     if name in table:
         return table[name]

@@ -82,7 +82,10 @@ class Subscripts(Record):
 
 
 def is_integer_value(value: object) -> bool:
-    """Return whether a Python value has `__index__` and is not a bool."""
+    """Return whether a Python value is an integer.
+
+    An integer has `__index__`; a bool is not accepted.
+    """
     try:
         return not isinstance(value, bool) and index(value) is not None  # type: ignore[arg-type]
     except TypeError:
@@ -92,7 +95,7 @@ def is_integer_value(value: object) -> bool:
 def parse_integer(value: object, name: str) -> int:
     """Parse an integer from a string or a Python value.
 
-    Raises `ShapeError` (usage) for anything else.
+    Raises `ShapeError` (usage) if the value is not an integer.
     """
     if isinstance(value, str):
         if is_integer(value):
@@ -246,7 +249,7 @@ def parse_slices(text: str) -> list[SliceParts]:
 
 
 def slice_span(text: str, index: int) -> tuple[int, int]:
-    """Return the start offset and the exclusive end offset of one slice.
+    """Return the start offset and the exclusive end offset of the slice at `index`.
 
     >>> slice_span("[:, ::2]", 1)
     (4, 7)
@@ -267,6 +270,7 @@ def _split_slices(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _parse_slice(part: str, argument: str, index: int) -> SliceParts:
+    """Parse the slice of axis `index`; raise `ShapeError` (usage) if it is invalid."""
     ends = part.split(":")
     try:
         numbers = [parse_integer(end, argument) if end.strip() else None for end in ends]
@@ -282,6 +286,7 @@ def _parse_slice(part: str, argument: str, index: int) -> SliceParts:
 
 
 def _slice_text(parts: Iterable[object], argument: str) -> str:
+    """Format the start, the stop and the step of a slice in slice notation."""
     start, stop, step = ("" if end is None else str(parse_integer(end, argument)) for end in parts)
     return f"{start}:{stop}" + (f":{step}" if step else "")
 
@@ -342,7 +347,7 @@ def _pattern_tokens(text: str, start: int, end: int) -> Iterator[Token]:
 
 
 def _validate_axis(token: Token, argument: str) -> Token:
-    """Return the token if it is an axis; raise `ShapeError` (usage) otherwise."""
+    """Return the token if it is an axis, else raise `ShapeError` (usage)."""
     word = token.text
     number = word.isascii() and word.isdigit() and len(word) <= MAX_LENGTH_DIGITS and int(word) > 0
     name = word.isidentifier() and word.strip("_") == word
@@ -355,7 +360,11 @@ def _validate_axis(token: Token, argument: str) -> Token:
 
 
 def _check_pattern(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], argument: str) -> None:
-    """Raise `ShapeError` (usage) for repeated, dropped or misplaced axes."""
+    """Raise `ShapeError` (usage) if the axes break a rule of einops patterns.
+
+    A name occurs at most once on each side, and each name on the left also occurs on the right. A length other than 1
+    and an ellipsis in brackets are allowed only on the right.
+    """
     first, second = ([axis for part in side for axis in part.axes] for side in (left, right))
     for axes in (first, second):
         _check_unique(axes, argument)
@@ -383,7 +392,10 @@ def _check_unique(axes: list[Token], argument: str) -> None:
 
 
 def pattern_error(fault: str, token: Token, argument: str, hint: str = PATTERN_HINT) -> ShapeError:
-    """Return the error (usage) for an invalid token of a pattern."""
+    """Return the usage error for an invalid token of a pattern.
+
+    `fault` is the part of the message after `the pattern has`.
+    """
     return usage_error(f"the pattern has {fault}", hint, argument=argument, span=token.span)
 
 
@@ -420,9 +432,9 @@ def parse_subscripts(text: object, argument: str = "pattern") -> Subscripts:
 
 
 def _parse_term(text: str, start: int, argument: str) -> list[Token]:
-    """Parse the labels of one operand.
+    """Parse the labels of one operand of an einsum.
 
-    The text of the operand starts at offset `start` of the subscripts.
+    `text` contains the labels, and `start` is the offset of `text` in the subscripts.
     """
     from re import finditer  # deferred: few requests have subscripts
 

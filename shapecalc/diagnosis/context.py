@@ -21,23 +21,23 @@ class FrameworkTraits(Record):
     """The properties of a framework that determine how its messages are interpreted."""
 
     is_dialect: bool = False
-    """Whether shapecalc has a dialect for the framework, with which it checks the requests in messages."""
+    """Whether shapecalc has a dialect for the framework, and can therefore check requests in its messages."""
     zero_copies: bool = False
-    """Whether a 0 in a target copies the input dim, unless a switch is set."""
+    """Whether a 0 in a target copies the input dim by default."""
     forwards_messages: bool = False
-    """Whether the framework forwards messages of NumPy or JAX; its markers identify such a message."""
+    """Whether the framework forwards messages of NumPy or JAX; `markers` identify a forwarded message."""
     markers: tuple[str, ...] = ()
-    """Names of folders and modules around a message that identify the framework."""
+    """Names of folders and modules that identify the framework if they occur near a message."""
     shape_source: str | None = None
-    """The source in which the user finds the shapes that a message omits; None for the user's code."""
+    """The place to look up shapes that a message omits, such as the model file; None for the user's code."""
 
 
 class NodePattern(Record):
-    """A pattern for the text in which frameworks name a failing node or its op."""
+    """A pattern for the name or the op of a failing node near a message."""
 
     frameworks: frozenset[str]
     precedes_message: bool
-    """Whether the text is before the message; otherwise it is after the message."""
+    """Whether the pattern is searched before the message, rather than after the message."""
     pattern: re.Pattern[str]
 
 
@@ -59,7 +59,7 @@ class CodeCall(Record):
     receiver: str
     """The receiver of the method, or the first argument of the function."""
     arguments: tuple[str, ...]
-    """The remaining arguments, or the items of the first of them if it is a list."""
+    """The remaining arguments; a single list argument is replaced by its items."""
 
     @property
     def tensor(self) -> str | None:
@@ -74,14 +74,14 @@ class CodeCall(Record):
         return tuple(numbers) if len(numbers) == len(self.arguments) else None
 
     def is_compatible(self, target: PrintedSizes | None) -> bool:
-        """Return whether the call's integer literals equal their dims in a target."""
+        """Return whether each integer argument equals the corresponding dim of `target`."""
         dims = target[-len(self.arguments) :] if target else ()
         pairs = [*zip(self.arguments, dims, strict=False)] if len(dims) == len(self.arguments) else []
         return all(not INTEGER.fullmatch(text) or int(text) == size for text, size in pairs)
 
 
 COPYING_DIALECT = partial(FrameworkTraits, is_dialect=True, zero_copies=True)
-"""The constructor for frameworks that are dialects and in which a 0 copies a dim."""
+"""The constructor for a framework with a dialect in which a 0 copies the input dim."""
 FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     "keras": FrameworkTraits(forwards_messages=True, markers=("/keras/", "keras.layers", "keras/src", "keras_core")),
     "dask": FrameworkTraits(forwards_messages=True, markers=("/dask/", "dask.array")),
@@ -108,7 +108,7 @@ FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     **dict.fromkeys(("coreml", "paddle", "tvm"), FrameworkTraits(zero_copies=True)),
     **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()),
 }
-"""The traits of each framework, by name.
+"""The traits of each framework, keyed by framework name.
 
 If a message does not identify its framework, the first framework whose markers are near the message is chosen.
 """
@@ -133,7 +133,7 @@ OPS_BY_NAME = {each: each for each in ("flatten", "shuffle", "tile", "split", "r
     }.items()
     for printed in names.split()
 }
-"""Op names by the names that runtimes print."""
+"""The op for each operator name that runtimes print."""
 MAX_DISTANCE = 900
 """The maximum distance, in characters, between a message and the name of its node."""
 FUNCTIONS_BY_OP = {
@@ -143,26 +143,27 @@ FUNCTIONS_BY_OP = {
     "squeeze": ("squeeze",),
     "unsqueeze": ("unsqueeze", "expand_dims"),
 }
-"""Function names in code, by op."""
+"""The function names that call each op in code."""
 MODULE_NAMES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
-"""Names of modules, which are not names of tensors."""
+"""Module names; in `np.reshape(x, ...)`, `np` is a module name and `x` is the tensor."""
 MAX_CALL_LENGTH = 200
 """The maximum number of characters of a call."""
 OPENING_BRACKETS = {"]": "[", ")": "(", "}": "{"}
 TENSOR_METHODS = r"transpose|permute|contiguous|reshape|view|flatten|squeeze|unsqueeze|expand|float|half|t"
-"""Methods that return the same tensor, perhaps in another shape or type."""
+"""Methods that change the shape or the type of a tensor but not its elements."""
 METHOD_CHAIN = re.compile(
     rf"((?:self\.)?[A-Za-z_]\w*(?:\.(?!(?:{TENSOR_METHODS})\()[A-Za-z_]\w*)*?)((?:\.(?:{TENSOR_METHODS})\([^()]*\))*)"
 )
 """A variable with a chain of calls of `TENSOR_METHODS`."""
 INTEGER = re.compile(r"-?\d{1,18}")
 LISTING_NUMBER = re.compile(r"(?<=[,(] )\d{1,4} (?=[A-Za-z_])")
-"""A line number of a code listing, in the middle of a call that spans two lines."""
+"""A line number of a code listing inside a call that spans two lines."""
 PRINTED_SHAPE = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\(|# ?(?:[\w.]{1,40} ?[:=]? ?)?)(?=[\[(])")
 """The text before a shape that is printed in a log or a comment."""
 
 
 def _node_patterns(frameworks: str, *patterns: str, before: bool = True) -> tuple[NodePattern, ...]:
+    """Compile patterns for frameworks; `before` sets `NodePattern.precedes_message`."""
     return tuple(NodePattern(frozenset(frameworks.split()), before, re.compile(pattern)) for pattern in patterns)
 
 
@@ -212,16 +213,16 @@ NODE_PATTERNS = (
     *_node_patterns("einops", r"processing (?P<op>rearrange)-reduction"),
     *_node_patterns("onednn", r"\b_?(?P<op>(?:static)?(?:reshape|transpose)),"),
 )
-"""The patterns by which failing nodes and their ops are found.
+"""The patterns for the names and ops of failing nodes.
 
 For each framework, the first matching pattern with a name gives the name, and the first with an op gives the op.
 """
 
 
 def find_node(match: TemplateMatch, framework: str | None, cleaned: CleanText, bounds: tuple[int, int]) -> FailingNode:
-    """Return the node that the text around a message names.
+    """Find the name and the op of the failing node in the text around a message.
 
-    `bounds` is the span that contains no other message.
+    Only the span `bounds`, which contains no other message, is searched.
     """
     name = op = None
     for sign in NODE_PATTERNS:
@@ -242,7 +243,7 @@ def find_node(match: TemplateMatch, framework: str | None, cleaned: CleanText, b
 
 
 def identify_framework(match: TemplateMatch, cleaned: CleanText) -> str | None:
-    """Return the framework of a message, determined by its template and its context."""
+    """Determine the framework of a message from its template and its context."""
     framework = match.template.framework
     near = cleaned.lower[max(0, match.start - 3 * MAX_DISTANCE) : match.end + MAX_DISTANCE].replace("\\", "/")
     if framework in ("", "numpy", "jax"):  # other frameworks forward messages of NumPy and JAX
@@ -265,9 +266,9 @@ def find_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSi
 
 
 def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
-    """Yield the shapes that are printed around a message.
+    """Yield the shapes that are printed near a message.
 
-    If `tensor` is not None, only shapes that are printed with its name are yielded.
+    If `tensor` is not None, only shapes that are printed after this name are yielded.
     """
     start = max(0, match.start - 3 * MAX_DISTANCE)
     of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
@@ -309,7 +310,7 @@ def find_call(text: str, op: str | None, target: PrintedSizes | None = None) -> 
 
 
 def _split_arguments(text: str) -> list[str]:
-    """Split a string at its commas outside brackets."""
+    """Split a string at the commas outside brackets."""
     items, depth = [""], 0
     for char in text:
         depth += (char in CLOSING_BRACKETS) - (char in OPENING_BRACKETS)

@@ -2,21 +2,22 @@
 
     cannot reshape array of size {elements} into shape {target}
 
-A template is the text that all versions of a message share, with holes for the parts that vary. The templates are in
-`sentences.txt`, in lower case; a line in brackets gives the versions that print the messages below it. Each row has
-four columns:
+A template is the text that all versions of a message share, with placeholders for the parts that vary. The templates
+are in `sentences.txt`, in lower case. A line in brackets gives the framework versions that print the messages below it.
+Each row has four columns:
 
 - The framework: a key of `context.FRAMEWORKS`, or "-" if only the context identifies the framework.
 - The op, or "-" if only the context identifies the op.
-- The cause: a key of `reading.CAUSES`; "counts" or "asked" if the numbers decide the cause; "about SUBJECT" for a
-  message that resembles a shape error but is about another subject.
-- The template. The name of a hole states its content, and `HOLE_KINDS` selects its parser. "{}" preserves a blank at
-  the end of a template. The text before "^", or between two "^", is also a separate template.
+- The cause: a key of `reading.CAUSES`; "counts" or "asked" if the cause is computed from the numbers in the message,
+  with the default "count-mismatch" or "unspecified"; "about SUBJECT" for a message that resembles a shape error but has
+  another subject.
+- The template. `HOLE_KINDS` selects the parser of a placeholder by its name. "{}" preserves a blank at the end of a
+  template. The text before "^", or between two "^", is an additional template.
 
-A long text is first searched for words that are typical of errors, because a substring search is fast. Near such a
-word, a template is tried if all its words occur. The excerpt around a match is much longer than a message, because the
-op, the node and the code are in other lines. Decorations of terminals, CI services, browsers and JSON are removed from
-the excerpt. The result is printable ASCII; other characters are escaped.
+A long text is first searched for words that are typical of errors, because a substring search is fast. A template is
+only searched for near these words, and only if all words of the template occur there. The excerpt around a match is
+much longer than a message, because the op, the node and the code are in other lines. Decorations of terminals, CI
+services, browsers and JSON are removed from the excerpt. The result is printable ASCII; other characters are escaped.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import Any
 from shapecalc.core.record import Record
 
 PrintedSizes = tuple[int | str, ...]
-"""Sizes as printed: numbers, names, and `?` for an unknown size."""
+"""The sizes of a printed shape: numbers, names, and `?` for an unknown size."""
 
 HOLE_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list"), "list"),
@@ -43,11 +44,11 @@ HOLE_KINDS: Mapping[str, str] = {
     "wanted": "count",  # the requested size
     "words": "words",
 }
-"""The kind of each hole, which selects its parser."""
+"""The kind of each placeholder, by name; the kind selects the parser."""
 QUOTE_CHARACTERS = frozenset("'\"<>&`")
 """The characters that may be escaped or replaced in the input."""
 MAX_GAP = 400
-"""The maximum number of characters in a hole of kind `words`."""
+"""The maximum number of characters for a placeholder of kind `words`."""
 
 CLOSING_BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
 MAX_LIST_LENGTH = 1000
@@ -117,9 +118,9 @@ TextSpan = tuple[int, int]
 ERROR_WORDS = ("error", "exception", "fail", "cannot", "invalid")
 
 RELATED_WORDS = ("must", "should", "not ", "expect", "mismatch", "dim", "shap")
-"""Words that occur near messages of runtimes without a word of `ERROR_WORDS`.
+"""Words that are typical of messages without any of the `ERROR_WORDS`.
 
-They are used only if no message about a shape is found near a word of `ERROR_WORDS`.
+A text is searched for these words only if no shape error is found near `ERROR_WORDS`.
 """
 
 MAX_WORD_DISTANCE = 700
@@ -141,11 +142,11 @@ MIN_WRAP_WIDTH = 40
 """The minimum width, in characters, at which lines are assumed to be wrapped."""
 
 KEY_LENGTH = 160
-"""The number of characters, from a position on, by which repeated text is recognized."""
+"""The number of characters that are compared to recognize repeated text."""
 
 
 class MessageTemplate(Record):
-    """The template of a message, and its meaning."""
+    """The template of a message, with the framework, op and cause of the message."""
 
     __slots__ = ("__dict__",)
 
@@ -153,25 +154,25 @@ class MessageTemplate(Record):
     framework: str
     """The framework that prints the message; the context may override it."""
     op: str | None
-    """The op; None if only the context identifies it."""
+    """The op of the failing request; None if it must be identified from the context."""
     cause: str
-    """The cause; `counts` or `asked` if the numbers decide it, `about SUBJECT` if the message is not about a shape."""
+    """The cause column of `sentences.txt`, as described in the module docstring."""
     source: str
     """The framework versions that print the message."""
 
     @property
     def about(self) -> str | None:
-        """The subject of a message that is not about a shape."""
+        """The subject of a message that is not a shape error, otherwise None."""
         return self.cause.removeprefix("about ") if self.cause.startswith("about ") else None
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """The text parts and hole names in alternation, text first, in lower case."""
+        """The text parts, in lower case, alternating with the placeholder names."""
         return tuple(self.text.lower().replace("}", "{").split("{"))
 
     @cached_property
     def anchor(self) -> str:
-        """The longest text part, by which the template is searched for."""
+        """The longest text part, with which the search for the template begins."""
         return max(self.parts[::2], key=len)
 
     @cached_property
@@ -182,7 +183,7 @@ class MessageTemplate(Record):
 
 
 class CleanText(Record):
-    """A text and its lower-case form; both are ASCII, so their positions agree."""
+    """A text and its lower-case form; both are ASCII, so their positions are equal."""
 
     text: str
     lower: str
@@ -191,7 +192,7 @@ class CleanText(Record):
 
 
 class TemplateMatch(Record):
-    """An occurrence of a template in a text, with the values of its holes."""
+    """An occurrence of a template in a text, with the values of the placeholders."""
 
     template: MessageTemplate
     start: int
@@ -200,7 +201,7 @@ class TemplateMatch(Record):
 
 
 def parse_templates(rows: str) -> Iterator[MessageTemplate]:
-    r"""Parse a table of templates; raise `ValueError` for an incomplete row.
+    r"""Parse the rows of `sentences.txt`; raise `ValueError` for an incomplete row.
 
     >>> [template.cause for template in parse_templates("[1.0]\ntorch | - | two-infer | only one dimension can be")]
     ['two-infer']
@@ -234,13 +235,13 @@ def find_matches(template: MessageTemplate, cleaned: CleanText) -> Iterator[Temp
     while start >= 0:
         match = _match_at(template, cleaned, start)
         if match:
-            by_end[match.end] = match  # of matches with the same end, the shortest is kept
+            by_end[match.end] = match  # a later start with the same end is a shorter match
         start = cleaned.lower.find(template.parts[0], start + len(template.parts[0]))
     yield from by_end.values()
 
 
 def _match_at(template: MessageTemplate, cleaned: CleanText, start: int) -> TemplateMatch | None:
-    """Return the match at a position; None if a part or a hole's value is missing."""
+    """Match a template at a position; return None if the text does not match."""
     parts = template.parts
     end = start + len(parts[0])
     values: dict[str, Any] = {}
@@ -295,9 +296,9 @@ def parse_sizes_at(text: str, position: int) -> tuple[PrintedSizes | None, int]:
 
 
 def parse_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | None, int]:
-    """Parse two or more lists at a position, perhaps inside one bracket.
+    """Parse two or more lists of sizes at a position, perhaps in one outer bracket.
 
-    Returns the lists and their end; None instead of the lists if there are fewer than two.
+    Returns the lists and their end; if there are fewer than two lists, returns None and the start position.
 
     >>> parse_lists("[(2, 3), (2,)] no", 0), parse_lists("(672,294,3) (3,3) ", 0)[0]
     ((((2, 3), (2,)), 14), ((672, 294, 3), (3, 3)))
@@ -345,7 +346,7 @@ def format_sizes(sizes: Iterable[object]) -> str:
 
 
 def _parse_sizes(body: str) -> PrintedSizes | None:
-    """Parse the items of a list; None if an item is not a size."""
+    """Parse the items of a list of sizes; return None if an item is not a size."""
     words = _split_list(body)
     if len(words) > MAX_LIST_SIZES:
         return None
@@ -354,7 +355,7 @@ def _parse_sizes(body: str) -> PrintedSizes | None:
 
 
 def _split_list(body: str) -> list[str]:
-    """Split a list at commas; without commas, at `x`, dots or blanks."""
+    """Split a list at its separators: commas, `x`, dots or blanks."""
     if "," in body:
         words = body.split(",")
         return words[:-1] if not words[-1].strip() else words
@@ -366,7 +367,7 @@ def _split_list(body: str) -> list[str]:
 
 
 def _parse_size(word: str) -> int | str | None:
-    """Parse one size; None if the text is not a size."""
+    """Parse one size; return None if the text is not a size."""
     number = word.removesuffix("L")
     if number.removeprefix("-").isdigit() and len(number) <= MAX_DIGITS + 1:
         return int(number)
@@ -378,7 +379,7 @@ def _parse_size(word: str) -> int | str | None:
 
 
 def clean_lines(text: str) -> list[str]:
-    r"""Return the lines of a text without decorations, and without lines of carets.
+    r"""Remove decorations and lines of carets; return the remaining lines of a text.
 
     >>> clean_lines("2024-05-06T07:08:09Z E   ValueError: shape &#39;[2]&#39;\n     ^^^^")
     ["ValueError: shape '[2]'"]
@@ -410,7 +411,7 @@ def _decode_escape(escape: re.Match[str]) -> str:
 
 
 def _strip_decorations(line: str) -> str:
-    """Return a line without its decorations and control characters."""
+    """Remove decorations and control characters from a line."""
     for _ in range(4):  # at most four decorations per line
         prefix = LINE_DECORATION.match(line)
         if prefix is None:
@@ -422,7 +423,7 @@ def _strip_decorations(line: str) -> str:
 def find_excerpts(
     text: str, templates: Sequence[MessageTemplate], keywords: Sequence[str]
 ) -> Iterator[tuple[str, list[MessageTemplate]]]:
-    r"""Yield the excerpts that may contain a message, with candidate templates.
+    r"""Yield the excerpts that may contain a message, each with candidate templates.
 
     >>> from shapecalc.diagnosis.match import MessageTemplate
     >>> template = MessageTemplate("is invalid for input of size {elements}", "torch", "reshape", "counts", "")
@@ -488,9 +489,9 @@ def _merge_spans(spans: Iterator[TextSpan], max_length: int) -> list[TextSpan]:
 
 
 def _excerpt_start(lower: str, position: int) -> int:
-    """Return the start of the excerpt around a position.
+    """Return the start of an excerpt around a position, usually a start of a line.
 
-    The excerpt starts at the start of a line if one is near.
+    If no line starts nearby, the excerpt starts `CONTEXT_BEFORE` characters before the position.
     """
     start = max(0, position - CONTEXT_BEFORE)
     line_start = lower.rfind("\n", max(0, start - CONTEXT_BEFORE), start) + 1
@@ -500,7 +501,7 @@ def _excerpt_start(lower: str, position: int) -> int:
 def _excerpt_end(lower: str, position: int) -> int:
     """Return the end of the line at a position.
 
-    If the line is too long, the end of an earlier word is returned, so that no number is truncated.
+    If the line is too long, returns the end of a word before the position, so that no number is truncated.
     """
     if position >= len(lower):
         return len(lower)
@@ -526,9 +527,9 @@ def _find_candidates(lower: str, start: int, end: int, template: MessageTemplate
 
 
 def clean_text(part: str, join_lines: Callable[[list[str]], str] = "\n".join) -> CleanText:
-    """Clean a part of a text, and join its lines into a single line.
+    """Remove decorations from an excerpt, and join its lines with blanks.
 
-    `join_lines` first joins the lines into a string, so that wrapped lines can be joined without a blank.
+    `join_lines` joins the cleaned lines with newlines; `unwrap_lines` omits the newline after a wrapped line.
     """
     lines = [" ".join(line.split()) for line in join_lines(clean_lines(part)).split("\n")]
     kept = [line for line in lines if line]
@@ -537,6 +538,6 @@ def clean_text(part: str, join_lines: Callable[[list[str]], str] = "\n".join) ->
 
 
 def unwrap_lines(lines: list[str]) -> str:
-    """Join wrapped lines; a line of full width continues on the next line."""
+    """Join lines with newlines, but without a newline after a line of maximum width."""
     width = max(max(map(len, lines), default=0), MIN_WRAP_WIDTH)
     return "".join(line if len(line) == width else f"{line}\n" for line in lines)

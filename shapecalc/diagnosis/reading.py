@@ -1,7 +1,7 @@
 """Parse error messages: identify the op, its shapes, and the cause.
 
-The cause is stated by the message or determined by its numbers. A text without a known message yields no parsed
-message.
+The cause is stated in the message, or computed from the numbers in the message. Only messages with a template in
+`sentences.txt` are parsed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from shapecalc.diagnosis.match import CleanText, MessageTemplate, PrintedSizes, 
 from shapecalc.reasoning.fixing import differs_in_batch_only
 
 NODE_SUBJECT = "node of the operator"
-"""The start of the subject of a message that only identifies the operator of a node."""
+"""The prefix of the subject if only the operator of the failing node is known."""
 DECLARED_INPUT = "model's input as declared"
 """The subject of a message about a declared input shape."""
 CONTRADICTED_SHAPE = "declared shape that the node does not give"
-"""The subject of a message about a declared shape that contradicts the node."""
+"""The subject of a message about a declared shape that differs from the shape of the node's output."""
 MAX_MESSAGES = 16
 OPERAND_CAUSES = (
     "not-broadcastable",
@@ -50,7 +50,7 @@ class Cause(Record):
 
     summary: str
     remedy: str = ""
-    """The remedy, if it does not depend on numbers."""
+    """A general remedy, without numbers from the message."""
     explanation: tuple[str, str] | None = None
     """A longer explanation, and a command line that demonstrates it."""
 
@@ -145,9 +145,9 @@ CAUSES: Mapping[str, Cause] = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedMessage:
-    """A parsed message; fields that the message does not state are None.
+    """A parsed message; a field is None if the message does not contain its value.
 
-    Two messages are equal if they state the same facts about a tensor.
+    Messages are compared without the node, the quote, and the text around the message.
     """
 
     framework: str | None
@@ -156,7 +156,7 @@ class ParsedMessage:
     cause: str
     quote: str = field(compare=False)
     about: str | None = None
-    """The subject of a message that is not about a shape."""
+    """The subject of a message that is not a shape error."""
     input: PrintedSizes | None = None
     elements: int | None = None
     """The input's element count, if its shape is unknown."""
@@ -167,9 +167,9 @@ class ParsedMessage:
     strides: PrintedSizes | None = None
     """The input's strides, if a view was requested."""
     pair: tuple[int, int] | None = None
-    """The actual and the expected size, or the rank and an invalid axis."""
+    """Two related numbers: the actual and expected size, or the rank and an invalid axis."""
     operands: tuple[PrintedSizes, ...] | None = None
-    """The shapes of the operands other than the input."""
+    """The shapes of the remaining operands, after the input."""
     groups: int | None = None
     """The number of groups of a convolution."""
     line: context.CodeCall | None = field(default=None, compare=False)
@@ -177,7 +177,7 @@ class ParsedMessage:
     printed_shape: PrintedSizes | None = field(default=None, compare=False)
     """The shape of the tensor in the failing call, if the text prints it."""
     nearby_text: str = field(default="", compare=False)
-    """The text before a message about a shape, which may contain code, or the text after any other message."""
+    """The text before a shape error, which may contain code; for other messages, the text after the message."""
 
     @property
     def traits(self) -> context.FrameworkTraits:
@@ -186,7 +186,7 @@ class ParsedMessage:
 
     @property
     def dialect(self) -> str | None:
-        """The dialect that checks the request; None if the framework is not a dialect."""
+        """The dialect that checks the request; None if the framework has no dialect."""
         return self.framework if self.traits.is_dialect else None
 
     @property
@@ -228,7 +228,7 @@ def has_known_message(text: str) -> bool:
 
 
 def _information_count(messages: list[ParsedMessage]) -> int:
-    """Return the amount of information in messages; a shape counts twice."""
+    """Count the known causes, shapes and numbers in messages; a shape counts twice."""
     causes = [message for message in messages if message.about is None and message.cause != "unspecified"]
     shapes = [value for message in messages for value in message.shapes if value is not None]
     return len(causes) + len(shapes) + sum(isinstance(value, tuple) for value in shapes)
@@ -237,7 +237,7 @@ def _information_count(messages: list[ParsedMessage]) -> int:
 def _parse_excerpts(
     excerpts: Iterable[tuple[str, Sequence[MessageTemplate]]], join_lines: Callable[[list[str]], str] = "\n".join
 ) -> list[ParsedMessage]:
-    """Parse the messages in excerpts; `join_lines` joins the lines of an excerpt."""
+    """Parse the messages in excerpts; `join_lines` joins the lines of each excerpt."""
     result: dict[ParsedMessage, ParsedMessage] = {}
     for part, templates in excerpts:
         clean = sentences.clean_text(part, join_lines)
@@ -251,7 +251,10 @@ def _parse_excerpts(
 
 
 def _bound_matches(matches: list[TemplateMatch], length: int) -> Iterator[tuple[TemplateMatch, tuple[int, int]]]:
-    """Yield matches, each with the span that contains no other message with a cause."""
+    """Yield each match with its span between the previous and the next message.
+
+    Messages without a specific cause do not limit the span.
+    """
     with_cause = [match for match in matches if match.template.cause != "unspecified"]
     starts, ends = [match.start for match in with_cause], [match.end for match in with_cause]
     # At most 400 messages per excerpt are parsed, messages about shapes first.
@@ -261,14 +264,14 @@ def _bound_matches(matches: list[TemplateMatch], length: int) -> Iterator[tuple[
 
 
 def _drop_less_specific(messages: list[ParsedMessage]) -> list[ParsedMessage]:
-    """Drop messages that state less than another message about the same failure."""
+    """Drop messages that are less specific than another message on the same failure."""
     specific = {one.framework for one in messages if one.cause != "unspecified"}
     kept = [one for one in messages if one.cause != "unspecified" or one.framework not in specific]
     return [one for one in kept if not any(other is not one and _is_more_specific(other, one) for other in kept)]
 
 
 def _is_more_specific(message: ParsedMessage, other_message: ParsedMessage) -> bool:
-    """Return whether a message has all shapes of another, and more."""
+    """Return whether a message has all values of `other_message`, and more."""
     if (message.framework, message.op, message.cause) != (
         other_message.framework,
         other_message.op,
@@ -281,9 +284,9 @@ def _is_more_specific(message: ParsedMessage, other_message: ParsedMessage) -> b
 
 
 def _select_matches(matches: Iterable[TemplateMatch]) -> list[TemplateMatch]:
-    """Return the matches that do not overlap, in order.
+    """Return non-overlapping matches in order of position.
 
-    Of overlapping matches, the one with the most values is kept.
+    The match with the most values is selected from overlapping matches.
     """
     kept: list[TemplateMatch] = []
     starts: list[int] = []
@@ -304,7 +307,7 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     op, cause, unrelated = _identify_op(sentence, framework, node), sentence.cause, "not-about-shape"
     if (
         sentence.about in (DECLARED_INPUT, CONTRADICTED_SHAPE) and op == "concat"
-    ):  # its operands are the declared tensors
+    ):  # the declared tensors are the operands of the concat
         cause = "dims-differ"
     elif sentence.about is not None:
         cause = "declared-input" if sentence.about == DECLARED_INPUT else unrelated
@@ -313,7 +316,7 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     if op is None and node.op and node.op not in context.OPS_BY_NAME:
         return ParsedMessage(framework, None, node.name, unrelated, quote, f"{NODE_SUBJECT} {node.op}")
     message = _fill_shapes(ParsedMessage(framework, op, node.name, cause, quote), match.values)
-    before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]  # may contain code
+    before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]  # the text may contain code
     line = context.find_call(before, op, message.target) or context.find_call(after, op, message.target)
     stated = next(context.find_printed_shapes(match, cleaned, line.tensor), None) if line and line.tensor else None
     message = replace(message, line=line, nearby_text=before, printed_shape=stated)
@@ -348,7 +351,7 @@ def _identify_op(template: MessageTemplate, framework: str | None, node: context
 
 
 def _fill_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMessage:
-    """Fill in the shapes and counts from the holes of the template."""
+    """Add the shapes and counts to a message; `values` are the placeholder values."""
     shapes = values.get("shapes") or [values[name] for name in ("input", "operand") if name in values]
     first, *others = [_mark_unknown_sizes(shape) for shape in shapes] or [None]
     if first and "features" in values and values["axis"] in (-1, len(first) - 1):
@@ -377,7 +380,7 @@ def _fill_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMes
 
 
 def _extract_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return the actual and the expected size, or the rank and the invalid axis."""
+    """Return the actual and expected size, or the rank and the invalid axis."""
     values = {"rank": values["last"] + 1} | {**values} if "last" in values else values
     if "features" in values:
         actual = volume_of_sizes(values["input"][values["axis"] :][:1])
@@ -387,7 +390,7 @@ def _extract_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def _fill_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> ParsedMessage:
-    """Fill in an input shape that is printed nearby, if its volume or rank fits."""
+    """Add the input shape from `printed` shapes if its element count or rank matches."""
     if message.input is not None or message.op == "concat":
         return message
     if message.op in ("matmul", "broadcast"):
@@ -402,7 +405,10 @@ def _fill_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes])
 
 
 def _pair_printed_shapes(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> Iterator[ParsedMessage]:
-    """Yield the message with two printed shapes that contain the mismatching sizes."""
+    """Yield copies of a message with two printed shapes as input and operand.
+
+    The shapes contain the mismatching sizes.
+    """
     for one, other in permutations(dict.fromkeys(sizes for sizes in printed if sizes), 2):
         pairs = zip(one[::-1], other[::-1], strict=False) if message.op == "broadcast" else [(one[-1], other[-2:][0])]
         if message.pair in pairs:
@@ -410,12 +416,12 @@ def _pair_printed_shapes(message: ParsedMessage, printed: Sequence[PrintedSizes]
 
 
 def _mark_unknown_sizes(sizes: PrintedSizes | None) -> PrintedSizes | None:
-    """Replace negative sizes, which are unknown to the runtime, with `?`."""
+    """Replace negative sizes, which runtimes print for unknown sizes, with `?`."""
     return sizes and tuple("?" if isinstance(size, int) and size < 0 else size for size in sizes)
 
 
 def _decide_cause(message: ParsedMessage) -> ParsedMessage:
-    """Determine the cause from the numbers; restore a -1 that NumPy does not print."""
+    """Compute the cause from the numbers; insert a -1 that NumPy does not print."""
     if message.framework in ("numpy", "cupy", "dask") and message.op == "reshape":
         message = _restore_hidden_infer(message)
     if message.op == "squeeze" and message.framework == "tensorrt":
@@ -440,7 +446,10 @@ def _decide_cause(message: ParsedMessage) -> ParsedMessage:
 
 
 def _resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:
-    """Return the target with its zeros replaced by the input's dims, if 0 copies."""
+    """Replace each 0 in the target with the input dim that it copies.
+
+    In a framework in which a 0 does not copy, the target is returned unchanged.
+    """
     if message.target is None or message.input is None or not message.traits.zero_copies:
         return message.target
     dims = message.input
@@ -448,7 +457,7 @@ def _resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:
 
 
 def _restore_hidden_infer(message: ParsedMessage) -> ParsedMessage:
-    """Restore the leading -1 that NumPy omits, if the code or the counts prove it."""
+    """Insert the leading -1 that NumPy omits, if the code or the counts require it."""
     if message.target is None or -1 in message.target:
         return message
     arguments = message.line.arguments if message.line else ()
@@ -460,7 +469,7 @@ def _restore_hidden_infer(message: ParsedMessage) -> ParsedMessage:
 def cause_from_counts(
     input: PrintedSizes | None, elements: int | None, target: PrintedSizes | None, target_elements: int | None
 ) -> str:
-    """Return the cause of the refusal of a reshape with these shapes or counts.
+    """Determine why a reshape with these shapes or element counts was refused.
 
     >>> cause_from_counts((8, 255, 52, 52), None, (1, 3, 85, 52, 52), None)
     'hard-coded-batch'

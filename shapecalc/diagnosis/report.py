@@ -1,7 +1,7 @@
 """The diagnosis of a text: advice for each parsed message, as JSON or as lines.
 
-The request in a message is verified by resolving it under the dialect's rules. Every fix with a command is verified in
-the same way.
+The failing request of a message is resolved under the rules of the dialect, and so is every fix with a command. Only
+fixes that resolve are reported.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ OP_DESCRIPTIONS = {
     "pool": "a pooling window",
     "einsum": "an einsum",
 }
-"""The descriptions of ops with several operands or windows."""
+"""The descriptions of ops that take several operands or a window, by op."""
 TARGET_ARGUMENTS = {"reshape": "target", "shuffle": "to", "expand": "target", "tile": "repeats"}
-"""The name of the argument that is the target, by op."""
+"""The name of the target argument of each op."""
 WEIGHT_OPS = ("conv", "linear")
 """The ops whose second operand is a weight."""
 MODEL_FILE = "FILE.onnx"
@@ -84,9 +84,9 @@ REMEDIES_BY_SUBJECT = {
     "weights of another model": "load them into the model that they were saved from, or leave out those "
     "that differ, in PyTorch by hand: strict=False does not",
 }
-"""The remedy for a message that is not about the shape of one tensor, by subject."""
+"""The remedies for messages that are not shape errors, by subject."""
 UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights")
-"""The first words of subjects that take no article."""
+"""The first words of subjects without an indefinite article."""
 MULTIPLE_CONDITION = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
 """A divisibility condition as printed by SymPy."""
 METHOD_CALL = re.compile(r"\.(?!view|reshape|expand|repeat)\w+\([^()]*\)")
@@ -99,34 +99,34 @@ HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or 
 LIST_START = re.compile(r"[\[({](?=\s?-?\d)")
 MAX_LISTS = 8
 TAIL_LENGTH = 20_000
-"""The number of characters at the end of a text without a known message that are searched for lists."""
+"""The number of characters, at the end of an unknown text, that are searched for lists of sizes."""
 WHOLE_TEXT = "the whole log or traceback, from its first line"
 JSON_FIELDS = (
     *("framework", "dialect", "op", "node", "input", "elements", "target", "target_elements", "perm", "axes"),
     *("operands", "cause", "quote"),
 )
-"""The fields of a message in JSON; all are null for a text without a known message."""
+"""The JSON fields of a message; all fields are null for a text without a known message."""
 
 
 class Advice(Record):
-    """The advice for a message."""
+    """An explanation of a message, with fixes and the missing information."""
 
     summary: str
     fixes: tuple[tuple[str, str | None], ...]
-    """Pairs of a description and a command line; the command is None if it needs unknown shapes."""
+    """Pairs of a description and a command line; the command is None if shapes are unknown."""
     missing: str | None
     command: str | None
 
 
 class Diagnosis(Record):
-    """The messages of a text with advice; without messages, its lists of sizes."""
+    """The messages of a text, with advice, or the lists of sizes in an unknown text."""
 
     entries: tuple[tuple[ParsedMessage, Advice], ...]
     lists: tuple[PrintedSizes, ...]
 
     @property
     def is_understood(self) -> bool:
-        """Whether a message about a shape was parsed."""
+        """Whether a shape error was parsed."""
         return any(read.about in (None, DECLARED_INPUT) for read, _ in self.entries)
 
     def as_json(self) -> list[dict[str, object]]:
@@ -137,7 +137,7 @@ class Diagnosis(Record):
         return [_entry_as_json(read, advised) for read, advised in self.entries]
 
     def format_lines(self) -> list[str]:
-        """Return the diagnosis as lines, with all text from the input escaped."""
+        """Format the diagnosis as lines; escape unprintable characters."""
         blocks = [_entry_lines(*entry) for entry in self.entries] or [
             [f"{self._format_unknown_text()} (paste {WHOLE_TEXT})"]
         ]
@@ -169,7 +169,7 @@ def diagnose(text: str, model_path: str | None = None) -> Diagnosis:
 
 
 def _insert_model_path(advice: Advice, model_path: str) -> Advice:
-    """Replace the placeholder for the model in fixes with the model's path."""
+    """Replace `MODEL_FILE` in the fixes with the path of the model."""
     fixes = [
         (text.replace(MODEL_FILE, model_path), command and command.replace(MODEL_FILE, model_path))
         for text, command in advice.fixes
@@ -178,7 +178,7 @@ def _insert_model_path(advice: Advice, model_path: str) -> Advice:
 
 
 def _find_lists(text: str) -> tuple[PrintedSizes, ...]:
-    """Return the distinct lists of sizes in a text."""
+    """Return the first distinct lists of numeric sizes in a text."""
     lists = (parse_sizes_at(text, start.start())[0] for start in LIST_START.finditer(text))
     numeric = (sizes for sizes in lists if sizes and numeric_sizes(sizes))
     return tuple(dict.fromkeys(islice(numeric, MAX_LISTS)))
@@ -195,7 +195,7 @@ def _to_lists(value: object) -> object:
 
 
 def _entry_lines(message: ParsedMessage, advice: Advice) -> list[str]:
-    """Return one message with its advice as lines."""
+    """Format one message and its advice as lines."""
     subject = " ".join(filter(None, (message.framework, message.op))) or "unknown"
     fix_command = next((command for _, command in advice.fixes if command), None)
     is_demonstration = fix_command is None and not (advice.command or "").endswith("=...")
@@ -212,7 +212,7 @@ def _entry_lines(message: ParsedMessage, advice: Advice) -> list[str]:
 
 
 def _shape_rows(message: ParsedMessage) -> Iterator[tuple[str, str]]:
-    """Yield the parsed shapes and counts with their names."""
+    """Yield the name and the text of each parsed shape or element count."""
     note = "the shape is not in the message"
     yield from [("input", f"{message.elements} elements, {note}")] if message.elements is not None else ()
     rows = [("input", message.input), *(("with", operand) for operand in message.operands or ())]
@@ -229,7 +229,7 @@ def advise(message: ParsedMessage) -> Advice:
         return _advise_on_subject(message, message.about)
     trace = _answer_request(message)
     if trace is not None and trace.output is not None and message.dialect is None and message.op != "concat":
-        trace = None  # the default rules prove nothing about a framework without a dialect
+        trace = None  # the default rules may differ from the rules of a framework without a dialect
     likely, general = (
         dict.fromkeys(texts)
         for texts in (suggest_remedies(message, _find_mismatch(message, trace)), _general_remedies(message))
@@ -244,7 +244,7 @@ def advise(message: ParsedMessage) -> Advice:
 
 
 def _advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
-    """Return the advice for a message that is not about the shape of one tensor."""
+    """Return the advice for a message that is not a shape error."""
     article = "" if subject.startswith(UNCOUNTABLE_SUBJECTS) else "an " if subject[0] in "aeiou" else "a "
     summary = CAUSES[message.cause].summary + ("" if subject == DECLARED_INPUT else f": it is about {article}{subject}")
     remedy, command = REMEDIES_BY_SUBJECT.get(subject, ""), None
@@ -262,7 +262,7 @@ def _advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
 
 
 def _answer_request(message: ParsedMessage) -> Trace | None:
-    """Return the answer to the parsed request; None if the request is incomplete.
+    """Resolve the failing request of a message; return None if it is incomplete.
 
     The request is resolved under the rules of the message's dialect, if it has one.
     """
@@ -286,7 +286,7 @@ def _answer_request(message: ParsedMessage) -> Trace | None:
 
 
 def _request_options(message: ParsedMessage) -> dict[str, str] | None:
-    """Return the op's arguments as strings; None if they are incomplete or unknown."""
+    """Return the arguments of the failing op as strings; None if one is unknown."""
     if message.op in OP_DESCRIPTIONS:
         return _operand_options(message)
     target = message.target
@@ -308,7 +308,7 @@ def _request_options(message: ParsedMessage) -> dict[str, str] | None:
 def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
     """Return the arguments of an op with several operands, as strings.
 
-    If only two sizes are known, the operands are vectors.
+    If only the two mismatching sizes are known, the operands are vectors of these sizes.
     """
     operands = message.operands or (
         (message.pair[1:],) if message.pair and message.op in ("broadcast", "matmul") else None
@@ -326,21 +326,24 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
         differences = {
             abs(one - other): axis for axis, one, other in _numeric_differences(message.input or (), operands[0])
         }
-        if message.axes is None and message.op == "concat" and differences:  # only the concat axis may differ widely
+        if message.axes is None and message.op == "concat" and differences:  # choose the largest difference
             arguments["axis"] = str(differences[max(differences)])
     return arguments | ({} if message.groups is None else {"groups": str(message.groups)})
 
 
 def _numeric_differences(shape: PrintedSizes, other: PrintedSizes) -> list[tuple[int, int, int]]:
-    """Return the axes at which two shapes have different numbers, with both numbers."""
+    """Return each axis along which two shapes differ, with both sizes.
+
+    Named and unknown sizes are ignored.
+    """
     pairs = ((axis, shape[axis], other[axis]) for axis in unequal_axes(shape, other))
     return [(axis, one, two) for axis, one, two in pairs if isinstance(one, int) and isinstance(two, int)]
 
 
 def _verify_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
-    """Yield fixes that resolve, likely ones first.
+    """Yield fixes that resolve, each with its command; likely fixes first.
 
-    A fix that resolves but is not plausible is yielded only if there is no other.
+    An implausible fix is yielded only if no plausible fix resolves.
     """
     if trace is None or (message.input is None and (message.target is None or message.cause == "infer-with-empty")):
         return
@@ -369,11 +372,11 @@ def _verify_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple
 
 
 def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
-    """Return whether a fix plausibly keeps the intent of the request."""
+    """Return whether a fix probably preserves the intent of the request."""
     old, new = (either.request.arguments.get(fix.name) for either in (trace, fixed))
     if trace.op == "broadcast":  # an output larger than each operand is rarely intended
         return fixed.output in (fixed.input, *fixed.request.arguments["operands"])
-    if trace.op == "transpose" and isinstance(old, tuple):  # otherwise another rank was intended
+    if trace.op == "transpose" and isinstance(old, tuple):  # a fix with another rank is implausible
         return isinstance(new, tuple) and len(new) == len(old)
     is_count_problem = trace.problem is not None and trace.problem.rule in COUNT_RULES
     if trace.op in ("expand", "rearrange") or not isinstance(old, tuple) or not isinstance(new, tuple):
@@ -422,7 +425,7 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
 
 
 def _describe_missing(message: ParsedMessage) -> str | None:
-    """Return the information that the message lacks; None if it is complete."""
+    """Describe the information that is missing in a message; None if it is complete."""
     has_operands = message.op in OP_DESCRIPTIONS
     if message.input is not None and (
         _request_options(message) is not None or (has_operands and (message.operands or message.pair))
@@ -434,7 +437,7 @@ def _describe_missing(message: ParsedMessage) -> str | None:
 
 
 def _describe_missing_shape(message: ParsedMessage) -> str:
-    """Describe the missing shape, and the line of code if it is missing as well."""
+    """Describe the missing input shape, and the missing line of code if unknown."""
     needs_strides = message.cause == "stride-incompatible"
     tensor = "x" if message.line is None else message.line.tensor
     shape = f"the shape of {message.line.receiver}" if message.line and tensor is None else f"{tensor}.shape"
@@ -450,7 +453,7 @@ def _describe_missing_shape(message: ParsedMessage) -> str:
 def _code_command(message: ParsedMessage) -> str | None:
     """Return the command that explains a failing view in a line of code.
 
-    An unknown shape is left as a placeholder.
+    The placeholder `...` represents an unknown shape.
     """
     line = message.line
     if message.cause != "stride-incompatible" or line is None or not (line.tensor or "").isidentifier():
@@ -460,7 +463,7 @@ def _code_command(message: ParsedMessage) -> str | None:
 
 
 def _findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield the facts that follow from a message and from the answer to its request."""
+    """Yield explanations from the numbers of a message and from its resolved request."""
     yield from chain(
         _rank_findings(message),
         _operand_findings(message, trace),
@@ -471,7 +474,7 @@ def _findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
 
 
 def _rank_findings(message: ParsedMessage) -> Iterator[str]:
-    """Yield the mismatch between a rank and axes, or between the sizes of an expand."""
+    """Explain a mismatch between a rank and its axes, or between sizes of an expand."""
     if message.pair is not None and message.op == "expand":
         yield f"the tensor has {message.pair[0]} there, which is neither 1 nor the {message.pair[1]} that is asked for"
     elif message.cause == "bad-axis" and message.pair is not None:
@@ -493,7 +496,7 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield an explanation of the mismatch between two operand sizes."""
+    """Explain the mismatch between two operand sizes."""
     pair = _find_mismatch(message, trace)
     explanation = explain_mismatch(trace.request) if trace is not None and trace.problem is not None else ""
     if message.op in OP_DESCRIPTIONS and pair is not None and message.cause != "ranks-differ":
@@ -501,7 +504,7 @@ def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[s
 
 
 def _declaration_findings(message: ParsedMessage) -> Iterator[str]:
-    """Yield the differences from a declared shape, or the condition of a guard."""
+    """Explain a mismatch with a declared shape, or the failed guard of an export."""
     if condition := MULTIPLE_CONDITION.search(message.quote):
         origin = re.search(r"(?:Caused by:|code:) ([^#]{1,100})", message.nearby_text)
         line = f", for {origin[1].strip()}" if origin else ""
@@ -521,7 +524,10 @@ def _declaration_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
-    """Return the dims that ONNX Runtime reports: index, actual and declared size."""
+    """Return the index, the actual and the declared size of each mismatching dim.
+
+    The dims are parsed from a message of ONNX Runtime.
+    """
     text = f"{message.quote} {message.nearby_text}".partition("invalid dimensions for input: ")[2].partition(
         "invalid dim"
     )[0]
@@ -529,7 +535,7 @@ def _find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
 
 
 def _count_findings(message: ParsedMessage) -> Iterator[str]:
-    """Yield both element counts with their factors, and their ratio."""
+    """Compare the element counts of input and target: their factors and their ratio."""
     count = message.elements if message.input is None else volume_of_sizes(message.input)
     target_count = volume_without_infer(message.target) if message.target_elements is None else message.target_elements
     if (
@@ -557,7 +563,7 @@ def _count_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _difference_findings(message: ParsedMessage) -> Iterator[str]:
-    """Yield the dims in which input and target differ, if some other dims agree."""
+    """Name the differing dims of input and target, if the remaining dims are equal."""
     if message.input is None or message.target is None:
         return
     if message.cause in ("count-mismatch", "not-broadcastable"):
@@ -567,7 +573,7 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield the reason for the refusal, or the facts that contradict the message."""
+    """Explain the refused request, or report that the request resolves."""
     has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
     if trace is None or message.op == "concat":
         return
@@ -585,7 +591,7 @@ def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]
 
 
 def _code_findings(message: ParsedMessage) -> Iterator[str]:
-    """Yield the failing line of code."""
+    """Quote the failing call from the line of code."""
     line = message.line
     if line is not None and ";" not in line.text:
         count = (

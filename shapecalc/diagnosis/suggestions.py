@@ -1,6 +1,6 @@
-"""Suggestions for refused requests, from their numbers and the line of code.
+"""Suggest fixes for a refused request from its numbers and from the line of code.
 
-The suggestions are only candidates; the module `report` checks each suggested fix by resolving it.
+The fixes are only candidates; the module `report` resolves each of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHANNEL_REMEDIES = {
     (1, 3): "the image is grey: convert it to RGB, or repeat its channel 3 times",
     (3, 1): "the image has colours: convert it to grey, or let the first layer take 3 channels",
 }
-"""The remedy for an image, by its number of channels and the expected number of channels."""
+"""The remedies for a wrong channel count, keyed by the actual and the expected count."""
 ENCODER_FEATURES = frozenset({640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
 """The feature counts of well-known encoders."""
 INSERT_DIM_REMEDY = (
@@ -48,11 +48,11 @@ TOKEN_POSITIONS = (77, 512)
 """The maximum token counts of well-known text models."""
 SHAPE_CHANGES = (move_channels, drop_unit_dim, insert_unit_dims, swap_last_axes)
 MIN_MAP_FEATURES = 64
-"""The smallest number of features that may be a flattened feature map."""
+"""The minimum feature count that may be the size of a flattened feature map."""
 MAX_LATENT_SIDE = 128
-"""The largest side for which four channels are latents rather than an image."""
+"""The maximum height or width at which an input with four channels is a latent, not an image."""
 MAX_DECIMAL_COUNT = 10**12
-"""The largest count whose ratio to another is printed as a decimal."""
+"""The maximum element count for which a ratio of counts is printed as a decimal."""
 FLOOR_DIVISION = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
 """A floor division in a line of code."""
 CODE_NAME = re.compile(r"[A-Za-z_][\w.]*")
@@ -62,9 +62,9 @@ PAD_DIVISOR = 8
 
 
 def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
-    """Yield fixes for likely intentions of a refused request.
+    """Yield candidate fixes for a refused request.
 
-    The user may have intended a batch, another computed size, or padding.
+    The fixes insert a batch dim, change a computed size, or pad the input.
     """
     sizes, target = numeric_sizes(shape), numeric_sizes(message.target)
     count, other = (
@@ -95,13 +95,13 @@ def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
 
 
 def numeric_sizes(sizes: tuple[object, ...] | None) -> NumericSizes:
-    """Return sizes if all are integers; otherwise an empty tuple."""
+    """Return the sizes if all of them are integers, otherwise an empty tuple."""
     integers = tuple([size for size in sizes or () if isinstance(size, int)])
     return integers if len(integers) == len(sizes or ()) else ()
 
 
 def _fix_batch(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
-    """Yield targets with -1 for the batch, or with a batch inserted in front."""
+    """Yield targets with -1 as the batch size, or with an additional batch dim."""
     first, sample = target[0], target[1:]
     samples, remainder = divmod(count, prod(sample))
     times = 0 if remainder or samples % first else samples // first
@@ -110,7 +110,7 @@ def _fix_batch(message: ParsedMessage, count: int, target: NumericSizes) -> Iter
         if len(target) == 2
         else len(target) == 3 and first in (*COLOUR_CHANNELS, target[1])
     )
-    if times == COLOUR_CHANNELS[0] and 1 in sample:  # a colour image instead of a grey one
+    if times == COLOUR_CHANNELS[0] and 1 in sample:  # a colour image instead of a grey image
         return
     if not remainder and not is_image and message.input is None and prod(sample) > 1:
         yield (
@@ -122,7 +122,7 @@ def _fix_batch(message: ParsedMessage, count: int, target: NumericSizes) -> Iter
 
 
 def _fix_computed_size(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
-    """Yield targets with another size for an expression in the line of code.
+    """Yield targets in which the value of an expression in the code is changed.
 
     The leading batch dim is never changed. Attributes are changed before other names, because attributes are settings,
     whereas other names usually come from a shape.
@@ -142,8 +142,9 @@ def _fix_computed_size(message: ParsedMessage, count: int, target: NumericSizes)
 
 
 def _fix_one_size(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
-    """Yield targets with one changed size, near the old size or equal to a neighbour.
+    """Yield targets with one changed size.
 
+    The new size is near the old size, or equal to an adjacent size.
     The leading batch dim is never changed.
     """
     for axis, size in enumerate(target if message.input is None else ()):
@@ -154,9 +155,9 @@ def _fix_one_size(message: ParsedMessage, count: int, target: NumericSizes) -> I
 
 
 def _fix_pattern(message: ParsedMessage, shape: NumericSizes, actual: int, divisor: int) -> Iterator[Fix]:
-    """Yield inputs and lengths that may fit a pattern.
+    """Yield fixes for an einops pattern.
 
-    The candidates are an input with a batch dim, an input with a padded axis, and other lengths.
+    The fixes add a batch dim to the input, pad an axis of the input, or change a length.
     """
     if actual == len(shape) == divisor - 1:
         yield Fix("input", format_sizes((1, *shape)), "insert a batch in front, x[None]")
@@ -176,7 +177,7 @@ def _fix_pattern(message: ParsedMessage, shape: NumericSizes, actual: int, divis
 
 
 def _pad_input(shape: NumericSizes, target: NumericSizes) -> Iterator[Fix]:
-    """Yield inputs with an axis padded to a multiple of its group in the target.
+    """Yield inputs with an axis padded to a multiple of a target dim.
 
     >>> [fix.value for fix in _pad_input((8, 729, 16, 72), (8, -1, 4608))]
     ['8,784,16,72']
@@ -203,7 +204,7 @@ def _pad_input(shape: NumericSizes, target: NumericSizes) -> Iterator[Fix]:
 
 
 def suggest_shape_changes(actual: PrintedSizes, declared: PrintedSizes) -> Iterator[tuple[str, str]]:
-    """Yield a change that turns a shape into the declared shape, and the result.
+    """Yield a description of a change from `actual` to `declared`, and the new shape.
 
     A `?` in the declared shape matches any size.
 
@@ -219,7 +220,7 @@ def suggest_shape_changes(actual: PrintedSizes, declared: PrintedSizes) -> Itera
 
 
 def unequal_axes(shape: Sequence[object], other: Sequence[object]) -> list[int]:
-    """Return the axes at which two shapes differ, counted from the left.
+    """Return the axes along which two left-aligned shapes differ.
 
     A `?` matches any size.
     """
@@ -228,9 +229,10 @@ def unequal_axes(shape: Sequence[object], other: Sequence[object]) -> list[int]:
 
 
 def explain_factors(count: int, target: NumericSizes) -> str:
-    """Factor an element count by the target dims that divide it.
+    """Describe an element count as a product of target dims and a remaining factor.
 
-    The dims are taken from both ends; the remaining factor is compared with the product of the dims between them.
+    The leading and trailing dims that divide the count are factored out. The remaining factor is compared with the
+    product of the remaining dims.
 
     >>> explain_factors(1600, (8, 3, 64)), explain_factors(68992, (2, 77, -1, 128))
     ('1600 = 8*200, where 3*64 = 192 is asked for', '68992 = 2*77*448, and 448 is 3.5 times 128')
@@ -249,10 +251,10 @@ def explain_factors(count: int, target: NumericSizes) -> str:
 
 
 def _divide_by_ends(count: int, target: NumericSizes) -> tuple[list[int], list[int], int, list[int]]:
-    """Divide a count by the dims at the ends of a target.
+    """Divide a count by leading and trailing dims of a target.
 
-    Returns the leading dims that divide the count, the dims between, the quotient, and the trailing dims that divide
-    it.
+    Returns the leading dims that divide the count, the remaining dims, the quotient, and the trailing dims that divide
+    the count.
     """
     between, rest = [*target], count
     ends: tuple[list[int], list[int]] = [], []
@@ -264,7 +266,7 @@ def _divide_by_ends(count: int, target: NumericSizes) -> tuple[list[int], list[i
 
 
 def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
-    """Yield descriptions of likely remedies; `pair` holds the mismatching sizes."""
+    """Yield likely remedies; `pair` is the actual and the expected size."""
     target = numeric_sizes(message.target)
     floors = (
         FLOOR_DIVISION.findall(" ".join(message.line.arguments))
@@ -298,14 +300,14 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
 
 
 def _has_map_side(shape: PrintedSizes, axes: PrintedSizes) -> bool:
-    """Return whether one of the axes is a side of a square map in NHWC or NCHW."""
+    """Return whether `axes` contain a side of a square feature map in NHWC or NCHW."""
     return any(shape[axis] == shape[axis + 1] and {axis, axis + 1} & {*axes} for axis in (1, 2))
 
 
 def _size_remedies(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
-    """Yield remedies for typical mismatches of two sizes."""
+    """Yield remedies for typical mismatches of an actual and an expected size."""
     large, small = max(actual, expected), min(actual, expected)
-    # dims 0 and 1 are a batch or tokens, and not the sides of an image
+    # dims 0 and 1 are the batch and token dims, not the height or width of an image
     is_text = message.op == "broadcast" and re.search("dimension [01]$", message.quote)
     is_layer = message.op == "linear"
     has_images = all(
@@ -343,16 +345,16 @@ def _size_remedies(message: ParsedMessage, actual: int, expected: int) -> Iterat
 
 
 def rank_and_perm(message: ParsedMessage) -> tuple[int | None, PrintedSizes]:
-    """Return the rank to permute, if known, and the permutation.
+    """Return the input rank (None if unknown) and the permutation of a transpose.
 
-    The permutation is from the message or from the line of code.
+    The permutation is read from the message or from the line of code.
     """
     rank = message.pair[0] if message.pair else len(message.input) if message.input else None
     return rank, message.perm or (message.line.sizes if message.line else None) or ()
 
 
 def _perm_remedies(rank: int | None, perm: PrintedSizes, shape: PrintedSizes | None) -> Iterator[str]:
-    """Yield remedies for a permutation with one axis more than the tensor."""
+    """Yield remedies for a permutation that has one axis more than the tensor."""
     if {*perm} != {*range(len(perm))} or rank == len(perm):
         return
     if rank in (None, 2) and perm == (2, 0, 1):

@@ -1,7 +1,7 @@
 """Run resolved plans on real data, with NumPy or CuPy.
 
-A resolved plan contains neither 0 nor -1, so a backend only moves bytes. NumPy is imported when a name of this module
-is first used.
+All sizes of a resolved plan are final, so a backend only moves bytes. NumPy is imported when a name of this module is
+first used.
 """
 
 from __future__ import annotations

@@ -28,11 +28,11 @@ from shapecalc.core.text import split_file_argument, truncate
 STORE_SUFFIXES = (".zarr", ".h5", ".hdf5")
 """The suffixes of stores, whose arrays may be larger than memory."""
 READ_BYTES = 1 << 20
-"""The number of bytes that one call reads."""
+"""The maximum number of bytes per read call."""
 
 
 class FileError(Exception):
-    """The error for an unusable file; the message gives the file and the reason."""
+    """Raised for an unusable file; the message contains the file and the reason."""
 
 
 class MappedFile(Record):
@@ -41,11 +41,11 @@ class MappedFile(Record):
     path: str
     offset: int
     identity: tuple[int, int]
-    """The device and inode numbers, by which a replaced file is detected."""
+    """The device and inode numbers of the file, with which a replaced file is detected."""
 
 
 class Source(Record):
-    """An array in a file or a store, with the fields of its header."""
+    """An array in a file or a store; the elements are loaded on first use."""
 
     __slots__ = ("__dict__",)
 
@@ -55,7 +55,7 @@ class Source(Record):
     numpy_dtype: np.dtype[Any]
     load: Callable[[], Any]
     mapped_file: MappedFile | None = None
-    """The mapped file; None if the array is not mapped from its own file."""
+    """The mapped file; None if the array is not memory-mapped from its file."""
 
     @property
     def dtype(self) -> str | None:
@@ -173,7 +173,7 @@ def _map_tensor(path: str, member: str) -> Any:
 
 
 def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
-    """Return the little-endian dtype with a given name.
+    """Convert the name of a .safetensors element type to a little-endian dtype.
 
     A type that NumPy lacks, such as `bfloat16`, becomes raw bytes of size `itemsize`.
     """
@@ -181,7 +181,7 @@ def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
 
 
 def _make_store_source(text: str) -> Source:
-    """Return the source for an array in a store, without access to its elements.
+    """Return the `Source` of an array in a store; read only the metadata.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.
     """
@@ -214,7 +214,7 @@ def _read_hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype
 
 
 def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
-    """Read the elements at index arrays, which are broadcast together.
+    """Read the elements selected by index arrays, which are broadcast together.
 
     Raises `FileError` if the file no longer contains the elements.
     """
@@ -232,9 +232,9 @@ def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
 def load_copy(source: Source, memory_limit: int) -> Any:
     """Copy the array of a file into memory, or into a scratch file.
 
-    An array of more than `memory_limit` bytes is copied to a mapped scratch file. An array that is not mapped from its
-    own file is returned as it is. Raises `FileError` if the file no longer contains all elements, `OSError` if the
-    scratch file cannot be written.
+    An array of more than `memory_limit` bytes is copied to a memory-mapped scratch file. An array without a
+    `mapped_file` is returned without a copy. Raises `FileError` if the file no longer contains all elements, `OSError`
+    if the scratch file cannot be written.
     """
     array, mapped = source.array, source.mapped_file
     if mapped is None:

@@ -1,4 +1,7 @@
-"""Find chains for shapes or arrays, and prove each chain by executing it."""
+"""Find chains of ops that rearrange one shape or array into another.
+
+Each chain is verified by executing it.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,13 @@ from shapecalc.reasoning.find import (
 )
 
 MAX_EXECUTED = 1 << 20
-"""The maximum number of elements for which a chain is proved by executing it on all of them."""
+"""The maximum element count up to which a chain is verified on all elements."""
 SAMPLED_ELEMENTS = 20
-"""The number of elements that are checked if the tensor is larger than `MAX_EXECUTED`."""
+"""The number of elements on which a chain is verified if there are more than `MAX_EXECUTED`."""
 
 
 def find_chains(before: Shape, after: Shape) -> ChainSearch:
-    """Return the proved chains from one shape to another.
+    """Return the verified chains of ops from the shape `before` to the shape `after`.
 
     Raises `ShapeError` if the dialect refuses the shapes, `ShapeError` (usage) if the named dims have no small example
     sizes.
@@ -52,11 +55,11 @@ def find_chains(before: Shape, after: Shape) -> ChainSearch:
 
 
 def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shape, Shape] | None = None) -> ChainSearch:
-    """Return the chains that turn the first array of every pair into the second.
+    """Return the chains that convert the first array of each pair to the second.
 
-    Each chain is executed on all pairs. If `shapes` is None, dims whose sizes differ between pairs get names. Raises
-    `ShapeError` (usage) if the elements of the first array of a pair are not distinct, or if an array does not match
-    `shapes`.
+    Each chain is verified on all pairs. If `shapes` is None, a dim becomes symbolic if its size differs between pairs.
+    Raises `ShapeError` (usage) if the elements of the first array of a pair are not distinct, or if an array does not
+    match `shapes`.
 
     >>> x = np.arange(6).reshape(2, 3)
     >>> [way.chain for way in find_chains_for_arrays([(x, x.T)]).ways]
@@ -74,10 +77,11 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
 
 
 def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
-    """Return the shapes of two arrays and the atoms of the rearrangement.
+    """Return the shapes of two arrays, and the sizes and strides of a rearrangement.
 
-    Returns None if no split, transpose and merge turns the first array into the second. Raises `ShapeError` (usage) if
-    elements of the first array are equal.
+    The sizes and strides enumerate the elements of `before` in the order of `after`. Returns None if no split,
+    transpose and merge converts `before` to `after`. Raises `ShapeError` (usage) if elements of `before`
+    are equal.
     """
     if before.size != after.size:
         return None
@@ -117,9 +121,9 @@ def _source_positions(before: Any, after: Any) -> Any:
 
 
 def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
-    """Return the sizes and strides that enumerate flat indices, outermost first.
+    """Factor a sequence of flat indices into sizes and strides, outermost first.
 
-    Returns None if no split and transpose of a tensor reads its elements in this order.
+    Returns None if no split and transpose of a tensor yields its elements in this order.
 
     >>> atoms_from_positions(np.arange(6).reshape(2, 3).T.ravel())
     ((3, 1), (2, 3))
@@ -141,7 +145,7 @@ def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
 
 
 def answer_rearrangement(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
-    """Answer the chain of a rearrangement, with the given sizes of its names.
+    """Resolve the chain of a rearrangement; `sizes` are the sizes of named dims.
 
     >>> answer_rearrangement(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
@@ -150,8 +154,9 @@ def answer_rearrangement(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
 
 
 def agrees_with_rearrangement(way: Rearrangement) -> bool:
-    """Return whether a rearrangement's chain agrees with its split and permutation.
+    """Return whether the chain of a rearrangement has the intended effect.
 
+    The chain is compared with the split and the permutation of the rearrangement.
     If there are more than `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if the named
     dims have no small example sizes.
     """
@@ -170,7 +175,7 @@ def agrees_with_rearrangement(way: Rearrangement) -> bool:
 
 
 def maps_array_to(way: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
-    """Return whether the chain of a rearrangement turns `before` into `after`.
+    """Return whether the chain of a rearrangement converts `before` to `after`.
 
     `sizes` are the sizes of the named dims.
     """
@@ -190,6 +195,6 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _expected_position(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
-    """Compute the flat input index that a flat output index reads."""
+    """Compute the flat input index for a flat output index of a split and transpose."""
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

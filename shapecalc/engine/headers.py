@@ -51,7 +51,7 @@ PYTHON_2_LONG = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([0-9])L\b"
 """A string literal (group 1), or a Python 2 long integer such as `3L` (group 2: a digit before L)."""
 
 DAMAGE_ERRORS = (zipfile.BadZipFile, EOFError, zlib.error)
-"""The errors that `zipfile` raises while it reads a damaged archive."""
+"""The errors that `zipfile` raises for a damaged archive."""
 OPEN_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, ValueError)
 """The errors that `zipfile` raises while it opens an archive or a member.
 
@@ -81,15 +81,15 @@ TENSOR_TYPES |= {"F4": ("float4_e2m1fn", 4), "F6_E2M3": ("float6_e2m3fn", 6), "F
 """The name and size in bits of element types, by their names in .safetensors."""
 
 ZARR_FILES = {"zarr.json": 3, ".zarray": 2, ".zgroup": 2}
-"""The metadata files of Zarr arrays and groups, with the version of the format."""
+"""The Zarr format version of each metadata file name."""
 MAX_GROUP_DEPTH = 64
 """The maximum nesting of groups."""
 
 
 class UnreadableError(ValueError):
-    """The error for a file or an array that cannot be used.
+    """Raised for a file or an array that cannot be used.
 
-    The message gives the reason but not the name of the file.
+    The message contains the reason, but not the name of the file.
     """
 
 
@@ -97,12 +97,12 @@ class ArrayInfo(Record):
     """The shape and element type of one array, or the reason why it cannot be read."""
 
     name: str
-    """The argument that specifies the array on a command line."""
+    """The path of the array as a command-line argument, such as `w.npz:NAME`."""
     shape: IntTuple = ()
     dtype: str | None = None
     """The name of the element type; None for a structured dtype or raw bytes."""
     problem: str = ""
-    """The reason why the array cannot be read; empty if it can."""
+    """The reason why the array cannot be read; empty for a readable array."""
 
 
 class NpyHeader(Record):
@@ -128,7 +128,7 @@ class NpyHeader(Record):
 def iter_arrays(text: str) -> Iterator[ArrayInfo]:
     """Yield the arrays of a file, an archive member or a Zarr store.
 
-    An unreadable array is yielded with its `problem` instead of raising an error, so that the other arrays are listed.
+    An unreadable array is yielded with a `problem`, so that the remaining arrays are still listed.
     """
     try:
         if not text:
@@ -140,7 +140,7 @@ def iter_arrays(text: str) -> Iterator[ArrayInfo]:
             yield ArrayInfo(text, header.shape, header.dtype)
         elif path.endswith(".npz"):
             yield from _iter_archive(path, member)
-        else:  # any other path may be a store
+        else:  # the path may be a store
             yield from _iter_safetensors(path, member) if path.endswith(".safetensors") else _iter_store(text)
     except (OSError, UnreadableError) as error:
         yield _unreadable_info(text, error)
@@ -176,7 +176,7 @@ def open_descriptor(path: str) -> int:
     """Open a regular file; return its descriptor.
 
     Raises `OSError` if the file is a folder or cannot be opened; `UnreadableError` if the name is invalid, or if the
-    file is a pipe or a device, which may never end.
+    path is a pipe or a device, because a read may never end.
     """
     try:
         descriptor = os.open(path, OPEN_FLAGS)
@@ -192,7 +192,10 @@ def open_descriptor(path: str) -> int:
 
 
 def open_regular_file(path: str) -> IO[bytes]:
-    """Open a regular file for reading; raise `OSError` or `UnreadableError`."""
+    """Open a regular file for reading.
+
+    Raises the errors of `open_descriptor`.
+    """
     return os.fdopen(open_descriptor(path), "rb")
 
 
@@ -237,9 +240,9 @@ def raise_unreadable_on(*errors: type[Exception], path: str = "") -> Iterator[No
 
 
 def read_npy_header(file: IO[bytes]) -> NpyHeader:
-    """Read the header of a .npy file, and check that the file holds all elements.
+    """Read the header of a .npy file, and check that the file contains all elements.
 
-    Raises `OSError` or `UnreadableError`.
+    Raises `OSError` if the file cannot be read, `UnreadableError` if the header is invalid or elements are missing.
     """
     header = parse_npy_header(file)
     size = os.fstat(file.fileno()).st_size
@@ -249,7 +252,7 @@ def read_npy_header(file: IO[bytes]) -> NpyHeader:
 
 
 def parse_npy_header(file: IO[bytes]) -> NpyHeader:
-    """Parse the header of a .npy file that is open at its start; read nothing else.
+    """Parse the header at the start of an open .npy file; read no elements.
 
     Raises `UnreadableError` for an invalid header or an unsupported element type.
     """
@@ -286,7 +289,7 @@ def _read_version(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _read_header_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, int]:
-    """Return the text of a header, and the byte offset at its end."""
+    """Return the text of a .npy header, and the byte offset after the header."""
     length = int.from_bytes(file.read(LENGTH_BYTES[version]), "little")
     if length > MAX_NPY_HEADER_BYTES:
         raise UnreadableError(MAX_NPY_HEADER_BYTES.message(f"its header is said to be {length} bytes long"))
@@ -302,7 +305,7 @@ def _read_header_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, i
 
 @lru_cache(maxsize=64)  # the arrays of a folder often have equal headers
 def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
-    """Parse the text of a header.
+    """Parse the text of a .npy header.
 
     Headers before version 3.0 may contain long integers of Python 2.
     """
@@ -368,7 +371,10 @@ def write_npy_header(file: IO[bytes], shape: IntTuple, numpy_dtype: np.dtype[Any
 
 @contextmanager
 def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
-    """Open an archive for reading; raise `OSError` or `UnreadableError`."""
+    """Open a .zip archive for reading.
+
+    Raises `OSError` if the file cannot be read, `UnreadableError` if it is not a supported archive.
+    """
     with open_regular_file(path) as file:
         with raise_unreadable_on(*OPEN_ERRORS):
             archive = zipfile.ZipFile(file)
@@ -389,7 +395,7 @@ def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[IO[
 
 
 def archive_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the entries of an archive by the names of their arrays."""
+    """Return the entries of an archive, keyed by array name."""
     return {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
 
 
@@ -413,7 +419,7 @@ def find_entry(entries: Mapping[str, zipfile.ZipInfo], path: str, member: str) -
 def read_member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NpyHeader:
     """Read the header of an array in an archive without unpacking its elements.
 
-    Raises `OSError` or `UnreadableError`.
+    Raises `OSError` if the file cannot be read, `UnreadableError` if the entry or the header is invalid.
     """
     with open_member(archive, info) as packed:
         header = parse_npy_header(packed)
@@ -506,7 +512,7 @@ def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
 
 
 def _tensor_info(name: str, entry: object, data_bytes: int) -> ArrayInfo:
-    """Return the tensor of a header entry, with a `problem` if the entry is invalid.
+    """Parse the header entry of a tensor; set `problem` if the entry is invalid.
 
     `data_bytes` is the total size of the elements of all tensors.
     """
@@ -564,9 +570,9 @@ def find_store_array(path: str) -> ArrayInfo:
 
 
 def _metadata_array(path: str, metadata: dict[str, Any] | None) -> ArrayInfo | None:
-    """Return the array that `metadata` describes; None if they describe a group.
+    """Return the array that `metadata` describe; None for the metadata of a group.
 
-    Raises `OSError` or `UnreadableError` if `metadata` is None.
+    `metadata` is None for a folder without metadata. In this case `OSError` or `UnreadableError` is raised.
     """
     if metadata is None and stat.S_ISDIR(Path(path).stat().st_mode):
         raise UnreadableError(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
@@ -602,7 +608,7 @@ def _read_metadata(path: str) -> dict[str, Any] | None:
 
 
 def _metadata_dtype(metadata: dict[str, Any]) -> str | None:
-    """Return the name of the element type; None if shapecalc does not support it."""
+    """Return the name of the element type; None for an unsupported type."""
     stated = metadata.get("data_type", metadata.get("dtype"))
     if not isinstance(stated, str):
         return None

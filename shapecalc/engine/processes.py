@@ -56,14 +56,14 @@ class SignalGuard:
             signal.signal(number, before)
 
     def interrupt(self, number: int, frame: object) -> None:
-        """Raise `KeyboardInterrupt` for the first signal."""
+        """Raise `KeyboardInterrupt` for the first signal; ignore later signals."""
         if not self.is_interrupted:
             self.is_interrupted = True
             raise KeyboardInterrupt
 
 
 class KilledError(Exception):
-    """The error for a child process that was killed; the message names the signal."""
+    """Raised if a child process was killed; the message contains the signal name."""
 
 
 def count_cores() -> int:
@@ -84,7 +84,7 @@ def _own_core_quota() -> int:
     try:
         return read_core_quota(Path("/proc/self/cgroup").read_text(), Path(CGROUP_ROOT))
     except OSError:
-        return UNLIMITED_CORES  # no control groups
+        return UNLIMITED_CORES  # the system has no control groups
 
 
 def read_core_quota(cgroup_text: str, root: Path) -> int:
@@ -175,7 +175,7 @@ def ignore_termination() -> None:
 
 
 def run_in_child(work: Callable[[ProgressCallback], object], tick: ProgressCallback) -> None:
-    """Run `work` in a child process; call `tick` in this process.
+    """Run `work` in a child process; forward its progress to `tick` in this process.
 
     `work` may read a mapped file; if the file is truncated, only the child is killed. Errors of `work` are re-raised in
     this process; `KilledError` is raised if a signal kills the child. If this process ends, the child ends as well.
@@ -205,7 +205,7 @@ def run_in_child(work: Callable[[ProgressCallback], object], tick: ProgressCallb
 
 
 def _run_child(work: Callable[[ProgressCallback], object], receiver: Connection, sender: Connection) -> None:
-    """Run `work` in the child; send its ticks, then its error or None, to the parent.
+    """Run `work` in the child; send its progress and its error or None to the parent.
 
     Several threads may send, because a pipe does not interleave short messages. If the parent is gone, the child ends.
     """
@@ -213,7 +213,7 @@ def _run_child(work: Callable[[ProgressCallback], object], receiver: Connection,
 
     receiver.close()
     ignore_termination()
-    # a kill by SIGBUS is expected: it must leave no core file, and faulthandler must print nothing
+    # SIGBUS is an expected signal, so it must neither write a core file nor make faulthandler print
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     signal.signal(signal.SIGBUS, signal.SIG_DFL)
     with suppress(BrokenPipeError):

@@ -1,10 +1,16 @@
 """Describe every node of a model: symbolic shapes, element counts and bytes.
 
-The symbolic form of a dim is fitted to its sizes in the lanes of the walk; a lane is one assignment of sizes. The
-candidates are, in this order: a dim that was fitted earlier, a product or sum of the names in the model's inputs, a
-product or sum of the names in the node's inputs, the sum of the input dims on the same axis, and a floor division of a
-linear expression in one name, such as `(H+1)//2`. For a floor division, the nodes that compute the tensor are walked at
-consecutive sizes, and exactly one formula must fit. Each sum and each floor division gets a name of its own.
+A lane is one assignment of sizes to the free dims of a model. The model is walked in several lanes, which gives several
+sizes of each dim, and a symbolic expression is fitted to these sizes. The candidates are, in this order:
+
+1. the expression of an earlier dim with equal sizes;
+2. a product or sum of the names in the model's inputs;
+3. a product or sum of the names in the node's inputs;
+4. the sum of the input dims on the same axis;
+5. a floor division of a linear expression in one name, such as `(H+1)//2`. The output shape is computed at consecutive
+   sizes of the name, and exactly one formula must fit.
+
+Each sum and each floor division gets a name of its own.
 """
 
 from __future__ import annotations
@@ -27,26 +33,31 @@ from shapecalc.models.walk import Walker, walk_model
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
 ObservedSizes = tuple[int | None, ...]
-"""The size of a dim in each lane with a batch above 0; None where it is unknown."""
+"""The size of a dim in each lane whose batch size is not 0; None where the size is unknown."""
 FLOOR_SIZES = 34
-"""The number of consecutive sizes at which nodes are walked to fit a floor division; its divisor is smaller."""
+"""The number of consecutive sizes to which a floor division is fitted. The divisor must be smaller than this number."""
 MAX_NODES_PER_DIM = 48
-"""The maximum number of nodes that are walked to fit one dim."""
+"""The maximum number of nodes that are walked to fit the expression of one dim."""
 MAX_WALKED_NODES = 4000
-"""The maximum number of nodes that are walked to fit all dims of a model."""
+"""The maximum number of nodes that are walked to fit the expressions of all dims of a model."""
 MAX_LARGEST_TENSORS = 5
+"""The number of tensors in the list of the largest tensors."""
 UNIT_LANE = Lane(1, FrozenDict(), judged=False)
+"""A lane with a batch size of 1 and no free dims."""
 
 
 class _PassiveTracker(BatchTracker):
-    """A batch tracker that leaves failing nodes unfixed."""
+    """A batch tracker that fixes no nodes."""
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
 
 
 class _SymbolicDims:
-    """The symbolic dims of tensors, resolved in the order of the walk."""
+    """A resolver of the symbolic dims of a model.
+
+    `resolve_dims` must be called for the nodes in the order of the walk.
+    """
 
     def __init__(self, walk: WalkState, tracker: BatchTracker, declared_lane: Lane) -> None:
         self._walk, self._tracker = walk, tracker
@@ -56,14 +67,14 @@ class _SymbolicDims:
         self._sizes: dict[str, ObservedSizes] = {
             name: tuple([lane.sizes[name] for lane in self._lanes]) for name in declared_lane.sizes
         }
-        """The sizes of each name by lane, including the names of sums and floor divisions."""
+        """The size of each named dim in each lane. The names include the names of sums and of floor divisions."""
         self.naming = NameAllocator(self._sizes, {})
         self._fitters: dict[tuple[str, ...], tuple[list[int], DimFitter]] = {
             (): ([*range(len(self._lanes))], DimFitter(walk.lanes, walk.batch))
         }
-        """The fitter for each tuple of names, with the indices of the lanes in which all these names have known sizes.
+        """The fitter for each tuple of names, preceded by the indices of the lanes that the fitter uses.
 
-        The empty tuple stands for the names in the model's inputs.
+        In these lanes, all names have known sizes. The empty tuple is the key for the names in the model's inputs.
         """
         self._dims: dict[ObservedSizes, Dim | None] = {}
         self._searched: set[object] = set()
@@ -87,7 +98,10 @@ class _SymbolicDims:
         return self._shapes[shapes]
 
     def resolve_dims(self, node: Node, number: int) -> None:
-        """Resolve the symbolic dims of one output of a node."""
+        """Fit a symbolic expression to each dim of one output of a node.
+
+        `number` is the tensor number of the output.
+        """
         if None not in (self.shape(number) or ()):
             return
         shapes = self._walk.shapes_of(number)
@@ -104,10 +118,10 @@ class _SymbolicDims:
         return transpose_lane_shapes([shapes[place] for place in self._lane_indices])
 
     def _look_up_dim(self, sizes: ObservedSizes) -> Dim | None:
-        """Return the symbolic dim with these sizes; None if it is unresolved.
+        """Return the expression of the dim with the sizes `sizes`; None if unresolved.
 
-        The dim was resolved earlier, or is an expression in the names of the model's inputs. A dim whose size is known
-        in only one lane is unresolved.
+        The expression was stored for an earlier dim, or consists of names in the model's inputs. A dim whose size is
+        known in only one lane is unresolved.
         """
         if sizes not in self._dims:
             known_in_one = sizes.count(None) == len(sizes) - 1 > 0
@@ -115,14 +129,17 @@ class _SymbolicDims:
         return self._dims[sizes]
 
     def _store_dim(self, sizes: ObservedSizes, dim: Dim | None) -> Dim | None:
-        """Store and return a dim, and the sizes of a dim that names a sum or a floor."""
+        """Store the expression of the dim with the sizes `sizes`; return the expression.
+
+        If the expression is the name of a sum or a floor division, the sizes are also stored as the sizes of the name.
+        """
         if str(dim) in self.naming.results:
             self._sizes.setdefault(str(dim), sizes)
         self._dims[sizes] = dim
         return dim
 
     def _fit_dim(self, observed_sizes: ObservedSizes, names: tuple[str, ...]) -> Dim | None:
-        """Return the product or sum of `names` that has these sizes, or None."""
+        """Fit a product or sum of `names` to the sizes of a dim; None if none fits."""
         if names not in self._fitters:
             sizes = [{name: self._sizes[name][lane] or 0 for name in names} for lane in range(len(self._lanes))]
             known = [lane for lane, by_name in enumerate(sizes) if min(by_name.values()) > 0]
@@ -133,7 +150,10 @@ class _SymbolicDims:
         return self.naming.floor_dim(dim.terms) if isinstance(dim, DimSum) else dim
 
     def _fit_and_store_dim(self, node: Node, number: int, axis: int, sizes: ObservedSizes) -> None:
-        """Fit a dim to the names in the shapes it is computed from, and store it."""
+        """Fit the expression of one output dim of a node, and store the expression.
+
+        The expression uses the names in the shapes of the tensors that the node and its unresolved upstream nodes read.
+        """
         nodes, read = self._collect_unresolved_nodes(node)
         dims = [dim for tensor in read for dim in self.shape(tensor) or () if dim is not None]
         names = core.dim_names(dims)[:MAX_NAMES]
@@ -147,9 +167,9 @@ class _SymbolicDims:
         self._store_dim(sizes, dim)
 
     def _collect_unresolved_nodes(self, node: Node) -> tuple[list[Node], list[int]]:
-        """Return a node with its unresolved upstream nodes, and the tensors they read.
+        """Return a node with its unresolved upstream nodes, and their input tensors.
 
-        Both lists are in the order of the walk. Tensors that these nodes compute are omitted.
+        Both lists are in the order of the walk. Inputs that one of the nodes computes are omitted.
         """
         nodes = sorted(
             islice(self._tracker.iter_upstream([node], self._is_unresolved), MAX_NODES_PER_DIM),
@@ -159,7 +179,10 @@ class _SymbolicDims:
         return nodes, sorted({number for above in nodes for number in above.inputs} - computed - {ABSENT})
 
     def _is_unresolved(self, number: int) -> bool:
-        """Return whether a tensor is unresolved and its producer can be walked alone."""
+        """Return whether a tensor is unresolved and its producer has no subgraphs.
+
+        A tensor is unresolved if a symbolic dim is unknown, or if elements differ between lanes.
+        """
         maker, shape, values = (
             self._tracker.producer_of(number),
             self.shape(number),
@@ -169,7 +192,7 @@ class _SymbolicDims:
         return not is_resolved and maker is not None and not maker.bodies
 
     def _sum_of_inputs(self, node: Node, axis: int, sizes: ObservedSizes) -> Dim | None:
-        """Return the sum of the input dims on an axis; None if the sum does not fit."""
+        """Return the sum of the input dims on an axis; None if it differs from `sizes`."""
         shapes = [self.shape(number) or () for number in node.inputs]
         dims = [dim for shape in shapes for dim in shape[axis : axis + 1] if dim is not None]
         if len(dims) < len(shapes):
@@ -187,9 +210,10 @@ class _SymbolicDims:
         axis: int,
         sizes: ObservedSizes,
     ) -> Dim | None:
-        """Return the floor division in `name` that equals a dim, or None.
+        """Fit a floor division of an expression in `name` to the sizes of a dim.
 
-        The formula must hold in the lanes, and at the consecutive sizes at which the nodes are walked.
+        The formula must hold in every lane, and at `FLOOR_SIZES` consecutive sizes of `name`, at which `nodes` are
+        walked. Returns None if no formula fits.
         """
         first, lanes = self._sizes[name][self._declared_index] or 0, zip(self._sizes[name], sizes, strict=True)
         pairs = [(x, y) for x, y in lanes if x is not None and y is not None and x >= first]
@@ -211,7 +235,10 @@ class _SymbolicDims:
     def _walk_at_sizes(
         self, nodes: Sequence[Node], read_tensors: Sequence[int], name: str, sizes: range, output: int
     ) -> LaneShapes:
-        """Walk nodes at each size of `name`, and return the shapes of tensor `output`."""
+        """Walk nodes at each size of the dim `name`; return the shapes of one output.
+
+        `output` is the tensor number of the output.
+        """
         walk, home = (
             self._walker.walk,
             {other: lanes[self._declared_index] or 0 for other, lanes in self._sizes.items()},
@@ -229,9 +256,9 @@ class _SymbolicDims:
     def _shapes_at_sizes(
         self, number: int, other_sizes: Mapping[str, int], name: str, sizes: range
     ) -> Iterator[IntTuple | None]:
-        """Yield the shape of a tensor at each size of `name`.
+        """Yield the shape of a tensor at each size of the dim `name`.
 
-        Yields None where a dim is not an integer, and nothing if the symbolic shape is unresolved.
+        Yields None for a shape with a non-integral dim. Yields nothing if the symbolic shape is unresolved.
         """
         shape = self.shape(number)
         for size in sizes if shape is not None and None not in shape else ():
@@ -240,7 +267,7 @@ class _SymbolicDims:
 
 
 def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
-    """Describe all nodes of a walked model, for the option `--all`."""
+    """Return the symbolic shapes and sizes of all nodes, for the option `--all`."""
     from onnx import helper
 
     if walk.choice.extra_lanes:
@@ -273,10 +300,10 @@ def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
 
 
 def fit_floor(pairs: Sequence[tuple[int, int]], *, unique: bool = True) -> tuple[int, int, int, int, int] | None:
-    """Return the floor formula that fits the pairs `(x, y)`; None if none fits.
+    """Fit a formula with a floor division to pairs `(x, y)`; None if none fits.
 
-    The formula is `y = scale * ((times*x + more)//by) + rest`. If `unique`, exactly one value of `more` must fit. The
-    result is (times, more, by, scale, rest).
+    The formula is `y = scale * ((times*x + more)//by) + rest`, and the result is (times, more, by, scale, rest). If
+    `unique`, exactly one value of `more` must fit.
 
     >>> fit_floor([(x, 7 * ((x + 6) // 7)) for x in range(8, 40)])
     (1, 6, 7, 7, 0)

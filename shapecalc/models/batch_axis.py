@@ -1,10 +1,11 @@
-"""Batch marks: the axis of a tensor that separates the samples.
+"""Batch marks: the axis of a tensor that separates the samples of a batch.
 
-A mark applies to one batch size. A tensor that does not depend on the batch has no mark. Every other tensor has a
-`BatchAxis`, or a `LostBatch` if no axis is known to separate the samples. A batch of 1 has no samples to separate, so
-marks exist only for batches of 2 and more.
+A batch mark describes a tensor at one batch size. The mark is None for a tensor that does not depend on the batch, a
+`BatchAxis` if an axis separates the samples, and a `LostBatch` if no axis is known to separate them. Marks exist only
+for batch sizes of 2 and more, because a batch of 1 has no samples to separate.
 
-Each operator has a rule that returns the mark of its output. Source of the rules: the ONNX operator documents.
+A lane is one assignment of sizes to the free dims of a model. Each operator has a rule that returns the mark of its
+output in one lane. Source of the rules: the ONNX operator documents.
 """
 
 from __future__ import annotations
@@ -22,42 +23,42 @@ from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
 
 LaneShapes = tuple[IntTuple | None, ...]
-"""A concrete shape in each lane; None where it is unknown."""
+"""The concrete shape of a tensor in each lane; None where the shape is unknown."""
 MAX_AXIS_LENGTH = 1 << 20
 """The longest axis whose indices are enumerated."""
 
 
 class BatchAxis(Record):
-    """A mark: index `i` of `axis` holds only elements of sample `i // inner % batch`."""
+    """A batch mark: index `i` of `axis` belongs to sample `i // inner % batch`."""
 
     axis: int
     inner: int
 
 
 class LostBatch(Record):
-    """The mark of a tensor in which no axis is known to separate the samples."""
+    """A batch mark: no axis of the tensor is known to separate the samples."""
 
     why: str
     certain: bool = False
-    """Whether it is certain that no axis separates the samples."""
+    """Whether no axis separates the samples; False if this is unknown."""
 
 
 BatchMark = BatchAxis | LostBatch | None
-"""A batch mark; None for a tensor that does not depend on the batch."""
+"""A batch mark, or None for a tensor that does not depend on the batch."""
 
 
 class SharedSample(LostBatch):
-    """The output mark of a node that silently uses one sample for the whole batch."""
+    """A batch mark: the node uses one sample for the whole batch, without an error."""
 
     intended: BatchMark = None
-    """The output mark if the use of one sample is intended."""
+    """The mark that replaces this mark if the model intends to use one sample."""
 
 
 def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str] | None:
-    """Return the axis of the batch, and the part of the axis that is the batch.
+    """Return the axis that contains the batch, and the factor of its size.
 
-    The part is `whole`, `major` (varies slowest) or `minor` (varies fastest). Returns None if no axis holds the batch,
-    or if the batch is a middle part of an axis.
+    If the batch is one factor of a merged axis, the factor is `major` (varies slowest) or `minor` (varies fastest),
+    otherwise `whole`. Returns None if no axis contains the batch, or if the batch is a middle factor of an axis.
 
     >>> [locate_batch(BatchAxis(axis, inner), (12, 12), 3) for axis, inner in ((0, 4), (1, 1), (1, 2))]
     [(0, 'major'), (1, 'minor'), None]
@@ -71,7 +72,7 @@ def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str
 
 
 def reshape_batch_axis(mark: BatchAxis, input_shape: IntTuple, output_shape: IntTuple, batch: int) -> BatchMark:
-    """Return the mark after a reshape, which keeps the element order.
+    """Return the batch mark after a reshape of a tensor with the batch mark `mark`.
 
     A size of 0 counts as 1, so that the batch can be tracked through empty tensors.
 
@@ -98,7 +99,7 @@ def _nonzero_product(shape: IntTuple) -> int:
 
 
 def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
-    """Return the output mark of an elementwise op on tensors with these marks."""
+    """Merge the batch marks of the inputs of an elementwise op."""
     result: BatchMark = None
     for mark in marks:
         if isinstance(mark, LostBatch):
@@ -110,7 +111,9 @@ def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
 
 
 def samples_along_axis(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
-    """Return the sample number at each index of the marked axis.
+    """Return the sample number at each index of the batch axis.
+
+    `size` is the size of the axis.
 
     >>> samples_along_axis(BatchAxis(0, 2), 8, 2)
     array([0, 0, 1, 1, 0, 0, 1, 1])
@@ -119,9 +122,9 @@ def samples_along_axis(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
 
 
 def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
-    """Return the mark of an axis, given the sample number at each index.
+    """Return the batch mark that follows from the sample number at each axis index.
 
-    The number -1 stands for an index without a sample.
+    The sample number -1 marks an index that belongs to no sample.
 
     >>> import numpy as np
     >>> infer_mark(0, np.array([0, 1, -1, -1]), 2), infer_mark(0, np.array([1, 0]), 2)
@@ -138,7 +141,7 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
 
 @dataclass(slots=True)
 class NodeInLane:
-    """The input of the batch rules: a node in one lane (an assignment of sizes)."""
+    """The argument of the batch rules: a node with its shapes and marks in one lane."""
 
     op: str
     domain: str
@@ -146,22 +149,25 @@ class NodeInLane:
     attributes: Mapping[str, Any]
     batch: int
     marks: Sequence[BatchMark]
-    """The marks of the inputs."""
+    """The batch marks of the inputs."""
     inputs: Sequence[IntTuple | None]
     outputs: Sequence[IntTuple | None]
     elements: Callable[[int], Any]
-    """A function that returns the elements of the input at an index, or None if they are unknown."""
+    """A function that returns the elements of the input with a given index, or None if they are unknown."""
     absent: Sequence[int] = ()
     """The indices of absent optional inputs."""
     bounds: Callable[[int], Any] = lambda _: None
-    """A function that returns lower and upper bounds of the elements of the input at an index, or None if unknown."""
+    """A function that returns lower and upper bounds of the elements of one input, or None if they are unknown.
+
+    Its argument is the index of the input.
+    """
 
     def input_rank(self, index: int) -> int:
-        """Return the rank of an input; its shape must be known."""
+        """Return the rank of an input with a known shape."""
         return len(self.inputs[index])  # type: ignore[arg-type]
 
     def output_rank(self, index: int = 0) -> int:
-        """Return the rank of an output; its shape must be known."""
+        """Return the rank of an output with a known shape."""
         return len(self.outputs[index])  # type: ignore[arg-type]
 
     def axis_attribute(self, default: int, rank: int) -> int:
@@ -172,7 +178,7 @@ class NodeInLane:
     def integer_argument(self, name: str, input_index: int) -> tuple[int, ...] | None:
         """Return an integer argument as a tuple; None if it is unknown or absent.
 
-        The argument is an attribute in older opsets and an input in newer opsets.
+        The argument is the attribute `name` in older opsets, and the input at `input_index` in newer opsets.
         """
         if name in self.attributes:
             value = self.attributes[name]
@@ -188,13 +194,13 @@ class NodeInLane:
 AxisRule = Callable[[NodeInLane, int, int, int], int | None]
 """A function that maps node, input index, input axis and output index to an output axis.
 
-Each index of the output axis holds the same sample as that index of the input axis. The function returns None if an
-output element depends on several indices along the input axis, or if the dependence is unknown.
+An element at index `i` of the output axis depends only on elements at index `i` of the input axis. The function returns
+None if an output element depends on several indices along the input axis, or if the dependence is unknown.
 """
 MarkRule = Callable[[NodeInLane, int], BatchMark]
-"""A function that maps node and output index to the mark of that output.
+"""A function that maps node and output index to the batch mark of that output.
 
-Operators that move elements along the marked axis need a mark rule.
+Operators that move elements along the batch axis need a mark rule.
 """
 
 
@@ -204,7 +210,7 @@ def broadcast_axis(node: NodeInLane, input_index: int, axis: int, output_index: 
 
 
 def pointwise_rule(*axes: int, inputs: int | None = None) -> AxisRule:
-    """Return the axis rule of an operator that is pointwise along these axes.
+    """Return the axis rule of an operator that is pointwise along the axes `axes`.
 
     The rule applies to the first `inputs` inputs; None means all inputs.
     """
@@ -216,14 +222,15 @@ def pointwise_rule(*axes: int, inputs: int | None = None) -> AxisRule:
 
 
 def first_input_pointwise_rule(*axes: int) -> AxisRule:
-    """Return the axis rule of an op that is pointwise along axes of its first input."""
+    """Return the axis rule of an operator that is pointwise along axes of input 0."""
     return pointwise_rule(*axes, inputs=1)
 
 
 def unmixed_axes_rule(mixed_axes: Callable[[NodeInLane, int], Iterable[int]] | slice) -> AxisRule:
     """Return the axis rule of an operator that mixes some axes of its first input.
 
-    The mixed axes are a slice of all axes, or the result of a function of a node and a rank.
+    An axis is mixed if output elements depend on several indices along the axis. `mixed_axes` is a slice into the list
+    of axes, or a function that maps a node and a rank to the mixed axes.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -235,38 +242,38 @@ def unmixed_axes_rule(mixed_axes: Callable[[NodeInLane, int], Iterable[int]] | s
 
 
 def axis_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Return the axis in the attribute `axis`; the default is the last axis."""
+    """Read an axis from the attribute `axis`; the default is the last axis."""
     return (node.axis_attribute(-1, rank),)
 
 
 def trailing_axes(node: NodeInLane, rank: int, default: int = -1) -> Iterable[int]:
-    """Return the axis in the attribute `axis` and all axes after it."""
+    """Return all axes from the attribute `axis` on."""
     return range(node.axis_attribute(default, rank), rank)
 
 
 def softmax_axes(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Return the axes that a Softmax mixes.
+    """Return the axes that a Softmax normalizes.
 
-    Since opset 13, only the axis in the attribute `axis` is mixed; before, all later axes are mixed as well.
+    Since opset 13, Softmax normalizes only the axis in the attribute `axis`; before, also all later axes.
     """
     return axis_from_attribute(node, rank) if node.opset >= 13 else trailing_axes(node, rank, 1)
 
 
 def axis_from_input(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Return the axis in the second input; all axes if the input is unknown."""
+    """Read an axis from the second input; return all axes if the input is unknown."""
     along = node.integer_argument("axis", 1)
     return (along[0] % rank,) if along else range(rank)
 
 
 def axes_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Return the axes in the attribute `axes`; the default axes are 0, 2 and 3."""
+    """Read axes from the attribute `axes`; the default axes are 0, 2 and 3."""
     return {axis % rank for axis in node.attributes.get("axes", (0, 2, 3))}
 
 
 def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a reduction to the output; None for a reduced axis.
 
-    The reduced axes are an attribute in older opsets and an input in newer opsets.
+    The list of reduced axes is an attribute in older opsets and an input in newer opsets.
     """
     if input_index:
         return None
@@ -279,11 +286,12 @@ def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index:
 
 
 def argmax_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of an ArgMax or ArgMin to the output; None if reduced."""
+    """Map an input axis of ArgMax or ArgMin to the output; None for a reduced axis."""
     return _axis_after_reduction({node.axis_attribute(0, node.input_rank(0))}, axis, node)
 
 
 def _axis_after_reduction(reduced_axes: set[int], axis: int, node: NodeInLane) -> int | None:
+    """Map an input axis of a node to the output; None for a reduced axis."""
     if axis in reduced_axes:
         return None
     return axis if node.attributes.get("keepdims", 1) else axis - sum(mixed_axis < axis for mixed_axis in reduced_axes)
@@ -292,7 +300,7 @@ def _axis_after_reduction(reduced_axes: set[int], axis: int, node: NodeInLane) -
 def batch_norm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
     """Map an input axis of a BatchNormalization to the output.
 
-    The samples are mixed only in training mode.
+    In training mode the output depends on all samples, so the result is None.
     """
     return axis if input_index == output_index == 0 and not node.attributes.get("training_mode") else None
 
@@ -301,7 +309,7 @@ def matmul_rule(second: int = 1) -> AxisRule:
     """Return the axis rule of a matrix product `(..., m, k) @ (..., k, n)`.
 
     `second` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix. If
-    the leading axes are moved (`transBatchA`, `transBatchB`), the rule returns None.
+    the operator moves the leading axes (`transBatchA`, `transBatchB`), the rule returns None.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -325,13 +333,14 @@ def matmul_rule(second: int = 1) -> AxisRule:
 
 
 def _has_flag(node: NodeInLane, *names: str) -> bool:
+    """Return whether one of the attributes `names` is set and not 0."""
     return any(node.attributes.get(name) for name in names)
 
 
 def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
     """Map an input axis of a Gemm to the output.
 
-    The output has the rows of the first matrix and the columns of the second matrix.
+    Output axis 0 is the row axis of the first matrix, output axis 1 the column axis of the second matrix.
     """
     if input_index == 2:
         return broadcast_axis(node, input_index, axis, output_index)
@@ -342,7 +351,8 @@ def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) 
 def conv_rule(weights: int = 1) -> AxisRule:
     """Return the axis rule of a convolution; `weights` is the kernel's input index.
 
-    The rule keeps the batch axis, and each axis along which the kernel has size 1, stride 1 and no padding.
+    The convolution is pointwise along the batch axis, and along each spatial axis with a kernel size of 1, a stride of
+    1 and no padding.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -396,14 +406,14 @@ def recurrent_axis(node: NodeInLane, input_index: int, axis: int, output_index: 
 
 
 def one_hot_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an axis of a OneHot's indices to the output, which has one more axis."""
+    """Map an axis of the indices of a OneHot to the output, which has one axis more."""
     return None if input_index else axis + (axis >= node.axis_attribute(-1, node.output_rank()))
 
 
 def gather_elements_rule(output_shaped_input: int) -> AxisRule:
     """Return the axis rule of a GatherElements or ScatterElements.
 
-    `output_shaped_input` is the index of the input that has the shape of the output.
+    `output_shaped_input` is the index of the input whose shape equals the output shape.
     """
     return lambda node, at, axis, _to: (
         axis if at == output_shaped_input or axis != node.axis_attribute(0, node.input_rank(0)) else None
@@ -425,7 +435,7 @@ def transpose_axis(node: NodeInLane, _input_index: int, axis: int, _output_index
 
 
 def reshape_mark(node: NodeInLane, output_index: int) -> BatchMark:
-    """Return the mark after a Reshape or another op that keeps the element order."""
+    """Return the batch mark after an op that keeps the element order, as Reshape."""
     mark, before, after = node.marks[0], node.inputs[0], node.outputs[output_index]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or before is None or after is None:
         return LostBatch(f"the elements decide what {node.op} does")
@@ -433,7 +443,7 @@ def reshape_mark(node: NodeInLane, output_index: int) -> BatchMark:
 
 
 def repeat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
-    """Return the mark after an Expand or Tile; new axes are added on the left."""
+    """Return the batch mark after an Expand or Tile, which add axes on the left."""
     mark = node.marks[0]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis):
         return LostBatch(f"the elements decide what {node.op} does")
@@ -441,9 +451,9 @@ def repeat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def concat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
-    """Return the mark after a Concat.
+    """Return the batch mark after a Concat.
 
-    If the batch is on the concatenated axis, the mark is inferred from the samples of all inputs along that axis.
+    If the batch is on the concatenated axis, the mark is inferred from the sample numbers along that axis.
     """
     along = node.axis_attribute(1, node.output_rank())
     if not any(isinstance(mark, BatchAxis) and mark.axis == along for mark in node.marks):
@@ -460,10 +470,10 @@ def concat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def _mark_after_selection(node: NodeInLane, axis: int, select: Callable[[np.ndarray], np.ndarray | None]) -> BatchMark:
-    """Return the mark after indices along `axis` are selected.
+    """Return the batch mark after the selection of some indices along `axis`.
 
-    A mark on another axis is kept. `select` maps the samples along the axis to the selected samples, or returns None if
-    the selection is unknown.
+    `select` maps the sample numbers along the axis to the sample numbers of the selected indices, or returns None if
+    the selection is unknown. A mark on a different axis does not change.
     """
     mark, shape = node.marks[0], node.inputs[0]
     if not isinstance(mark, BatchAxis) or mark.axis != axis:
@@ -477,7 +487,7 @@ def _mark_after_selection(node: NodeInLane, axis: int, select: Callable[[np.ndar
 
 
 def split_mark(node: NodeInLane, output_index: int) -> BatchMark:
-    """Return the mark of one output of a Split."""
+    """Return the batch mark of one output of a Split."""
     along = node.axis_attribute(0, node.input_rank(0))
     sizes = [shape[along] if shape else None for shape in node.outputs]
     if None in sizes:
@@ -487,7 +497,7 @@ def split_mark(node: NodeInLane, output_index: int) -> BatchMark:
 
 
 def slice_mark(node: NodeInLane, _output_index: int) -> BatchMark:
-    """Return the mark after a Slice, which may select some of the samples."""
+    """Return the batch mark after a Slice."""
     starts, ends = node.integer_argument("starts", 1), node.integer_argument("ends", 2)
     mark, rank = node.marks[0], node.input_rank(0)
     if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, BatchAxis):
@@ -503,18 +513,23 @@ def slice_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def _is_omitted(node: NodeInLane, name: str, input_index: int) -> bool:
+    """Return whether an optional argument is neither an attribute nor an input."""
     return name not in node.attributes and node.is_absent(input_index)
 
 
 def _onnx_slice(start: int, end: int, step: int, samples: np.ndarray) -> np.ndarray:
-    """Slice with ONNX semantics: a negative end may precede the first element."""
+    """Slice an array as ONNX does.
+
+    If `step` is negative, an `end` below `-len(samples)` includes the first element.
+    """
     return samples[slice(start, None if step < 0 and end < -len(samples) else end, step)]
 
 
 def gather_mark(node: NodeInLane, _output_index: int) -> BatchMark:
-    """Return the mark after a Gather.
+    """Return the batch mark after a Gather.
 
-    The mark comes from the data, from the indices, or from the samples that the indices select.
+    If the data is marked on the gathered axis, the indices determine which samples are selected. Otherwise the result
+    is the mark of the data or the mark of the indices, moved to the axis in the output.
     """
     along, shape = node.axis_attribute(0, node.input_rank(0)), node.inputs[1]
     data, indices = node.marks[:2]
@@ -530,9 +545,10 @@ def gather_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def gather_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
-    """Return the mark after a GatherND.
+    """Return the batch mark after a GatherND.
 
-    The mark comes from a data axis that is not indexed, from the indices, or from the samples that the indices select.
+    If the data is marked on an indexed axis, the indices determine which samples are selected. Otherwise the result is
+    the mark of the data or the mark of the indices, moved to the axis in the output.
     """
     (data, indices), shape, kept = node.marks[:2], node.inputs[1], node.attributes.get("batch_dims", 0)
     if shape is None or (isinstance(indices, BatchAxis) and indices.axis == len(shape) - 1):
@@ -550,7 +566,7 @@ def gather_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def _merge_with_indices(data_mark: BatchMark, indices_mark: BatchMark) -> BatchMark:
-    """Merge the mark of gathered data with the mark of the indices."""
+    """Merge the batch mark of gathered data with the batch mark of the indices."""
     if isinstance(data_mark, SharedSample):
         return SharedSample(data_mark.why, intended=indices_mark)
     return (
@@ -561,10 +577,10 @@ def _merge_with_indices(data_mark: BatchMark, indices_mark: BatchMark) -> BatchM
 
 
 def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> BatchMark:
-    """Return the mark after indexing along the marked axis.
+    """Return the batch mark after indices are gathered from the batch axis.
 
-    `bounds` are the lower and upper bounds of the indices, or None if unknown. The axes of the indices become output
-    axes from `first_axis` on.
+    `bounds` are the lower and upper bounds of the indices, or None if unknown. The axes of the index tensor become
+    output axes, of which the first is `first_axis`.
     """
     mark, shape = node.marks[0], node.inputs[0]
     unknown = LostBatch(f"nobody can say which samples {node.op} takes")
@@ -585,7 +601,7 @@ def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> Batc
 
 
 def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: int) -> np.ndarray:
-    """Return the sample number at each of the indices along the marked axis.
+    """Return the sample number for each of the indices into the batch axis.
 
     Negative indices count from the end of the axis.
     """
@@ -593,9 +609,9 @@ def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: i
 
 
 def scatter_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
-    """Return the mark after a ScatterND.
+    """Return the batch mark after a ScatterND.
 
-    Each update must write to indices of its own sample.
+    The batch is lost if the update of one sample writes to the elements of a different sample.
     """
     (data, indices, updates), (before, shape), taken = node.marks[:3], node.inputs[:2], node.elements(1)
     if indices is not None or before is None or shape is None:

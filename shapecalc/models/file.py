@@ -34,30 +34,34 @@ from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.engine.headers import open_descriptor
 
 FLOAT, INT32, INT64, BOOL = 1, 6, 7, 9
+"""ONNX element type numbers. Source: TensorProto.DataType in onnx.proto."""
 DTYPE_NAMES = {FLOAT: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", INT32: "int32", INT64: "int64"}
 DTYPE_NAMES |= {BOOL: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64"}
+"""NumPy's dtype name by ONNX element type number."""
 ElementArray = np.ndarray[Any, Any]
-"""The elements of a small tensor."""
+"""A small tensor as a NumPy array."""
 DTYPE_NUMBERS = {kind: number for number, kind in DTYPE_NAMES.items()}
 """ONNX's element type number by NumPy dtype name."""
 ABSENT = 0
 """The tensor number of an absent optional input or output, whose name in the file is empty."""
 MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""The exceptions that are raised for nodes that violate their ONNX schema.
+"""The exceptions that processing a node may raise if the node violates its ONNX schema.
 
-The outputs of such nodes are unknown.
+The outputs of such nodes are treated as unknown.
 """
 Buffer = bytes | memoryview
 Replacement = tuple[int, int, list[Buffer]]
 """The start and end of a byte range, and the buffers that replace it."""
 MAX_COPIED_BYTES = 32 * 1024
-"""The maximum size, in bytes, of tensor elements that are copied from the file."""
+"""The maximum size, in bytes, of a nested message that is copied from the file without a search for payloads."""
 MAX_MESSAGE_DEPTH = 100
 """The maximum nesting depth of messages. Source: the limit of protobuf's own parsers."""
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
+"""Protobuf's wire types."""
 TRUNCATED_MESSAGE = "it is not an ONNX model, or it is cut short"
 
 TENSOR_FIELDS: dict[int, object] = {}
+"""The table of a TensorProto, which contains no nested message to search (see `MODEL_FIELDS`)."""
 SPARSE_FIELDS = {1: TENSOR_FIELDS, 2: TENSOR_FIELDS}
 GRAPH_FIELDS: dict[int, object] = {5: TENSOR_FIELDS, 15: SPARSE_FIELDS}
 ATTRIBUTE_FIELDS: dict[int, object] = {5: TENSOR_FIELDS, 6: GRAPH_FIELDS, 10: TENSOR_FIELDS, 11: GRAPH_FIELDS}
@@ -65,26 +69,26 @@ ATTRIBUTE_FIELDS |= {22: SPARSE_FIELDS, 23: SPARSE_FIELDS}
 NODE_FIELDS = {5: ATTRIBUTE_FIELDS}
 GRAPH_FIELDS[1] = NODE_FIELDS
 MODEL_FIELDS = {7: GRAPH_FIELDS, 20: {1: GRAPH_FIELDS, 2: GRAPH_FIELDS}, 25: {7: NODE_FIELDS, 11: ATTRIBUTE_FIELDS}}
-"""The fields of a ModelProto that contain tensors, by field number; each value is such a table for a nested message."""
+"""The fields of a ModelProto to search for tensors: a table from field number to the table of the nested message."""
 ELEMENT_FIELDS = frozenset({4, 5, 6, 7, 9, 10, 11})
 """The fields of a TensorProto that hold its elements."""
 ATTRIBUTE_VALUE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
-"""The attribute field that holds the value, by attribute type. Source: AttributeProto.AttributeType in onnx.proto."""
+"""The AttributeProto field with the value, by attribute type. Source: AttributeProto.AttributeType in onnx.proto."""
 FIRST_LIST_TYPE = 6
 """The first attribute type whose value is a list."""
 CallAttributes = Mapping[str, Any]
-"""The attributes that a call passes to its function, by name."""
+"""The attributes of a function call, by name."""
 MAX_EXPANDED_NODES = 200_000
-"""The maximum number of nodes from expanded function calls. The outputs of further calls are unknown."""
+"""The maximum total number of nodes in expanded function calls. Further calls are not expanded."""
 MAX_CALL_DEPTH = 50
 """The maximum nesting depth of expanded function calls."""
 NO_ATTRIBUTES: Mapping[str, Any] = {}
 Scope = ChainMap[str, int]
-"""The numbers of the tensors that are visible in a graph, including tensors of outer graphs, by name."""
+"""The tensor numbers, by name, of the tensors that are visible in a graph, including those of outer graphs."""
 MAX_ELEMENTS = 4096
-"""The maximum number of elements of a tensor whose elements are tracked."""
+"""The maximum number of elements of a tensor whose elements are computed during a walk."""
 MAX_FLOAT_ELEMENTS = 64
-"""The maximum number of elements of a float constant whose elements are tracked.
+"""The maximum number of elements of a float constant whose elements are read.
 
 Scales and sizes have fewer elements, weights have more.
 """
@@ -96,9 +100,9 @@ class ValueInfo(Record):
     tensor: int
     name: str
     dtype: int
-    """The element type as an ONNX number; 0 if it is not declared or the value is not a tensor."""
+    """The ONNX element type number; 0 if it is undeclared or the value is not a tensor."""
     dims: tuple[int | str | None, ...] | None
-    """The declared dims: integers, names as written in the file, None if undeclared. None without a shape."""
+    """The declared shape, or None. A dim is an integer, a name as written in the file, or None if undeclared."""
 
 
 class Initializer(Record):
@@ -106,11 +110,11 @@ class Initializer(Record):
 
     tensor: int
     proto: Any
-    """The TensorProto. Its elements are missing if they were stripped or are in another file."""
+    """The TensorProto; without elements if they were stripped or are in an external data file."""
 
     @property
     def is_external(self) -> bool:
-        """Whether the elements are in another file, which is never opened."""
+        """Whether the elements are in an external data file, which is never opened."""
         return bool(self.proto.data_location == 1)
 
 
@@ -120,7 +124,7 @@ class NodeGraph(Record):
     name: str
     """The attribute name of a subgraph (`then_branch`, `body`), `@NAME` for a function, empty for the model's graph."""
     inputs: tuple[int, ...]
-    """The formal inputs. Branches of an If have none: they use the tensors of the outer graph."""
+    """The tensor numbers of the formal inputs. A branch of an If has no inputs, and reads tensors of outer graphs."""
     outputs: tuple[int, ...]
     nodes: tuple[Node, ...]
     initializers: tuple[Initializer, ...]
@@ -134,25 +138,25 @@ class Node:
     """The path of node indices from the model's graph: `18`, `7/then_branch/3`, or `7/@NAME/3` in a function call."""
     op: str
     domain: str
-    """The domain of the operator; empty for ONNX's own domain, also if the file writes `ai.onnx`."""
+    """The domain of the operator; empty for ONNX's own domain (`ai.onnx`)."""
     opset: int
-    """The opset of the node's domain, which a function may override; 0 if it is not imported."""
+    """The opset version of the domain, which a function may override; 0 if the model does not import the domain."""
     inputs: tuple[int, ...]
     """The tensor numbers of the inputs; `ABSENT` for an absent optional input."""
     outputs: tuple[int, ...]
     attributes: Mapping[str, Any]
-    """The attribute values by name: integers, floats, bytes (for strings), tuples of these, and TensorProtos.
+    """The attribute values by name: int, float, bytes (for a string), TensorProto, or a tuple of such values.
 
-    Graph attributes are in `bodies`.
+    Graph attributes are in `bodies` instead.
     """
     bodies: tuple[NodeGraph, ...]
     """The subgraphs in the order of the attributes, or the body of a called function."""
     proto: Any
-    """The NodeProto in `Model.proto`; a copy if a function call substitutes its attributes."""
+    """The NodeProto in `Model.proto`, or a copy in which the attributes of a function call are substituted."""
 
     @property
     def name(self) -> str:
-        """The name in the file, often empty."""
+        """The name of the node in the file; often empty."""
         return str(self.proto.name)
 
     @property
@@ -162,7 +166,7 @@ class Node:
 
     @property
     def used_tensors(self) -> list[int]:
-        """The tensors that the node depends on: its inputs and the outputs of its bodies."""
+        """The tensor numbers of the inputs, and of the outputs of the bodies."""
         read = [*self.inputs, *[tensor for body in self.bodies for tensor in body.outputs]]
         return [tensor for tensor in read if tensor != ABSENT]
 
@@ -182,21 +186,21 @@ class Model(Record):
 
     path: Path
     opset: Mapping[str, int]
-    """The opset by domain; ONNX's own domain is `ai.onnx`."""
+    """The opset version by domain; ONNX's own domain is `ai.onnx`."""
     names: tuple[str, ...]
-    """The tensor names by number; they are not unique."""
+    """The tensor names, indexed by tensor number; they are not unique."""
     inputs: tuple[ValueInfo, ...]
     """The inputs without an initializer, in file order."""
     outputs: tuple[ValueInfo, ...]
     graph: NodeGraph
     proto: Any
-    """The ModelProto without the stripped payloads (see `restore_payloads`)."""
+    """The ModelProto without the stripped payloads, which `restore_payloads` restores."""
     payloads: Mapping[int, Payload]
-    """The stripped payloads, by marker."""
+    """The stripped payloads, by marker number."""
 
 
 def iter_nodes(graphs: Iterable[NodeGraph]) -> Iterator[Node]:
-    """Yield all nodes of the graphs, each followed by the nodes of its bodies."""
+    """Yield all nodes of the graphs; the nodes in the subgraphs of a node follow it."""
     for body in graphs:
         for node in body.nodes:
             yield node
@@ -219,13 +223,14 @@ def encode_varint(number: int) -> bytes:
 
 
 MARKER_TAG = encode_varint((2**29 - 1) << 3 | VARINT)
-"""The tag of the marker field, which has the largest field number that protobuf allows."""
+"""The protobuf tag of the marker field, which has the largest field number that protobuf allows."""
 
 
 def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[bytes, dict[int, Payload]]:
     """Strip large payloads from a model message; return the message and the payloads.
 
-    The payloads are keyed by marker. Nested messages of up to `max_copied` bytes are copied unparsed.
+    The keys of the payloads are the marker numbers in the message. A nested message of up to `max_copied` bytes is
+    copied without a search for payloads.
 
     Raises `ValueError` for a malformed or truncated message, and for nesting deeper than protobuf allows.
     """
@@ -233,6 +238,7 @@ def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[by
     first = int.from_bytes(os.urandom(4), "little") << 28  # random, so that a file cannot forge markers
 
     def replace_elements(start: int, end: int) -> Iterator[Replacement]:
+        """Replace the elements of the tensor at a byte range by markers."""
         for run in _element_ranges(data, start, end):
             mark = first + len(payloads)
             payloads[mark] = Payload(*run)
@@ -245,19 +251,21 @@ def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[by
 
 
 def restore_payloads(message: bytes, payloads: Mapping[int, Payload], data: Buffer) -> list[Buffer]:
-    """Return the pieces of a model message with its payloads restored.
+    """Restore the payloads of a model message; return the message as pieces to join.
 
-    `data` is the file that the message was read from. The pieces are slices of `message` and `data`, so that no payload
-    is copied.
+    `data` is the content of the file that the message was read from. The pieces are slices of `message` and `data`, so
+    that no payload is copied.
     """
     view = memoryview(message)
     markers = [match.start() for match in re.finditer(re.escape(MARKER_TAG), message)] if payloads else []
 
     def has_marker(start: int, end: int) -> bool:
+        """Return whether a byte range of the message contains a marker."""
         index = bisect_left(markers, start)
         return index < len(markers) and markers[index] < end
 
     def replace_markers(start: int, end: int) -> Iterator[Replacement]:
+        """Replace the markers of the tensor at a byte range by its payloads."""
         for first, _, _, last in _iter_fields(view, start, end):
             if (
                 message.startswith(MARKER_TAG, first, last)
@@ -276,11 +284,12 @@ def _rewrite_tensors(
     replace_in_tensor: Callable[[int, int], Iterator[Replacement]],
     depth: int = 0,
 ) -> list[Buffer] | None:
-    """Return the pieces of a message with edited tensors; None if unchanged.
+    """Edit the tensors in a protobuf message; return its new pieces.
 
-    The lengths of enclosing messages are updated. `message_fields` maps the fields to descend into, and
-    `should_descend` decides by the start and end offsets of a field whether it is edited. `replace_in_tensor` yields
-    the replacements in one tensor.
+    `span` is the byte range of the message in `data`, and `message_fields` is its table of fields (see `MODEL_FIELDS`).
+    `should_descend` decides whether to edit the nested message with the given start and end. `replace_in_tensor`
+    yields the replacements in the tensor with the given start and end. The lengths of enclosing messages are
+    updated. Returns None if nothing changed.
     """
     if depth > MAX_MESSAGE_DEPTH:
         raise ValueError("it is nested deeper than protobuf reads")
@@ -299,7 +308,7 @@ def _rewrite_tensors(
 
 
 def _splice(data: Buffer, span: tuple[int, int], replacements: list[Replacement]) -> list[Buffer]:
-    """Return the pieces of a byte range with some parts replaced."""
+    """Apply replacements to a byte range of `data`; return the pieces of the result."""
     offset, last = span
     pieces: list[Buffer] = []
     for start, end, buffers in replacements:
@@ -309,7 +318,7 @@ def _splice(data: Buffer, span: tuple[int, int], replacements: list[Replacement]
 
 
 def _element_ranges(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the byte ranges of a tensor's elements, with adjacent fields merged."""
+    """Yield the byte ranges of a tensor's elements, merging adjacent fields."""
     for holds_elements, run in groupby(_iter_fields(data, start, end), lambda field: field[1] in ELEMENT_FIELDS):
         spans = [(first, last) for first, _, _, last in run]
         if holds_elements:
@@ -319,7 +328,8 @@ def _element_ranges(data: Buffer, start: int, end: int) -> Iterator[tuple[int, i
 def _iter_fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield the start, number, content start and end of each field of a message.
 
-    The content start is -1 for a field without a length. Raises `ValueError` if a field exceeds the message.
+    The content start is -1 for a field of a fixed-size or varint type. Raises `ValueError` if a field extends beyond
+    the end of the message.
     """
     offset = start
     while offset < end:
@@ -341,7 +351,7 @@ def _iter_fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int,
 
 
 def _decode_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
-    """Return the varint at an offset, and the offset after it.
+    """Decode the varint at an offset; return the number and the offset after it.
 
     Raises `ValueError` if the varint is truncated.
     """
@@ -357,7 +367,7 @@ def _decode_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
 
 
 def read_model(path: str | Path) -> Model:
-    """Read the model in a file.
+    """Read a model from an ONNX file.
 
     Raises `ShapeError` (file) if the file cannot be used or onnx is not installed.
     """
@@ -371,7 +381,7 @@ def read_model(path: str | Path) -> Model:
 
 
 def file_error(message: str, hint: str = "") -> ShapeError:
-    """Return the error for a file that cannot be used."""
+    """Build the error for a file that cannot be used."""
     return ShapeError(Problem(FILE, message, hint))
 
 
@@ -388,7 +398,7 @@ def import_onnx_messages() -> Any:
 
 
 def _map_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
-    """Map a file into memory; return its message without payloads, and the payloads."""
+    """Map a model file into memory, and strip the large payloads from its message."""
     with os.fdopen(open_descriptor(str(path)), "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             raise ValueError("it is empty")
@@ -431,9 +441,9 @@ def build_model(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Mode
 
 
 def _check_utf8(name: str | bytes) -> str:
-    """Return a name; raise `ValueError` if it is not UTF-8.
+    """Return a name unchanged; raise `ValueError` if it is not UTF-8.
 
-    Protobuf returns bytes for such a name.
+    Protobuf returns a name that is not UTF-8 as bytes.
     """
     if isinstance(name, bytes):
         raise ValueError("a name in it is not UTF-8")
@@ -441,7 +451,7 @@ def _check_utf8(name: str | bytes) -> str:
 
 
 def _normalize_domain(name: str) -> str:
-    """Return the name of a domain; empty for ONNX's own domain."""
+    """Normalize the name of a domain: the name of ONNX's own domain becomes empty."""
     return "" if not name or name == "ai.onnx" else _check_utf8(name)
 
 
@@ -452,14 +462,14 @@ def _parse_value_info(value: Any, number: int) -> ValueInfo:
 
 
 def _parse_dim(dim: Any) -> int | str | None:
-    """Parse a declared dim; None if it is missing, is negative or has an empty name."""
+    """Parse a declared dim; None if it is undeclared, negative, or has an empty name."""
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
     return _check_utf8(dim.dim_param) or None
 
 
 class _GraphBuilder:
-    """A builder of graphs and nodes that numbers their tensors."""
+    """A builder of `NodeGraph` and `Node` objects; assigns the tensor numbers."""
 
     def __init__(self, proto: Any, opset: Mapping[str, int]) -> None:
         self.names = [""]
@@ -469,7 +479,7 @@ class _GraphBuilder:
         self.expanded_nodes = 0
 
     def add_tensor(self, name: str, scope: Scope) -> int:
-        """Define a tensor in a scope and return its number."""
+        """Add a tensor to a scope, and return the number of the new tensor."""
         if not name:
             return ABSENT
         number = scope[name] = len(self.names)
@@ -477,7 +487,10 @@ class _GraphBuilder:
         return number
 
     def build_graph(self, graph: Any, name: str, path: str, scope: Scope, call_attributes: CallAttributes) -> NodeGraph:
-        """Build a graph with its nodes; `path` is the prefix of the node paths."""
+        """Build a graph with its nodes.
+
+        `path` is the prefix of the node paths, and `call_attributes` are the attributes of the enclosing function call.
+        """
         inputs = tuple([self.add_tensor(value.name, scope) for value in graph.input])
         constants = [
             Initializer(scope.maps[0].get(proto.name) or self.add_tensor(proto.name, scope), proto)
@@ -488,7 +501,7 @@ class _GraphBuilder:
         return NodeGraph(name, inputs, outputs, nodes, tuple(constants))
 
     def _tensor_number(self, name: str, scope: Scope) -> int:
-        """Return the number of a tensor that is read; define the tensor if necessary."""
+        """Return the number of the tensor with a name; add the tensor if it is undefined."""
         if not name:
             return ABSENT
         number = scope.get(name)
@@ -511,7 +524,7 @@ class _GraphBuilder:
         return tuple(nodes) if is_sorted else _sort_nodes(nodes)
 
     def _build_node(self, proto: Any, path: str, scope: Scope, call_attributes: CallAttributes) -> Node:
-        """Build a node with its subgraphs, or with the body of the function it calls."""
+        """Build a node with its subgraphs, or with the body of the called function."""
         names = scope.maps[0]
         inputs = tuple([names.get(name) or self._tensor_number(name, scope) for name in proto.input[:]])
         domain, op = _normalize_domain(proto.domain), _check_utf8(proto.op_type)
@@ -532,7 +545,7 @@ class _GraphBuilder:
     def _parse_attributes(
         self, proto: Any, path: str, scope: Scope, call_attributes: CallAttributes
     ) -> tuple[Mapping[str, Any], tuple[NodeGraph, ...]]:
-        """Return the attribute values of a node by name, and its subgraphs."""
+        """Return the attribute values of a node by name, and the subgraphs of the node."""
         values: dict[str, Any] = {}
         bodies: list[NodeGraph] = []
         for attribute in proto.attribute:
@@ -548,7 +561,9 @@ class _GraphBuilder:
         return values, tuple(bodies)
 
     def _expand_function(self, function: Any, call: Any, path: str, inputs: tuple[int, ...]) -> tuple[NodeGraph, ...]:
-        """Build the body of a function for one call; empty if a limit is exceeded.
+        """Build the body of a function for one call of the function.
+
+        Returns an empty tuple if `MAX_EXPANDED_NODES` or `MAX_CALL_DEPTH` is exceeded.
 
         Raises `ValueError` for a recursive function.
         """
@@ -573,9 +588,9 @@ class _GraphBuilder:
 
 
 def attribute_value(proto: Any) -> Any:
-    """Return the value of an attribute; None for an unsupported type.
+    """Return the value of an AttributeProto; None for an unsupported attribute type.
 
-    The value is a number, bytes, a tuple of these, or a message.
+    The value is a number, bytes, a protobuf message, or a tuple of such values.
     """
     if proto.type not in ATTRIBUTE_VALUE_FIELDS:
         return None
@@ -584,9 +599,9 @@ def attribute_value(proto: Any) -> Any:
 
 
 def _substitute_attributes(proto: Any, call_attributes: CallAttributes) -> Any:
-    """Return a node of a function with the attributes of a call substituted.
+    """Substitute the attributes of a call into a node of the called function.
 
-    References to attributes that the call does not pass are removed.
+    A node attribute that refers to a missing attribute of the call is removed. Returns the NodeProto, or a copy.
     """
     if not any(attribute.ref_attr_name for attribute in proto.attribute):
         return proto
@@ -602,7 +617,7 @@ def _substitute_attributes(proto: Any, call_attributes: CallAttributes) -> Any:
 
 
 def _sort_nodes(nodes: list[Node]) -> tuple[Node, ...]:
-    """Return nodes in topological order; raise `ValueError` for a cycle."""
+    """Sort nodes into topological order; raise `ValueError` for a cycle."""
     maker = {number: index for index, node in enumerate(nodes) for number in node.outputs if number}
     read = [[number for inner in (node, *iter_nodes(node.bodies)) for number in inner.used_tensors] for node in nodes]
     reads = {index: [maker[number] for number in numbers if number in maker] for index, numbers in enumerate(read)}
@@ -616,7 +631,7 @@ def _sort_nodes(nodes: list[Node]) -> tuple[Node, ...]:
 def parse_elements(proto: Any) -> ElementArray | None:
     """Parse the elements of a TensorProto.
 
-    Returns None if there are too many elements, or if they are not numeric or missing.
+    Returns None if there are too many elements, or if the elements are missing or not numeric.
     """
     shape = tuple(proto.dims)
     if proto.data_type not in DTYPE_NAMES or proto.data_location == 1 or len(shape) > 8 or min(shape, default=0) < 0:

@@ -1,9 +1,10 @@
 """Choose sizes for the free dims of a model, and fit symbolic dims.
 
-Before a walk, sizes are chosen for the free dims. After the walk, symbolic dims are fitted to the observed sizes. A
-declared number that may be the batch can be *freed*, that is, replaced by the name of the batch.
+A *free dim* is an input dim without a fixed size; it has a name. A *lane* is one assignment of sizes to all free dims,
+including the batch dim. A *walk* computes the shapes of all tensors of the model in several lanes at once.
 
-A *lane* is one assignment of sizes to all free dims, including the batch. The model is walked in several lanes at once.
+Before a walk, sizes are chosen for the free dims. After the walk, a symbolic expression is fitted to the sizes of each
+dim in the lanes. A fixed dim that may be the batch dim can be *freed*: it is replaced by the name of the batch dim.
 """
 
 from __future__ import annotations
@@ -27,51 +28,56 @@ from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import Model, ValueInfo
 
 InputDims = list[int | str] | None
+"""The shape of an input, with the name of each free dim; None if the rank is unknown."""
 InputKey = tuple[object, ...]
-"""The key of inputs that are freed on the same axis.
+"""The key of a group of inputs; the same axis is freed in all inputs of a group.
 
-The key is the declared shape, or the name for an input of rank 1 or without a shape.
+Inputs with equal declared shapes form a group. An input of rank 1, or without a shape, is a group of its own, and its
+key contains its name.
 """
 DEFAULT_SIZES = (64, 224, 128, 8)
-"""The sizes to try for free dims without a given size; sizes that the file declares are tried first."""
+"""The sizes to try for the free dims whose size the user has not set."""
 BATCH_NAMES = ("N", "B", "batch")
-"""The candidate names for an unnamed batch dim."""
+"""The candidate names for a batch dim without a name."""
 NO_BATCH = "none"
-"""The value of `--batch` for a model without a batch; the name of the batch is then empty."""
+"""The value of `--batch` for a model without a batch dim."""
 HELD_BACK_BATCHES = (5, 7, 11, 13, 17)
-"""The batch sizes of the lanes that only validate fitted dims."""
+"""The batch sizes of the validation lanes, which are not judged but used to fit symbolic dims."""
 PERTURBATIONS = ((0, ()), (2, (-2, 8, 1)), (4, (32, 8, 1)), (7, (1,)))
-"""Perturbations of the free dims other than the batch: a start index in `PRIMES`, and candidate steps.
+"""Perturbations of the sizes of the free dims, except the batch dim: a start index in `PRIMES`, and candidate steps.
 
-A perturbation increases a size by a prime number of steps. The step is the first candidate that is smaller than the
-size and divides the size; -2 stands for half of the size. If there is no such candidate, the step is the size itself.
-Models often halve image sizes; the step of 1 in the last entry reveals rounding.
+A perturbation adds a prime multiple of a step to each size. The step is the first candidate that is smaller than the
+size and divides the size; -2 is half of the size. If no candidate fits, the step is the size itself. Models often halve
+image sizes; the step of 1 in the last entry reveals rounding.
 """
 REPLACE_BY_PRIME = (0,)
-"""The steps of a perturbation that replaces the size by the prime itself."""
+"""The candidate steps of a perturbation that replaces each size by a prime."""
 EXTRA_PERTURBATIONS = (
     *[(first, (1,)) for first in (8, 1, 9, 3, 10, 5, 11)],
     (1, REPLACE_BY_PRIME),
     (2, REPLACE_BY_PRIME),
 )
-"""More perturbations, for the report of all nodes. Most of them give odd sizes, and two give small sizes."""
+"""Additional perturbations for the option `--all`. The last two give small sizes, most of the others odd sizes."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+"""The factors that perturb sizes."""
 MAX_NAME_LENGTH = 40
+"""The maximum length of a dim name that is taken from the file."""
 MAX_RELATIONS = 12
-"""The maximum number of sums of dims, and of pairs of equal dims, that are tried."""
+"""The maximum number of assumed equal pairs of free dims, and the maximum number of assumed sums."""
 MAX_GUESSES, MAX_CHOICES = 16, 512
-"""The maximum numbers of input choices that are tried, and that are ranked."""
+"""The maximum number of guesses of the input shapes, and the maximum number of candidates to rank for the guesses."""
 SIZE_SEARCH_RANGE = 4096
-"""The number of consecutive values, from the initial size upwards, that are tried to satisfy conditions."""
+"""The number of consecutive sizes to try for a dim to satisfy conditions, from the initial size upwards."""
 Powers = tuple[tuple[str, int], ...]
+"""A product of powers of dim names, as pairs of name and exponent."""
 Term = tuple[Powers, tuple[int | Fraction, ...]]
-"""A product of powers of names, and its value in each lane."""
+"""A product of powers of dim names, and the value of the product in each lane."""
 LinearSystems = tuple[list[tuple[Term, ...]], np.ndarray, np.ndarray]
-"""Linear systems: the terms of candidate sums, the matrices of their values by lane, and the pseudo-inverses."""
+"""Linear systems for candidate sums: the terms of each sum, its matrix (lanes by terms), and the pseudo-inverse."""
 MAX_NAMES = 8
-"""The maximum number of names from which products are built."""
+"""The maximum number of dim names from which candidate products are built."""
 MAX_COEFFICIENT = 10**6
-"""The exclusive upper bound of the absolute coefficient of a term in a sum."""
+"""The exclusive upper bound of the absolute value of the coefficients in a fitted sum."""
 
 
 class BatchOptions(Record):
@@ -80,11 +86,11 @@ class BatchOptions(Record):
     batch: str | None = None
     """The name of the batch dim; None selects the first dim of the first input."""
     sizes: tuple[int, ...] = (1, 2, 3)
-    """The batch sizes to judge; the declared batch size is added to them."""
+    """The batch sizes to judge, in addition to the declared batch size."""
     shapes: Mapping[str, tuple[int | str, ...]] = EMPTY_DICT
-    """Shapes of inputs by name, from `--set`."""
+    """The shapes of inputs by input name, from `--set`."""
     where: Mapping[str, int] = EMPTY_DICT
-    """Sizes of other free dims by name, from `--where`."""
+    """The sizes of free dims by dim name, from `--where`; the batch dim is excluded."""
 
 
 class Lane(Record):
@@ -92,30 +98,33 @@ class Lane(Record):
 
     batch: int
     sizes: Mapping[str, int]
-    """The size of every free dim, the batch included."""
+    """The size of each free dim by name, including the batch dim."""
     judged: bool
-    """Whether verdicts are based on this lane; other lanes validate fitted dims, or have a batch of 0."""
+    """Whether verdicts are based on this lane; False for a validation lane and for the lane with a batch size of 0."""
     perturbed: bool = False
-    """Whether the other free dims have perturbed sizes that satisfy the known conditions."""
+    """Whether the sizes, except the batch size, are perturbed and satisfy the known conditions."""
 
 
 class InputChoice(Record):
-    """A choice of shapes for the inputs, with the lanes to walk."""
+    """The chosen shapes of the inputs, and the lanes in which to walk the model."""
 
     batch: str
     declared_batch: int | None
-    """The batch size that the file declares; None if the batch is free, or named in a shape from the user."""
+    """The declared batch size; None if the batch dim has no fixed size in the file."""
     inputs: tuple[tuple[int | str | None, ...] | None, ...]
     lanes: tuple[Lane, ...]
-    """The judged lanes by batch size, then the validation lanes, and last the lane with a batch of 0."""
+    """The judged lanes, sorted by batch size, then the validation lanes, then the lane with a batch size of 0."""
     names: Mapping[str, str] = EMPTY_DICT
-    """The origins of symbolic names: an invalid name in the file, or the sum that the dim is assumed to be."""
+    """The meaning of a replaced dim name: the name in the file, or the expression that the dim is assumed to be."""
     assumed: Mapping[str, int] = EMPTY_DICT
-    """The assumed sizes of the free dims without a given size, except the batch."""
+    """The assumed sizes, by name, of the free dims whose size the user has not set, except the batch dim."""
     uncertain_count: int = 0
-    """The number of freed inputs with the shape (1,), which may contain one value for all samples."""
+    """The number of inputs with the declared shape (1,) whose dim was freed.
+
+    Such an input may be a scalar for the whole batch instead of one value per sample.
+    """
     extra_lanes: tuple[Lane, ...] = ()
-    """Additional lanes that are walked only for the report of all nodes."""
+    """Additional lanes that are walked only for the option `--all`."""
 
 
 class DimSum(Record):
@@ -137,8 +146,9 @@ class DimSum(Record):
 
 
 SymbolicDim = Dim | DimSum | None
-"""A number, a monomial or a sum; None if unknown."""
+"""A dim as an integer, a monomial in dim names, or a sum; None if unknown."""
 SymbolicShape = tuple[SymbolicDim, ...]
+"""A shape of symbolic dims."""
 
 
 class InputGuess:
@@ -147,13 +157,17 @@ class InputGuess:
     def __init__(
         self, guesser: _ShapeGuesser, shapes: list[InputDims], doubtful_count: int, judged_sizes: Sequence[int]
     ) -> None:
-        """Find the free dims; raise `ShapeError` (usage) for a size of an unknown dim."""
+        """Collect the free dims in the shapes.
+
+        `doubtful_count` is stored as `InputChoice.uncertain_count`, and `judged_sizes` are the batch sizes to judge.
+        Raises `ShapeError` (usage) if `--where` names a dim that is not free.
+        """
         self._guesser, self._shapes, self._doubtful, self._judged = guesser, shapes, doubtful_count, judged_sizes
         free = dict.fromkeys(dim for dims in shapes for dim in dims or () if isinstance(dim, str))
         self._other_dims = [name for name in free if name != guesser.batch]
         _check_size_names(guesser.where, self._other_dims, guesser.batch)
         self.unsized_dims = [name for name in self._other_dims if name not in guesser.where]
-        """The free dims without a given size, except the batch."""
+        """The names of the free dims whose size the user has not set, except the batch dim."""
 
     def choose_sizes(
         self,
@@ -163,7 +177,8 @@ class InputGuess:
     ) -> InputChoice:
         """Choose sizes that satisfy conditions, and build the lanes.
 
-        `size` replaces the declared sizes. `sums` maps each dim that is assumed to be a sum to its terms.
+        `size` is used for every dim whose size the user has not set, instead of declared and default sizes. `sums`
+        maps a dim name to the terms of the sum that the dim is assumed to be.
         """
         naming, others = self._guesser, self._other_dims
         totals = {**{name: terms for name in others if (terms := naming.sum_terms(name, others))}, **sums}
@@ -184,7 +199,7 @@ class InputGuess:
             batch, sizes = next(held_back), _perturb_sizes(base, *move)
             fitting = _satisfy_conditions(sizes, conditions, [*sizes], {naming.batch: batch})
             if any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
-                # the conditions admit no other size of a dim, so this perturbation ignores the conditions
+                # some dim has only one valid size, so this perturbation ignores the conditions
                 moved.append(naming.build_lane(batch, sizes, totals))
             else:
                 moved.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))
@@ -203,16 +218,17 @@ class InputGuess:
         )
 
     def iter_other_sizes(self) -> Iterator[InputChoice]:
-        """Yield input choices with other sizes, then with related dims."""
+        """Yield choices with other default sizes, then choices with equal or summed dims."""
         for size in DEFAULT_SIZES[not self._guesser.declared_sizes :] if self.unsized_dims else ():
             yield self.choose_sizes((), size)
         yield from self.iter_related_dims()
 
     def iter_related_dims(self, conditions: Sequence[Condition] = ()) -> Iterator[InputChoice]:
-        """Yield input choices in which dims are equal, or sums of other dims.
+        """Yield choices in which some free dims are equal, or sums of other free dims.
 
-        First all dims are equal, then pairs of dims are equal. Then one dim is the sum of two others, as in an
-        attention mask, whose length is the number of past and new tokens.
+        The first choice makes all dims equal, the next choices make two dims equal, and the last choices make one dim
+        the sum of two dims: the length of an attention mask, for example, is the number of past tokens plus the number
+        of new tokens.
         """
         names = self.unsized_dims
         all_equal: list[Mapping[str, Sequence[str]]] = [dict.fromkeys(names[1:], names[:1])] if names[2:] else []
@@ -225,7 +241,7 @@ class InputGuess:
 def guess_inputs(model: Model, options: BatchOptions) -> Iterator[InputGuess]:
     """Yield guesses of the input shapes of a model, the likeliest first.
 
-    Raises `ShapeError` (usage) for an input or a name that the model does not have, and for invalid sizes.
+    Raises `ShapeError` (usage) if the options name an unknown input or dim, or contain invalid sizes.
     """
     judged = sorted({*options.sizes})
     if len(judged) < 2 or judged[0] < 1:
@@ -241,9 +257,9 @@ def guess_inputs(model: Model, options: BatchOptions) -> Iterator[InputGuess]:
 def _satisfy_conditions(
     sizes: Mapping[str, int], conditions: Sequence[Condition], free: Sequence[str], batch_size: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return sizes that satisfy conditions; only the sizes of `free` names change.
+    """Return sizes that satisfy conditions; only the sizes of the dims `free` change.
 
-    Larger values are tried before smaller values. A size is kept if no value satisfies the conditions.
+    Larger sizes are tried before smaller sizes. A size stays unchanged if no size satisfies the conditions.
     """
     assigned = {**batch_size, **{name: size for name, size in sizes.items() if name not in free}}
     for name in free:
@@ -268,6 +284,7 @@ def _perturb_sizes(sizes: Mapping[str, int], prime_index: int, steps: Sequence[i
 
 
 def _check_size_names(where: Mapping[str, int], others: Sequence[str], batch: str) -> None:
+    """Raise `ShapeError` (usage) if `where` contains a name that is not in `others`."""
     for name in where:
         if name not in others:
             names = ", ".join(others) or f"none beside the batch {batch}"
@@ -276,13 +293,13 @@ def _check_size_names(where: Mapping[str, int], others: Sequence[str], batch: st
 
 
 class _ShapeGuesser:
-    """A guesser of input shapes, which gives every free dim a valid symbolic name."""
+    """A guesser of input shapes; assigns a valid name to every free dim."""
 
     def __init__(self, inputs: Sequence[ValueInfo], options: BatchOptions) -> None:
         self.inputs, self.batch, self.where = inputs, "", options.where
         self.declared_batch: int | None = None
         self.declared_sizes: dict[str, int] = {}
-        """The declared sizes of the dims that the user's shapes replace with names."""
+        """The declared size of each fixed dim that the user's shapes replace by a name, by that name."""
         self.written_names: dict[str, str] = {}
         self._valid_names: dict[str, str] = {}
         self._used_names = {dim for declared in inputs for dim in declared.dims or () if isinstance(dim, str)}
@@ -292,12 +309,13 @@ class _ShapeGuesser:
         ]
 
     def _name_dims(self, dims: Sequence[int | str | None] | None) -> InputDims:
+        """Replace the dims without a fixed size by valid names."""
         return None if dims is None else [dim if isinstance(dim, int) else self._dim_name(dim) for dim in dims]
 
     def _dim_name(self, text: str | None) -> str:
-        """Return the symbolic name of a dim.
+        """Return the name in the file if it is valid, otherwise a new name such as `d0`.
 
-        The name in the file is used if it is valid, otherwise `d0`, `d1` and so on.
+        `text` is the name in the file; None for a dim without a name.
         """
         if text is None:
             return self.reserve_name(f"d{number}" for number in count())
@@ -318,9 +336,9 @@ class _ShapeGuesser:
         return self.reserve_name(chain(BATCH_NAMES, (f"N{number}" for number in count())))
 
     def set_batch(self, batch_name: str | None) -> None:
-        """Set the batch dim: the dim with this name, or the first dim of the first input.
+        """Set the batch dim: the dim `batch_name`, or the first dim of the first input.
 
-        A batch dim that is declared as a number is replaced by a name.
+        A fixed batch dim is replaced by a name.
         """
         batch_name = self._valid_names.get(batch_name, batch_name) if batch_name else None
         if batch_name and not batch_name.isidentifier():
@@ -343,9 +361,9 @@ class _ShapeGuesser:
         self.declared_batch = self.declared_sizes.pop(self.batch, self.declared_batch)
 
     def _name_first_batch(self, index: int, batch_name: str | None) -> str:
-        """Make the first dim of an input the batch, and return its name.
+        """Make the first dim of an input the batch dim, and return the name of the dim.
 
-        In a shape from the user, the batch is the first dim that is a name.
+        If the user has set the shape of the input, the batch dim is its first named dim.
         """
         dims, declared = self.shapes[index] or [], self.inputs[index].dims or (None,)
         is_given = self.inputs[index].name in self.user_shapes
@@ -369,11 +387,11 @@ class _ShapeGuesser:
         return batch
 
     def guess_shapes(self) -> Iterator[tuple[list[InputDims], int]]:
-        """Yield guesses of the input shapes, with the number of doubtful batch axes.
+        """Yield guesses of the shapes of all inputs, the likeliest first.
 
-        In the first guesses, all free first dims are the batch; in later guesses, each first dim keeps its own name. In
-        both groups, the guesses that free all dims equal to the declared batch come first, and the guess that frees no
-        dim comes last.
+        Each guess is yielded with its number of doubtful axes (see `InputChoice.uncertain_count`). In the first
+        guesses, the free first dims of all inputs are the batch dim; in later guesses, they are separate dims. The
+        guesses also differ in the fixed dims that are freed.
         """
         firsts = [(declared.name, dims[0]) for declared, dims in zip(self.inputs, self.shapes, strict=True) if dims]
         free = {dim for name, dim in firsts[1:] if isinstance(dim, str) and name not in self.user_shapes}
@@ -389,7 +407,10 @@ class _ShapeGuesser:
                 yield self._free_axes(shapes, dict(zip(ways, axes, strict=True)))
 
     def _free_axes(self, shapes: list[InputDims], axes: Mapping[InputKey, int | None]) -> tuple[list[InputDims], int]:
-        """Return shapes with the batch on these axes, and the number of doubtful axes."""
+        """Free one axis of each input; return the shapes and the number of doubtful axes.
+
+        `axes` contains the axis to free for each group of inputs; None frees no axis.
+        """
         result, doubtful = [], 0
         for declared, dims in zip(self.inputs, shapes, strict=True):
             can_free = dims and declared.name not in self.user_shapes and self.batch not in dims
@@ -399,9 +420,9 @@ class _ShapeGuesser:
         return result, doubtful
 
     def _axes_to_free(self, shapes: list[InputDims]) -> dict[InputKey, list[int | None]]:
-        """Return the axes that may be the batch, the likeliest first, by input key.
+        """Return the candidate axes to free for each group of inputs, the best first.
 
-        The axis None leaves the input unchanged.
+        The candidate None frees no axis.
         """
         axis = next((dims.index(self.batch) for dims in shapes if dims and self.batch in dims), 0)
         result: dict[InputKey, list[int | None]] = {}
@@ -420,7 +441,10 @@ class _ShapeGuesser:
         return result
 
     def sum_terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
-        """Return the terms of a dim that the file declares as a sum, otherwise `()`."""
+        """Return the terms of a dim that the file declares as a sum, such as `past + 1`.
+
+        Returns `()` if the dim is not a sum of integers and of names in `others`.
+        """
         terms = tuple([term.strip() for term in self.written_names.get(name, "").split("+")])
         readable = [term.isdecimal() or (term in others and term != name) for term in terms]
         return terms if len(terms) > 1 and all(readable) else ()
@@ -428,7 +452,10 @@ class _ShapeGuesser:
     def build_lane(
         self, batch: int, base_sizes: Mapping[str, int], sums: Mapping[str, Iterable[str]], **flags: bool
     ) -> Lane:
-        """Build a lane with these sizes, and evaluate the dims that are sums."""
+        """Build a lane; compute the sizes of the dims in `sums` from their terms.
+
+        `flags` are attributes of the lane.
+        """
         sizes = {self.batch: batch, **base_sizes}
         for name, terms in sums.items():
             sizes[name] = sum(int(term) if term.isdecimal() else base_sizes.get(term, 0) for term in terms)
@@ -436,17 +463,22 @@ class _ShapeGuesser:
 
 
 def _input_key(input: ValueInfo) -> InputKey:
+    """Return the key of the group that an input belongs to."""
     return (input.name,) if input.dims is None or len(input.dims) == 1 else input.dims
 
 
 def _rename_dims(dims: InputDims, names: Mapping[int | str, str]) -> InputDims:
+    """Replace dims by their values in `names`."""
     return None if dims is None else [names.get(dim, dim) for dim in dims]
 
 
 def _check_user_shapes(
     inputs: Sequence[ValueInfo], shapes: Mapping[str, tuple[int | str, ...]]
 ) -> dict[str, tuple[int | str, ...]]:
-    """Return the user's shapes; raise `ShapeError` (usage) if a shape does not fit."""
+    """Return the user's input shapes by input name.
+
+    Raises `ShapeError` (usage) for an unknown input, or for a rank that differs from the declared rank.
+    """
     ranks = {declared.name: None if declared.dims is None else len(declared.dims) for declared in inputs}
     for name, dims in shapes.items():
         if name not in ranks:
@@ -462,7 +494,10 @@ def _check_user_shapes(
 
 
 def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | None, ...]] | None:
-    """Return the sizes of each dim by lane; None if the rank differs or is unknown."""
+    """Convert a shape for each lane into a tuple of sizes for each dim.
+
+    Returns None if the rank is unknown in all lanes, or differs between lanes.
+    """
     ranks = {len(shape) for shape in shapes if shape is not None}
     if len(ranks) != 1:
         return None
@@ -471,13 +506,13 @@ def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tupl
 
 
 class DimFitter:
-    """A fitter of symbolic dims to sizes observed in the lanes.
+    """A fitter of symbolic expressions to the sizes of dims in the lanes.
 
-    The lane with a batch of 0 is ignored.
+    The lane with a batch size of 0 is ignored.
     """
 
     def __init__(self, lanes: Sequence[Lane], batch: str) -> None:
-        """Evaluate the products of names that a dim may equal in each lane."""
+        """Compute the values of the candidate products of dim names in each lane."""
         self._lane_indices = [index for index, lane in enumerate(lanes) if lane.batch]
         self._lanes = [lanes[index].sizes for index in self._lane_indices]
         self._perturbed_lanes = {
@@ -502,7 +537,10 @@ class DimFitter:
         self._systems: dict[tuple[int, ...], list[LinearSystems]] = {}
 
     def fit_shape(self, shapes: LaneShapes) -> SymbolicShape | None:
-        """Return the symbolic shape of a tensor; None if its rank is unknown."""
+        """Return the symbolic shape of a tensor, given its concrete shape in each lane.
+
+        Returns None if the rank is unknown.
+        """
         shape = self._shapes.get(shapes)
         if shape is None:
             axes = transpose_lane_shapes([shapes[lane] for lane in self._lane_indices])
@@ -510,10 +548,10 @@ class DimFitter:
         return shape
 
     def fit_dim(self, sizes: tuple[int | None, ...]) -> SymbolicDim:
-        """Return the symbolic dim with these sizes in the lanes; None if nothing fits.
+        """Fit a symbolic expression to the size of a dim in each lane; None if none fits.
 
-        A dim whose size is equal in all lanes is a number. A dim whose size is known in only some lanes is fitted if
-        these include at least two perturbed lanes, or all perturbed lanes if there are fewer.
+        A dim with the same size in all lanes is a number. An unknown size is None. If some sizes are unknown, the sizes
+        in at least two perturbed lanes must be known, or in all perturbed lanes if there are fewer than two.
         """
         first = sizes[0]
         if first is not None and sizes.count(first) == len(sizes):
@@ -523,6 +561,7 @@ class DimFitter:
         return self._dims[sizes]
 
     def _fit_expression(self, sizes: tuple[int | None, ...]) -> SymbolicDim:
+        """Fit a number, a monomial or a sum to the known sizes of a dim."""
         observed = tuple([lane for lane, size in enumerate(sizes) if size is not None])
         numbers = [sizes[lane] or 0 for lane in observed]
         if len(self._perturbed_lanes.intersection(observed)) < min(2, len(self._perturbed_lanes)):
@@ -539,9 +578,9 @@ class DimFitter:
         return self._fit_sum(observed, numbers)
 
     def _fit_sum(self, lanes: tuple[int, ...], numbers: Sequence[int]) -> SymbolicDim:
-        """Return a sum of two or three terms that has these values in the lanes.
+        """Fit a sum of two or three terms to the sizes `numbers` in the lanes `lanes`.
 
-        There is at least one more lane than unknown coefficients; the additional lane validates the sum.
+        The number of lanes exceeds the number of unknown coefficients, so that at least one lane validates the sum.
         """
         if lanes not in self._systems:
             self._systems[lanes] = [*self._build_systems(lanes)]
@@ -559,7 +598,7 @@ class DimFitter:
         return None
 
     def _build_systems(self, observed_lanes: tuple[int, ...]) -> Iterator[LinearSystems]:
-        """Yield the linear systems of the sums to try, the simplest first."""
+        """Yield the linear systems of the candidate sums, the simplest sums first."""
         simple = [*self._name_terms, self._constant_term]
         for terms, many in ((simple, 2), ([*simple, *self._pair_terms], 2), (simple, 3)):
             sums = combinations(terms, many) if len(observed_lanes) > many else ()
@@ -573,7 +612,7 @@ class DimFitter:
                 yield [checked[index] for index in solvable], equations[solvable], np.linalg.pinv(equations[solvable])
 
     def _evaluate_term(self, powers: Powers) -> Term:
-        """Return a product of powers of names, with its value in each lane.
+        """Return a product of powers of dim names, with its value in each lane.
 
         Integral values are stored as `int`, which is faster than `Fraction`.
         """
@@ -587,4 +626,5 @@ class DimFitter:
 
 
 def _count_powers(names: Sequence[str]) -> Powers:
+    """Return the product of the dims `names`, in which a name may occur repeatedly."""
     return tuple(sorted((name, names.count(name)) for name in {*names}))

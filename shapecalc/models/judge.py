@@ -1,4 +1,8 @@
-"""Judge a model: choose the sizes of its inputs, walk it, and build its report."""
+"""Judge a model: determine whether each node works at other batch sizes.
+
+The sizes of the inputs are chosen, all shapes are computed (a *walk*), and the result is a report. The nodes that the
+package `core` can resolve are *listed* in the report, each with a verdict.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +28,20 @@ from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
 DEFAULT_OPTIONS = BatchOptions()
 MAX_NODE_VISITS = 100_000
-"""The maximum number of node visits during the choice of inputs."""
+"""The maximum number of node visits in the walks that compare choices of input shapes."""
 MAX_CONDITION_ROUNDS = 3
-"""The maximum number of times that sizes are derived from conditions."""
+"""The maximum number of rounds in which sizes are chosen that satisfy the conditions of failing nodes."""
 
 
 class _NodeReporter:
-    """A builder of report entries with symbolic dims."""
+    """A builder of report entries; converts concrete shapes into symbolic shapes."""
 
     def __init__(self, walk: WalkState, core: CoreQueries) -> None:
         self._walk, self._tensor_names, self._core = walk, walk.model.names, core
         self._fitter = DimFitter(walk.lanes, walk.batch)
 
     def build_entry(self, visit: NodeVisit, verdict: NodeVerdict) -> JudgedNode:
-        """Return the report entry of a node."""
+        """Build the report entry of a listed node."""
         node, namer, names = visit.node, self._fitter, self._tensor_names
         input, target = namer.fit_shape(visit.input), visit.core_op.target
         arguments = self._symbolic_arguments(visit)
@@ -59,7 +63,7 @@ class _NodeReporter:
         )
 
     def symbolic_output(self, visit: NodeVisit) -> tuple[SymbolicShape | None, tuple[Condition, ...]]:
-        """Return the symbolic output of an unfixed node, and its conditions on sizes."""
+        """Return the symbolic output shape without a fix, and its conditions on sizes."""
         input, arguments = self._fitter.fit_shape(visit.input), self._symbolic_arguments(visit)
         output = self._fitter.fit_shape(visit.outputs)
         fails = any(visit.problems)
@@ -71,7 +75,7 @@ class _NodeReporter:
         return (answer[0] if fails and not visit.core_op.returns_shape else output), answer[1]
 
     def _symbolic_arguments(self, visit: NodeVisit) -> Mapping[str, Any] | None:
-        """Return the arguments of the core op as symbolic dims; None if unknown."""
+        """Return the arguments of a node's core op with symbolic dims; None if unknown."""
         lanes = visit.arguments
         first = next((arguments for arguments in lanes if arguments is not None), None)
         if first is None or is_same_in_all_lanes(lanes):
@@ -86,7 +90,7 @@ class _NodeReporter:
         return symbolic
 
     def _shape_value(self, node: Node) -> SymbolicShape | None:
-        """Return the symbolic output value of a Shape node."""
+        """Return the output of a Shape node as a symbolic shape; None if unknown."""
         arrays = self._walk.values.get(node.outputs[0])
         if arrays is None:
             return None
@@ -94,7 +98,7 @@ class _NodeReporter:
         return self._fitter.fit_shape(shapes)
 
     def _target_source(self, node: Node) -> str:
-        """Return the source of a node's target (see `JudgedNode.target_from`)."""
+        """Return the source of a node's target, for `JudgedNode.target_from`."""
         if not has_target_input(node):
             return "attribute" if node.attributes else "none"
         if len(node.inputs) < 2 or not node.inputs[1]:
@@ -103,16 +107,16 @@ class _NodeReporter:
 
 
 class JudgedModel(Record):
-    """A walked and judged model."""
+    """A model with the verdicts of one walk."""
 
     walk: WalkState
-    """The walk with the best choice of inputs."""
+    """The state after the walk."""
     tracker: BatchTracker
 
     def can_run_as_declared(self) -> bool:
-        """Return whether the model runs at the declared batch size.
+        """Return whether the model runs without an error at the declared batch size.
 
-        Listed nodes must run at this size, unlisted nodes at every judged size.
+        Listed nodes must run at the declared batch size, other nodes at every judged batch size.
         """
         declared = next(
             index for index, lane in enumerate(self.walk.lanes) if lane.batch == self.tracker.declared_batch
@@ -122,10 +126,10 @@ class JudgedModel(Record):
 
     @property
     def ranking_key(self) -> tuple[bool, int, int]:
-        """The sort key of a choice of inputs; the smallest key is the best.
+        """The sort key of a choice of input shapes; the best choice has the smallest key.
 
-        The criteria are, by priority: whether the model fails at the declared batch size, the number of tensors whose
-        samples are lost, and the number of inputs whose freed axis is doubtful.
+        The elements of the key are whether the model fails at the declared batch size, the number of tensors with a
+        lost batch, and the number of inputs whose batch axis is doubtful.
         """
         if not self.can_run_as_declared():
             return True, 0, 0
@@ -133,7 +137,10 @@ class JudgedModel(Record):
         return False, lost, self.walk.choice.uncertain_count if lost else 0
 
     def required_conditions(self) -> list[Condition]:
-        """Return the conditions under which failing nodes run at the declared batch."""
+        """Return the conditions on sizes under which failing nodes run.
+
+        The batch size in the conditions is replaced by the declared batch size.
+        """
         walk, declared = self.walk, {self.walk.batch: self.tracker.declared_batch}
         names = _NodeReporter(walk, self.tracker.core_queries)
         failing = [visit for visit, _ in self.tracker.judged_nodes if any(visit.problems)]
@@ -142,13 +149,16 @@ class JudgedModel(Record):
         return [remainder for condition in possible for remainder in substitute_condition(condition, declared)]
 
     def depends_on_declared_sizes(self) -> bool:
-        """Return whether an output's shape is known only at the unperturbed sizes."""
+        """Return whether a model output has a known shape only at the chosen sizes.
+
+        The shape is unknown in all lanes with perturbed sizes.
+        """
         outputs = [self.walk.shapes_of(output.tensor) for output in self.walk.model.outputs]
         moved = [index for index, lane in enumerate(self.walk.lanes) if lane.perturbed]
         return any(shapes[0] is not None and all(shapes[lane] is None for lane in moved) for shapes in outputs if moved)
 
     def build_report(self, model_path: str) -> Report:
-        """Build the report, with the path of the model as the user wrote it."""
+        """Build the report; `model_path` is the path of the model as the user wrote it."""
         sizes, model = self.walk.choice, self.walk.model
         names = _NodeReporter(self.walk, self.tracker.core_queries)
         nodes = [names.build_entry(visit, verdict) for visit, verdict in self.tracker.judged_nodes]
@@ -172,10 +182,10 @@ class JudgedModel(Record):
 def report_model(
     file: str | Path, options: BatchOptions = DEFAULT_OPTIONS, names: Iterable[str] = (), *, include_all: bool = False
 ) -> Report:
-    """Return the report of the model in a file.
+    """Judge the model in a file, and return the report.
 
-    For each node in `names`, the report adds an explanation (see `add_node_explanations`). If `include_all`, the report
-    describes all nodes, otherwise only the listed nodes.
+    The report contains an explanation for each node in `names` (see `add_node_explanations`). If `include_all`, the
+    report describes all nodes, otherwise only the listed nodes.
 
     Raises `ShapeError` (file) if the file cannot be used, `ShapeError` (usage) if the options do not fit the model.
     """
@@ -187,10 +197,10 @@ def report_model(
 
 
 def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> JudgedModel:
-    """Walk and judge a model with the best choice of inputs.
+    """Walk and judge a model with the best choice of input shapes.
 
-    The likeliest choice is used if the model runs with it and loses no samples, otherwise the choice with the smallest
-    loss.
+    The choice with the smallest `ranking_key` is used. The search ends at a choice with which the model runs and all
+    batch axes are known.
 
     Raises `ShapeError` (usage) if the options do not fit the model.
     """
@@ -207,7 +217,8 @@ def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> Judged
 def _judge_at_best_sizes(model: Model, guess: InputGuess, max_tries: int) -> JudgedModel:
     """Judge a model at the first sizes at which it runs.
 
-    Sizes that satisfy the conditions of failing nodes are tried first, then at most `max_tries` other choices.
+    First, sizes are chosen that satisfy the conditions of failing nodes. Then at most `max_tries` fallback choices of
+    sizes are tried.
     """
     first = outcome = _judge_choice(model, guess.choose_sizes())
     conditions: dict[Condition, None] = {}
@@ -231,15 +242,16 @@ def _judge_at_best_sizes(model: Model, guess: InputGuess, max_tries: int) -> Jud
 
 
 def _judge_choice(model: Model, choice: InputChoice, tracker: BatchTracker | None = None) -> JudgedModel:
+    """Walk and judge a model with one choice of input shapes and sizes."""
     tracker = tracker or BatchTracker()
     return JudgedModel(walk_model(model, choice, tracker), tracker)
 
 
 def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[str]) -> Report:
-    """Add explanations of the named nodes to a report.
+    """Add explanations of the nodes `names` to a report.
 
-    If a named node fails without an error, its explanation names the first downstream node that fails without
-    the fix. If a named node is unlisted, the path of the nearest failing upstream node is added.
+    The explanation of a node that fails without an error names the first downstream node that fails if the node is not
+    fixed. For a node that is not listed, `Report.failing_above` gets the path of the nearest failing upstream node.
     """
     changed: dict[str, JudgedNode] = {}
     above: dict[str, str] = {}
@@ -259,7 +271,10 @@ def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[st
 
 
 def _upstream_failing_path(model: JudgedModel, name: str) -> str | None:
-    """Return the path of the nearest failing node upstream of a named node."""
+    """Return the path of the nearest failing node upstream of a node.
+
+    `name` is the name or the path of the node. Returns None if no upstream node fails.
+    """
     every = iter_nodes((model.walk.model.graph,))
     named = (node for node in every if name and name in (node.name, node.path, f"#{node.path}"))
     above = model.tracker.iter_upstream([*islice(named, 1)])
@@ -267,9 +282,9 @@ def _upstream_failing_path(model: JudgedModel, name: str) -> str | None:
 
 
 def _describe_downstream_failure(model: JudgedModel, path: str) -> str:
-    """Describe the first downstream failure if the node at a path is not fixed.
+    """Describe the first downstream failure that occurs if one node is not fixed.
 
-    Returns an empty string if the first failure is unknown.
+    `path` is the path of this node. Returns an empty string if the first failure is unknown.
     """
     judge = UnfixedNodeTracker(path)
     _judge_choice(model.walk.model, model.walk.choice, judge)
@@ -283,9 +298,10 @@ def _describe_downstream_failure(model: JudgedModel, path: str) -> str:
 
 
 def movement_chains(model: Model, nodes: Iterable[JudgedNode]) -> list[list[JudgedNode]]:
-    """Return the chains of consecutive nodes that only move elements.
+    """Return the chains of consecutive listed nodes that only move elements.
 
-    A chain has at least two nodes; the chains are in file order.
+    Each node of a chain is the only reader of the previous node's output. A chain has at least two nodes. The chains
+    are in file order.
     """
     uses = Counter(chain(model.graph.outputs, *[node.used_tensors for node in iter_nodes((model.graph,))]))
     open_runs: dict[int, list[JudgedNode]] = {}

@@ -1,8 +1,10 @@
 """The table of ONNX operators, with shape rules, evaluators and batch rules.
 
 Every field of an entry is optional. By default, ONNX shape inference infers the output shapes, the output elements are
-unknown, and the batch is lost. Sources: the ONNX operator documents, and ContribOperators.md of ONNX Runtime for
-`com.microsoft`.
+unknown, and it is unknown which output axis separates the samples of a batch. An operator is *listed* if the package
+`core` has an equivalent op; the report has an entry for each node of a listed operator.
+
+Sources: the ONNX operator documents, and ContribOperators.md of ONNX Runtime for `com.microsoft`.
 """
 
 from __future__ import annotations
@@ -24,31 +26,33 @@ from shapecalc.models.verdicts import CandidateGenerator, expand_candidates, fla
 from shapecalc.models.walk_state import broadcast_shapes
 
 Attributes = Mapping[str, Any]
+"""The attributes of a node by name."""
 Evaluator = Callable[..., Any]
 """A function of attributes and input arrays (None for an absent input) that returns the output array.
 
-An evaluator of several outputs returns a list of arrays. An evaluator raises `IndexError` for an index that the
-operator refuses, and other exceptions for unsupported cases.
+An evaluator of several outputs returns a list of arrays. An evaluator raises `IndexError` for an index that is out of
+bounds, and other exceptions for unsupported cases.
 """
 InputSizes = Sequence[IntTuple | None]
+"""The shape of each input of a node in one lane; None if unknown."""
 IndexBounds = Callable[[bool], Sequence[tuple[int, int]]]
-"""A function that returns the minimum and maximum of a node's indices.
+"""A function that returns the minimum and maximum of the elements of a node's index tensor.
 
-If its argument is true, there is one pair per column instead of one pair for all indices. The result is empty if the
-indices are unknown.
+The result contains one pair, or one pair per column of the tensor if the argument is true. The result is empty if the
+elements are unknown.
 """
 SizeCheck = Callable[[Node, InputSizes, Container[int], IndexBounds], str | None]
-"""A check for mismatched input sizes that ONNX inference accepts, or refuses without naming the input.
+"""A function that checks input sizes and returns an error message, or None if the sizes match.
 
-Its arguments are a node, the input shapes, the initializers and the index bounds. The result is an error message, or
-None.
+The arguments are a node, the input shapes, the tensor numbers of the initializers, and the index bounds. A check is
+needed where ONNX shape inference accepts mismatched sizes, or where its error message does not name the input.
 """
 BatchInputs = list[tuple[str, int, int]]
-"""The inputs that share a batch, each as name, input index and batch axis. The data input is first."""
+"""The inputs with a batch axis, each as name, input index and batch axis; the data input X is first."""
 MAX_INFERRED_DIM = 2**40
-"""The largest dim that is passed to ONNX shape inference, which uses 64-bit arithmetic."""
+"""The largest dim that is passed to ONNX shape inference, whose 64-bit products could overflow."""
 RECURRENT_STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
-"""The inputs of recurrent operators with a batch axis, except X: name, input index, and batch axis if `layout` is 0."""
+"""The inputs of LSTM, GRU and RNN with a batch axis, except X: name, input index, and batch axis for `layout=0`."""
 
 
 class FirstInputShape(Record):
@@ -69,7 +73,7 @@ class InferredShape(Record):
     """A shape rule: ONNX shape inference infers the outputs."""
 
     copies_dims: bool = False
-    """Whether inference copies a dim unchecked, so that a symbolic dim may be passed."""
+    """Whether inference copies dims from an input to the output without checks, so that it accepts symbolic dims."""
 
 
 class ComputedShape(Record):
@@ -83,7 +87,7 @@ class ComputedShape(Record):
 
 
 class ControlFlow(Enum):
-    """A kind of control flow: how an operator runs its subgraphs."""
+    """The control flow of an operator with subgraphs."""
 
     IF = "one of two branches runs"
     LOOP = "the body runs until a condition is false"
@@ -96,62 +100,59 @@ class CoreArgument(Record):
     name: str
     attribute: str = ""
     kind: type = tuple
-    """The type of the attribute. A tuple contains integers, and is the target of the node."""
+    """The type of the attribute; `tuple` for a tuple of integers."""
     input_since: int | None = None
-    """The first opset in which the argument is the second input; None if it is always an attribute."""
+    """The first opset in which the argument is the second input of the node; None if it is always an attribute."""
     default: Any = None
     is_required: bool = False
 
 
 class CoreOp(Record):
-    """The core op of a listed operator, with its arguments.
-
-    An operator is *listed* if it has a core op; the report has an entry for each node of a listed operator.
-    """
+    """The op of the package `core` that is equivalent to a listed operator."""
 
     op: str
     arguments: tuple[CoreArgument, ...]
     elements: Callable[[ElementArray, IntTuple, dict[str, Any]], ElementArray] | None = None
-    """A function that computes the output elements from the input elements, the output shape and the arguments."""
+    """A function of the input array, the output shape and the arguments that returns the output array."""
     fix_candidates: CandidateGenerator | None = None
     only_moves_elements: bool = False
     """Whether the op only moves the elements of one input."""
     repeats_elements: bool = False
-    """Whether the op repeats elements by the counts in its argument."""
+    """Whether the op repeats elements along axes, as Expand and Tile do."""
     returns_shape: bool = False
-    """Whether core's answer is the value of the output instead of its shape, as for Shape."""
+    """Whether core returns the elements of the output instead of its shape, as for Shape."""
     switch: str = ""
-    """The attribute that sets the switch of the core op; empty without a switch."""
+    """The name of the boolean attribute (`allowzero`) that is also an option of the core op; empty if there is none."""
 
     @property
     def target(self) -> CoreArgument | None:
-        """The target argument, if any: a shape, a permutation or axes."""
+        """The argument that contains a shape, a permutation or axes; None without one."""
         return self.arguments[0] if self.arguments[0].kind is tuple else None
 
 
 class OperatorSpec(Record):
-    """The properties of an operator."""
+    """An entry of the operator table."""
 
     shape_rule: FirstInputShape | BroadcastShape | InferredShape | ComputedShape = InferredShape()
     evaluate: Evaluator | None = None
     axis_rule: AxisRule | None = None
-    """The axis rule, for operators that are pointwise along an axis."""
+    """The axis rule of an operator that is pointwise along an axis."""
     mark_rule: MarkRule | None = None
-    """The mark rule, for operators that move elements along the marked axis."""
+    """The mark rule of an operator that moves elements along the batch axis."""
     element_inputs: int | None = None
-    """The number of leading inputs whose elements are read; None means all.
+    """The number of leading inputs whose elements affect the output elements; None means all inputs.
 
-    Other inputs give only a type or a shape.
+    Of the other inputs, only the type or the shape matters.
     """
     size_check: SizeCheck | None = None
-    """The check of input sizes that must match."""
+    """The check that the sizes of the inputs match."""
     core_op: CoreOp | None = None
-    """The core op. Nodes of operators that have a core op appear in the report."""
+    """The equivalent core op; None if the operator is not listed."""
     control_flow: ControlFlow | None = None
     is_random: bool = False
-    """Whether the output is random."""
+    """Whether the output elements are random."""
     onnx_equivalent: str = ""
-    """For an operator of ONNX Runtime, the ONNX operator with the same shape inference; otherwise empty."""
+    """The ONNX operator whose shape inference is used for this ONNX Runtime operator; empty if there is none."""
 
     @property
     def is_pointwise(self) -> bool:
@@ -167,7 +168,10 @@ def integer_tuple(array: ElementArray | None) -> tuple[int, ...] | None:
 
 
 def constant_elements(attributes: Attributes) -> ElementArray | None:
-    """Return the elements of a Constant; None if they are too many or not numeric."""
+    """Return the elements of a Constant.
+
+    Returns None if there are too many elements, or if the elements are not numeric.
+    """
     for name, value in attributes.items():
         if name == "value":
             return parse_elements(value)
@@ -179,7 +183,7 @@ def constant_elements(attributes: Attributes) -> ElementArray | None:
 
 
 def _divide(_: Attributes, a: ElementArray, b: ElementArray) -> ElementArray:
-    """Return the quotient; an integer quotient is truncated towards 0."""
+    """Divide two arrays; an integer quotient is truncated towards 0."""
     if a.dtype.kind == "f":
         return a / b
     if not np.all(b):
@@ -202,7 +206,7 @@ def _concat(attributes: Attributes, *parts: ElementArray) -> ElementArray:
 
 
 def _slice(attributes: Attributes, data: ElementArray, *slice_inputs: ElementArray | None) -> ElementArray:
-    """Evaluate a Slice.
+    """Evaluate the operator Slice.
 
     Since opset 10, starts, ends, axes and steps are inputs. Source: the ONNX operator Slice.
     """
@@ -241,13 +245,14 @@ def _constant_of_shape(attributes: Attributes, shape: ElementArray) -> ElementAr
 
 
 def _input_reduction_evaluator(function: Any) -> Evaluator:
+    """Return an evaluator that combines all inputs with a binary NumPy function."""
     return lambda _, *parts: np.asarray(function.reduce(np.broadcast_arrays(*parts)))
 
 
 def _reduction_evaluator(function: Any) -> Evaluator:
-    """Return the evaluator of a reduction.
+    """Return the evaluator of a reduction with the NumPy function `function`.
 
-    The reduced axes are an attribute in older opsets and an input in newer opsets.
+    The list of reduced axes is an attribute in older opsets and an input in newer opsets.
     """
 
     def reduce(attributes: Attributes, data: ElementArray, axes: ElementArray | None = None) -> ElementArray:
@@ -292,12 +297,12 @@ def _clip(
 
 
 def _numpy_evaluator(function: Any) -> Evaluator:
-    """Return the evaluator that applies a NumPy function to the inputs."""
+    """Return an evaluator that applies a NumPy function to the inputs."""
     return lambda _, *parts: np.asarray(function(*parts))
 
 
 def _dtype_preserving_evaluator(function: Any) -> Evaluator:
-    """Return the evaluator that applies a NumPy function and keeps the element type."""
+    """Return an evaluator that applies a NumPy function and keeps the element type."""
     return lambda _, data, *parts: np.asarray(function(data, *parts)).astype(data.dtype)
 
 
@@ -307,7 +312,7 @@ def element_count(_: Attributes, data: ElementArray) -> ElementArray:
 
 
 def _check_concat(node: Node, shapes: InputSizes, constants: Container[int], _: IndexBounds) -> str | None:
-    """Return an error message if Concat inputs differ on any axis but `axis`."""
+    """Return an error message if Concat inputs differ on an axis other than `axis`."""
     along = node.attributes.get("axis", 1)
     axis = _differing_axis(shapes, along) if isinstance(along, int) else None
     if axis is None:
@@ -323,7 +328,7 @@ def _check_concat(node: Node, shapes: InputSizes, constants: Container[int], _: 
 
 
 def _differing_axis(shapes: InputSizes, ignored_axis: int) -> int | None:
-    """Return the first axis on which shapes differ, except the ignored axis.
+    """Return the first axis except `ignored_axis` on which shapes differ, or None.
 
     >>> _differing_axis([(1, 2), (3, 2)], 1), _differing_axis([(1, 2), (1, 4)], -1), _differing_axis([(1, 2), None], 1)
     (0, None, None)
@@ -336,9 +341,9 @@ def _differing_axis(shapes: InputSizes, ignored_axis: int) -> int | None:
 
 
 def check_indices(node: Node, shapes: InputSizes, _: Container[int], index_bounds: IndexBounds) -> str | None:
-    """Return an error message if Gather or Scatter indices do not fit the data.
+    """Return an error message if Gather or Scatter indices do not match the data.
 
-    The shapes are checked, and the elements of the indices if they are known.
+    The index shape is checked, and the index values if they are known.
     """
     data, indices = (*shapes, None, None)[:2]
     if data is None or indices is None:
@@ -360,13 +365,16 @@ def check_indices(node: Node, shapes: InputSizes, _: Container[int], index_bound
 
 
 def _check_update_shape(updates: IntTuple | None, expected: IntTuple) -> str | None:
+    """Return an error message if the shape of the updates is not `expected`."""
     if updates is None or updates == expected:
         return None
     return f"updates are {','.join(map(str, updates))}, and indices ask for {','.join(map(str, expected))}"
 
 
 def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: int) -> str | None:
-    """Return an error message if indices exceed the data on any axis but `axis`.
+    """Return an error message if the indices are larger than the data on an axis.
+
+    The axis `axis` is not checked.
 
     >>> _check_index_shape((1, 8), (2, 3), 1), _check_index_shape((2, 8), (2, 9), -1)
     ('indices have 2 on axis 0, and data 1', None)
@@ -380,7 +388,10 @@ def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: in
 
 
 def _shared_batch_check(batch_inputs_of: Callable[[Attributes], BatchInputs]) -> SizeCheck:
-    """Return the size check of an operator whose inputs share a batch."""
+    """Return a check that all inputs have the same batch size.
+
+    `batch_inputs_of` returns the inputs with a batch axis, given the attributes of the node.
+    """
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
         sizes: dict[str, int] = {}
@@ -406,7 +417,11 @@ def _recurrent_batch_inputs(attributes: Attributes) -> BatchInputs:
 
 
 def _contraction_check(axes_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeCheck:
-    """Return the size check of an operator that contracts axes of two inputs."""
+    """Return a check that two contracted axes have the same size.
+
+    `axes_of` maps the attributes of a node to three values: the input index and the axis of the first tensor, those of
+    the second tensor, and a factor. The size of the first axis must equal the size of the second axis times the factor.
+    """
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
         (first, axis), (second, other), times = axes_of(node.attributes)
@@ -425,10 +440,11 @@ GEMM_SIZE_CHECK = _contraction_check(
 )
 CONV_SIZE_CHECK = _contraction_check(lambda attributes: ((0, 1), (1, 1), attributes.get("group", 1)))
 CHANNEL_SIZE_CHECK = _contraction_check(lambda _: ((0, 1), (1, 0), 1))
+"""The check that the channels of input 0 match the first axis of input 1."""
 
 
 def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the shape of a matrix product with optionally transposed matrices.
+    """Return the output shape of a product of matrices, each optionally transposed.
 
     >>> _matmul_shape({}, [(5, 2, 3), (1, 3, 4)]), _matmul_shape({"transA": 1}, [(3, 2), (3, 4)])
     (((5, 2, 4),), ((2, 4),))
@@ -446,9 +462,9 @@ def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
 
 
 def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shape of an attention operator.
+    """Return the output shape of a multi-head attention operator.
 
-    The heads of key and value may be a separate axis.
+    In the key and the value, the heads may be a separate axis.
 
     >>> _attention_shape({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)])
     ((2, 5, 16),)
@@ -471,6 +487,7 @@ def _grouped_query_attention_shape(_: Attributes, shapes: InputSizes) -> InputSi
 
 
 SAME_AS_FIRST, COPIES_DIMS = FirstInputShape(), InferredShape(copies_dims=True)
+"""Shape rules that several operators share."""
 FIRST_OUTPUT_ONLY = ComputedShape(lambda _, shapes: (shapes[0], None))
 SKIP_NORMALIZATION = ComputedShape(lambda _, shapes: (shapes[0], None, None, shapes[0]))
 BROADCAST, BROADCAST_8, COMPARISON = BroadcastShape(), BroadcastShape(8), BroadcastShape(is_comparison=True)
@@ -521,9 +538,9 @@ DEPTH_TO_SPACE, SPACE_TO_DEPTH = (
 
 
 def _expand_keys(specs: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
-    """Return the table with one operator per key.
+    """Return the operator table with one operator name per key.
 
-    A key of `specs` may list several operators that share an entry.
+    A key of `specs` may contain several operator names, separated by spaces.
     """
     return {name: row for names, row in specs.items() for name in names.split()}
 
@@ -532,9 +549,10 @@ SHAPE_PRESERVING_OPERATORS = """
     Acos Acosh Asin Asinh Atan Atanh Celu Cos Cosh Elu Erf Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish Relu
     Selu Shrink Sigmoid Sin Sinh Softplus Softsign Swish Tan Tanh ThresholdedRelu
 """
+"""The names of unary elementwise operators without an evaluator."""
 UNARY_FUNCTIONS = {"Abs": np.abs, "Ceil": np.ceil, "Floor": np.floor, "Neg": np.negative, "Reciprocal": np.reciprocal}
 UNARY_FUNCTIONS |= {"Round": np.rint, "Sign": np.sign, "Sqrt": np.sqrt}
-"""NumPy's unary functions by operator."""
+"""NumPy's unary functions by operator name."""
 COMPARISON_FUNCTIONS: dict[str, Any] = {
     "And": np.logical_and,
     "Equal": np.equal,
@@ -671,7 +689,7 @@ ONNX_OPERATORS = _expand_keys(
         "Xor": OperatorSpec(COMPARISON, axis_rule=batch.broadcast_axis),
     }
 )
-"""ONNX's own operators."""
+"""The entries of ONNX's own operators, by operator name."""
 CONTRIB_OPERATORS = _expand_keys(
     {
         "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
@@ -687,26 +705,27 @@ CONTRIB_OPERATORS = _expand_keys(
         ),
     }
 )
-"""The contributed operators of ONNX Runtime."""
+"""The entries of ONNX Runtime's contributed operators, by operator name."""
 OPERATORS = {"": ONNX_OPERATORS, "com.microsoft": CONTRIB_OPERATORS}
-"""The table of operators by domain and operator name."""
+"""The operator table, by domain and operator name."""
 LISTED_OPERATORS = {name: row.core_op for name, row in ONNX_OPERATORS.items() if row.core_op is not None}
-"""The core op of each listed operator, by operator name."""
+"""The equivalent core op of each listed operator, by operator name."""
 RANDOM_OPERATORS = {name for name, row in ONNX_OPERATORS.items() if row.is_random}
 UNKNOWN_OPERATOR = OperatorSpec()
+"""The default entry, for operators that are not in the table."""
 
 
 def find_operator(node: Node | NodeInLane) -> OperatorSpec:
-    """Return the entry of a node's operator, or the default entry."""
+    """Return the entry of a node's operator in the operator table."""
     return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN_OPERATOR)
 
 
 def evaluate_node(
     spec: OperatorSpec, attributes: Attributes, arrays: Sequence[ElementArray | None]
 ) -> list[ElementArray] | None:
-    """Return a node's output arrays; None if they are unknown or too large.
+    """Evaluate a node; return the output arrays, or None if unknown or too large.
 
-    Raises `IndexError` for an index that the operator refuses.
+    Raises `IndexError` if an index is out of bounds.
     """
     assert spec.evaluate is not None
     try:
@@ -721,9 +740,9 @@ def evaluate_node(
 
 
 def control_flow_of(node: Node) -> ControlFlow | None:
-    """Return the kind of control flow of a node.
+    """Return the control flow of a node's operator.
 
-    Returns None if the node calls a function, or if its operator has no control flow.
+    Returns None for a function call, and for an operator without subgraphs.
     """
     row = ONNX_OPERATORS.get(node.op)
     return row.control_flow if row and not node.is_function_call else None

@@ -1,6 +1,8 @@
-"""Track the batch through a model: propagate marks and judge listed nodes.
+"""Track the batch through a model: propagate batch marks, judge listed nodes.
 
-A failing node is fixed at once, so that downstream nodes are judged with correct input shapes.
+A batch mark states which axis of a tensor separates the samples (see `batch_axis`). A listed node is a node that the
+package `core` can resolve. A failing node is fixed at once, so that downstream nodes are judged with correct input
+shapes. A lane is one assignment of sizes to the free dims of the model.
 """
 
 from __future__ import annotations
@@ -33,31 +35,32 @@ from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState
 
 LaneMarks = tuple[BatchMark, ...]
-"""The marks of a tensor by lane."""
+"""The batch mark of a tensor in each lane."""
 INDEX_OUTPUTS = {"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)}
-"""For each operator that returns indices along an axis: the output index of the indices, and the default axis."""
+"""The operators with an output of indices along an axis: the number of that output, and the default axis."""
 ORDER_PRESERVING_OPERATORS = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 INDEX_EVALUATORS: dict[str, Any] = {
     **dict.fromkeys(ORDER_PRESERVING_OPERATORS, lambda _, shape, data, *_others: data.reshape(shape)),
     "Add": lambda _, _shape, a, b: a + b,
     "Concat": lambda attributes, _, *parts: np.concatenate(parts, attributes.get("axis", 0)),
 }
-"""The evaluators of operators that map indices to indices. Applied to bounds of the inputs, they return bounds."""
+"""The evaluators of monotonic operators on indices: for bounds of the inputs, they return bounds of the output."""
 UNBOUNDED = 1 << 40
-"""A bound beyond any index."""
+"""A number that is larger than any index."""
 MAX_UPSTREAM_NODES = 64
-"""The maximum number of upstream nodes that are searched for a failure, or for bounds of indices."""
+"""The maximum number of upstream nodes to search for the cause of a failure, or for bounds of indices."""
 SILENT_VERDICTS = (BatchVerdict.SWALLOWS, BatchVerdict.SCRAMBLES)
-"""The verdicts on failing nodes that raise no error."""
+"""The verdicts on failing nodes that run without an error."""
 
 
 class UnlistedFailure(Record):
-    """An unlisted node that fails although all upstream listed nodes are fixed."""
+    """A failing node of an operator that is not listed."""
 
     node: Node
     why: str
+    """The error message, or the reason for a failure without an error."""
     cause: str | None
-    """The path of the listed node that causes the failure; None if unknown."""
+    """The path of the upstream listed node that causes the failure; None if unknown."""
     silent: bool = False
     """Whether the node runs without an error, but uses one sample for the whole batch."""
 
@@ -67,26 +70,27 @@ class NodeVerdict(Record):
 
     verdict: BatchVerdict
     why: str
-    """The reason for the verdict, a sentence without a full stop."""
+    """The reason for the verdict, without a final full stop."""
     outputs: LaneShapes
-    """The output shape in each lane after the best fix. The walk continues with these shapes."""
+    """The output shape in each lane after the best fix; the walk continues with this shape."""
     marks: LaneMarks
-    """The marks of the output after the best fix."""
+    """The batch mark of the output in each lane after the best fix."""
     fixes: tuple[NodeFix, ...]
-    """The fixes, the best first; empty if none is needed or known."""
+    """The possible fixes, the best first; empty for a safe node, and if no fix is known."""
     runs: Mapping[int, str]
-    """The outcome (`ok`, `fails` or `blocked`) by judged batch size."""
+    """The outcome (`ok`, `fails` or `blocked`) at each judged batch size."""
     empty: str | None
-    """The outcome at a batch of 0: `ok` or `refused`; None if unknown."""
+    """The outcome at a batch size of 0: `ok` or `refused`; None if unknown."""
     batch_in: tuple[int, str] | None
-    """The input axis of the batch, and the part of the axis that is the batch (see `locate_batch`); None if unknown."""
+    """The batch axis of the input, as returned by `locate_batch`; None if unknown."""
     batch_out: tuple[int, str] | None
+    """The batch axis of the output, as returned by `locate_batch`; None if unknown."""
     blocked_by: str | None
-    """The path of the first failing upstream node, which must be fixed first; None if there is none."""
+    """The path of the first failing upstream node, which must be fixed before this node; None without such a node."""
 
 
 def output_mark(node: NodeInLane, output_index: int = 0) -> BatchMark:
-    """Return the mark of one output of a node."""
+    """Return the batch mark of one output of a node in one lane."""
     row = find_operator(node)
     reached = [mark for mark in node.marks[: row.element_inputs] if mark]
     if not reached:
@@ -103,7 +107,7 @@ def output_mark(node: NodeInLane, output_index: int = 0) -> BatchMark:
 
 
 def _apply_axis_rule(node: NodeInLane, spec: OperatorSpec, output_index: int) -> BatchMark:
-    """Return the mark of an output according to the axis rule of the operator."""
+    """Return the batch mark of an output according to the axis rule of the operator."""
     if spec.axis_rule is None:
         return LostBatch(f"the batch is not followed through {node.op}")
     marks: list[BatchMark] = []
@@ -117,6 +121,7 @@ def _apply_axis_rule(node: NodeInLane, spec: OperatorSpec, output_index: int) ->
 
 
 def _is_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTuple | None, output_axis: int) -> bool:
+    """Return whether an input axis and an output axis have the same known size."""
     return (
         input_shape is not None
         and output_shape is not None
@@ -126,7 +131,7 @@ def _is_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTupl
 
 
 def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
-    """Return the mark of one slice of a Scan input, without the scanned axis."""
+    """Return the batch mark of one slice of a Scan input; `axis` is the scanned axis."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None or axis % len(shape) == mark.axis:
@@ -135,7 +140,7 @@ def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis
 
 
 def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
-    """Return the mark of a loop output that is stacked along a new axis."""
+    """Return the batch mark of a loop output after it is stacked along a new axis."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None:
@@ -144,39 +149,40 @@ def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> B
 
 
 class BatchTracker:
-    """A tracker that follows the batch along a walk.
+    """The batch marks and verdicts of a walk.
 
-    The tracker propagates marks, judges and fixes the listed nodes, and records the first failure upstream of each
-    tensor.
+    During the walk, the tracker propagates batch marks, judges and fixes the listed nodes, and records the first
+    failing node upstream of each tensor.
     """
 
     trial_attributes = ("_marks", "stops", "judged_nodes", "failing_nodes", "cause_fixes", "_failures_above")
-    """The attributes that change during a walk; a trial walk uses copies of them."""
+    """The names of the attributes that a walk changes; `copy_for_trial` copies these attributes."""
 
     def __init__(self) -> None:
-        """Create a tracker; `start_walk` binds it to a walk."""
+        """Create an empty tracker; call `start_walk` before the walk."""
         self._marks: dict[int, LaneMarks] = {}
-        """The marks of the tensors that depend on the batch."""
+        """The batch marks by tensor number; tensors that do not depend on the batch have no entry."""
         self.core_queries = CoreQueries()
         self.stops: list[UnlistedFailure] = []
+        """The failing nodes that are not listed, in the order of the walk."""
         self.judged_nodes: list[tuple[NodeVisit, NodeVerdict]] = []
-        """The listed nodes with their verdicts, in the order of the walk."""
+        """The listed nodes and their verdicts, in the order of the walk."""
         self.failing_nodes: dict[str, tuple[Node, NodeVerdict]] = {}
-        """The failing listed nodes by path."""
+        """The failing listed nodes and their verdicts, by path."""
         self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
-        """The listed nodes that cause unlisted failures, with their fixes, by path."""
+        """The listed nodes that cause the failures in `stops`, and their fixes, by path."""
         self._producers: dict[int, Node] | None = None
         self._read_tensors: set[int] | None = None
         self._verdict_cache: dict[object, NodeVerdict] = {}
         self._failures_above: dict[int, tuple[int, str]] = {}
-        """The sequence number and the path of the first failure upstream of each tensor."""
+        """The first failing node upstream of a tensor, as sequence number and path, by tensor number."""
 
     def start_walk(self, walk: WalkState) -> None:
-        """Bind the tracker to a walk, and mark the inputs that have a batch dim."""
+        """Attach the tracker to a walk, and set the batch marks of the model inputs."""
         self._walk = walk
         self._batches = tuple([lane.batch for lane in walk.lanes])
         self._tracked_lanes = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
-        """Whether each lane is judged and has at least two samples to track."""
+        """Whether each lane is judged and has a batch size of at least 2."""
         self._no_marks: LaneMarks = (None,) * len(walk.lanes)
         self._empty_lane = next((index for index, lane in enumerate(walk.lanes) if lane.batch == 0), None)
         self.declared_batch = walk.declared_batch or 1
@@ -192,9 +198,9 @@ class BatchTracker:
             self._store_marks(declared.tensor, [mark if followed else None for followed in self._tracked_lanes])
 
     def propagate(self, node: Node) -> None:
-        """Propagate marks through an unlisted node that runs.
+        """Propagate batch marks through a node that is not listed and does not fail.
 
-        The bodies of the node must already have been walked.
+        The subgraphs of the node must already have been walked.
         """
         self._propagate_failure(node)
         if node.bodies:
@@ -215,28 +221,31 @@ class BatchTracker:
                 )
 
     def marks_of(self, tensor: int) -> LaneMarks | None:
-        """Return the marks of a tensor by lane; None if it does not depend on the batch."""
+        """Return the batch mark of a tensor in each lane.
+
+        Returns None if the tensor does not depend on the batch.
+        """
         return self._marks.get(tensor)
 
     def lost_tensor_count(self) -> int:
-        """Return the number of tensors whose samples are lost."""
+        """Return the number of tensors with a `LostBatch` mark in some lane."""
         return sum(any(isinstance(mark, LostBatch) for mark in marks) for marks in self._marks.values())
 
     def mark_lost(self, node: Node, reason: str) -> None:
-        """Mark the batch as lost in the outputs of a node."""
+        """Set the marks of all outputs of a node to `LostBatch`."""
         for tensor in node.outputs:
             self._store_marks(tensor, self._lost_in_lanes(reason))
         self._propagate_failure(node)
 
     def copy_for_trial(self) -> Self:
-        """Return a copy for a trial walk that leaves this tracker unchanged."""
+        """Return a copy for a trial walk, which must not change this tracker."""
         trial = copy(self)
         for name in self.trial_attributes:
             setattr(trial, name, getattr(self, name).copy())
         return trial
 
     def loop_marks(self, tensors: Sequence[int]) -> list[LaneMarks]:
-        """Return the marks of loop-carried tensors."""
+        """Return the batch marks of loop-carried tensors."""
         return [self.marks_of(tensor) or self._no_marks for tensor in tensors]
 
     def lost_marks(self, count: int) -> list[LaneMarks]:
@@ -244,13 +253,16 @@ class BatchTracker:
         return [self._lost_in_lanes("a loop above moves the batch")] * count
 
     def mark_body_inputs(self, tensors: Sequence[int], marks: Sequence[LaneMarks]) -> None:
-        """Replace the marks of body inputs."""
+        """Set the batch marks of the inputs of a subgraph to `marks`."""
         for tensor, tensor_marks in zip(tensors, marks, strict=True):
             self._marks.pop(tensor, None)
             self._store_marks(tensor, tensor_marks)
 
     def mark_scan_input(self, node: Node, tensor: int, inner: int, axis: int) -> None:
-        """Mark a body input that is a slice of an outer tensor along an axis."""
+        """Set the batch mark of the Scan body input `inner`.
+
+        In each iteration, the body input is a slice of the outer tensor `tensor` along `axis`.
+        """
         shapes, marks = self._walk.shapes_of(tensor), self.marks_of(tensor) or self._no_marks
         self.mark_body_inputs(
             [inner],
@@ -258,15 +270,16 @@ class BatchTracker:
         )
 
     def merge_loop_marks(self, marks: Sequence[LaneMarks], tensors: Sequence[int]) -> list[LaneMarks]:
-        """Merge marks with the current marks of loop-carried tensors."""
+        """Merge the marks before an iteration with the current marks of carried tensors."""
         after = self.loop_marks(tensors)
         return [tuple(map(merge_marks, zip(*both, strict=True))) for both in zip(marks, after, strict=True)]
 
     def _lost_in_lanes(self, why: str) -> LaneMarks:
+        """Return a `LostBatch` mark for each tracked lane."""
         return tuple([LostBatch(why) if followed else None for followed in self._tracked_lanes])
 
     def _propagate_bodies(self, node: Node) -> None:
-        """Propagate marks from the bodies of a node to its outputs."""
+        """Propagate batch marks from the subgraphs of a node to the outputs of the node."""
         graphs = control_flow_of(node)
         if node.is_function_call or graphs is ControlFlow.IF:
             lists: list[list[LaneMarks | None]] = [
@@ -291,7 +304,7 @@ class BatchTracker:
     def _loop_output_marks(
         self, node: Node, body: NodeGraph, initial_values: Sequence[int], results: Sequence[int]
     ) -> Iterator[list[LaneMarks | None]]:
-        """Yield the marks to merge for each output of a loop.
+        """Yield, for each output of a loop, the list of batch marks to merge.
 
         Loop-carried outputs come first, then scan outputs.
         """
@@ -308,7 +321,10 @@ class BatchTracker:
                 yield [tuple([_mark_with_new_axis(mark, shape, along[index - count]) for mark, shape in lanes])]
 
     def _node_in_lanes(self, node: Node, outputs: LaneShapes | None = None) -> Iterator[NodeInLane | None]:
-        """Yield the node in each lane; None in lanes without samples to track."""
+        """Yield the argument of the batch rules for each lane; None for untracked lanes.
+
+        `outputs` is the shape of the only output in each lane; None takes the output shapes from the walk.
+        """
         unknown = self._no_marks
         absent = tuple([index for index, tensor in enumerate(node.inputs) if tensor == ABSENT])
         marks = [self.marks_of(tensor) or unknown for tensor in node.inputs]
@@ -333,20 +349,21 @@ class BatchTracker:
             )
 
     def _elements(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return the elements of a small input in a lane; None if unknown."""
+        """Return the elements of a node input in one lane; None if unknown."""
         tensor = node.inputs[input_index] if input_index < len(node.inputs) else ABSENT
         is_integer = self._walk.dtypes[tensor] in (INT32, INT64)
         values = self._walk.elements_of(tensor) if is_integer else self._walk.values.get(tensor)
         return None if values is None else values[lane]
 
     def _index_bounds(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return lower and upper bounds of an input in a lane; None if unknown."""
+        """Return elementwise bounds of an integer input in one lane; None if unknown."""
         return self._compute_bounds(node.inputs[input_index], lane, MAX_UPSTREAM_NODES)
 
     def _compute_bounds(self, tensor: int, lane: int, node_budget: int) -> Any:
-        """Return lower and upper bounds of an integer tensor; None if unknown.
+        """Return elementwise lower and upper bounds of an integer tensor in one lane.
 
-        The bounds are computed from the upstream nodes. `node_budget` is the maximum number of nodes to search.
+        The bounds are computed from the upstream nodes, of which at most `node_budget` are searched. Returns None if
+        the shape is unknown or large.
         """
         known, shape = (
             (self._walk.elements_of(tensor) or self._walk.all_unknown)[lane],
@@ -371,9 +388,10 @@ class BatchTracker:
         return np.full(shape, -UNBOUNDED), np.full(shape, UNBOUNDED)
 
     def _resolve_shared_samples(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
-        """Replace each `SharedSample` by its intended mark, and record a silent failure.
+        """Replace `SharedSample` marks by their intended marks; record a silent failure.
 
-        The marks stay unchanged unless the node uses one sample for the whole batch in every tracked lane.
+        Nothing happens unless the node uses one sample for the whole batch in every tracked lane. A failure is recorded
+        only if elements of the first output are used.
         """
         shared = [mark for mark in marks if isinstance(mark, SharedSample)]
         if not shared or len(shared) < sum(self._tracked_lanes):
@@ -383,7 +401,10 @@ class BatchTracker:
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
     def _has_used_elements(self, tensor: int) -> bool:
-        """Return whether the elements of a tensor are used, not only its shape."""
+        """Return whether some node or model output uses the elements of a tensor.
+
+        A node such as Shape uses only the shape of its input.
+        """
         if self._read_tensors is None:
             graph = self._walk.model.graph
             self._read_tensors = {*graph.outputs}
@@ -394,16 +415,17 @@ class BatchTracker:
         return tensor in self._read_tensors
 
     def _store_marks(self, tensor: int, marks: Iterable[BatchMark]) -> None:
+        """Store the batch mark of a tensor in each lane, unless all marks are None."""
         by_lane = tuple(marks)
         if tensor != ABSENT and any(by_lane):
             self._marks[tensor] = by_lane
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
-        """Judge a listed node; return its output shapes after the best fix."""
+        """Judge a listed node; return its output shape in each lane after the best fix."""
         return self._judge(visit).outputs
 
     def _judge(self, visit: NodeVisit) -> NodeVerdict:
-        """Judge a listed node; record and return the verdict."""
+        """Return the verdict on a listed node; record its marks, verdict and failure."""
         node = visit.node
         before = self.marks_of(node.inputs[0]) if node.inputs else None
         reached = len(node.inputs) > 1 and any(map(self.marks_of, node.inputs[1:]))
@@ -422,7 +444,10 @@ class BatchTracker:
         return verdict
 
     def _build_verdict(self, visit: NodeVisit, input_marks: LaneMarks) -> NodeVerdict:
-        """Return the verdict on a listed node from its shapes and input marks alone."""
+        """Build the verdict on a listed node; the result may be cached.
+
+        The verdict depends only on the shapes and the batch marks of the node, so `blocked_by` is not set.
+        """
         lanes = self._node_in_lanes(visit.node, visit.outputs)
         after = tuple([None if lane is None else output_mark(lane) for lane in lanes])
         runs = self._build_runs(visit, input_marks, after)
@@ -450,7 +475,7 @@ class BatchTracker:
         )
 
     def _find_fixes(self, visit: NodeVisit, input_marks: LaneMarks) -> list[verdicts.FixedOutputs]:
-        """Return the fixes of a failing node, the best first."""
+        """Return the possible fixes of a failing listed node, the best first."""
         argument, walk = visit.core_op.arguments[0], self._walk
         judged = tuple([lane.judged for lane in walk.lanes])
         failure = verdicts.BatchFailure(
@@ -466,13 +491,17 @@ class BatchTracker:
         )
 
         def evaluate_targets(targets: tuple[Any, ...], switch: bool | None) -> LaneShapes:
+            """Return the output shape in each lane for a new target."""
             arguments = [None if target is None else FrozenDict({argument.name: target}) for target in targets]
             return self.core_queries.query(visit.node, switch, visit.input, arguments).outputs
 
         return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
 
     def add_failure(self, node: Node, failures: LaneFailures) -> None:
-        """Record a failing unlisted node; its outputs lose the batch."""
+        """Record a failing node that is not listed, and its cause.
+
+        The outputs of the node are marked as `LostBatch`.
+        """
         why = next((reason for reason in failures if reason), "it fails")
         cause = self._find_cause(node)
         self.stops.append(UnlistedFailure(node, why, cause[0].path if cause else None))
@@ -495,9 +524,9 @@ class BatchTracker:
         return self._producers.get(tensor) if tensor != ABSENT else None
 
     def iter_upstream(self, nodes: Iterable[Node], should_follow: Callable[[int], bool] = bool) -> Iterator[Node]:
-        """Yield nodes and their upstream nodes, breadth first.
+        """Yield nodes and all their upstream nodes, in breadth-first order.
 
-        `should_follow` decides whether the producer of a tensor is visited.
+        `should_follow` decides, given a tensor number, whether to visit the node that produces the tensor.
         """
         queue, visited = [*nodes], set()
         for node in queue:  # the queue grows during the loop
@@ -508,23 +537,24 @@ class BatchTracker:
                 queue += [maker for maker in makers if maker is not None]
 
     def _build_runs(self, visit: NodeVisit, input_marks: LaneMarks, output_marks: LaneMarks) -> list[verdicts.BatchRun]:
-        """Return the outcome of a node at each judged batch size."""
+        """Return the run of a listed node at each judged batch size."""
         problems = [problem.message if problem else "" for problem in visit.problems]
         outputs = [None if shape is None else output for shape, output in zip(visit.input, visit.outputs, strict=True)]
         lanes = zip(self._batches, visit.input, outputs, input_marks, output_marks, problems, strict=True)
         return [verdicts.BatchRun(*values) for values, lane in zip(lanes, self._walk.lanes, strict=True) if lane.judged]
 
     def _empty_batch_outcome(self, visit: NodeVisit) -> str | None:
-        """Return the outcome of a node at a batch of 0; None if unknown."""
+        """Return the outcome of a listed node at a batch size of 0; None if unknown."""
         lane = self._empty_lane
         if lane is None or (visit.outputs[lane] is None and not visit.problems[lane]):
             return None
         return "refused" if visit.problems[lane] else "ok"
 
     def _propagate_failure(self, node: Node, *, is_failing: bool = False) -> str | None:
-        """Propagate the first failure upstream of a node to the outputs of the node.
+        """Return the path of the first failing node upstream of a node, or None.
 
-        Returns the path of the first upstream failure, or None. `is_failing` states whether the node itself fails.
+        The outputs of the node inherit this failure. If no upstream node fails and `is_failing`, the node itself is
+        recorded as the first failing node upstream of its outputs.
         """
         if not self._failures_above and not is_failing:
             return None
@@ -538,9 +568,9 @@ class BatchTracker:
         return first and first[1]
 
     def _find_cause(self, node: Node) -> tuple[Node, NodeFix] | None:
-        """Find the nearest upstream node that expands a constant to the declared batch.
+        """Return the nearest upstream Expand or Tile to the declared batch, and its fix.
 
-        Returns the node and its fix, or None.
+        The node repeats elements of a tensor that does not depend on the batch. Returns None if there is no such node.
         """
         rank_and_axis = self._find_whole_batch_axis(node)
         if rank_and_axis is None:
@@ -555,7 +585,10 @@ class BatchTracker:
         return None
 
     def _find_whole_batch_axis(self, node: Node) -> tuple[int, int] | None:
-        """Return the rank and the batch axis of an input whose batch is a whole axis."""
+        """Return the rank and the batch axis of the first input with a batch axis.
+
+        Inputs whose batch is merged with a faster varying factor are skipped. Returns None if no input remains.
+        """
         for tensor in node.inputs:
             shapes = self._walk.shapes[tensor]
             mark = next((mark for mark in self.marks_of(tensor) or () if mark), None)
@@ -565,24 +598,27 @@ class BatchTracker:
 
 
 class UnfixedNodeTracker(BatchTracker):
-    """A tracker that leaves one node and all its downstream nodes unfixed.
+    """A tracker that does not fix one node and its downstream nodes.
 
-    The tracker records the first of these nodes that fails. Other nodes that fail without an error are not fixed
-    either, because they may fail for the same reason.
+    The tracker records the first of these nodes that fails with an error. It fixes other nodes only if they fail with
+    an error, because nodes that fail without an error may fail for the same reason as the unfixed node.
     """
 
     def __init__(self, path: str) -> None:
-        """Create a tracker that leaves the node at this path unfixed."""
+        """Create a tracker; `path` is the path of the node that is not fixed."""
         super().__init__()
         self.first_failure: Node | None = None
-        """The first failing node: the unfixed node or a downstream node."""
+        """The first node that fails with an error: the unfixed node, or a node downstream of it."""
         self.is_certain = True
-        """Whether all output shapes between the unfixed node and the first failure are known."""
+        """Whether all output shapes between the unfixed node and the first failing node are known."""
         self._path = path
         self._downstream_tensors: set[int] = set()
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
-        """Judge a listed node; leave the unfixed node and its downstream nodes unfixed."""
+        """Judge a listed node; return its output shape in each lane.
+
+        The shapes are those after the best fix, unless the node must stay unfixed.
+        """
         verdict = self._judge(visit)
         if visit.node.path != self._path and not self._is_downstream(visit.node):
             return visit.outputs if verdict.verdict in SILENT_VERDICTS else verdict.outputs
@@ -591,23 +627,24 @@ class UnfixedNodeTracker(BatchTracker):
         return visit.outputs
 
     def propagate(self, node: Node) -> None:
-        """Propagate marks through an unlisted node that runs."""
+        """Propagate batch marks through a node that is not listed and does not fail."""
         super().propagate(node)
         if self._is_downstream(node):
             for tensor in node.outputs:
                 self._record_downstream(node, self._walk.shapes_of(tensor)[: len(self._walk.judged_lanes)])
 
     def add_failure(self, node: Node, failures: LaneFailures) -> None:
-        """Record a failing unlisted node; its outputs lose the batch."""
+        """Record a failing node that is not listed, and its cause."""
         if self._is_downstream(node):
             self._record_downstream(node, (), fails=True)
         super().add_failure(node, failures)
 
     def _is_downstream(self, node: Node) -> bool:
+        """Return whether a node depends on the unfixed node."""
         return not self._downstream_tensors.isdisjoint(node.used_tensors)
 
     def _record_downstream(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
-        """Record a downstream node of the unfixed node, or the unfixed node itself."""
+        """Record the unfixed node, or a downstream node, and whether the node fails."""
         self._downstream_tensors.update(node.outputs)
         if self.first_failure is None and fails:
             self.first_failure = node

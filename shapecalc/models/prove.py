@@ -1,9 +1,9 @@
 """Prove a fixed model: compare it with the original model in ONNX Runtime.
 
-Both models run on equal samples, in a separate process with limits on memory and time, because the cost of a model is
-unknown. The process runs this file as a script, so this file imports nothing from shapecalc. The first argument of the
-script is the task as JSON, its standard input is the fixed model, and its output is a JSON object. The process runs in
-the model's folder, which contains the model's external data.
+Both models run on the same random samples. They run in a separate process with limits on memory and time, because the
+cost of a model is unknown. The process runs this file as a script, so this file imports nothing from shapecalc. The
+first argument of the script is the task as JSON, its standard input is the fixed model, and its standard output is the
+`Proof` as JSON. The working directory of the process is the folder of the model and its external data.
 """
 
 from __future__ import annotations
@@ -24,23 +24,27 @@ from typing import IO, Any
 import numpy as np
 
 Feeds = dict[str, np.ndarray]
+"""The input arrays of a model by input name."""
 SampleAxis = tuple[int, int] | None
-"""The axis that separates the samples of an output, and its `inner` as in `BatchAxis`; None without a batch."""
+"""The fields `axis` and `inner` of the `batch_axis.BatchAxis` of an output; None for an output without a batch axis."""
 NO_TELEMETRY = {"ORT_DISABLE_TELEMETRY": "1"}
-"""The environment variable that disables ONNX Runtime's telemetry, which also writes a file."""
+"""The environment variable that disables ONNX Runtime's telemetry, which would also write a file."""
 TIMEOUT_SECONDS = 300
 """The time limit of a proof, in seconds."""
 MAX_MODEL_BYTES = 2**31 - 1
-"""The size in bytes of the largest model that ONNX Runtime parses as one message."""
+"""The maximum size, in bytes, of a model that ONNX Runtime parses."""
 MEMORY_SHARE = 0.75
-"""The share of the machine's memory that a proof may use."""
+"""The fraction of the physical memory that a proof may use."""
 POLL_SECONDS = 0.5
 """The interval, in seconds, between checks that the parent process is alive."""
 SEED = 20
 RELATIVE_TOLERANCE = 1e-5
-"""The tolerance relative to the largest element. A larger batch may change the order of floating-point sums."""
+"""The tolerance relative to the largest absolute element.
+
+Outputs at different batch sizes may differ by rounding, because the order of floating-point sums may change.
+"""
 HALF_PRECISION_TOLERANCE = 2e-3
-"""The relative tolerance for 16-bit floats."""
+"""The tolerance for 16-bit floats, relative to the largest absolute element."""
 FLOAT_TYPES = {"tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16"}
 INTEGER_TYPES = {f"tensor({kind}int{bits})": f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)}
 INTEGER_TYPES |= {"tensor(bool)": "bool"}
@@ -52,9 +56,9 @@ class Proof:
     """The result of a proof."""
 
     proved: bool | None
-    """Whether both models give equal outputs; None if no proof was possible."""
+    """Whether the outputs of both models are equal; None if no proof was possible."""
     why: str
-    """The proved property, the difference, or the reason why no proof was possible."""
+    """The tested batch sizes, the difference between the models, or the reason why no proof was possible."""
 
 
 class ProofImpossible(Exception):
@@ -66,10 +70,10 @@ class ProofFailed(Exception):
 
 
 class ModelComparison:
-    """A comparison of two models on equal samples."""
+    """A comparison of the original and the fixed model on the same samples."""
 
     def __init__(self, task: Mapping[str, Any], fixed_model: bytes) -> None:
-        """Load both models, and draw inputs for the larger of the two batch sizes."""
+        """Load both models, and draw random inputs; `task` is described in `prove_model`."""
         self.task, self.declared_batch, self.other_batch = task, task["declared"], task["other"]
         self.original_session = _load_session(Path(task["model"]).read_bytes())
         try:
@@ -80,7 +84,7 @@ class ModelComparison:
         self.samples = self._draw_inputs(np.random.default_rng(SEED))
 
     def compare_outputs(self) -> str:
-        """Compare the outputs of both models, and return a description of the proof.
+        """Compare the outputs of both models; return a description of the comparison.
 
         Raises `ProofImpossible` if no proof is possible, `ProofFailed` if the models differ.
         """
@@ -102,9 +106,10 @@ class ModelComparison:
     def _compare_sample(
         self, sample: int, other_outputs: list[np.ndarray], declared_outputs: list[np.ndarray], declared_index: int
     ) -> None:
-        """Compare a sample's outputs in the other batch and in the declared batch.
+        """Compare the outputs for one sample at the other and at the declared batch size.
 
-        The sample is identified by its index in each batch. Raises `ProofFailed` if the outputs differ.
+        `sample` is the index of the sample in the other batch, `declared_index` its index in the declared batch. Raises
+        `ProofFailed` if the outputs differ.
         """
         places = self.task["places"], self.task["home_places"]
         for name, many, few, axis, home_axis in zip(
@@ -116,9 +121,9 @@ class ModelComparison:
                 raise ProofFailed(f"output {name} differs in sample {sample} of batch {self.other_batch}")
 
     def _draw_inputs(self, generator: np.random.Generator) -> Feeds:
-        """Return random inputs for the larger of the two batch sizes.
+        """Draw random inputs for the larger of the two batch sizes.
 
-        An input without a batch dim keeps its shape.
+        Raises `ProofImpossible` for an input of unknown shape or unsupported type.
         """
         largest = max(self.declared_batch, self.other_batch)
         feeds = {}
@@ -137,7 +142,7 @@ class ModelComparison:
         return feeds
 
     def _select_samples(self, samples: range | list[int]) -> Feeds:
-        """Return the inputs, restricted to these samples."""
+        """Return the inputs restricted to the samples with the indices `samples`."""
         feeds = {}
         for name, array in self.samples.items():
             dims = self.task["inputs"][name]
@@ -145,6 +150,7 @@ class ModelComparison:
         return feeds
 
     def _run(self, session: Any, feeds: Feeds, error_type: type[Exception]) -> list[np.ndarray]:
+        """Run a model; raise `error_type` if ONNX Runtime fails."""
         try:
             outputs: list[np.ndarray] = session.run(self.output_names, feeds)
         except MemoryError:
@@ -157,12 +163,15 @@ class ModelComparison:
 
 
 def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes]) -> Proof:
-    """Try to prove that a fixed model is equivalent to the model in a file.
+    """Try to prove that a fixed model is equivalent to the original model.
 
-    If `task` is a string, it is the reason why no proof is possible. Otherwise its keys are `model` and `folder` (the
-    paths), `declared` and `other` (the two batch sizes), `inputs` (the shapes by name, with None for the batch),
-    `places` (the sample axis of each output at the other batch size) and `home_places` (the same at the declared batch
-    size).
+    `model` is the path of the original model. If `task` is a string, it is the reason why no proof is possible. If it
+    is a dict, its keys are:
+
+    - `model`, `folder`: the paths of the original model and of its folder;
+    - `declared`, `other`: the declared batch size, and another batch size;
+    - `inputs`: the input shapes by input name, with None for the batch dim;
+    - `places`, `home_places`: the `SampleAxis` of each output at the other and at the declared batch size.
     """
     if fixed_model.seek(0, os.SEEK_END) > MAX_MODEL_BYTES or model.stat().st_size > MAX_MODEL_BYTES:
         return Proof(None, "it is too large")
@@ -190,7 +199,11 @@ def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes])
 
 
 def _encode_sample_numbers(bits: np.ndarray, dims: list[int | None]) -> np.ndarray:
-    """Encode the number of each sample in its first elements, so that samples differ."""
+    """Overwrite the first elements of each sample with the sample number in binary.
+
+    Samples then differ in these elements. `bits` is an array of random zeros and ones. It is changed in place and
+    returned.
+    """
     if None in dims:
         samples = np.moveaxis(bits, dims.index(None), 0)
         for bit, index in zip(range(8), np.ndindex(samples.shape[1:]), strict=False):
@@ -199,9 +212,9 @@ def _encode_sample_numbers(bits: np.ndarray, dims: list[int | None]) -> np.ndarr
 
 
 def _load_session(model: bytes) -> Any:
-    """Return an ONNX Runtime session with one thread and no optimizations.
+    """Create an ONNX Runtime session with one thread and without optimizations.
 
-    Equal nodes then compute bit-identical results.
+    Equal nodes then compute bit-identical outputs in both models.
     """
     try:
         import onnxruntime
@@ -220,13 +233,13 @@ def _load_session(model: bytes) -> Any:
 
 
 def _error_reason(error: Exception) -> str:
-    """Return the last line of an error message, which states the reason."""
+    """Return the last line of an ONNX Runtime error message, which states the cause."""
     message = str(error).strip().rstrip(".")
     return f"ONNX Runtime: {message.splitlines()[-1]}" if message else "ONNX Runtime failed"
 
 
 def _take_sample(array: np.ndarray, sample_axis: SampleAxis, batch: int, sample: int) -> np.ndarray:
-    """Return one sample of an output; the whole output if it has no batch axis."""
+    """Return one sample of an output, or the whole output if it has no batch axis."""
     if sample_axis is None or batch == 1:
         return array
     axis, inner = sample_axis
@@ -234,6 +247,7 @@ def _take_sample(array: np.ndarray, sample_axis: SampleAxis, batch: int, sample:
 
 
 def _is_close(actual: np.ndarray, expected: np.ndarray) -> bool:
+    """Return whether two outputs are equal within the tolerance of the element type."""
     if actual.shape != expected.shape:
         return False
     if actual.dtype.kind != "f":
@@ -248,9 +262,9 @@ def _is_close(actual: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def _run_checker(task: Mapping[str, Any], fixed_model: bytes) -> str:
-    """Run ONNX's checker, and return a note on the result.
+    """Run ONNX's checker on the fixed model; return a note to append to `Proof.why`.
 
-    Raises `ProofFailed` if the checker refuses the fixed model but not the original model.
+    Raises `ProofFailed` if the checker rejects the fixed model but not the original model.
     """
     refusal = _checker_error(fixed_model)
     if not refusal:
@@ -284,14 +298,14 @@ def _limit_memory() -> None:
 
 
 def _exit_with_parent(parent_id: int) -> None:
-    """Exit when the parent process has died; a killed parent cannot stop its child."""
+    """Exit when the parent process has died: a killed parent cannot stop its child."""
     while os.getppid() == parent_id:
         time.sleep(POLL_SECONDS)
     os._exit(1)
 
 
 def main() -> int:
-    """Run the task in the first argument, and print the proof as JSON."""
+    """Run the task in the first command line argument; print the `Proof` as JSON."""
     proved: bool | None
     task = json.loads(sys.argv[1])
     _limit_memory()

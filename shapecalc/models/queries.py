@@ -1,8 +1,9 @@
-"""Query core and ONNX shape inference for the outputs of one node, with a cache.
+"""Compute the output shapes of one node with `core` or ONNX shape inference.
 
-The package `core` resolves listed operators, ONNX shape inference all others. A query has integer dims and is made once
-per lane; core, and inference that only copies dims, also accept symbolic dims. Nodes and fix candidates with equal
-operators, inputs and arguments share one cached answer.
+An operator is *listed* if `core` has an equivalent op. `core` resolves the listed operators, and ONNX shape inference
+infers the outputs of all other operators. A lane is one assignment of sizes to the free dims of the model; the output
+shapes are computed for each lane. `core`, and inference that only copies dims, also accept symbolic dims. Results are
+cached, since many nodes of a model have equal operators, inputs and arguments.
 """
 
 from __future__ import annotations
@@ -26,107 +27,108 @@ from shapecalc.models.operators import LISTED_OPERATORS, MAX_INFERRED_DIM, CoreA
 from shapecalc.models.walk_state import is_same_in_all_lanes
 
 CoreArguments = FrozenDict
-"""Arguments of a core op by name."""
+"""The arguments of a core op by name."""
 OpSetting = tuple[str, int | None, bool | None]
-"""An op, the opset of the model, and the value of its switch (allowzero)."""
+"""A core op, the opset version of the model, and the value of `allowzero`, or None."""
 UNKNOWN_ANSWER = (None, None, ())
-"""The output, problem and conditions of an unknown answer."""
+"""The output, problem and conditions of an op whose output is unknown."""
 MAX_TARGET_DIMS = 10_000
-"""The maximum number of dims in a target for which core is queried."""
+"""The maximum number of entries in a shape, permutation or axes argument; with more entries, the output is unknown."""
 TensorType = tuple[int, tuple[int | str, ...] | None] | bytes
-"""The element type and shape of a tensor, or the serialized TypeProto of another value.
+"""The element type number and the shape of a tensor, or the serialized TypeProto of a non-tensor.
 
-A string in the shape names a dim that differs between lanes.
+A dim that differs between lanes is represented by a name.
 """
 InputTypes = tuple[TensorType | None, ...]
-"""The types of a node's inputs; None for an absent input."""
+"""The type of each input of a node; None for an absent input."""
 LaneType = tuple[int, LaneShapes]
-"""The element type of a tensor and its shape in each lane."""
+"""The element type number of a tensor, and its shape in each lane."""
 InferredTypes = tuple[TensorType, ...] | str
-"""The types of a node's outputs, or the error message if inference refuses the inputs."""
+"""The type of each output of a node, or the error message of ONNX shape inference."""
 MAX_COUNT_ATTRIBUTE = 4096
-"""The largest value of a counting attribute for which inference is run.
+"""The largest value of the attributes in `COUNT_ATTRIBUTES` for which shape inference is run.
 
-Inference allocates one entry for each counted item.
+Inference allocates memory in proportion to the value.
 """
 ERROR_PREFIX = "[ShapeInferenceError] "
-"""The prefix of ONNX's inference errors."""
+"""The prefix of the error messages of ONNX shape inference."""
 COUNT_ATTRIBUTES = ("num_outputs", "group", "num_groups")
-"""The attributes that are counts or divisors; inference crashes on 0 and on large values."""
+"""The attributes that are counts or divisors; shape inference crashes on 0 and on large values."""
 
 
 @dataclass(slots=True, eq=False)
 class CoreAnswers:
-    """Core's answers to one query; each tuple has one entry per lane.
+    """The results of a core op; each tuple has one entry per lane.
 
-    Equal queries return the same object, so answers are compared by identity.
+    Equal queries return the same object, so results are compared by identity.
     """
 
     version: int | None
-    """The operator version; None if the opset does not have the operator."""
+    """The operator version; None if the operator does not exist in the opset."""
     outputs: tuple[Any, ...]
-    """The output shape; None if the node is refused or the answer is unknown."""
+    """The output shape; None if the op fails or its output is unknown."""
     problems: tuple[Problem | None, ...]
-    """The error of a refused node, otherwise None."""
+    """The error if the op fails, otherwise None."""
     conditions: tuple[Conditions, ...]
-    """The conditions on named sizes under which the output is valid; empty for numeric queries."""
+    """The conditions on the sizes of named dims under which the output is valid; empty for integer dims."""
 
 
 @dataclass(slots=True, eq=False)
 class NodeVisit:
-    """A listed node during a walk, with all failing upstream nodes fixed."""
+    """A listed node during a walk; all failing upstream nodes are already fixed."""
 
     node: Node
     core_op: CoreOp
     input: LaneShapes
     """The shape of the data input in each lane."""
     arguments: tuple[CoreArguments | None, ...]
-    """The arguments of the core op in each lane; None where they depend on data."""
+    """The arguments of the core op in each lane; None where the arguments are unknown."""
     switch: bool | None
-    """The value of allowzero; None if it is absent or the operator has none."""
+    """The value of the attribute `allowzero`; None if the node does not have the attribute."""
     outputs: LaneShapes
-    """The output shape; None in a lane where the node fails or an input or argument is unknown."""
+    """The output shape in each lane; None where the node fails, or an input or argument is unknown."""
     problems: tuple[Problem | None, ...]
-    """Core's error in each lane; None where the node runs or the answer is unknown."""
+    """The error in each lane; None where the node runs or the output is unknown."""
     unknown_reason: str
     """The reason why the node cannot be judged, such as `no shape` or `external target`; empty if it can be judged."""
     answers: CoreAnswers
 
     def argument_values(self, name: str) -> tuple[Any, ...]:
-        """Return an argument in each lane; None where it is unknown or absent."""
+        """Return the value of an argument in each lane; None where unknown or absent."""
         return tuple([None if lane is None else lane.get(name) for lane in self.arguments])
 
 
 @dataclass(slots=True, eq=False)
 class NodeSignature:
-    """A node without its tensor names, in the form that shape inference accepts."""
+    """A node without its tensor names, as arguments for ONNX shape inference."""
 
     schema: Any
     message: Any
     opset_imports: list[Any]
-    """The opset imports for function bodies."""
+    """The opset imports that inference uses for the body of a function operator."""
 
 
 def has_target_input(node: Node) -> bool:
-    """Return whether the target of a listed node is its second input."""
+    """Return whether the target of a listed node (shape or axes) is its second input."""
     return _is_input_argument(LISTED_OPERATORS[node.op].arguments[0], node)
 
 
 def _is_input_argument(argument: CoreArgument, node: Node) -> bool:
+    """Return whether an argument is an input in the opset of the node."""
     return argument.input_since is not None and node.opset >= argument.input_since
 
 
 def read_allowzero(node: Node) -> bool | None:
-    """Return the value of the attribute allowzero; None if it is absent."""
+    """Return the value of the attribute `allowzero`; None if it is absent."""
     name = LISTED_OPERATORS[node.op].switch
     return bool(_check_type(node.attributes[name], int)) if name and name in node.attributes else None
 
 
 def read_arguments(node: Node, read_integers: Callable[[int], tuple[int, ...] | None]) -> CoreArguments | None:
-    """Return the core arguments of a listed node; None if they depend on data.
+    """Return the arguments of a listed node's core op; None if they are unknown.
 
-    `read_integers` returns the integers in a tensor, or None if they are unknown. Raises `TypeError` for an attribute
-    of the wrong type.
+    `read_integers` maps a tensor number to the elements of the tensor, or to None if they are unknown. Raises
+    `TypeError` for an attribute of the wrong type.
     """
     arguments: dict[str, Any] = {}
     for argument in LISTED_OPERATORS[node.op].arguments:
@@ -147,7 +149,7 @@ def read_arguments(node: Node, read_integers: Callable[[int], tuple[int, ...] | 
 def _check_type(value: Any, kind: type) -> Any:
     """Return an attribute value; raise `TypeError` if its type is not `kind`.
 
-    A tuple must hold integers.
+    A tuple must contain integers.
     """
     if type(value) is not kind or (isinstance(value, tuple) and value and type(value[0]) is not int):
         raise TypeError(f"an attribute is not {kind.__name__}")
@@ -155,7 +157,7 @@ def _check_type(value: Any, kind: type) -> Any:
 
 
 class CoreQueries:
-    """A cached interface to the shape rules of the package `core`."""
+    """A cache of the results of core ops."""
 
     def __init__(self) -> None:
         """Start with an empty cache."""
@@ -164,7 +166,11 @@ class CoreQueries:
     def query(
         self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
     ) -> CoreAnswers:
-        """Return core's answers for a node with these inputs and arguments in each lane."""
+        """Run the core op of a listed node in each lane, or return the cached results.
+
+        `switch` is the value of `allowzero`. `shapes` and `arguments` contain the shape of the first input and the
+        arguments of the op in each lane.
+        """
         distinct = arguments[:1] if is_same_in_all_lanes(arguments) else arguments
         key = (node.op, node.opset, switch, *shapes, *distinct)
         answers = self._cache.get(key)
@@ -176,10 +182,10 @@ class CoreQueries:
     def query_symbolic(
         self, visit: NodeVisit, input: SymbolicShape | None, arguments: Mapping[str, Any] | None, lanes: Sequence[Lane]
     ) -> tuple[Any, Conditions] | None:
-        """Run the core op on symbolic dims; return its output and conditions.
+        """Run the core op of a node on symbolic dims; return its output and conditions.
 
-        Returns None if core cannot represent a dim, if the answer is unknown, or if the answer contradicts the walk in
-        some lane.
+        Returns None if core cannot represent a dim, if the output is unknown, or if the symbolic output is not equal to
+        the output of the node in some lane.
         """
         if input is None or arguments is None or not _is_core_shape(input):
             return None
@@ -195,7 +201,7 @@ class CoreQueries:
 def _query_lanes(
     op_setting: OpSetting, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
 ) -> CoreAnswers:
-    """Query core in each lane."""
+    """Run a core op in each lane."""
     op, opset, switch = op_setting
     try:
         version = rules_for(Request(op, (), {}, "onnx", opset, None, switch)).version
@@ -206,10 +212,10 @@ def _query_lanes(
 
 
 def _query_lane(op_setting: OpSetting, shape: Any, arguments: CoreArguments | None) -> Any:
-    """Return the output, problem and conditions of one query.
+    """Run a core op in one lane; return its output, problem and conditions.
 
-    A Reshape of an unknown input returns its target if all entries are above 0. An empty input uses the onnxruntime
-    dialect, because the ONNX specification does not define how -1 is inferred for an empty input.
+    The output of a Reshape with an unknown input is its target if all entries are above 0. An empty input uses the
+    dialect `onnxruntime`, because the ONNX specification does not define how -1 is inferred for an empty input.
     """
     if shape is None or arguments is None:
         is_explicit = op_setting[0] == "reshape" and arguments is not None and min(arguments["target"], default=0) > 0
@@ -226,7 +232,10 @@ def _query_lane(op_setting: OpSetting, shape: Any, arguments: CoreArguments | No
 
 
 def _is_consistent(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
-    """Return whether a symbolic answer matches the walk in every non-empty lane."""
+    """Return whether a symbolic output equals the output of a node in each lane.
+
+    `output` is None if the op fails. Lanes with a batch size of 0 are ignored.
+    """
     if visit.core_op.returns_shape:
         return True
     for lane, shape in zip(lanes, visit.outputs, strict=True):
@@ -242,10 +251,10 @@ def _is_consistent(visit: NodeVisit, output: Any, conditions: Conditions, lanes:
 
 @lru_cache(1 << 12)
 def has_equal_element_count(input: SymbolicShape | None, output: SymbolicShape | None) -> bool:
-    """Return whether two shapes have equal element counts at all sizes.
+    """Return whether two symbolic shapes have equal element counts at all sizes.
 
-    The output dims must be integers at all sizes; otherwise the result is False. An op sets no conditions on shapes for
-    which the result is True.
+    The result is False if some output dim is non-integral at some size. If the result is True, the output is valid at
+    all sizes, without conditions.
     """
     if not (_is_core_shape(input) and _is_core_shape(output)):
         return False
@@ -254,14 +263,14 @@ def has_equal_element_count(input: SymbolicShape | None, output: SymbolicShape |
 
 
 def _is_core_shape(shape: object) -> bool:
-    """Return whether a value is a shape that core accepts: integers and monomials."""
+    """Return whether a value is a tuple of dims that core accepts."""
     return isinstance(shape, tuple) and all(isinstance(dim, (int, Monomial)) for dim in shape)
 
 
 class ShapeInference:
-    """A cached interface to ONNX shape inference.
+    """A cache of the results of ONNX shape inference.
 
-    Most nodes of a model repeat an earlier query.
+    Most nodes of a model have the same operator and inputs as an earlier node.
     """
 
     def __init__(self) -> None:
@@ -280,10 +289,9 @@ class ShapeInference:
         self._cache: dict[object, InferredTypes] = {}
 
     def signature_of(self, node: Node) -> NodeSignature | None:
-        """Return the signature of a node.
+        """Return the signature of a node; None if ONNX has no schema for the operator.
 
-        Nodes with equal operators, attributes, present inputs and present outputs share a signature. Returns None if
-        ONNX has no schema for the operator.
+        Nodes with the same operator, attributes, present inputs and present outputs have the same signature.
         """
         present_inputs = tuple([number != ABSENT for number in node.inputs])
         present_outputs = tuple([number != ABSENT for number in node.outputs])
@@ -316,9 +324,10 @@ class ShapeInference:
     def infer_lane(
         self, node: Node, signature: NodeSignature, input_types: tuple[TensorType | None, ...], values: tuple[Any, ...]
     ) -> InferredTypes:
-        """Infer the output types of a node in one lane, or return the error message.
+        """Infer the output types of a node in one lane.
 
-        `input_types` holds the type of each input (None for an absent input), `values` its elements (None if unknown).
+        `input_types` contains the type of each input, and `values` contains the elements of each input, or None if they
+        are unknown. Returns the error message if the inputs are invalid.
         """
         elements = [array is not None and (array.dtype.char, array.shape, array.tobytes()) for array in values]
         key = (signature, input_types, *elements)
@@ -332,9 +341,8 @@ class ShapeInference:
     ) -> tuple[list[LaneShapes], list[int]] | None:
         """Infer the output shapes and element types of a node in all lanes at once.
 
-        Each dim that differs between lanes is passed as a name. This is valid only for an operator whose inference
-        copies such dims. Returns None unless each name appears exactly once in the output; if each does, the node runs
-        in all lanes.
+        Each input dim that differs between lanes is replaced by a name, which is valid only if inference copies dims
+        from the inputs to the outputs. Returns None unless each name appears exactly once in the output shapes.
         """
         first = inputs[0][1] if inputs and inputs[0] else ()
         lanes = [lane for lane, shape in enumerate(first) if shape is not None]
@@ -363,6 +371,7 @@ class ShapeInference:
     def _run_inference(
         self, node: Node, signature: NodeSignature, input_types: tuple[TensorType | None, ...], values: tuple[Any, ...]
     ) -> InferredTypes:
+        """Run ONNX shape inference for one node; see `infer_lane` for the arguments."""
         from_array = self._onnx.numpy_helper.from_array
         unknown: InferredTypes = tuple([(0, None)] * len(node.outputs))
         dims = [dim for kind in input_types if type(kind) is tuple for dim in kind[1] or ()]
@@ -408,7 +417,7 @@ class ShapeInference:
 
 
 def _is_unsafe_to_infer(node: Node) -> bool:
-    """Return whether inference would divide by 0 or allocate without bound."""
+    """Return whether shape inference would divide by 0, or allocate too much memory."""
     return any(
         (name in COUNT_ATTRIBUTES and not (type(value) is int and 0 < value <= MAX_COUNT_ATTRIBUTE))
         or (name in ("strides", "stride", "dilations") and type(value) is tuple and 0 in value)

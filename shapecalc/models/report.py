@@ -1,4 +1,8 @@
-"""The report of a model, which front ends display and print as JSON."""
+"""The report of a model, which the user interfaces display or print as JSON.
+
+A *free dim* is an input dim without a fixed size. A node is *listed* in the report if the package `core` can resolve
+its operator. The *walk* computes the shapes of all tensors at several sizes of the free dims.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +21,21 @@ from shapecalc.models.propagate import NodeVerdict, UnlistedFailure
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 
 UNKNOWN_TEXT = "?"
+"""The text for an unknown dim or shape."""
 MAX_COMPARED_NAMES = 1000
-"""The maximum number of node names that an unknown name is compared with."""
+"""The maximum number of node names to search for a name similar to an unknown name."""
 MAX_LISTED_PATHS = 8
-"""The maximum number of paths that are listed for nodes with equal names."""
+"""The maximum number of paths in the error message for several nodes with the same name."""
 
 
 class ModelInput(Record):
-    """An input of the model, with its declared shape and its shape in the walk."""
+    """A model input, with the declared shape and the shape that the walk used."""
 
     name: str
     declared: tuple[int | str | None, ...] | None
     """The declared shape; None if the file declares none."""
     taken: tuple[int | str | None, ...] | None
-    """The shape of the input in the walk, with names for free dims; None if unknown."""
+    """The shape that the walk used, with a name for each free dim; None if the rank is unknown."""
 
 
 class JudgedNode(NodeVerdict):
@@ -40,19 +45,19 @@ class JudgedNode(NodeVerdict):
     version: int | None
     """The operator version; None if unknown."""
     tensors: tuple[tuple[str, ...], tuple[str, ...]]
-    """The names of the inputs and of the outputs."""
+    """The tensor names of the inputs, and the tensor names of the outputs."""
     input: SymbolicShape | None
     """The symbolic shape of the data input; None if its rank is unknown."""
     target: SymbolicShape | None
-    """The target: a shape, a permutation or axes; None if unknown or absent."""
+    """The target argument of the node (a shape, a permutation or axes); None if unknown or absent."""
     target_from: str
-    """The source of the target: `initializer`, `Constant`, `computed`, `folded`, `attribute`, `external` or `none`."""
+    """The source of `target`: `initializer`, `Constant`, `computed`, `folded`, `attribute`, `external` or `none`."""
     output: SymbolicShape | None
     """The symbolic output shape without a fix; None if unknown."""
     value: SymbolicShape | None
-    """The output value of a Shape; None for other operators."""
+    """The output elements of a Shape node; None for other operators."""
     conditions: tuple[str, ...]
-    """The conditions on named sizes, such as `4*H*W % 64 == 0`."""
+    """The conditions on the sizes of named dims under which the node runs, such as `4*H*W % 64 == 0`."""
 
 
 class FixResult(Record):
@@ -63,17 +68,17 @@ class FixResult(Record):
     left: tuple[JudgedNode, ...]
     """The failing nodes without a fix."""
     proved: bool | None
-    """Whether the proof passed; False means that no file was written, None that there was no proof."""
+    """Whether the proof passed; None without a proof. If False, no file was written."""
     why: str
-    """The proved property, or the reason why there is no proof."""
+    """A description of the proof, or the reason why there is no proof."""
     path: str | None
-    """The path of the output file; None if none was written."""
+    """The path of the output file; None if no file was written."""
     freed: tuple[ModelInput, ...] = ()
     """The inputs whose declared shape was changed."""
     stays: tuple[ModelInput, ...] = ()
-    """The inputs that still declare a number that may be the batch."""
+    """The inputs with an unchanged fixed dim that may be the batch dim."""
     stops: tuple[UnlistedFailure, ...] = ()
-    """The unlisted nodes that fail in the output file; empty after a proof."""
+    """The failing nodes of the output file that are not listed; empty if the proof passed."""
 
 
 class NodeOutput(Record):
@@ -84,28 +89,28 @@ class NodeOutput(Record):
     shape: SymbolicShape | None
     """The symbolic shape, which may use the names in `AllNodes.results`; None if the rank is unknown."""
     elements: int | None
-    """The number of elements at the sizes of `AllNodes.counted_at`."""
+    """The number of elements at the sizes `AllNodes.counted_at`; None if unknown."""
     bytes: int | None
 
 
 class NodeSummary(Record):
-    """A row of the output of `--all`: a node with its shapes."""
+    """A node with its shapes, as reported by the option `--all`."""
 
     node: Node
     input: SymbolicShape | None
-    """The shape of the first input."""
+    """The symbolic shape of the first input; None if the rank is unknown."""
     outputs: tuple[NodeOutput, ...]
 
 
 class AllNodes(Record):
-    """Descriptions of all nodes of a model, with all failing listed nodes fixed."""
+    """The shapes of all nodes of a model after all failing nodes are fixed."""
 
     nodes: tuple[NodeSummary, ...]
-    """The nodes in file order; the nodes of a body follow the node that contains the body."""
+    """The nodes in file order; the nodes in a subgraph follow the node that contains the subgraph."""
     results: Mapping[str, str]
-    """The definitions of the names of sums and floor divisions."""
+    """The expressions (sums and floor divisions) that have a name, by name."""
     counted_at: Mapping[str, int]
-    """The sizes at which elements and bytes are counted."""
+    """The sizes of the free dims, by name, at which elements and bytes are counted."""
     unknown: int
     """The number of unknown dims."""
     shapeless: int
@@ -117,19 +122,19 @@ class Report(Record):
     """The report of a model."""
 
     model: str
-    """The path as the user wrote it."""
+    """The path of the model as the user wrote it."""
     opset: Mapping[str, int]
     node_count: int
-    """The number of listed and unlisted nodes in the model's graph."""
+    """The number of all nodes in the model's graph."""
     batch: str
     declared_batch: int | None
-    """The declared batch size that was treated as free; None if the batch is free, or named by `--set`."""
+    """The declared batch size, which was replaced by a name; None if the batch dim is already free."""
     sizes: tuple[int, ...]
     """The judged batch sizes."""
     assumed: Mapping[str, int]
-    """The sizes assumed for other free dims, by name."""
+    """The assumed sizes of the other free dims, by name."""
     names: Mapping[str, str]
-    """The meaning of each name such as `d0`: an expression in the file (`past_len + 1`) or an equal dim (`past`)."""
+    """The meaning of names such as `d0`: an expression in the file (`past_len + 1`), or an equal dim (`past`)."""
     inputs: tuple[ModelInput, ...]
     nodes: tuple[JudgedNode, ...]
     """The listed nodes in file order."""
@@ -137,14 +142,14 @@ class Report(Record):
     fix_result: FixResult | None = None
     """The result of `--fix`; None without that option."""
     all_nodes: AllNodes | None = None
-    """All nodes; None without the option `--all`."""
+    """The description of all nodes; None without the option `--all`."""
     failing_above: Mapping[str, str] = EMPTY_DICT
-    """The path of the nearest failing upstream node of each requested unlisted node, by the requested name."""
+    """The path of the nearest failing upstream node, by name or path of each requested node that is not listed."""
 
     def axis_to_free(self, input: ModelInput) -> int | None:
-        """Return the axis of an unfreed input that may be the batch, or None.
+        """Return the axis of an input whose fixed dim may be the batch dim, or None.
 
-        The axis that is the batch in other inputs is preferred.
+        The batch axis of other inputs is preferred.
         """
         taken = next((other.taken for other in self.inputs if other.taken and self.batch in other.taken), None)
         if taken is None or input.declared is None or self.batch in (input.taken or ()):
@@ -154,7 +159,7 @@ class Report(Record):
 
 
 def format_shape(shape: SymbolicShape | None) -> str:
-    """Format a shape, with `?` for an unknown dim.
+    """Format a symbolic shape, with `?` for an unknown dim or shape.
 
     >>> format_shape((1, None)), format_shape(()), format_shape(None)
     ('1,?', '[]', '?')
@@ -165,44 +170,47 @@ def format_shape(shape: SymbolicShape | None) -> str:
 
 
 def node_name(node: Node) -> str:
-    """Return the name of a node; for an unnamed node, its path in the form `#18`."""
+    """Return the name of a node, or its path (`#18`) if the node has no name."""
     return node.name or f"#{node.path}"
 
 
 def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
-    """Return whether a node fails at another batch size.
+    """Return whether a node fails at some batch size.
 
-    If `strict`, an unknown verdict counts as failing.
+    If `strict`, a node with an unknown verdict counts as failing.
     """
     return judged.verdict in FAILING_VERDICTS or (strict and judged.verdict is BatchVerdict.UNKNOWN)
 
 
 def list_failing_nodes(nodes: Iterable[JudgedNode], *, strict: bool = False) -> list[JudgedNode]:
-    """Return the failing nodes, the worst first, and equal verdicts in file order."""
+    """Return the failing nodes, sorted by verdict, the worst verdict first.
+
+    Nodes with the same verdict are in file order. `strict` is passed to `is_failing`.
+    """
     order = [*FAILING_VERDICTS, BatchVerdict.UNKNOWN]
     failing = [judged for judged in nodes if is_failing(judged, strict=strict)]
     return sorted(failing, key=lambda judged: order.index(judged.verdict))
 
 
 def format_verdict(judged: JudgedNode, report: Report) -> str:
-    """Format a verdict; for the verdict `only`, include the batch size that works."""
+    """Format a verdict; the verdict `only` is followed by the working batch size."""
     if judged.verdict is BatchVerdict.ONLY:
         return f"only {report.batch}={declared_batch_size(report)}"
     return str(judged.verdict.value)
 
 
 def declared_batch_size(report: Report) -> int:
-    """Return the batch size that the file declares; 1 if the batch is free."""
+    """Return the declared batch size, or 1 if the batch dim is free."""
     return report.declared_batch or 1
 
 
 def format_fix(fix: NodeFix) -> str:
-    """Format a fix as its target, or as the operators that it inserts."""
+    """Format a fix as its new target, or as the operators to insert."""
     return format_shape(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"
 
 
 def format_assumption(fix: NodeFix) -> str:
-    """Format the assumption of a fix; empty if the fix has none.
+    """Format the assumption of a fix; empty for a fix without an assumption.
 
     >>> format_assumption(NodeFix((0, -1), None, "the batch stays first"))
     'assumes that the batch stays first'
@@ -215,7 +223,7 @@ def format_assumption(fix: NodeFix) -> str:
 
 
 def format_failures(report: Report, stops: Iterable[UnlistedFailure]) -> list[str]:
-    """Format failing unlisted nodes, one line each, with their causes."""
+    """Format failing nodes that are not listed, one line per node, with the cause."""
     stops = list(stops)
     names = {judged.node.path: node_name(judged.node) for judged in report.nodes} if stops else {}
     causes = ["" if stop.cause is None else f", because of {names.get(stop.cause, f'#{stop.cause}')}" for stop in stops]
@@ -226,11 +234,11 @@ def format_failures(report: Report, stops: Iterable[UnlistedFailure]) -> list[st
 
 
 def find_node(report: Report, name_or_path: str) -> JudgedNode:
-    """Return the listed node with this name or path.
+    """Return the listed node with the name or path `name_or_path`.
 
-    A path is written as `18`, `7/body/3` or `#18`. A node with this name has priority over a node with this path.
+    A path is written as `18`, `7/body/3` or `#18`. A matching name has priority over a matching path.
 
-    Raises `ShapeError` (usage) if no node matches, or more than one.
+    Raises `ShapeError` (usage) if no node or several nodes match.
     """
     named = [judged for judged in report.nodes if name_or_path and judged.node.name == name_or_path]
     matches = named or [judged for judged in report.nodes if judged.node.path == name_or_path.removeprefix("#")]
@@ -260,12 +268,12 @@ def find_node(report: Report, name_or_path: str) -> JudgedNode:
 
 
 def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
-    """Return the core request of a node, optionally with another target.
+    """Build a request to `core` for a listed node.
 
-    Returns None if a shape or the target is unknown.
+    `target` replaces the target of the node. Returns None if the input shape or a required target is unknown.
 
-    Core does not support sums of dims. If a shape contains a sum, all names are replaced by their assumed sizes, and
-    the batch by the largest judged size.
+    Core does not support sums of dims. If a shape contains a sum, all named dims are replaced by their assumed sizes,
+    and the batch dim by the largest judged batch size.
     """
     call = LISTED_OPERATORS[judged.node.op]
     input, wanted = judged.input, judged.target if target is None else target
@@ -284,7 +292,7 @@ def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | 
 
 
 def _core_options(node: Node, core_op: CoreOp) -> dict[str, object]:
-    """Return a node's attributes as options of a core op, without the target."""
+    """Convert the attributes of a node, except its target, to options of the core op."""
     names = {argument.attribute: argument.name for argument in core_op.arguments if argument is not core_op.target}
     names |= {core_op.switch: core_op.switch}
     values = {name: node.attributes[attribute] for attribute, name in names.items() if attribute in node.attributes}
@@ -294,9 +302,9 @@ def _core_options(node: Node, core_op: CoreOp) -> dict[str, object]:
 
 
 def _evaluate_dim(dim: SymbolicDim, sizes: Mapping[str, int]) -> SymbolicDim:
-    """Evaluate a dim at some sizes.
+    """Replace the names in a dim by their sizes.
 
-    A monomial keeps names without a size; a sum with such a name gives None.
+    A name without a size stays in a monomial, and makes a sum unknown (None).
     """
     if isinstance(dim, DimSum):
         terms = [substitute(term, sizes) for term in dim.terms]

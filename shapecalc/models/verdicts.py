@@ -1,8 +1,12 @@
-"""Judge one node from its outcomes at several batch sizes, and find fixes for it.
+"""Judge a node from its outcomes at several batch sizes, and find fixes for it.
 
-A fix replaces the target of a node: a shape, a permutation or axes. Each candidate is tried at all batch sizes: at the
-declared size the output shape must not change, and at the other sizes the samples must stay separate. In a target, 0
-copies the batch dim and -1 infers it. If neither works, inserted nodes read the batch size from an input of the model.
+A fix replaces the target of a node, that is, its shape, permutation or axes argument. Each candidate fix is tried at
+all batch sizes: at the declared batch size the output shape must not change, and at the other batch sizes the output
+must have an axis that separates the samples. A new target copies the batch dim with a 0, or infers it with a -1. If no
+such target works, inserted nodes read the batch size from an input of the model.
+
+A batch mark states which axis of a tensor separates the samples (see `batch_axis`). A lane is one assignment of sizes
+to the free dims of the model.
 """
 
 from __future__ import annotations
@@ -20,26 +24,36 @@ from shapecalc.models.batch_axis import BatchAxis, BatchMark, LostBatch, locate_
 
 
 class BatchVerdict(Enum):
-    """The effect of another batch size on a node."""
+    """The behavior of a node at batch sizes other than the declared one."""
 
     SAFE = "safe"
+    """The node works at all judged batch sizes."""
     ONLY = "only"
+    """The node runs only at the declared batch size."""
     SWALLOWS = "swallows"
+    """The batch is axis 0 of the input, but only a part of a later axis of the output; there is no error."""
     SCRAMBLES = "scrambles"
+    """No axis of the output separates the samples; there is no error."""
     FAILS = "fails"
+    """The node fails at the declared batch size."""
     SOMETIMES = "sometimes"
+    """The node fails at some of the other batch sizes."""
     UNKNOWN = "unknown"
 
 
 FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.SCRAMBLES, BatchVerdict.SWALLOWS, BatchVerdict.ONLY)
-"""The verdicts of failing nodes, the worst first."""
+"""The verdicts on failing nodes, the worst first."""
 NO_SAMPLE_AXIS = "no axis separates the samples"
 PART_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
+"""The description of the position of the batch, by the second result of `locate_batch`; `{}` is the axis."""
 MAX_TARGETS = 256
-"""The maximum number of candidate targets for each target entry that may be the batch."""
+"""The maximum number of candidate targets for each choice of the entry that is the batch dim."""
 OTHER_SIZES_STAY, NO_TRANSPOSE = "the other sizes stay", "no Transpose"
 TargetEvaluator = Callable[[tuple[Any, ...], bool | None], tuple[IntTuple | None, ...]]
-"""A function of targets and allowzero that returns core's output shape in each lane; None where core refuses."""
+"""A function of a target in each lane and of `allowzero` that returns the output shape in each lane.
+
+The output shape is None where the node fails.
+"""
 
 
 class BatchRun:
@@ -56,9 +70,9 @@ class BatchRun:
         output_mark: BatchMark,
         error: str = "",
     ) -> None:
-        """Store the shapes, the marks, and the error if the node fails.
+        """Create the outcome from the shapes and the batch marks.
 
-        `output` is None if the node fails or its output is unknown.
+        `output` is None if the node fails or its output shape is unknown. `error` is empty unless the node fails.
         """
         self.batch, self.input, self.output, self.input_mark, self.output_mark = (
             batch,
@@ -69,18 +83,18 @@ class BatchRun:
         )
         self.error = error
         self.batch_in = locate_batch(input_mark, input, batch) if input is not None else None
-        """The input axis of the batch, and the part of the axis that is the batch; None if unknown."""
+        """The batch axis of the input, as returned by `locate_batch`; None if unknown."""
         self.batch_out = locate_batch(output_mark, output, batch) if output is not None else None
-        """The output axis of the batch, and the part of the axis that is the batch; None if unknown."""
+        """The batch axis of the output, as returned by `locate_batch`; None if unknown."""
 
     @property
     def outcome(self) -> str:
-        """The outcome: `ok`, `fails`, or `blocked` if the output is unknown."""
+        """The outcome as text: `ok`, `fails`, or `blocked` if the output is unknown."""
         return "ok" if self.output is not None else "fails" if self.error else "blocked"
 
     @property
     def samples_verdict(self) -> BatchVerdict:
-        """The verdict on the samples: `SAFE`, `SWALLOWS`, `SCRAMBLES` or `UNKNOWN`."""
+        """The verdict on this run: `SAFE`, `SWALLOWS`, `SCRAMBLES` or `UNKNOWN`."""
         here, there = self.batch_in, self.batch_out
         if there is None:
             certain = isinstance(self.output_mark, BatchAxis) or (
@@ -94,24 +108,24 @@ class BatchRun:
 
 
 class NodeFix(Record):
-    """A change that fixes a failing node."""
+    """A change to a model that fixes a failing node."""
 
     target: tuple[int, ...] | None
-    """The new target, or the new argument of another op; None if inserted operators compute it."""
+    """The new target of the node, or `(axis,)` for a Flatten; None if inserted nodes compute the target."""
     allowzero: bool | None
-    """The new value of allowzero; None if the value is kept."""
+    """The new value of the attribute `allowzero`; None for no change."""
     assumes: str
-    """The assumption under which the fix is correct, such as `the batch stays first`."""
+    """The assumption under which the fix is correct, such as `the batch stays first`; may be empty."""
     effect: str = ""
     """The effect of the fix, such as `copies axis 0`."""
     inserts: tuple[str, ...] = ()
-    """The inserted operators, such as `Shape`, `Gather` and `Concat`; empty for a new constant."""
+    """The operators of the inserted nodes, such as `Shape`, `Gather` and `Concat`; empty if `target` is set."""
     entry_index: int | None = None
-    """The index of the target entry that the inserted operators compute; None for a new constant."""
+    """The index of the target entry that the inserted nodes compute; None if `target` is set."""
 
 
 class FixCandidate(Record):
-    """A fix to try, with its target in each lane."""
+    """A fix to try, with the new target in each lane."""
 
     targets: tuple[Any, ...]
     fix: NodeFix
@@ -121,7 +135,7 @@ class FixCandidate(Record):
 class FixedOutputs(Record):
     """A fix, and the output shape of the fixed node in each lane.
 
-    The shape is None where the fixed node fails.
+    The output shape is None where the fixed node fails.
     """
 
     fix: NodeFix
@@ -129,37 +143,38 @@ class FixedOutputs(Record):
 
 
 class BatchFailure(Record):
-    """A node that fails at another batch size, with its shapes and marks by lane."""
+    """A failing node, with its shapes and batch marks in each lane."""
 
     input: tuple[IntTuple | None, ...]
     targets: tuple[Any, ...]
-    """The target in each lane; None where it is unknown."""
+    """The target of the node in each lane; None where the target is unknown."""
     switch: bool | None
-    """The value of allowzero; None if it is absent or the operator has none."""
+    """The value of the attribute `allowzero`; None if the node does not have the attribute."""
     outputs: tuple[IntTuple | None, ...]
     batches: tuple[int, ...]
     """The batch size of each lane."""
     judged: tuple[bool, ...]
-    """Whether verdicts are based on each lane."""
+    """Whether each lane is judged, that is, whether verdicts are based on the lane."""
     marks: tuple[BatchMark, ...]
-    """The marks of the input."""
+    """The batch mark of the input in each lane."""
     declared: int
+    """The declared batch size, or 1 for a free batch dim."""
     batch: str
     """The name of the batch dim."""
 
     @property
     def declared_lane(self) -> int:
-        """The index of the lane with the declared batch size.
+        """The index of the judged lane with the declared batch size.
 
-        A fix must not change the output in this lane.
+        A fix must not change the output shape in this lane.
         """
         return next(lane for lane, size in enumerate(self.batches) if size == self.declared and self.judged[lane])
 
     def sort_key(self, fixed: FixedOutputs) -> tuple[bool, bool, bool]:
-        """Return the sort key of a fix; the smallest key is the best.
+        """Return the sort key of a fix; the best fix has the smallest key.
 
-        By priority, a fix is better if the batch is a whole axis of the output, if it is not the last axis (which holds
-        features), and if it is on the same axis as in the input.
+        The elements of the key are whether the batch is merged with other dims in the output, whether it is on the last
+        axis (which usually contains features), and whether its axis differs from the axis in the input.
         """
         for lane in range(len(self.batches) - 1, -1, -1):
             before, output, mark, batch = self.input[lane], fixed.outputs[lane], self.marks[lane], self.batches[lane]
@@ -171,13 +186,15 @@ class BatchFailure(Record):
 
 
 CandidateGenerator = Callable[[BatchFailure], Iterator[FixCandidate]]
-"""A generator of fixes to try. An operator without a generator can only be fixed by a change to other nodes."""
+"""A function that generates the candidate fixes of a failing node."""
 
 
 def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tuple[BatchVerdict, str]:
-    """Return the verdict on a node, and the reason.
+    """Return the verdict on a node, and the reason for the verdict.
 
-    `declared_batch` is the declared batch size, or 1 for a free batch. Samples are checked at all other batch sizes.
+    `runs` contains the outcome at each judged batch size. `declared_batch` is the declared batch size, or 1 for a free
+    batch dim. `batch` is the name of the batch dim. If the node runs at all batch sizes, the verdict depends on whether
+    the samples stay separate at batch sizes other than the declared one.
     """
     others = [run for run in runs if run.batch != declared_batch]
     if None not in [run.output for run in runs]:
@@ -196,8 +213,8 @@ def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tup
 
 
 def _judge_samples(runs: Sequence[BatchRun], other_runs: Sequence[BatchRun], batch: str) -> tuple[BatchVerdict, str]:
-    """Return the verdict on a node that runs at all sizes."""
-    # Samples are distinguishable only at a batch of 2 or more, in tensors that depend on the batch.
+    """Return the verdict on a node that runs at all batch sizes, and the reason."""
+    # Samples are distinguishable only at batch sizes of 2 and more, in tensors that depend on the batch.
     visible = [run for run in other_runs if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
     fates = [run.samples_verdict for run in visible]
     if BatchVerdict.SCRAMBLES in fates:
@@ -216,7 +233,11 @@ def _judge_samples(runs: Sequence[BatchRun], other_runs: Sequence[BatchRun], bat
 def find_fixes(
     node: BatchFailure, candidates: CandidateGenerator | None, resolve: TargetEvaluator
 ) -> list[FixedOutputs]:
-    """Return the fixes of a failing node, the best first; empty if there are none."""
+    """Return the working fixes of a failing node, the best first.
+
+    `candidates` generates the fixes to try; None if a fix is impossible. `resolve` computes the output shapes for a
+    new target. A fix that inserts nodes is tried only if no new target works.
+    """
     if candidates is None or node.outputs[node.declared_lane] is None:
         return []
     by_target: dict[tuple[int, ...] | None, FixedOutputs] = {}
@@ -230,9 +251,9 @@ def find_fixes(
 
 
 def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetEvaluator) -> FixedOutputs | None:
-    """Return the outputs of a node with a candidate fix.
+    """Return the output shapes of a node after a candidate fix, or None.
 
-    Returns None unless the fixed node is safe and has the same output shape at the declared batch size.
+    Returns None unless the fixed node is safe, and has the original output shape at the declared batch size.
     """
     outputs = resolve(candidate.targets, candidate.switch)
     if any(output is None and judged for output, judged in zip(outputs, node.judged, strict=True)):
@@ -253,9 +274,9 @@ def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetE
 def mark_after_fix(
     mark: BatchMark, input_shape: IntTuple | None, output_shape: IntTuple | None, batch: int
 ) -> BatchMark:
-    """Return the output mark of a fixed node.
+    """Return the output batch mark of a node whose input has the batch mark `mark`.
 
-    The node must keep the element order or repeat elements.
+    The node must keep the element order, as Reshape does, or repeat elements along axes, as Expand does.
     """
     if not isinstance(mark, BatchAxis) or input_shape is None or output_shape is None:
         return mark
@@ -265,9 +286,10 @@ def mark_after_fix(
 
 
 def reshape_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield targets with 0 or -1 for the batch, then fixes with inserted nodes.
+    """Yield the candidate fixes of a Reshape.
 
-    The inserted nodes read the batch size from an input of the model.
+    The first fixes set a target with 0 or -1 as the batch dim. The last fixes insert nodes that read the batch size
+    from an input of the model.
     """
     home = node.declared_lane
     lanes = node.targets
@@ -296,9 +318,10 @@ def _complete_targets(
     input_shape: IntTuple,
     output_shape: IntTuple,
 ) -> Iterator[tuple[int, ...]]:
-    """Yield complete targets with `symbol` at index `batch_entry`.
+    """Yield candidate targets of a Reshape with `symbol` (0 or -1) at `batch_entry`.
 
-    Each other entry is kept, copied (0), inferred (-1), or replaced by the size of the output dim.
+    `constant_entries` contains the entries of the original target, with None for an entry that differs between lanes.
+    In the new target, such an entry is 0 or -1. If `symbol` is -1, an original entry -1 is replaced by the output size.
     """
     choices: list[tuple[int, ...]] = []
     for index, entry in enumerate(constant_entries):
@@ -319,6 +342,11 @@ def _complete_targets(
 def _reshape_candidate(
     node: BatchFailure, target: tuple[int, ...], batch_entry: int, symbol: int, keeps_zeros: bool
 ) -> FixCandidate:
+    """Build a candidate fix of a Reshape with a new target.
+
+    `symbol` (0 or -1) is the target entry at index `batch_entry`. If `keeps_zeros`, each 0 in the target means a size
+    of 0, as in the original target.
+    """
     switch = node.switch if keeps_zeros else None
     how = f"copies axis {batch_entry}" if symbol == 0 else "counts it"
     if symbol == 0:
@@ -330,9 +358,9 @@ def _reshape_candidate(
 
 
 def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
-    """Describe the sizes that must not change for an inferred dim to be correct.
+    """Describe the assumption under which a batch dim inferred with -1 is correct.
 
-    These are the input sizes whose product appears as a number in the target.
+    If the new target contains the product of input dims as a number, these dims must not change.
     """
     perm = folded_transpose(node.input[node.declared_lane], node.outputs[node.declared_lane])
     if perm is not None:
@@ -350,9 +378,9 @@ def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
 
 
 def folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None) -> tuple[int, ...] | None:
-    """Return the permutation that a reshape of one sample may represent, or None.
+    """Return the permutation of the Transpose that a Reshape may replace, or None.
 
-    Exporters write a Transpose that moves only a batch of 1 as a Reshape.
+    Exporters replace a Transpose that only moves a batch axis of size 1 by a Reshape.
 
     >>> folded_transpose((1, 8, 8, 8), (64, 1, 8))
     (1, 0, 2)
@@ -366,9 +394,9 @@ def folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None
 
 
 def expand_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield targets with a 1 instead of an entry that equals the input dim.
+    """Yield the candidate fixes of an Expand.
 
-    A 1 keeps the input dim at any size.
+    Each fix replaces a target entry that equals the input dim by a 1, which leaves the input dim unchanged at any size.
     """
     original, before = node.targets[node.declared_lane], node.input[node.declared_lane]
     if original is None or before is None or any(target not in (None, original) for target in node.targets):
@@ -382,14 +410,14 @@ def expand_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield a fix for each axis at which the input can be flattened."""
+    """Yield the candidate fixes of a Flatten: one for each possible value of `axis`."""
     for axis in range(len(node.input[node.declared_lane] or ()) + 1):
         fix = NodeFix((axis,), None, "the batch stays first", f"cuts in front of axis {axis}")
         yield FixCandidate((axis,) * len(node.batches), fix)
 
 
 def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield fixes that replace one target entry by the batch size of a model input."""
+    """Yield fixes that compute one target entry from the batch size of a model input."""
     for index, size in enumerate(node.targets[node.declared_lane]):
         if size == node.declared:
             targets = [
@@ -400,6 +428,9 @@ def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def fix_from_input(batch: str, entry_index: int) -> NodeFix:
-    """Return the fix that reads a target entry from the batch size of a model input."""
+    """Build a fix that inserts nodes; they read a target entry from a model input.
+
+    `batch` is the name of the batch dim.
+    """
     inserts = ("Shape", "Gather", "Concat")
     return NodeFix(None, None, "the input keeps its batch", f"takes {batch} from an input", inserts, entry_index)

@@ -1,8 +1,11 @@
-"""Walk a model: visit its nodes in order, and compute every shape in all lanes.
+"""Walk a model: visit its nodes, and compute all shapes in all lanes.
 
-The package `core` resolves the listed nodes; ONNX shape inference and the table of operators resolve all other nodes.
-A subgraph is walked when its node is visited. A tracker judges the listed nodes and fixes the failing nodes, so the
-walk continues with the fixed shapes.
+A *lane* is one assignment of sizes to the free dims of the model. A node is *listed* if the package `core` has an
+equivalent op for its operator. `core` computes the output shapes of listed nodes; ONNX shape inference and the operator
+table compute the output shapes of all other nodes. A subgraph is walked when its node is visited. A tracker judges the
+listed nodes and fixes the failing nodes, and the walk continues with the fixed shapes.
+
+The *carried values* of a loop are the tensors that one iteration passes to the next iteration.
 """
 
 from __future__ import annotations
@@ -51,22 +54,22 @@ from shapecalc.models.walk_state import (
 )
 
 LoopValue = tuple[int, int, int]
-"""A loop-carried value: its initial tensor, the body's input, and the body's output."""
+"""A carried value as tensor numbers: the initial value, the input of the body, and the output of the body."""
 MAX_TRIAL_DEPTH = 3
-"""The maximum nesting depth of loops whose bodies are walked as trials. Carried shapes of deeper loops are unknown."""
+"""The maximum nesting depth of trial walks of loop bodies. The carried shapes of deeper loops are unknown."""
 MAX_TRIALS = 6
-"""The maximum number of trials until the carried values of a loop are stable."""
+"""The maximum number of trial walks to find carried shapes and batch marks that an iteration does not change."""
 CHANGED_BY_LOOP = "a loop above changes it"
 
 
 class Walker:
-    """A walk in progress, with its tracker."""
+    """A walk in progress; passes each node to the visitor for its kind of node."""
 
     def __init__(self, walk: WalkState, tracker: BatchTracker) -> None:
-        """Create a visitor for each kind of node."""
+        """Create the visitors; results are stored in `walk` and `tracker`."""
         self.walk, self.tracker = walk, tracker
         self.trial_depth = 0
-        """The number of enclosing loops that are walked as a trial."""
+        """The number of enclosing loops whose bodies are currently walked as a trial."""
         self._listed, self._others, self._bodies = (
             ListedNodeVisitor(self),
             UnlistedNodeVisitor(self),
@@ -74,7 +77,7 @@ class Walker:
         )
 
     def visit_graph(self, graph: NodeGraph) -> None:
-        """Visit the nodes of a graph."""
+        """Visit the nodes of a graph or subgraph."""
         walk = self.walk
         if graph is not walk.model.graph:
             walk.add_initializers(graph.initializers)
@@ -88,7 +91,7 @@ class Walker:
                 self._visit_malformed(node, is_listed=is_listed)
 
     def _visit_malformed(self, node: Node, *, is_listed: bool) -> None:
-        """Record a node that violates its ONNX schema; its outputs are unknown."""
+        """Record the outputs of a node that violates its ONNX schema as unknown."""
         why = f"{node.op} {node.name or node.path} is not written as ONNX describes it"
         self.walk.set_unknown(node, why)
         self.tracker.mark_lost(node, why)
@@ -99,9 +102,10 @@ class Walker:
     def record_outputs(
         self, node: Node, outputs: Sequence[LaneShapes | None], dtypes: Sequence[int], failures: LaneFailures | None
     ) -> None:
-        """Record the output shapes and element types of an unlisted node.
+        """Record the output shapes and element types of a node that is not listed.
 
-        The outputs are unknown if the node fails in a judged lane.
+        `failures` contains the error message in each lane; None if the node does not fail. The outputs are recorded as
+        unknown if the node fails in a judged lane.
         """
         walk, why = self.walk, ""
         if failures is not None:
@@ -119,14 +123,14 @@ class Walker:
 
 
 class ListedNodeVisitor:
-    """The visitor of listed nodes, which core resolves."""
+    """The visitor of listed nodes; computes their outputs with `core`."""
 
     def __init__(self, walker: Walker) -> None:
-        """Share the state and the core queries of a walker."""
+        """Use the state and the core queries of a walker."""
         self._walker, self._walk, self._core = walker, walker.walk, walker.tracker.core_queries
 
     def visit_node(self, node: Node) -> None:
-        """Judge a node, and record its output after the best fix."""
+        """Judge a listed node, and record its output after the best fix."""
         walk, call = self._walk, LISTED_OPERATORS[node.op]
         shapes = walk.shapes_of(node.inputs[0] if node.inputs else 0)
         arguments = self._arguments_in_lanes(node)
@@ -142,7 +146,7 @@ class ListedNodeVisitor:
             self._record_output(visit, self._walker.tracker.judge_node(visit))
 
     def judge_malformed(self, node: Node, reason: str) -> None:
-        """Judge a node whose arguments are malformed."""
+        """Judge a listed node that violates its ONNX schema; the verdict is unknown."""
         unknown = self._walk.all_unknown
         answers = CoreAnswers(None, unknown, unknown, ())
         self._walker.tracker.judge_node(
@@ -150,7 +154,7 @@ class ListedNodeVisitor:
         )
 
     def _arguments_in_lanes(self, node: Node) -> tuple[CoreArguments | None, ...]:
-        """Return the arguments of the core op in each lane."""
+        """Return the arguments of a node's core op in each lane; None where unknown."""
         walk = self._walk
         number = node.inputs[1] if len(node.inputs) > 1 and has_target_input(node) else ABSENT
         values = walk.elements_of(number) or walk.all_unknown
@@ -170,7 +174,7 @@ class ListedNodeVisitor:
         return ""
 
     def _record_output(self, visit: NodeVisit, fixed_shapes: LaneShapes) -> None:
-        """Record the output shape, and the output elements if they can be computed."""
+        """Record the output shape of a listed node, and its output elements if known."""
         walk, node, call = self._walk, visit.node, visit.core_op
         output, first = node.outputs[0], node.inputs[0] if node.inputs else 0
         is_unfixed = fixed_shapes == visit.outputs
@@ -200,16 +204,19 @@ class ListedNodeVisitor:
 
 
 class UnlistedNodeVisitor:
-    """The visitor of unlisted nodes without subgraphs."""
+    """The visitor of nodes that are not listed and have no subgraphs.
+
+    The outputs are computed with the operator table or with ONNX shape inference.
+    """
 
     def __init__(self, walker: Walker) -> None:
-        """Share the state of a walker, and create empty caches."""
+        """Use the state of a walker; the caches are empty."""
         self._walker, self._walk = walker, walker.walk
         self._broadcasts: dict[object, tuple[LaneShapes, LaneFailures | None]] = {}
         self._inference: ShapeInference | None = None
 
     def visit_node(self, node: Node) -> None:
-        """Record the outputs of a node."""
+        """Record the output elements of a node if they are known, otherwise the shapes."""
         row, walk = operators.find_operator(node), self._walk
         if row.evaluate is not None:
             first = node.inputs[0] if node.inputs else ABSENT
@@ -225,7 +232,7 @@ class UnlistedNodeVisitor:
         self._record_shapes(node, row)
 
     def _record_shapes(self, node: Node, spec: OperatorSpec) -> None:
-        """Record the output shapes of a node."""
+        """Record the output shapes of a node with the shape rule of its operator."""
         walk, inputs, rule = self._walk, node.inputs, spec.shape_rule
         if not inputs:
             self._record_inferred(node, spec)
@@ -241,7 +248,7 @@ class UnlistedNodeVisitor:
             self._record_inferred(node, spec)
 
     def _record_elements(self, node: Node, spec: OperatorSpec) -> bool:
-        """Record the output elements of a node; return whether any are known."""
+        """Evaluate a node and record its outputs; return whether outputs were recorded."""
         walk = self._walk
         if spec.evaluate is operators.constant_elements:
             return self._record_constant(node)
@@ -271,7 +278,10 @@ class UnlistedNodeVisitor:
         return True
 
     def _record_constant(self, node: Node) -> bool:
-        """Record a Constant: its elements if they are few, otherwise its shape and type."""
+        """Record the elements of a Constant if there are few, otherwise its shape.
+
+        Returns whether the output was recorded.
+        """
         walk, array = self._walk, operators.constant_elements(node.attributes)
         if array is not None:
             walk.set_elements(node.outputs[0], (array,) * len(walk.lanes), DTYPE_NUMBERS[array.dtype.name])
@@ -286,7 +296,10 @@ class UnlistedNodeVisitor:
     def _evaluate(
         self, node: Node, spec: OperatorSpec, inputs: Sequence[LaneValues | None]
     ) -> tuple[list[Any], LaneFailures | None]:
-        """Return the outputs in each lane (None if unknown), and the failures if any."""
+        """Evaluate a node in each lane; return the outputs and the error messages.
+
+        The outputs are None in a lane where they are unknown. The error messages are None if no lane fails.
+        """
         times = 1 if all(lanes is None or is_same_in_all_lanes(lanes) for lanes in inputs) else len(self._walk.lanes)
         outputs: list[Any] = []
         failures: list[str | None] = []
@@ -303,7 +316,7 @@ class UnlistedNodeVisitor:
         return outputs * copies, tuple(failures * copies) if any(failures) else None
 
     def _record_arrays(self, node: Node, spec: OperatorSpec, outputs: Sequence[Any]) -> None:
-        """Record output elements, and output shapes for lanes without elements."""
+        """Record output elements, and output shapes for lanes with unknown elements."""
         walk = self._walk
         folded = all(walk.is_constant(number) for number in node.inputs if number)
         if any(lane is None for lane in outputs):
@@ -316,7 +329,7 @@ class UnlistedNodeVisitor:
                 walk.origins[number] = "folded"
 
     def _record_broadcast(self, node: Node, rule: operators.BroadcastShape) -> None:
-        """Record the output of an operator that broadcasts its inputs."""
+        """Record the output of a node whose operator broadcasts its inputs."""
         walk = self._walk
         key = tuple([walk.shapes_of(number) for number in node.inputs])
         result = self._broadcasts.get(key)
@@ -330,9 +343,9 @@ class UnlistedNodeVisitor:
         self._walker.record_outputs(node, (output,), (dtype,), failures)
 
     def _record_inferred(self, node: Node, spec: OperatorSpec) -> None:
-        """Record the outputs that ONNX shape inference returns.
+        """Record the output shapes that ONNX shape inference returns.
 
-        Inference is queried once for all lanes if possible, otherwise once per lane.
+        Inference is run once for all lanes if possible, otherwise once per lane.
         """
         walk = self._walk
         if self._inference is None:
@@ -363,7 +376,10 @@ class UnlistedNodeVisitor:
         signature: NodeSignature,
         values: Sequence[LaneValues | None],
     ) -> tuple[Sequence[LaneShapes], Sequence[int], LaneFailures | None]:
-        """Return the outputs that ONNX infers with one query per lane."""
+        """Run ONNX shape inference once per lane.
+
+        Returns the shapes and the element types of the outputs, and the error messages if some lane fails.
+        """
         walk = self._walk
         lanes = []
         for lane in range(len(walk.lanes)):
@@ -386,7 +402,8 @@ class UnlistedNodeVisitor:
     def _index_range(self, node: Node, lane: int, by_columns: bool) -> Sequence[tuple[int, int]]:
         """Return the minimum and maximum of a node's indices; empty if they are unknown.
 
-        If `by_columns`, there is one pair for each column of the indices.
+        The indices are the second input. The result is one pair for all indices, or one pair per column of the index
+        tensor if `by_columns`.
         """
         array = (self._walk.elements_of(node.inputs[1]) or self._walk.all_unknown)[lane]
         if array is None or not array.size:
@@ -395,6 +412,7 @@ class UnlistedNodeVisitor:
         return [*zip(columns.min(0).tolist(), columns.max(0).tolist(), strict=True)]
 
     def _type_in_lane(self, number: int, lane: int) -> Any:
+        """Return the type of a tensor in one lane, as a `TensorType`."""
         other = self._walk.non_tensor_types.get(number)
         if other is not None and other[lane] is not None:
             return other[lane]
@@ -402,10 +420,10 @@ class UnlistedNodeVisitor:
 
 
 class ControlFlowVisitor:
-    """The visitor of nodes with subgraphs and of function calls."""
+    """The visitor of nodes with subgraphs, and of function calls."""
 
     def __init__(self, walker: Walker) -> None:
-        """Share the state of a walker."""
+        """Use the state of a walker."""
         self._walker, self._walk, self._visit_graph = walker, walker.walk, walker.visit_graph
         self._handlers: dict[ControlFlow, Callable[[Node], None]] = {
             ControlFlow.IF: self._walk_if,
@@ -414,7 +432,7 @@ class ControlFlowVisitor:
         }
 
     def visit_node(self, node: Node) -> None:
-        """Walk the bodies of a node, and record its outputs."""
+        """Walk the subgraphs of a node, and record the outputs of the node."""
         graphs = operators.control_flow_of(node)
         if node.is_function_call:
             body = node.bodies[0]
@@ -428,7 +446,7 @@ class ControlFlowVisitor:
         self._walker.tracker.propagate(node)
 
     def _copy_tensor(self, number: int, inner: int) -> None:
-        """Record the tensor `number` as a copy of the tensor `inner`."""
+        """Copy the shape, type and elements of the tensor `inner` to the tensor `number`."""
         walk = self._walk
         walk.set_shape(number, walk.shapes[inner], walk.dtypes[inner], walk.unknown_reasons.get(inner, ""))
         if inner in walk.non_tensor_types:
@@ -439,9 +457,9 @@ class ControlFlowVisitor:
                 walk.origins[number] = walk.origins[inner]
 
     def _walk_if(self, node: Node) -> None:
-        """Walk the branches of an If, and record its outputs.
+        """Walk the branches of an If, and record the outputs of the If.
 
-        Each branch is walked in the lanes that may take it.
+        Each branch is walked in the lanes in which the branch may run.
         """
         walk, outer_live = self._walk, self._walk.live_lanes
         known = walk.elements_of(node.inputs[0]) or walk.all_unknown
@@ -460,10 +478,10 @@ class ControlFlowVisitor:
             self._merge_branches(number, inner, chosen)
 
     def _merge_branches(self, number: int, inner: Sequence[int], conditions: Sequence[bool | None]) -> None:
-        """Record an output of an If.
+        """Record an output of an If from the outputs `inner` of its branches.
 
-        In a lane with a known condition, the output is taken from the branch that runs. In other lanes, the shape is
-        known only if both branches agree on it.
+        In a lane with a known condition, the output is the output of the branch that runs. In other lanes, the shape is
+        known only if it is equal in both branches.
         """
         walk = self._walk
         if len(inner) != 2:
@@ -484,9 +502,9 @@ class ControlFlowVisitor:
             walk.values[number] = tuple(arrays)
 
     def _walk_loop(self, node: Node) -> None:
-        """Walk the body of a Loop with stable carried shapes, and record the outputs.
+        """Walk the body of a Loop, and record the outputs of the Loop.
 
-        The loop condition is true inside the body.
+        Inside the body, the loop condition is true.
         """
         walk, body = self._walk, node.bodies[0]
         carried = node.inputs[2:]
@@ -504,7 +522,7 @@ class ControlFlowVisitor:
             self._record_scan_output(number, result, turns, 0)
 
     def _iteration_counts(self, node: Node, body: NodeGraph, *, has_condition: bool) -> Sequence[int | None]:
-        """Return the number of iterations in each lane; None if it depends on data."""
+        """Return the number of iterations of a Loop in each lane; None where unknown."""
         walk = self._walk
         counts = (walk.elements_of(node.inputs[0]) if node.inputs and node.inputs[0] else None) or walk.all_unknown
         if not has_condition:
@@ -517,7 +535,10 @@ class ControlFlowVisitor:
         ]
 
     def _walk_scan(self, node: Node) -> None:
-        """Walk the body of a Scan with its states and a slice of each scanned input."""
+        """Walk the body of a Scan, and record the outputs of the Scan.
+
+        The body is walked with one slice of each scan input.
+        """
         walk, body = self._walk, node.bodies[0]
         cut = node.attributes.get("num_scan_inputs", 0)
         states = len(node.inputs) - cut
@@ -540,7 +561,12 @@ class ControlFlowVisitor:
             self._record_scan_output(number, result, turns, axis)
 
     def _walk_until_stable(self, body: NodeGraph, loop_values: Sequence[LoopValue]) -> None:
-        """Walk a body with carried shapes and marks that hold in every iteration."""
+        """Walk a loop body with carried shapes and marks that hold in every iteration.
+
+        The shapes and marks are found with trials, in which the body is walked. After each trial, a carried shape that
+        the body changed becomes unknown, and the marks before and after the body are merged. The trials end when a
+        trial changes nothing.
+        """
         walk, walker, first = self._walk, self._walker, [outer for outer, _, _ in loop_values]
         shapes, marks = [walk.shapes_of(number) for number in first], walker.tracker.loop_marks(first)
         for _ in range(MAX_TRIALS if walker.trial_depth < MAX_TRIAL_DEPTH else 0):
@@ -555,7 +581,11 @@ class ControlFlowVisitor:
     def _walk_trial(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: list[LaneShapes], marks: list[Any]
     ) -> tuple[list[LaneShapes], list[Any]]:
-        """Walk a body as a trial; return the shapes and marks that an iteration keeps."""
+        """Walk a loop body as a trial; return the shapes and marks for the next trial.
+
+        A carried shape that the body changes becomes unknown. The batch marks before and after the body are merged. The
+        trial does not change the tracker.
+        """
         walk, walker, judge, count = self._walk, self._walker, self._walker.tracker, len(self._walk.values)
         walker.tracker = trial = judge.copy_for_trial()
         walker.trial_depth += 1
@@ -574,7 +604,7 @@ class ControlFlowVisitor:
     def _walk_with_values(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: Sequence[LaneShapes], marks: Sequence[Any]
     ) -> None:
-        """Walk a body with these carried shapes and marks."""
+        """Walk a loop body, given the shapes and batch marks of its carried values."""
         walk = self._walk
         for (outer, inner, _), inner_shapes in zip(loop_values, shapes, strict=True):
             walk.set_shape(inner, inner_shapes, walk.dtypes[outer], CHANGED_BY_LOOP)
@@ -582,7 +612,10 @@ class ControlFlowVisitor:
         self._visit_graph(body)
 
     def _record_scan_output(self, number: int, result: int, counts: Sequence[int | None], axis: int) -> None:
-        """Record a scan output of a loop, which stacks the iterations on a new axis."""
+        """Record a scan output of a loop, which stacks the results of the iterations.
+
+        `result` is the output of the body, `axis` the new axis, and `counts` the number of iterations in each lane.
+        """
         walk = self._walk
         shapes = []
         for shape, turn in zip(walk.shapes_of(result), counts, strict=True):
@@ -592,9 +625,9 @@ class ControlFlowVisitor:
 
 
 def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> WalkState:
-    """Walk a model with these inputs, and return the state.
+    """Walk a model with the input shapes and lanes of a choice.
 
-    The tracker judges and fixes nodes during the walk.
+    During the walk, `tracker` judges and fixes the listed nodes.
     """
     walk = WalkState(model, choice)
     tracker.start_walk(walk)
@@ -603,7 +636,10 @@ def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> Walk
 
 
 def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, arguments: CoreArguments | None) -> Any:
-    """Return the output elements of a listed node; None if unknown or too many."""
+    """Compute the output elements of a listed node; None if unknown or too many.
+
+    `array` contains the elements of the input, and `shape` is the output shape.
+    """
     if array is None or shape is None or arguments is None or visit.core_op.elements is None:
         return None
     if np.prod(shape, dtype=object) > MAX_ELEMENTS:
@@ -612,11 +648,12 @@ def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, argum
 
 
 def _is_true(array: Any) -> bool:
+    """Return whether an array is known and contains one true element."""
     return array is not None and array.size == 1 and bool(array.item())
 
 
 def _remove_axis(shape: IntTuple | None, axis: int) -> tuple[int | None, IntTuple | None]:
-    """Return the size of an axis, and the shape without the axis; None if unknown."""
+    """Remove an axis from a shape; return the size of the axis and the new shape."""
     if shape is None or not -len(shape) <= axis < len(shape):
         return None, None
     return shape[axis], (*shape[: axis % len(shape)], *shape[axis % len(shape) + 1 :])

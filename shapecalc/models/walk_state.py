@@ -1,6 +1,8 @@
 """The state of a walk: the type, shape and elements of each tensor in each lane.
 
-Entries per lane are in the order of `WalkState.lanes`. Lists are indexed by tensor number.
+A lane is one assignment of sizes to the free dims of a model, and a walk computes the shapes of all tensors in all
+lanes. Tuples with one entry per lane are in the order of `WalkState.lanes`. `number` is always a tensor number, which
+identifies a tensor in the model.
 """
 
 from __future__ import annotations
@@ -15,41 +17,41 @@ from shapecalc.models.free_dims import InputChoice
 
 T = TypeVar("T")
 LaneValues = tuple[Any, ...]
-"""A small tensor in each lane, as a NumPy array; None where its elements are unknown."""
+"""The elements of a small tensor in each lane, as a NumPy array; None where the elements are unknown."""
 LaneFailures = tuple[str | None, ...]
-"""The reason why a node fails in each lane; None where the node runs."""
+"""The error message of a node in each lane; None where the node runs."""
 NO_SHAPE, FROM_DATA = "no shape", "size from data"
 
 
 class WalkState:
-    """The properties of the tensors that a walk has reached."""
+    """The types, shapes and elements of the tensors that a walk has computed so far."""
 
     def __init__(self, model: Model, choice: InputChoice) -> None:
-        """Record the inputs and the initializers of a model."""
+        """Record the inputs and initializers of a model; `choice` determines the lanes."""
         self.model, self.choice, self.lanes = model, choice, choice.lanes
         self.inputs, self.batch, self.declared_batch = choice.inputs, choice.batch, choice.declared_batch
         lanes = self.lanes
         self.judged_lanes = [place for place, lane in enumerate(lanes) if lane.judged]
-        """The indices of the lanes that verdicts are based on."""
+        """The indices of the judged lanes, on which verdicts are based."""
         self.all_unknown: LaneValues = (None,) * len(lanes)
         self.shapes: list[LaneShapes | None] = [None] * len(model.names)
-        """The shape of each tensor; None if it is unknown in all lanes, or not reached yet."""
+        """The shape in each lane, indexed by tensor number; None if unknown in all lanes, or not yet computed."""
         self.dtypes = [0] * len(model.names)
-        """The element type of each tensor as an ONNX number; 0 if unknown."""
+        """The ONNX element type number, indexed by tensor number; 0 if unknown."""
         self.values: dict[int, LaneValues] = {}
-        """The elements of small tensors; other tensors have no entry."""
+        """The elements of small tensors, by tensor number."""
         self.origins: dict[int, str] = {}
-        """The source of elements, by tensor: `initializer`, `Constant`, `folded` or `external`.
+        """The source of elements, by tensor number: `initializer`, `Constant`, `folded` or `external`.
 
-        Folded elements are computed from constants. The elements of other tensors are computed from shapes.
+        Folded elements are computed from constants. Elements without an entry are computed from shapes.
         """
         self.unknown_reasons: dict[int, str] = {}
-        """The reason why the shape of a tensor is unknown in some lane."""
+        """The reason why the shape of a tensor is unknown in some lane, by tensor number."""
         self.initializers: dict[int, Initializer] = {}
         self.non_tensor_types: dict[int, tuple[bytes | None, ...]] = {}
-        """The serialized TypeProto of non-tensors (sequences, optionals), by lane."""
+        """The serialized TypeProto of each non-tensor (such as a sequence) in each lane, by tensor number."""
         self.live_lanes: tuple[bool, ...] | None = None
-        """Whether the current nodes run in each lane, inside an If with a known condition; None means all lanes."""
+        """Whether the current branch of an If may run, for each lane; None if it may run in all lanes."""
         self._record_inputs(model.inputs)
         self.add_initializers(model.graph.initializers)
 
@@ -63,7 +65,7 @@ class WalkState:
             self.shapes[declared.tensor] = tuple(shapes)  # type: ignore[arg-type]  # no dim is None
 
     def add_initializers(self, initializers: Sequence[Initializer]) -> None:
-        """Record the initializers of a graph; their elements are parsed at first use."""
+        """Record the initializers of a graph; `elements_of` parses their elements."""
         for constant in initializers:
             proto, number = constant.proto, constant.tensor
             self.initializers[number] = constant
@@ -75,7 +77,7 @@ class WalkState:
         return self.shapes[number] or self.all_unknown
 
     def elements_of(self, number: int) -> LaneValues | None:
-        """Return the elements of a small tensor in each lane; None if all are unknown."""
+        """Return the elements of a tensor in each lane; None if unknown or too many."""
         values = self.values.get(number)
         if values is None:
             constant = self.initializers.get(number)
@@ -88,19 +90,19 @@ class WalkState:
         return None if values is self.all_unknown else values
 
     def is_constant(self, number: int) -> bool:
-        """Return whether a tensor's elements are constants, or folded from constants."""
+        """Return whether a tensor is constant, or computed only from constants."""
         return self.origins.get(number) in ("initializer", "Constant", "folded")
 
     def mask_dead_lanes(self, values: tuple[T | None, ...]) -> tuple[T | None, ...]:
-        """Replace values by None in the lanes where the current nodes do not run."""
+        """Replace values by None in the lanes where the current branch does not run."""
         if self.live_lanes is None:
             return values
         return tuple([value if live else None for value, live in zip(values, self.live_lanes, strict=True)])
 
     def set_shape(self, number: int, shapes: LaneShapes | None, dtype: int, reason: str = "") -> None:
-        """Record the shape and the element type of a tensor.
+        """Record the shape of a tensor in each lane, and its element type.
 
-        `reason` states why the shape is unknown in some lane.
+        `reason` is the reason why the shape is unknown in some lane.
         """
         if number == ABSENT:
             return
@@ -114,14 +116,15 @@ class WalkState:
         self.dtypes[number] = dtype
 
     def set_unknown(self, node: Node, reason: str) -> None:
-        """Record that the outputs of a node are unknown, with the reason."""
+        """Record the outputs of a node as unknown, for the reason `reason`."""
         for number in node.outputs:
             self.set_shape(number, None, 0, reason)
 
     def set_elements(self, number: int, arrays: Sequence[Any], dtype: int, shapes: LaneShapes | None = None) -> None:
-        """Record the elements of a tensor in each lane, and its shape.
+        """Record the elements, the element type and the shape of a tensor.
 
-        `shapes` gives the shape in the lanes where the elements are unknown.
+        `arrays` contains the elements in each lane. `shapes` contains the shape in each lane; it is used only where the
+        elements are unknown.
         """
         if number == ABSENT:
             return
@@ -132,11 +135,11 @@ class WalkState:
         self.set_shape(number, tuple(known), dtype)
 
     def has_unknown(self, values: Sequence[Any]) -> bool:
-        """Return whether the value in a judged lane is unknown."""
+        """Return whether the value is unknown (None) in some judged lane."""
         return None in values and None in values[: len(self.judged_lanes)]
 
     def unknown_reason(self, node: Node) -> str:
-        """Return the reason why the output shape of a node is unknown."""
+        """Return the reason why the output shapes of a node are unknown."""
         for number in node.inputs:
             if number and self.has_unknown(self.shapes_of(number)):
                 return self.unknown_reasons.get(number, NO_SHAPE)
@@ -144,7 +147,7 @@ class WalkState:
 
 
 def is_same_in_all_lanes(values: Sequence[Any]) -> bool:
-    """Return whether all lanes hold the same known object."""
+    """Return whether the values in all lanes are the same object, and not None."""
     first = values[0]
     for value in values:
         if value is not first:
@@ -153,7 +156,7 @@ def is_same_in_all_lanes(values: Sequence[Any]) -> bool:
 
 
 def broadcast_shapes(shapes: Sequence[IntTuple]) -> IntTuple | str:
-    """Return the broadcast shape, or the reason why the shapes do not broadcast.
+    """Broadcast shapes; return an error message if the shapes are incompatible.
 
     >>> broadcast_shapes([(2, 1), (3,)]), broadcast_shapes([(2,), (3,)])
     ((2, 3), '2 and 3 do not broadcast')

@@ -1,8 +1,9 @@
-"""Fix a model, prove the result, and write it.
+"""Fix a model, prove that it is equivalent to the original, and write it.
 
 The fixes are applied to a copy of the ModelProto, and declared dims that are no longer correct are removed from the
-copy. A constant that only the fixed node reads is overwritten. Otherwise a new constant is added, so that other nodes
-that read the old constant are unaffected. An initializer that becomes unused is removed.
+copy. A fix replaces the target of a node, that is, its shape, permutation or axes argument. If the old target is an
+initializer that only this node reads, the initializer is overwritten. Otherwise a new constant is added, so that other
+nodes that read the old target are unaffected. An initializer that becomes unused is removed.
 """
 
 from __future__ import annotations
@@ -40,23 +41,23 @@ from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState
 
 PREFERRED_PROOF_BATCH = 3
-"""The preferred batch size for the comparison of samples."""
+"""The preferred batch size, besides the declared one, for the proof."""
 MAX_REPORTED_DOUBTS = 3
-"""The maximum number of fixes whose assumption is reported for an unproved model."""
+"""The maximum number of fixes whose assumptions are reported if the model is not proved."""
 
 
 class FixedModel(Record):
-    """A model with all known fixes applied."""
+    """A model to which all known fixes have been applied."""
 
     walk: WalkState
-    """The walk of the fixed model."""
+    """The state after the walk of the fixed model."""
     tracker: BatchTracker
     applied_fixes: Mapping[str, NodeFix]
-    """The applied fixes, by node path in the original model."""
+    """The applied fixes, by path of the node in the original model."""
     remaining_failures: tuple[str, ...]
-    """The paths in the original model of the listed nodes that still fail."""
+    """The listed nodes that still fail, as paths in the original model."""
     failure_count: int
-    """The number of nodes that still fail or mix the samples at some batch size."""
+    """The number of nodes that still fail with an error or scramble the samples at some batch size."""
     freed_inputs: frozenset[str]
     """The names of the inputs whose declared shape was changed."""
 
@@ -72,10 +73,13 @@ class FixedModel(Record):
 
 
 class ModelEditor:
-    """An editor of node arguments in a ModelProto."""
+    """An editor that changes the arguments of nodes in a ModelProto."""
 
     def __init__(self, proto: Any, names: Iterable[str]) -> None:
-        """Edit `proto` in place; `names` are the tensor names in use."""
+        """Create an editor that changes `proto` in place.
+
+        The names of inserted nodes and tensors will differ from `names`.
+        """
         self.proto = proto
         self._messages = import_onnx_messages()
         self._read_counts = Counter(_iter_read_names(proto))
@@ -89,7 +93,10 @@ class ModelEditor:
         }
 
     def find_node(self, path: str) -> tuple[Any, Any]:
-        """Find a node by its path; return its graph or function, and its NodeProto."""
+        """Find a node by its path.
+
+        Returns the GraphProto or FunctionProto that contains the node, and the NodeProto.
+        """
         index, *rest = path.split("/")
         graph = self.proto.graph
         node = graph.node[int(index)]
@@ -103,7 +110,10 @@ class ModelEditor:
         return graph, node
 
     def set_argument(self, graph: Any, node: Any, opset: int, fix: NodeFix) -> None:
-        """Set the argument of a node to the constant of a fix."""
+        """Set the target of a node to the target of a fix.
+
+        Depending on `opset`, the target is an attribute or an input.
+        """
         assert fix.target is not None
         argument = LISTED_OPERATORS[node.op_type].arguments[0]
         if argument.attribute and (argument.input_since is None or opset < argument.input_since):
@@ -114,9 +124,10 @@ class ModelEditor:
             _remove_matching(node.attribute, lambda attribute: attribute.name == "allowzero")
 
     def insert_argument_nodes(self, graph: Any, node: Any, rank: int, entry_index: int, source: str, axis: int) -> None:
-        """Insert nodes that compute one entry of a node's argument.
+        """Insert nodes that compute one entry of a node's target.
 
-        The argument has `rank` entries. Entry `entry_index` becomes the size of axis `axis` of `source`.
+        The target has `rank` entries. The entry `entry_index` becomes the size of the axis `axis` of the tensor
+        `source`; the other entries are unchanged.
         """
         old = node.input[1]
         shape = self._build_node("Shape", [source], f"{old}_sizes")
@@ -133,14 +144,14 @@ class ModelEditor:
         node.input[1] = concat.output[0]
 
     def _gather_entries(self, name: str, entries: Sequence[int]) -> list[Any]:
-        """Return the nodes that gather some entries of a tensor."""
+        """Build the nodes that gather the entries at the indices `entries` of a tensor."""
         indices = self._build_constant(entries, f"{name}_places")
         return [indices, self._build_node("Gather", [name, indices.output[0]], f"{name}_kept")]
 
     def _store_target(self, graph: Any, node: Any, target: Sequence[int]) -> str:
-        """Store a target as a constant of a graph, and return the name of the constant.
+        """Store the new target of a node as a constant; return the name of the constant.
 
-        The old initializer is overwritten if only this node reads it.
+        If only this node reads the initializer of the old target, the initializer is overwritten.
         """
         old = node.input[1]
         if id(graph) not in self._initializers_of:
@@ -158,9 +169,9 @@ class ModelEditor:
         return name
 
     def _replace_input(self, graph: Any, node: Any, name: str) -> None:
-        """Replace the second input of a node.
+        """Replace the second input of a node by the tensor `name`.
 
-        The initializer of the old input is removed if it is no longer used.
+        The initializer of the old input is removed if no other node reads it.
         """
         old = node.input[1]
         if old == name:
@@ -171,19 +182,21 @@ class ModelEditor:
             _remove_matching(getattr(graph, "initializer", []), lambda tensor: tensor.name == old)
 
     def _reserve_name(self, name: str) -> str:
-        """Reserve an unused tensor name that begins with `name`, and return it."""
+        """Reserve and return an unused name: `name`, or `name` with a numeric suffix."""
         names = chain((name,), (f"{name}_{number}" for number in count(2)))
         unused = next(candidate for candidate in names if candidate not in self._used_names)
         self._used_names.add(unused)
         return unused
 
     def _insert_before(self, graph: Any, node: Any, new_nodes: Sequence[Any]) -> None:
+        """Insert new nodes into a graph before a node."""
         position = next(index for index, other in enumerate(graph.node) if other is node)
         for new in reversed(new_nodes):
             graph.node.insert(position, new)
             self.inserted_nodes.add(new.name)
 
     def _build_constant(self, values: Sequence[int], name: str) -> Any:
+        """Build a Constant node with an int64 vector."""
         node = self._build_node("Constant", [], name)
         _set_attribute(node, "value", self._build_tensor(node.output[0], values))
         return node
@@ -193,6 +206,7 @@ class ModelEditor:
         return self._messages.NodeProto(op_type=op, name=name, input=inputs, output=[name])
 
     def _build_tensor(self, name: str, values: Sequence[int]) -> Any:
+        """Build a TensorProto with an int64 vector."""
         return self._messages.TensorProto(name=name, data_type=INT64, dims=[len(values)], int64_data=values)
 
 
@@ -205,9 +219,10 @@ def write_fixed_model(
     force: bool = False,
     prove: bool = True,
 ) -> Report:
-    """Write a fixed model, and return its report.
+    """Fix a model, write it to a file, and return the report with the fix result.
 
-    `chosen_fixes` maps node paths to fixes that override the best fixes. No file is written if the proof fails.
+    `chosen_fixes` maps node paths to fixes that are used instead of the best fixes. If `force`, an existing file is
+    overwritten. If `prove`, the fixed model is compared with the original model; no file is written if the proof fails.
 
     Raises `ShapeError` (usage) if the model was judged at other sizes than the file declares, `ShapeError` (file) if
     the output would overwrite the model, or would not be in the folder of the model's external data. Raises `OSError`
@@ -229,14 +244,14 @@ def write_fixed_model(
 
 
 def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str, NodeFix]) -> FixedModel:
-    """Apply fixes to a model and walk it again until no fix remains to apply.
+    """Apply fixes to a model and walk the model again, until no fix remains to apply.
 
-    `chosen_fixes` have priority over the best fixes.
+    `chosen_fixes` maps node paths to fixes that are used instead of the best fixes.
     """
     done: dict[str, NodeFix] = {}
     inserted: frozenset[str] = frozenset()
     freed: frozenset[str] = frozenset()
-    for _ in range(8):  # each round judges the nodes downstream of the previous round's fixes
+    for _ in range(8):  # fixes may make downstream nodes fail, which the next round fixes
         first = {
             path: _original_path(walk.model, path, inserted) for path in (*tracker.failing_nodes, *tracker.cause_fixes)
         }
@@ -262,7 +277,7 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
 def _select_fixes(
     tracker: BatchTracker, original_paths: Mapping[str, str], chosen_fixes: Mapping[str, NodeFix]
 ) -> dict[str, tuple[Node, NodeFix]]:
-    """Return the fixes to apply, by path.
+    """Return the nodes to fix and their fixes, by current node path.
 
     `original_paths` maps current node paths to paths in the original model, which are the keys of `chosen_fixes`.
     """
@@ -277,7 +292,7 @@ def _select_fixes(
 
 
 def _original_path(model: Model, path: str, inserted_names: frozenset[str]) -> str:
-    """Return the path of a node in the model without the inserted nodes."""
+    """Convert a node path to the path in the original model, without inserted nodes."""
     index, slash, rest = path.partition("/")
     inserted_before = (
         sum(node.name in inserted_names for node in model.proto.graph.node[: int(index)]) if inserted_names else 0
@@ -286,6 +301,7 @@ def _original_path(model: Model, path: str, inserted_names: frozenset[str]) -> s
 
 
 def _check_declared_sizes(walk: WalkState) -> None:
+    """Raise `ShapeError` (usage) if the walk used other sizes than the file declares."""
     sizes = next(lane.sizes for lane in walk.lanes if lane.judged and lane.batch == (walk.declared_batch or 1))
     for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
         taken = [sizes[dim] if isinstance(dim, str) else dim for dim in dims or ()]
@@ -298,6 +314,10 @@ def _check_declared_sizes(walk: WalkState) -> None:
 
 
 def _check_output_path(model: Model, output_path: Path) -> None:
+    """Raise `ShapeError` (file) if the output path is not usable.
+
+    The path is not usable if the model itself is at the path. A model with external data must stay in its folder.
+    """
     if os.path.realpath(output_path) == os.path.realpath(model.path) or (
         output_path.exists() and output_path.samefile(model.path)
     ):
@@ -310,7 +330,10 @@ def _check_output_path(model: Model, output_path: Path) -> None:
 
 
 def _prove_fixed_model(fixed: FixedModel, file: Any, prove: bool) -> Proof:
-    """Prove a fixed model, unless it fails, is random, or `prove` is false."""
+    """Try to prove a fixed model.
+
+    There is no proof if `prove` is false, if a node still fails, or if an operator is random.
+    """
     if not prove:
         return Proof(None, "nobody asked for it")
     if fixed.failure_count:
@@ -324,7 +347,7 @@ def _prove_fixed_model(fixed: FixedModel, file: Any, prove: bool) -> Proof:
 
 
 def _proof_task(walk: WalkState, marks_of: Callable[[int], LaneMarks | None]) -> dict[str, Any] | str:
-    """Return the task for the proof process, or the reason why no proof is possible."""
+    """Build the task for `prove_model`, or return the reason why there is no proof."""
     declared = walk.declared_batch or 1
     judged = [lane.batch for lane in walk.lanes if lane.judged and lane.batch > 1]
     others = [size for size in judged if size != declared]
@@ -352,9 +375,9 @@ def _proof_task(walk: WalkState, marks_of: Callable[[int], LaneMarks | None]) ->
 
 
 def _proof_inputs(walk: WalkState, lane: int) -> dict[str, list[int | None] | None]:
-    """Return the input shapes by name, with None for the batch dim.
+    """Return the input shapes in one lane by input name, with None for the batch dim.
 
-    The entry of an input with an unknown shape is None.
+    An unknown shape is None.
     """
     sizes: dict[Any, Any] = {**walk.lanes[lane].sizes, walk.batch: None}
     return {
@@ -364,7 +387,7 @@ def _proof_inputs(walk: WalkState, lane: int) -> dict[str, list[int | None] | No
 
 
 def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_path: Path) -> FixResult:
-    """Return the result of `--fix`, with the nodes of the report.
+    """Build the result of the option `--fix`.
 
     If the proof passed, no nodes are reported as failing, because a later node may move the batch back to its axis.
     """
@@ -390,10 +413,10 @@ def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_pa
 def apply_fixes(
     walk: WalkState, fixes: Mapping[str, tuple[Node, NodeFix]]
 ) -> tuple[Any, set[str], list[str], set[str]]:
-    """Return a copy of a ModelProto with fixes and without stale declarations.
+    """Apply fixes to a copy of a ModelProto, and update its declared dims.
 
-    The function also returns the paths of the fixed nodes, the names of the inputs whose declaration changed, and the
-    names of the inserted nodes.
+    Returns the copy, the paths of the fixed nodes, the names of the inputs with changed declarations, and the names of
+    the inserted nodes.
     """
     proto = type(walk.model.proto)()
     proto.CopyFrom(walk.model.proto)
@@ -427,7 +450,7 @@ def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: N
 
 
 def message_pieces(model: Model, proto: Any) -> list[bytes | memoryview]:
-    """Return the bytes of a ModelProto with restored payloads, as pieces to write.
+    """Serialize a ModelProto and restore its payloads; return the pieces to write.
 
     Raises `OSError` if the file can no longer be mapped.
     """
@@ -437,7 +460,7 @@ def message_pieces(model: Model, proto: Any) -> list[bytes | memoryview]:
 
 
 def external_files(proto: Any) -> set[str]:
-    """Return the names of a model's external data files, as written in the model."""
+    """Return the locations of a model's external data files, as written in the model."""
     return {
         entry.value
         for tensor in _iter_tensors(proto)
@@ -448,6 +471,7 @@ def external_files(proto: Any) -> set[str]:
 
 
 def _iter_tensors(proto: Any) -> Iterable[Any]:
+    """Yield every TensorProto in the initializers and attributes of a ModelProto."""
     for graph in iter_graphs(proto):
         yield from getattr(graph, "initializer", ())
         for sparse in getattr(graph, "sparse_initializer", ()):
@@ -462,7 +486,8 @@ def _iter_tensors(proto: Any) -> Iterable[Any]:
 def update_declarations(proto: Any, walk: WalkState) -> list[str]:
     """Update the declared dims of a ModelProto; return the names of changed inputs.
 
-    Inputs get their shapes in the walk. Output dims that vary are freed, and stale value_info is removed.
+    A fixed input dim that has a name in the walk is replaced by the name. A fixed output dim that is wrong in
+    some judged lane is removed, and so is a value_info with such a dim.
     """
     changed = [*_update_input_dims(proto, walk)]
     for graph, body in _pair_graphs(proto, walk):
@@ -478,6 +503,7 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
 
 
 def _update_input_dims(proto: Any, walk: WalkState) -> Iterator[str]:
+    """Replace freed input dims by their names; yield the names of changed inputs."""
     by_name = {value.name: value for value in proto.graph.input}
     for declared, taken in zip(walk.model.inputs, walk.inputs, strict=True):
         dims = by_name[declared.name].type.tensor_type.shape.dim
@@ -490,7 +516,7 @@ def _update_input_dims(proto: Any, walk: WalkState) -> Iterator[str]:
 
 
 def _pair_graphs(proto: Any, walk: WalkState) -> Iterator[tuple[Any, NodeGraph]]:
-    """Yield each graph of a ModelProto, except functions, with its walked graph."""
+    """Yield each GraphProto of a ModelProto with the `NodeGraph` built from it."""
     stack = [(proto.graph, walk.model.graph)]
     while stack:
         graph, body = stack.pop()
@@ -503,7 +529,10 @@ def _pair_graphs(proto: Any, walk: WalkState) -> Iterator[tuple[Any, NodeGraph]]
 
 
 def _stale_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> Iterator[tuple[Any, list[int | None]]]:
-    """Yield each declared dim that differs in a judged lane, and its sizes by lane."""
+    """Yield the fixed dims in a ValueInfoProto that are wrong in some judged lane.
+
+    Each dim is yielded with its size in each judged lane.
+    """
     judged = [shapes[lane] if shapes is not None else None for lane in walk.judged_lanes]
     for axis, dim in enumerate(value_info.type.tensor_type.shape.dim):
         sizes = [shape[axis] if shape is not None and axis < len(shape) else None for shape in judged]
@@ -512,9 +541,9 @@ def _stale_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> 
 
 
 def _free_output_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> None:
-    """Free the dims of an output that vary between judged lanes.
+    """Remove the fixed dims of an output that are wrong in some judged lane.
 
-    A dim that equals the batch in all judged lanes gets the name of the batch.
+    A dim that equals the batch size in all judged lanes gets the name of the batch dim.
     """
     batches = [lane.batch for lane in walk.lanes if lane.judged]
     for dim, sizes in _stale_dims(value_info, shapes, walk):
@@ -524,6 +553,7 @@ def _free_output_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkStat
 
 
 def _set_attribute(node: Any, name: str, value: Any) -> None:
+    """Set an attribute of a NodeProto."""
     from onnx import helper
 
     _remove_matching(node.attribute, lambda attribute: attribute.name == name)
@@ -531,13 +561,14 @@ def _set_attribute(node: Any, name: str, value: Any) -> None:
 
 
 def _remove_matching(items: Any, is_unwanted: Any) -> None:
+    """Remove the unwanted items from a repeated protobuf field."""
     for index in range(len(items) - 1, -1, -1):
         if is_unwanted(items[index]):
             del items[index]
 
 
 def iter_graphs(proto: Any) -> Iterator[Any]:
-    """Yield every graph and function of a ModelProto."""
+    """Yield all functions, graphs and nested graphs of a ModelProto."""
     stack = [proto.graph, *proto.functions]
     while stack:
         graph = stack.pop()
@@ -550,6 +581,7 @@ def iter_graphs(proto: Any) -> Iterator[Any]:
 
 
 def _iter_read_names(proto: Any) -> Iterator[str]:
+    """Yield the name of each node input and graph output, with repetitions."""
     for graph in iter_graphs(proto):
         for node in graph.node:
             yield from node.input

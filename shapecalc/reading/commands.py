@@ -1,12 +1,12 @@
 """Parsing and formatting of command lines and chains.
 
-An example of a command line is `reshape 2,3,4 0,-1 --allowzero`.
+An example of a command line is `reshape 2,3,4 0,-1 --allowzero`. An example of a chain is `2,3,4 | flatten`.
 
     chain = input "|" stage {"|" stage}
     stage = op {value | option | option ("=" | space) value}
 
-Every entry point parses its command lines with this module, so all entry points accept the same options. Spaces inside
-brackets or quotes do not separate words.
+A composite op is a framework's function that equals a chain of ops, such as `rot90`. Spaces inside brackets or quotes
+do not separate words. The command line, the prompt and case files all use this parser, so they accept the same options.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ if TYPE_CHECKING:
     from shapecalc.core.dims import Shape
 
     SpelledOption = tuple["Option", int | None]
-    """An option, and the value that its spelling implies.
+    """An option, and the value that its spelling sets: False for `--no-allowzero`.
 
     The value is None for an option that takes a value.
     """
 StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
-"""The stages of a chain: op names with their options."""
+"""The stages of a chain: the name and the options of each op."""
 
 
 class ParsedStage(Record):
@@ -100,8 +100,8 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
 def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return the values in the order of the parameter names.
 
-    Several operands are joined into one value, as are several lengths. A pattern with an arrow may come before or after
-    the shape. An einsum pattern without an arrow must be the first value.
+    All operands are joined into one value, and so are all lengths. A pattern with an arrow may be written before or
+    after the shape. An einsum pattern without an arrow must be the first value.
 
     >>> order_values(["a b -> b a", "2,3"], ("input", "pattern"))
     ['2,3', 'a b -> b a']
@@ -134,7 +134,7 @@ UNSUPPORTED_OPS = {
         "einops follows a pattern: rearrange 2,3 'a b -> r a b' r=2",
     ),
 }
-"""For each unsupported op, the reason and a supported alternative."""
+"""The reason and a supported alternative for each unsupported op."""
 
 
 def resolve_aliases(words: Sequence[str]) -> list[str]:
@@ -299,8 +299,8 @@ COMPOSITE_OPS: dict[str, tuple[str, str, tuple[str, ...], Any]] = {
 }
 """Composite ops by name.
 
-A row contains a similar op to suggest for input files, the dialect that defines the composite op, the parameters (those
-with `?` are optional), and the function that returns the stages.
+Each value contains the op that error messages suggest for data files, the dialect that defines the composite op, the
+parameters (optional parameters end in `?`), and the function that returns the stages.
 """
 
 
@@ -360,7 +360,9 @@ def find_op(name: str) -> Op:
 
 
 def parse_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
-    """Parse the words of a stage, or those of a command line if `with_input`.
+    """Parse the words of a stage.
+
+    If `with_input`, the first value is the input, as in a command line.
 
     Raises `ShapeError` (usage) for invalid words.
 
@@ -474,7 +476,7 @@ def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | Non
 def argument_texts(request: Request) -> dict[str, object]:
     """Return the arguments of a request by name, as written in a command line.
 
-    An argument that the user typed is returned verbatim; any other argument is formatted.
+    An argument typed by the user is returned verbatim; any other argument is formatted.
     """
     values = {"input": request.input, **request.arguments}
     texts: dict[str, object] = {
@@ -541,6 +543,7 @@ def stage_text(op: str, options: Mapping[str, object]) -> str:
 
 
 def _requests_without_texts(answer: Trace | Chain) -> list[Request]:
+    """Return the requests of an answer without the arguments as the user typed them."""
     return [replace(trace.request, argument_texts={}) for trace in answer.traces]
 
 
@@ -550,9 +553,9 @@ def _command_words(op: str, texts: Mapping[str, object]) -> list[str]:
 
 
 def find_invalid_stage(stages: str) -> int | None:
-    """Return the index of the first invalid stage, or None.
+    """Return the index of the first stage that cannot be parsed, or None.
 
-    Each stage is parsed independently of the other stages.
+    The shapes are ignored, so a stage that its input shape makes invalid is not reported.
 
     >>> find_invalid_stage("transpose 1,0 | reshap -1 | flatten")
     1

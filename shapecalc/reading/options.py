@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shapecalc.core.dialects.base import Param
 
     SpelledOption = tuple["Option", int | None]
-    """An option, and the value that its spelling implies.
+    """An option, and the value that its spelling sets: False for `--no-allowzero`.
 
     The value is None for an option that takes a value.
     """
@@ -76,7 +76,7 @@ class Option(Record):
 
     @property
     def spelling(self) -> str:
-        """The long spelling, with dashes.
+        """The long spelling of the option on the command line.
 
         >>> Option("follow_out", "...").spelling
         '--follow-out'
@@ -84,7 +84,7 @@ class Option(Record):
         return self.long or f"--{to_dashes(self.name)}"
 
     def spellings(self) -> dict[str, int | None]:
-        """Return all spellings, each with the value that it implies.
+        """Return all spellings of the option, each with the value that it sets.
 
         The value is None for an option that takes a value.
 
@@ -142,9 +142,9 @@ class MissingArgumentError(ShapeError):
 
 
 AXIS_SPELLINGS = ("--axis", "--axes", "--dim", "--dims", "--perm")
-"""The frameworks' spellings of the option that specifies an op's axes.
+"""The spellings in several frameworks of the option for the axes of an op.
 
-All of these spellings select the same option.
+Each op with such an option accepts all of the spellings.
 """
 SHUFFLE_SPELLINGS = {
     "--first-transpose": "--first",
@@ -152,14 +152,14 @@ SHUFFLE_SPELLINGS = {
     "--reshape-dims": "--to",
     "--second-transpose": "--second",
 }
-"""TensorRT's names for the parts of a Shuffle."""
+"""The options of a Shuffle by their TensorRT names."""
 
 
 class OptionLookup:
     """A lazy lookup of options by spelling.
 
     Options are created one after another until a spelling matches. The last options require the import of every
-    dialect, which takes longer than most answers.
+    dialect, which takes longer than most commands.
     """
 
     def __init__(self, options: Iterable[Option]) -> None:
@@ -167,7 +167,7 @@ class OptionLookup:
         self._pending, self._known = iter(options), dict[str, "SpelledOption"]()
 
     def find(self, spelling: str) -> SpelledOption | None:
-        """Return the option with a spelling, and the implied value; None if unknown."""
+        """Return the option with a spelling, and the value set; None if unknown."""
         while spelling not in self._known:
             option = next(self._pending, None)
             if option is None:
@@ -176,7 +176,7 @@ class OptionLookup:
         return self._known[spelling]
 
     def _find_alias(self, spelling: str) -> SpelledOption | None:
-        """Return the option with an alias, and the implied value; None if unknown.
+        """Return the option with an alias, and the value set; None if unknown.
 
         An alias has underscores instead of dashes, or is another framework's name of the option.
         """
@@ -221,8 +221,8 @@ def parse_words(
     """Split words into positional values and options by name.
 
     After `--` every word is a value. If `allow_unknown`, an unknown option is a value; otherwise, raises `ShapeError`
-    (usage). If `allow_named`, a word such as `axis=1` is an option, as in Python. `owner` is the name of the command or
-    op in error messages.
+    (usage). If `allow_named`, a word such as `axis=1` is an option, as in Python. Error messages contain the name of
+    the command or op.
 
     >>> from shapecalc.core.ops import OPS
     >>> parse_words(["1,3,1", "--axes", "-1", "-donnx"], op_option_lookup(OPS["squeeze"]), "squeeze")
@@ -252,7 +252,7 @@ def _parse_option(word: str, remaining_words: Iterator[str], options: OptionLook
     spelling, equals, text = word.partition("=")
     if equals + text == ALL_SUFFIX and options.find(word):
         spelling, equals, text = word, "", ""
-    elif word[:2] != "--" and len(word) > 2:  # several short options, or one and its value
+    elif word[:2] != "--" and len(word) > 2:  # `-ab` is two options, or the option `-a` with the value `b`
         spelling, equals, text = word[:2], "", word[2:]
     match = options.find(spelling)
     if match is None:
@@ -316,7 +316,7 @@ RULE_OPTIONS = options_by_name(
     ),
     Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),
 )
-"""The options that select the rules and assign sizes to names."""
+"""The options for the dialect, ONNX opset, element type and symbolic sizes."""
 SWITCH_HELP = {
     "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
     "special_zero": "oneDNN and OpenVINO, required there: 0 copies a dim.",
@@ -335,9 +335,9 @@ _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
 
 
 def switch_options(op: Op | None = None) -> list[Option]:
-    """Return the options for the switches of all dialects.
+    """Return the options for the switches of all dialects, such as `--allowzero`.
 
-    For an op, returns only the switches that apply to the op.
+    If `op` is given, returns only the switches that change this op.
     """
     all_switches = zero_meaning_by_switch()
     names = all_switches if op is None else {switch_name(op, row) for row in dialects_with(op)}
@@ -350,7 +350,7 @@ def switch_options(op: Op | None = None) -> list[Option]:
 
 
 def rule_options(op: Op | None = None) -> list[Option]:
-    """Return the options that select the rules of an op or chain."""
+    """Return the options in `RULE_OPTIONS`, and the options for switches."""
     return [*RULE_OPTIONS.values(), *switch_options(op)]
 
 

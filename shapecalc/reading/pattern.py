@@ -2,7 +2,8 @@
 
     pattern = type "[" dims "]" | dims        dims as in a shape; one of the dims may be "..."
 
-`?` matches any dim, and `...` matches any number of dims. A name is bound to the first size that it matches.
+`?` matches any dim, and `...` matches any number of dims. A name is bound to the first dim that it matches, and then
+matches only equal dims. A fixed name is a symbolic size of the shape itself, and matches only itself.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class ShapePattern(Record):
 
     dims: Shape
     ellipsis_index: int | None = None
-    """The number of dims before `...`; None without `...`."""
+    """The number of dims before `...`; None if the pattern has no `...`."""
     dtype: str | None = None
 
     def __str__(self) -> str:
@@ -178,7 +179,7 @@ class Matcher:
     def __init__(
         self, pattern: ShapePattern, sizes: Mapping[str, Dim] | None = None, fixed_names: Collection[str] = ()
     ):
-        """Create a matcher; `sizes` contains the names that are already bound.
+        """Create a matcher; `sizes` maps the names that are already bound to sizes.
 
         Names in `fixed_names` match only themselves.
         """
@@ -198,8 +199,8 @@ class Matcher:
     def match_shape(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
         """Match a shape and bind names; return the problem if the shape differs.
 
-        If the shape differs, no name is bound. `location` is the source of the shape, which later problems report for
-        names that this shape binds.
+        If the shape differs, no name is bound. `location` is the source of the shape, such as a file. Problems of later
+        shapes report it as the origin of the bound sizes.
 
         >>> from shapecalc.reading.pattern import to_pattern
         >>> matcher = Matcher(to_pattern("N,2*H,..."))
@@ -241,7 +242,7 @@ class Matcher:
         return (*self._expected[:gap], *[None] * extra, *self._expected[gap:])
 
     def _bind(self, expected_dims: tuple[ExpectedDim, ...], shape: Shape, location: str) -> DimMismatch | None:
-        """Bind names to their sizes; if a dim differs, return the mismatch.
+        """Bind names to the dims of a shape; return the mismatch if a dim differs.
 
         After a mismatch, no name is bound.
         """
@@ -273,7 +274,7 @@ class Matcher:
     def _bind_products(
         self, dims: Mapping[int, Dim | None], shape: Shape, sizes: dict[str, Dim], seen_at: dict[str, int]
     ) -> int | None:
-        """Bind the names in products; products with one free name are solved first.
+        """Bind the free names in products, by solving products with one free name.
 
         Returns the first axis that cannot match, or None.
         """
@@ -357,7 +358,7 @@ def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = 
 def _find_unsatisfiable(dims: Mapping[int, Monomial], shape: Shape, sizes: Mapping[str, Dim]) -> int | None:
     """Return the first axis whose product cannot equal its size, or None.
 
-    The products have several free names each. The equation of an axis must be compatible with those of earlier axes.
+    Each product has several free names. The equations `product == size` of all axes must have a common solution.
     """
     stated: Conditions = ()
     for axis, dim in dims.items():
@@ -372,8 +373,8 @@ def _find_unsatisfiable(dims: Mapping[int, Monomial], shape: Shape, sizes: Mappi
 def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names: Iterable[str] = ()) -> str | None:
     """Return the reason why an output does not match a pattern, or None.
 
-    The reason is an empty string if the pattern has nothing but fixed dims. Names in the request and names in
-    `fixed_names`, to which the request assigns sizes, match only themselves; other names match any size.
+    The names in the request and in `fixed_names` match only themselves; all other names match any size. If the pattern
+    contains only integers and these names, the reason is an empty string.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reading.pattern import parse_pattern

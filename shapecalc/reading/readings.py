@@ -1,7 +1,7 @@
-"""Detection of the command for an input without a command name.
+"""Detection of the command if the user writes an input without a command name.
 
-The input is a file, shapes, an error message, a chain or code. Each kind of input has a recognizer. The recognizers run
-in a fixed order; the first one that recognizes the input determines the command.
+The input is a file, shapes, an error message, a chain or code. Each kind of input has a recognizer, which returns a
+command line or None. The recognizers run in a fixed order; the first command line is executed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MAX_INSPECTED = 1 << 20
 class UserInput(Record):
     """A command line without a command name.
 
-    `is_error_message` returns whether a string is an error message of a runtime.
+    The function `is_error_message` returns whether a string is an error message of a framework.
     """
 
     arguments: tuple[str, ...]
@@ -63,14 +63,14 @@ class UserInput(Record):
 
     @property
     def line(self) -> str:
-        """The text with whitespace collapsed; empty if it is too long to be code."""
+        """The text with runs of whitespace collapsed; empty if the text is too long."""
         return " ".join(self.text.split()) if len(self.text) <= MAX_CODE_LENGTH else ""
 
 
 def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
     """Return the command line for an input; None if the input is not recognized.
 
-    In this command line, the word `-` denotes the text of the input.
+    In this command line, the word `-` represents the text of the input.
 
     >>> detect_command(UserInput((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
     ['reshape', '2,3,4', '6,4', '--json']
@@ -94,7 +94,7 @@ COMMAND_ALIASES = {
     "lint": "model --lint",
     "version": "--version",
 }
-"""The command for each command name that other programs use."""
+"""The commands by the names that other programs use for them."""
 
 
 def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
@@ -182,9 +182,10 @@ SUFFIX_COMMANDS = {".onnx": "model", ".py": "code"}
 
 
 def _recognize_file(user_input: UserInput) -> list[str] | None:
-    """Recognize the path of a file.
+    """Recognize the path of a file or folder.
 
-    The file contains arrays, a model, code, cases or an error message. A pattern may accompany arrays.
+    A file contains arrays, a model, code, cases or an error message. The paths of arrays may follow a shape pattern,
+    which the arrays are matched against.
     """
     name, *others = user_input.words
     if not name or all(map(is_shape, user_input.words)):
@@ -284,7 +285,7 @@ def _is_case(text: str) -> bool:
 def _recognize_cases(user_input: UserInput) -> list[str] | None:
     """Recognize the lines of a case file.
 
-    A single line without an expectation is recognized as the command line of an op.
+    A single line without an expected result is recognized as the command line of an op.
     """
     text = user_input.text
     if (
@@ -329,24 +330,27 @@ SHUFFLE_PARTS = {
     "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=]))",
     "second": r"second[_ ]?transpose",
 }
-"""Regular expressions for the parts of a TensorRT Shuffle, by option.
+"""Regular expressions for the attributes of a TensorRT Shuffle, by option.
 
-The expressions match the names of the parts in C++, in Python and in logs.
+The expressions match the attribute names in C++, in Python and in logs.
 """
 PART_NUMBERS = r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
-"""A regular expression for the numbers of a part, after brackets and type names."""
+"""A regular expression for an attribute value, such as ` = Dims{2, {3, -1}}`."""
 SHUFFLE_PART = re.compile(
     r"(?:\b(\w{1,40})(?:\.|->)(?:set)?|\b(\w{1,40}) ?= ?[\w.>-]{0,40})?"
     rf"(?:{'|'.join(f'(?P<{part}>{name}{PART_NUMBERS})' for part, name in SHUFFLE_PARTS.items())}"
     r"|(?P<made>add_?shuffle)|(?P<literal>zero_?is_?placeholder\W{1,5}(?:false|0)))",
     re.IGNORECASE,
 )
-"""A regular expression for a part of a Shuffle, or a call that adds a Shuffle.
+"""A regular expression for a Shuffle's attribute, or a call that adds a Shuffle.
 
-The first two groups match the name of the variable that holds the layer.
+The first two groups match the name of the variable that contains the layer.
 """
 OTHER_LAYER = re.compile(r"set_?input|network(?:\.|->)add(?!_?shuffle)", re.IGNORECASE)
-"""A regular expression for a computed shape, or for a layer of another kind."""
+"""A regular expression for code that Shuffles cannot express.
+
+It matches a call that sets a shape at run time, and a call that adds a layer of another kind.
+"""
 PRINTED_SHAPE = re.compile(r"# \w+: (\S+) -> |(?<![\w,])(\d+(?:\s?[,x]\s?\d+)+)")
 """A regular expression for an input shape outside of Shuffles.
 
@@ -355,10 +359,10 @@ The shape is in a comment printed by `--as`, or it is any other list of numbers.
 
 
 def _recognize_shuffles(user_input: UserInput) -> list[str] | None:
-    """Recognize TensorRT Shuffles by the names of their parts.
+    """Recognize TensorRT Shuffles by the names of their attributes.
 
-    A shape outside of the Shuffles is the input. Error messages are left to another recognizer. Raises `ShapeError`
-    (usage) for other layers, for computed shapes, and for several Shuffles with separate inputs.
+    A shape outside of the Shuffles is the input. Error messages are not recognized. Raises `ShapeError` (usage) for
+    layers of another kind, for shapes set at run time, and for several Shuffles with separate inputs.
     """
     layers = _parse_shuffles(user_input.line)
     part_words = [word for word in user_input.words if re.search("|".join(SHUFFLE_PARTS.values()), word, re.IGNORECASE)]
@@ -385,7 +389,7 @@ def _find_shapes(text: str) -> list[str]:
 def _parse_shuffles(text: str) -> list[str]:
     """Parse the options of each Shuffle in a string.
 
-    A new Shuffle starts at a call that adds a Shuffle, or at a part that cannot follow the previous part.
+    A new Shuffle starts at a call that adds a Shuffle, or at an attribute that cannot follow the previous attribute.
 
     >>> _parse_shuffles("second_transpose: (1, 0) first_transpose: [1,0] l.reshape_dims = Dims{2, {3, -1}}")
     ['--second 1,0', '--first 1,0', '--to 3,-1']
@@ -405,16 +409,16 @@ def _parse_shuffles(text: str) -> list[str]:
 
 
 def _recognize_message(user_input: UserInput) -> list[str] | None:
-    """Recognize an error message of a runtime."""
+    """Recognize an error message of a framework."""
     text = user_input.text
     is_known = "Traceback" in text or "Error" in text or (" " in text and user_input.is_error_message(text))
     return ["doctor", "-"] if is_known else None
 
 
 def _recognize_chain(user_input: UserInput) -> list[str] | None:
-    """Recognize a chain of ops that are separated by bars or arrows.
+    """Recognize a chain of ops separated by vertical bars or arrows.
 
-    A chain with an op that is written as a call becomes code.
+    If an op has the form of a call, such as `flatten()`, the chain is converted to Python code.
     """
     for stages in (_split_stages(user_input.text), CHAIN_ARROW.split(user_input.line)):
         first, *others = map(str.strip, stages)
@@ -445,9 +449,9 @@ def _split_stages(text: str) -> list[str]:
 
 
 def _recognize_pattern(user_input: UserInput) -> list[str] | None:
-    """Recognize a pattern and its shapes, in any order.
+    """Recognize an axis pattern with shapes, in any order.
 
-    A pattern with a comma becomes an `einsum`, any other pattern a `rearrange`.
+    The command is `einsum` for a pattern with a comma, and `rearrange` for all other patterns.
     """
     patterns = [word for word in user_input.words if "->" in word and not re.match(r"[\w.]+\(\w", word)]
     others = [word for word in user_input.words if word not in patterns]
@@ -461,7 +465,7 @@ def _recognize_pattern(user_input: UserInput) -> list[str] | None:
 
 
 LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
-"""A regular expression for a shape in place of a tensor: `(2,3).reshape(6)`."""
+"""A regular expression for a shape instead of a tensor: `(2,3).reshape(6)`."""
 
 
 def _recognize_code(user_input: UserInput) -> list[str] | None:

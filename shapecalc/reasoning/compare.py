@@ -1,4 +1,8 @@
-"""Comparisons of one request or chain under every dialect and switch setting."""
+"""Comparison of the results of a request or chain in all dialects.
+
+A dialect is the set of rules of one framework. A switch is a framework's attribute that changes the meaning of 0 in a
+requested shape, such as `allowzero` in ONNX.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,14 @@ from shapecalc.reasoning.answers import answer_chain, answer_request
 
 
 class ComparisonRow(Record):
-    """One row of a comparison: the answer under one switch setting of one dialect."""
+    """The result in one dialect with one setting of its switch."""
 
     trace: Trace | Chain
     default: bool
-    """Whether the setting is a default of the dialect; `agree` ignores other rows."""
+    """Whether the setting is a default of the dialect.
+
+    `Comparison.agree` compares only rows with default settings.
+    """
 
     @property
     def dialect(self) -> str:
@@ -45,23 +52,23 @@ class ComparisonRow(Record):
 
 
 class Comparison(Record):
-    """The answers to one request or chain under every dialect and setting."""
+    """The results of one request or chain in all dialects, with all switch settings."""
 
     op: str
     input: Shape
     arguments: Mapping[str, object]
     rows: tuple[ComparisonRow, ...]
     unasked: Mapping[str, str] = EMPTY_DICT
-    """The dialects that lack the op or one of its arguments, each with the reason."""
+    """The error message of each dialect in which the request is invalid."""
 
     def __bool__(self) -> bool:
         return self.agree
 
     @property
     def agree(self) -> bool:
-        """Whether all dialects give the same answer at their default settings.
+        """Whether the results in all dialects are equal at the default switch settings.
 
-        All refusals count as the same answer.
+        Refusals are equal, whatever their reasons are.
         """
         return len({row.verdict for row in self.rows if row.default}) <= 1
 
@@ -81,7 +88,7 @@ class Comparison(Record):
 def compare(
     op: str, shape: str | Iterable[object], arguments: Options, dialects: Sequence[str], options: Options
 ) -> Comparison:
-    """Answer one request under every switch setting of each dialect.
+    """Resolve a request in each dialect with each setting of the dialect's switch.
 
     If `dialects` is empty, all dialects that have the op are compared. Raises `ShapeError` (usage) if the arguments are
     invalid in a dialect of `dialects`, or in every dialect.
@@ -121,14 +128,14 @@ def compare(
 
 
 def _error_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
-    """Return the message of each dialect's error."""
+    """Return the message of each dialect's error, by dialect name."""
     return FrozenDict((name, error.problem.message) for name, error in errors.items())
 
 
 def _apply_opset_and_dtype(request: Request, arguments: Options, dialect: Dialect, options: Options) -> Request | Trace:
     """Return the request with the opset and element type of `options`.
 
-    Returns a refusal if the dialect lacks the opset or the element type.
+    Returns a trace with the problem if the dialect does not support the opset or the element type.
     """
     limits = {name: options.get(name) for name in ("opset", "dtype") if name == "dtype" or dialect.newest_opset}
     try:
@@ -140,7 +147,7 @@ def _apply_opset_and_dtype(request: Request, arguments: Options, dialect: Dialec
 
 
 def compare_chain(shape: str, stages: Sequence[StageRequest], dialects: Sequence[str], options: Options) -> Comparison:
-    """Answer one chain under every switch setting of each dialect.
+    """Resolve a chain in each dialect with each setting of the dialect's switch.
 
     If `dialects` is empty, all dialects that have the chain's ops are compared. Raises `ShapeError` (usage) if the
     chain is invalid in a dialect of `dialects`, or in every dialect.

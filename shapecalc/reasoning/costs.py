@@ -29,7 +29,7 @@ MAX_SHUFFLE_RANK = DIALECTS["tensorrt"].max_rank or 0
 
 
 class Goal(Choice):
-    """The quantity to minimize."""
+    """The quantity that a simplification of a chain minimizes."""
 
     TRANSPOSES = "transposes"
     SHUFFLES = "shuffles"
@@ -43,13 +43,13 @@ class Cost(Record):
     shuffles: int
     """The number of TensorRT Shuffle layers."""
     copies: Shape
-    """The bytes that each copying stage reads and writes."""
+    """The bytes read and written by each copy, as integers or monomials."""
 
     @property
     def bytes(self) -> object:
         """The total bytes of all copies.
 
-        The value is an integer, or a string that contains a sum if sizes are symbolic.
+        The total is an integer, or a formatted sum of monomials if sizes are symbolic.
 
         >>> Cost(2, 1, (48, 48)).bytes
         96
@@ -65,7 +65,7 @@ class Cost(Record):
         return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": self.bytes}
 
     def is_at_most(self, other: Cost, goal: Goal) -> bool:
-        """Return whether this cost is at most another cost, for all sizes of names.
+        """Return whether this cost is at most another cost for all symbolic sizes.
 
         `goal` selects the quantity that is compared.
 
@@ -79,9 +79,9 @@ class Cost(Record):
 
 
 def group_into_shuffles(items: Iterable[Entry], move_of: Callable[[Entry], Move | None]) -> list[list[Entry]]:
-    """Group items into runs, each of which one Shuffle can execute.
+    """Group consecutive items into runs, each of which one Shuffle can execute.
 
-    An item whose move is neither a transpose nor a reshape is a run of its own.
+    `move_of` returns the move of an item. An item whose move is neither a transpose nor a reshape forms its own run.
 
     >>> rows = group_into_shuffles([Permute((1, 0)), Reshape((6,)), Permute((0,)), Reshape((2, 3))], lambda move: move)
     >>> [len(row) for row in rows]
@@ -103,7 +103,7 @@ def group_into_shuffles(items: Iterable[Entry], move_of: Callable[[Entry], Move 
 def count_shuffles(shape: Shape, moves: Iterable[Move]) -> int:
     """Count the Shuffles that execute moves on a tensor of `shape`.
 
-    An expand that adds dims requires a Shuffle, and so does a selection that drops an axis.
+    An expand that adds dims requires a Shuffle, and so does an integer index that drops an axis.
 
     >>> count_shuffles((2, 3), [Permute((1, 0)), Permute((1, 0))])
     0
@@ -125,7 +125,7 @@ def _needs_shuffle(applied: AppliedMove) -> bool:
 
 
 def _fuse_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
-    """Fuse neighbouring moves of the same kind, and drop moves without effect."""
+    """Fuse consecutive moves of the same kind, and drop moves without effect."""
     result: list[AppliedMove] = []
     for move in moves:
         applied, shape = (shape, move), move.output_shape(shape)
@@ -142,16 +142,16 @@ def _fuse_same_kind(first: AppliedMove, second: AppliedMove) -> AppliedMove | No
 
     Reshapes of an empty tensor are not fused.
     """
-    (before, one), (_, two) = first, second
-    if isinstance(one, Permute) and isinstance(two, Permute):
-        return before, Permute(tuple([one.axes[axis] for axis in two.axes]))
-    if isinstance(one, Reshape) and isinstance(two, Reshape) and 0 not in before:
-        return before, two
+    (before, first_move), (_, second_move) = first, second
+    if isinstance(first_move, Permute) and isinstance(second_move, Permute):
+        return before, Permute(tuple([first_move.axes[axis] for axis in second_move.axes]))
+    if isinstance(first_move, Reshape) and isinstance(second_move, Reshape) and 0 not in before:
+        return before, second_move
     return None
 
 
 def _is_no_op(applied: AppliedMove) -> bool:
-    """Return whether a move changes nothing."""
+    """Return whether a move has no effect."""
     before, move = applied
     if isinstance(move, Permute):
         return move.axes == tuple(range(len(before)))
@@ -161,9 +161,9 @@ def _is_no_op(applied: AppliedMove) -> bool:
 
 
 def _dominates(larger: Shape, smaller: Shape) -> bool:
-    """Return whether each dim in `smaller` is bounded by a distinct dim in `larger`.
+    """Return whether each dim of `smaller` is at most a different dim of `larger`.
 
-    If so, the sum of `larger` is at least the sum of `smaller` for all sizes.
+    If so, the sum of `larger` is at least the sum of `smaller` for all symbolic sizes.
     """
     remaining = list(larger)
     for dim in smaller:
@@ -177,7 +177,7 @@ def _dominates(larger: Shape, smaller: Shape) -> bool:
 def cost_of(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsize: int) -> Cost:
     """Return the cost of moves on a tensor of `shape`.
 
-    `itemsize` is the size of an element in bytes.
+    `known` are the conditions on the symbolic sizes, and `itemsize` is the size of an element in bytes.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> from shapecalc.core.moves import Reshape
@@ -191,7 +191,7 @@ def cost_of(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsize: i
 
 
 def _copy_volumes(shape: Shape, moves: Iterable[Move], known: Assumptions) -> Iterator[Dim]:
-    """Yield the number of elements that each copying move copies."""
+    """Yield the element count of each copy that the moves require."""
     strides: Shape | None = None  # None means C order
     for move in moves:
         after = move.output_shape(shape)

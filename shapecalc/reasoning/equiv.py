@@ -1,8 +1,9 @@
 """Equivalence of two chains: proofs under conditions, and counterexamples.
 
-Two chains are the same function if the views of their outputs read the same elements of the input, and if both chains
-are defined for the same sizes. A proof holds for all sizes. Without a proof, small sizes are tried. Then conditions
-that fit the results of the trials are assumed one after another, and a proof is attempted under each condition.
+Two chains are the same function if each output element is the same element of the input in both chains, and if both
+chains are defined for the same sizes. A proof compares the layouts of the two outputs, and holds for all symbolic
+sizes. If no proof is found, the chains are compared for small sizes. Each such comparison is a trial. A proof is then
+attempted under each candidate condition that the trials do not contradict.
 
 Chains may be strings. A second chain that begins with `|` uses the input of the first chain. A chain without stages
 returns its input.
@@ -43,17 +44,14 @@ from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain
 from shapecalc.reasoning.examples import ascending_sizes, sizes_from_conditions
 
 BLOCK_SIZE = 4096
-"""The number of elements that are compared at once, as one block.
-
-Before the blocks, the first elements are compared one by one: as many elements as there are blocks.
-"""
+"""The number of elements in each block of the outputs that are compared."""
 
 
 MAX_TRIALS = 24
-"""The maximum number of trials per sequence of sizes."""
+"""The maximum number of trials for each of the three ways to choose sizes."""
 
 MAX_SUBSTITUTED_DIMS = 4000
-"""The maximum number of dims that are substituted per sequence of sizes."""
+"""The maximum number of dims times assignments, for each way to choose sizes."""
 
 MAX_PROOF_WORK = 20_000
 """The maximum number of candidate conditions times the squared number of dims.
@@ -110,7 +108,7 @@ class Equivalence(Record):
     tested: int = 0
     """The number of trials, each with different sizes."""
     by_shape: bool = False
-    """Whether only shapes were compared, because a chain computes elements."""
+    """Whether only shapes are compared, because an op such as matmul computes values."""
 
     def __bool__(self) -> bool:
         """Return whether the chains are the same function.
@@ -130,7 +128,7 @@ class Equivalence(Record):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Sentences about each chain's conditions, and the difference or the trials."""
+        """The reasons for the verdict, as phrases for the report."""
         pairs = zip(("first", "second"), self.defined, strict=True)
         reasons = [
             f"the {which} is defined when {condition.phrase}" for which, conditions in pairs for condition in conditions
@@ -161,17 +159,17 @@ class Equivalence(Record):
 
 
 def max_element_count(chain: MoveChain) -> int:
-    """Return the largest element count of the shapes in a chain without names."""
+    """Return the largest element count in a chain without symbolic sizes."""
     return max(int(str(dims.product(shape))) for shape in chain.shapes)
 
 
 def find_counterexample(
     first: MoveChain, second: MoveChain, sizes: Mapping[str, int], *, are_strided: bool
 ) -> Counterexample | None:
-    """Return the first difference of two chains without names; None if equal.
+    """Return the first difference between two chains; None if the chains are equal.
 
-    `sizes` are the sizes that were substituted for names. `are_strided` states that both views are strided, that is, no
-    axes mix or roll.
+    All dims of the chains are integers; `sizes` are the values of the symbolic sizes, for the report. If `are_strided`,
+    each output is a strided view of the input.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reasoning.equiv import moves_of
@@ -184,11 +182,11 @@ def find_counterexample(
         return Counterexample(sizes, outputs)
     with suppress(Undecided):
         known = Assumptions()
-        ours, theirs = first.view(known), second.view(known)
-        if ours == theirs:
+        first_view, second_view = first.view(known), second.view(known)
+        if first_view == second_view:
             return None
     for index, elements in (
-        _compare_atom_steps(first, second, ours, theirs) if are_strided else _compare_blocks(first, second)
+        _compare_atom_steps(first, second, first_view, second_view) if are_strided else _compare_blocks(first, second)
     ):
         if elements[0] != elements[1]:
             return Counterexample(sizes, outputs, unravel(index, outputs[0]), elements)
@@ -196,10 +194,10 @@ def find_counterexample(
 
 
 def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield output indices, each with the input index that each chain reads there.
+    """Yield flat output indices, each with the flat input index in each chain.
 
-    All indices are flat. First come as many leading indices as there are blocks, then all indices of the blocks that
-    differ.
+    Yields the first indices of the output, one for each block, before an array is created, and then all indices of the
+    blocks that differ.
     """
     volumes = [int(str(dims.product(shape))) for shape in (first.input, first.output)]
     for index in range(volumes[1] // BLOCK_SIZE):
@@ -215,10 +213,11 @@ def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, 
 def _compare_atom_steps(
     first: MoveChain, second: MoveChain, first_view: View, second_view: View
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield output index 0 and one step along each atom, with both input indices.
+    """Yield the output indices that determine strided views, with both input indices.
 
-    All indices are flat. If two strided views differ, they differ at one of these indices, and the first such index is
-    the first difference of the outputs.
+    An atom is a pair of a size and a stride, and an axis of a view is a list of atoms. The indices are 0 and one step
+    along each atom of each axis. All indices are flat. The first of these indices at which two strided views differ is
+    also the first difference between the outputs.
     """
     corners, inner = [0], 1
     for size, *axes in zip(first.output[::-1], first_view.axes[::-1], second_view.axes[::-1], strict=True):
@@ -230,20 +229,21 @@ def _compare_atom_steps(
 
 
 def answer_parsed_chains(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Answer two parsed chains, with sizes substituted for names.
+    """Resolve two parsed chains; `sizes` maps symbolic sizes to their values.
 
-    Raises `ShapeError` (usage) for a stage that cannot be parsed, and for a name that occurs in neither chain.
+    Raises `ShapeError` (usage) for a stage that cannot be parsed, and for a name in `sizes` that occurs in no chain.
     """
     known = [_chain_names(spec) if sizes else () for spec in (first, second)]
     check_size_names(sizes, known[0] + known[1])
-    one, other = (
+    first_chain, second_chain = (
         answer_chain(spec.input, spec.stages, {name: sizes[name] for name in sizes if name in names})
         for spec, names in zip((first, second), known, strict=True)
     )
-    return one, other
+    return first_chain, second_chain
 
 
 def _chain_names(parsed: ChainRequest) -> tuple[str, ...]:
+    """Return the names of the symbolic sizes in a parsed chain."""
     return dims.dim_names(
         [
             dim
@@ -254,10 +254,10 @@ def _chain_names(parsed: ChainRequest) -> tuple[str, ...]:
 
 
 def answer_chains(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Return the answers to two chains, either of which may be a string.
+    """Resolve each of two chains that is a string; return both chains.
 
-    `sizes` maps names in the strings to the sizes that replace the names. Raises `ShapeError` (usage) as
-    `parse_chain_request` and `answer_parsed_chains` do.
+    `sizes` maps symbolic sizes in the strings to their values. Raises `ShapeError` (usage) as `parse_chain_request` and
+    `answer_parsed_chains` do.
     """
     one = parse_chain_request(first) if isinstance(first, str) else first
     other = parse_chain_request(second, one.input) if isinstance(second, str) else second
@@ -294,10 +294,10 @@ def check_equivalence(
 
 
 def _compare_shapes(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
-    """Compare chains that compute elements, by their requests and output shapes.
+    """Compare chains with ops that compute values, such as matmul.
 
-    Chains with identical requests are the same function. Chains whose output shapes differ at some sizes are different.
-    All other chains are undecided.
+    Two chains are the same function if their requests are identical, and different if their output shapes differ for
+    some sizes. Otherwise, the verdict is `undecided`.
     """
     defined = first.conditions, second.conditions
     answers = first, second
@@ -378,10 +378,10 @@ class _ChainPair:
         return simplify_conditions(assumptions + missing)
 
     def unimplied_conditions(self, index: int, other_index: int, assumptions: Conditions) -> Conditions:
-        """Return the conditions of one chain that the other chain does not imply.
+        """Return the conditions of a chain that do not follow from the other chain's.
 
-        `one` and `other` are the indices of the chains. The `assumptions` are added to the conditions of the other
-        chain.
+        `index` and `other_index` are the indices of the two chains in `chains`. The other chain is considered under its
+        own conditions and the `assumptions`.
         """
         if self.defined[index] == self.defined[other_index]:
             return ()
@@ -389,10 +389,9 @@ class _ChainPair:
         return tuple([condition for condition in self.defined[index] if not known.implies(condition)])
 
     def _run_trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
-        """Yield the counterexample of each trial, or the sizes if there is none.
+        """Yield the counterexample of each trial, or the sizes if the chains agree.
 
-        A trial compares the chains for one choice of sizes. The trials end before more than `max_elements` elements are
-        compared.
+        The trials end before more than `max_elements` elements are compared.
         """
         budget = self.max_elements
         for sizes in self._trial_sizes():
@@ -409,9 +408,9 @@ class _ChainPair:
             yield find_counterexample(first, second, sizes, are_strided=are_strided) or sizes
 
     def _trial_sizes(self) -> Iterator[Mapping[str, int]]:
-        """Yield sizes for which both chains are defined.
+        """Yield values of the symbolic sizes for which both chains are defined.
 
-        Small sizes from 2 come first, then multiples that fit the conditions, then small sizes from 1.
+        Sizes of at least 2 come first, then multiples of the divisors in the conditions, then sizes of at least 1.
         """
         defined = self.defined[0] + self.defined[1]
         if not self.names:
@@ -435,8 +434,8 @@ class _ChainPair:
     def _sufficient_conditions(self, trials: Iterable[Counterexample | Mapping[str, int]]) -> tuple[Conditions, ...]:
         """Return alternative conditions under which the chains are provably equal.
 
-        Single conditions are tried first. If none of them suffices, pairs of conditions that set no name to 1 are
-        tried.
+        Single conditions are tried first. If no single condition suffices, pairs of conditions are tried, except pairs
+        with a condition that makes a size 1.
         """
         differing = [trial.sizes for trial in trials if isinstance(trial, Counterexample)]
         agreeing = [trial for trial in trials if not isinstance(trial, Counterexample)]
@@ -492,9 +491,9 @@ def _implies_any(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
 
 
 def _divisors(values: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
-    """Return the coefficients of dims and the names in their denominators.
+    """Return the divisors of symbolic sizes that the dims suggest.
 
-    The coefficients 0 and 1 are omitted.
+    The divisors are the coefficients of the dims, except 0 and 1, and the symbolic sizes in their denominators.
     """
     divisors: list[dims.Dim] = []
     for dim in map(dims.monomial, values):

@@ -1,4 +1,4 @@
-"""Example sizes for the names of an answer, and the path of one element."""
+"""Example values of symbolic sizes, and the index of one element in each stage."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ from shapecalc.core.text import shape_text
 MIN_SIZE = 2
 """The size that is tried first, because a dim of 1 hides most changes."""
 MAX_CHOICES = 600
-"""The maximum number of assignments of sizes to names in one sequence."""
+"""The maximum number of assignments that `ascending_sizes` yields."""
 MAX_VALID_CHOICES = 60
 """The maximum number of valid assignments that are tested for informativeness."""
 
 
 @lru_cache(maxsize=1)
 def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[str, int]:
-    """Return small, preferably informative sizes for which an answer holds.
+    """Return small values of the symbolic sizes that satisfy an answer's conditions.
 
-    Sizes are informative if they make no dim 1, and if axes that mix for symbolic sizes also mix for these sizes. If
-    informative sizes are not found soon, the first valid sizes are returned. Names that occur in no condition are 2 if
-    possible. Unless `smallest`, multiples of the divisors in the conditions are tried first, and the sizes may be
-    uninformative.
+    Values are informative if they make no symbolic dim 1, and if a reshape that mixes axes for symbolic sizes also
+    mixes axes for the values. Small informative values are preferred to other valid values. If `smallest` is False,
+    multiples of the divisors in the conditions are tried first, and the first valid values are returned.
 
-    Raises `ShapeError` (usage) if no small sizes satisfy the conditions.
+    Raises `ShapeError` (usage) if no small values satisfy the conditions.
 
     >>> import shapecalc as sc
     >>> example_sizes(sc.reshape("N,C,H,W", "0,-1,12"))
@@ -57,7 +56,7 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
 
 
 def _conditions_of(answer: Trace | Chain) -> Conditions:
-    """Return the conditions of an answer, or of the steps before a refusal."""
+    """Return the conditions of an answer, or of the steps that precede a refusal."""
     if answer.problem is None:
         return answer.conditions
     return tuple([condition for trace in answer.traces for step in trace.steps for condition in step.conditions])
@@ -68,7 +67,7 @@ def _are_integers(dims: Shape, sizes: Mapping[str, int]) -> bool:
 
 
 def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
-    """Return whether sizes are informative, as `example_sizes` defines it."""
+    """Return whether sizes are informative as defined in `example_sizes`."""
     for stage in answer.stages:
         if stage.after is None or stage.kind not in (StageKind.RESHAPE, StageKind.MERGE, StageKind.VIEW):
             continue
@@ -81,7 +80,7 @@ def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
 
 
 def _constrained_sizes(conditions: Conditions, names: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
-    """Yield ascending sizes for the names in conditions; other names have size 2."""
+    """Yield ascending values of the sizes in conditions; all other sizes are 2."""
     sides = dim_names([side for condition in conditions for side in (condition.left, condition.right)])
     bound = tuple([name for name in sides if name in names])
     for sizes in ascending_sizes(bound, MIN_SIZE) if 0 < len(bound) < len(names) else ():
@@ -97,7 +96,8 @@ def _distinct_dims(answer: Trace | Chain) -> Shape:
 def ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
     """Yield at most `MAX_CHOICES` assignments of sizes, each size at least `start`.
 
-    Assignments with a small sum come first. Among equal sums, assignments that enlarge later names come first.
+    The assignments are in ascending order of their sums. Among equal sums, assignments with
+    larger sizes at the end come first.
     """
     queue, seen = [tuple(start for _ in names)], set[tuple[int, ...]]()
     for sizes in queue:
@@ -110,10 +110,10 @@ def ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping[str,
 
 
 def sizes_from_conditions(names: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
-    """Return sizes derived from the conditions, which are considered one by one.
+    """Return candidate sizes that are derived from the conditions in order.
 
-    A number that divides a dim becomes a factor of the size of the dim's first name. Conditions whose right side
-    contains names are ignored.
+    The first symbolic size in the dim of the condition becomes a multiple of the required divisor, or becomes equal to
+    the required value. Conditions with a symbolic right side are ignored.
     """
     sizes = dict.fromkeys(names, 1)
     for condition in conditions:
@@ -127,7 +127,7 @@ def sizes_from_conditions(names: tuple[str, ...], conditions: Conditions) -> Map
 def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
     """Return the label, the input shape and the move of each stage.
 
-    Raises `ShapeError` (usage) if the request is refused, if names have no size, and for the op `shape`.
+    Raises `ShapeError` (usage) if the request is refused, if a size is symbolic, and for the op `shape`.
     """
     if answer.output is None:
         raise usage_error("the request is refused, so no element moves")
@@ -140,8 +140,8 @@ def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
 def trace_element(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
     """Return the index of an input element after each stage.
 
-    If a stage repeats the element, the index of its first copy is returned. After a stage that drops the element, the
-    index is None and the path ends.
+    If a stage repeats the element, the index of the first copy is returned. If a stage drops the element, its index is
+    None, and the list ends.
 
     Raises `ShapeError` (usage) as `stage_moves` does, and if the input has no such element.
 
@@ -179,7 +179,7 @@ def trace_element_back(answer: Trace | Chain, index: Index) -> list[tuple[str, I
 
 
 def _normalize_index(index: Index, shape: Shape) -> Index:
-    """Return an index with its negative items made non-negative.
+    """Convert the negative coordinates of an index to non-negative coordinates.
 
     Raises `ShapeError` (usage) if the tensor has no element at the index.
     """
@@ -196,7 +196,7 @@ def _normalize_index(index: Index, shape: Shape) -> Index:
 
 
 def index_text(index: Sequence[int] | None) -> str:
-    """Format an index in the path of an element; None means a dropped element.
+    """Format an index; None is the index of an element that a stage has dropped.
 
     >>> index_text((0, 2)), index_text(None)
     ('[0,2]', 'left out')

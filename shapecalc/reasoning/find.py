@@ -1,12 +1,13 @@
-"""Chains of reshapes and transposes that lead from one shape to another.
+"""Search for chains of reshapes and transposes that convert one shape to another.
 
-The axes of the input are split into factors, which are permuted and merged into the axes of the output. An input axis
-and an output axis share at most one factor, and each factor completes one of its two axes. Therefore, axes that share
-factors in a cycle, such as 6,10 and 4,15, are not split. Only the splits with the fewest factors are retained.
+A rearrangement splits the axes of the input into factors by a reshape, permutes the factors by a transpose, and merges
+them into the axes of the output by a reshape. The search matches one input axis with one output axis at a time, and
+takes the smaller of their remaining dims as a factor if it divides the larger dim. Shapes such as 6,10 and 4,15, in
+which no dim divides another, have no split. Only the splits with the fewest factors are returned.
 
-A pair of arrays determines a rearrangement, which is described by atoms. An atom has a size, and a stride in elements
-of the first array; the atoms are in the order of the second array. The atoms are split at the axis boundaries of both
-shapes. A factor that has different sizes in different pairs becomes a named size.
+A pair of an input array and an output array determines a rearrangement, which is described by atoms. An atom is a size
+with a stride in the first array; the atoms are in the order of the second array. The atoms are split into factors at
+the axis boundaries of both shapes. A factor whose size differs between pairs becomes a symbolic size.
 """
 
 from __future__ import annotations
@@ -50,20 +51,20 @@ NAMED_LAYOUTS = (
     ("image to tokens", "tokens to image", "b c h w", "b hw c"),
     ("channels in groups", "groups of channels joined", "b gc h w", "b g c h w"),
 )
-"""Named layout changes: name, name of the inverse, input layout, output layout.
+"""Well-known layout changes: name, inverse name, input layout, output layout.
 
-A word of a layout is a dim, and each letter of the word is a factor of that dim.
+Each word in a layout is an axis, and each letter of the word is a factor of the axis: `hp` is the product of h and p.
 """
 
 SizesAndStrides = tuple[tuple[int, int], ...]
 """Pairs of a size and a stride, the outermost pair first."""
 
 FACTOR_SIDES = "source", "out"
-"""The attributes of a factor that contain its input axis and its output axis."""
+"""The attribute names for the input axis and the output axis of a factor."""
 
 
 class SharedFactor(Record):
-    """The factor that an input axis and an output axis share."""
+    """A factor of both an input axis and an output axis."""
 
     source: int
     out: int
@@ -79,7 +80,7 @@ SharedFactors = frozenset[SharedFactor]
 class FactorSplits(Record):
     """The splits with the fewest factors.
 
-    `complete` states that no other split has as few factors.
+    If `complete` is False, the search was stopped, and other splits may have as few factors.
     """
 
     candidates: tuple[SharedFactors, ...]
@@ -87,7 +88,7 @@ class FactorSplits(Record):
 
 
 class PartialSplit(Record):
-    """A partial split: the remaining input and output dims, and the factors so far."""
+    """A partial split: the remaining input and output dims, and the factors found."""
 
     before: Shape
     after: Shape
@@ -104,7 +105,7 @@ FactorOrder = tuple[tuple[SharedFactor, ...], tuple[SharedFactor, ...]]
 
 
 class Rearrangement(Record):
-    """A split, a permutation of its factors, and a merge: one function of the input."""
+    """A reshape that splits axes, a transpose, and a reshape that merges axes."""
 
     before: Shape
     split: Shape
@@ -115,9 +116,9 @@ class Rearrangement(Record):
 
     @property
     def canonical_form(self) -> tuple[Shape, tuple[int, ...]]:
-        """The split and the permutation, with neighbours merged and unit dims dropped.
+        """The split shape and the permutation, with neighbours merged, without dims of 1.
 
-        Two rearrangements with equal canonical forms are the same function.
+        Two rearrangements are the same function if their canonical forms are equal.
         """
         kept = [axis for axis, size in enumerate(self.split) if size != 1]
         return merge_neighbours(
@@ -126,7 +127,7 @@ class Rearrangement(Record):
 
     @property
     def moves(self) -> int:
-        """The number of transposes that move dims of sizes other than 1."""
+        """The number of transposes that move dims other than 1: 0 or 1."""
         moving = [axis for axis in self.perm if self.split[axis] != 1]
         return int(moving != sorted(moving))
 
@@ -170,16 +171,19 @@ class Rearrangement(Record):
 
 
 class ChainSearch(Record):
-    """A search result: chains from one shape to another, and the number of functions."""
+    """The result of a search for chains between two shapes.
+
+    `fits` is the number of chains found, of which `ways` contains at most `MAX_LISTED_CHAINS`.
+    """
 
     ways: tuple[Rearrangement, ...]
     fits: int
     complete: bool = True
-    """Whether no other chain exists within the bounds."""
+    """Whether `ways` contains all chains within the bounds of the search."""
     bounds: str = "one split, one transpose and one merge"
     """The bounds of the search, in words."""
     other: Rearrangement | None = None
-    """A rearrangement within the bounds that the search did not list, if known."""
+    """A rearrangement that the search did not generate; None if none is known."""
 
     def __bool__(self) -> bool:
         return bool(self.ways)
@@ -191,9 +195,9 @@ class ChainSearch(Record):
 
 
 class ArrayPair(Record):
-    """The shapes of two arrays, and the atoms that map the first to the second.
+    """The shapes of two arrays, and the atoms that map the first array to the second.
 
-    The strides of the atoms are those of the first array; the order is that of the second array.
+    An atom is a size with a stride in the first array. The atoms are in the order of the second array.
     """
 
     before: IntTuple
@@ -202,7 +206,7 @@ class ArrayPair(Record):
 
     @property
     def order(self) -> tuple[Shape, tuple[int, ...]]:
-        """The atom sizes in the order of the first array, and their permutation."""
+        """The atom sizes in the first array's order, and the transpose to the second's."""
         ordered = sorted(self.atoms, key=lambda atom: -atom[1])
         return tuple(size for size, _ in ordered), find_permutation(ordered, self.atoms)
 
@@ -218,7 +222,7 @@ class PairFactor(Record):
 
 
 class PairSearch(Record):
-    """The rearrangements that fit every pair, and the sizes of names in each pair."""
+    """The rearrangements that fit every pair, and each pair's symbolic sizes by name."""
 
     search: ChainSearch
     sizes: tuple[Mapping[str, int], ...] = ()
@@ -258,7 +262,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
 
 
 def order_preserving_split(before: Shape, after: Shape) -> SharedFactors | None:
-    """Return the split that keeps the factors in order; None if the axes mix.
+    """Return the split of a plain reshape; None if the axes cannot be split.
 
     >>> sorted((part.source, part.out, part.size) for part in order_preserving_split((2, 6), (4, 3)))
     [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
@@ -275,19 +279,20 @@ def _unfinished_axes(shape: Shape) -> list[int]:
 
 
 def _last_factor_index(split: PartialSplit, previous: PartialSplit) -> int:
+    """Return a sort key of the factor that `split` adds to `previous`."""
     (part,) = split.factors - previous.factors
     return part.source * len(previous.after) + part.out
 
 
 def _exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | None:
-    """Return whichever dim divides the other for all sizes; None if neither does."""
+    """Return the dim that divides the other dim for all sizes; None if neither does."""
     if first == second or known.divides(first, second):
         return first
     return second if known.divides(second, first) else None
 
 
 def _match_unique_names(split: PartialSplit, known: Assumptions) -> PartialSplit:
-    """Match two axes by a name that occurs in only one axis of each shape."""
+    """Match two axes by a symbolic size that occurs in only one axis of each shape."""
     sources, outs = (_axes_by_name(shape) for shape in (split.before, split.after))
     for name in [name for name in sources if name in outs]:
         if len(sources[name]) == len(outs[name]) == 1:
@@ -307,7 +312,7 @@ def _axes_by_name(shape: Shape) -> dict[str, list[int]]:
 
 
 def _next_splits(split: PartialSplit, known: Assumptions) -> Iterator[PartialSplit]:
-    """Yield each partial split with one more factor."""
+    """Yield the partial splits that extend `split` by one factor."""
     for source, out in every(_unfinished_axes(split.before), _unfinished_axes(split.after)):
         size = _exact_divisor(split.before[source], split.after[out], known)
         if size is not None:
@@ -315,7 +320,7 @@ def _next_splits(split: PartialSplit, known: Assumptions) -> Iterator[PartialSpl
 
 
 def _match_axes(split: PartialSplit, input_axis: int, output_axis: int, size: Dim) -> PartialSplit:
-    """Return the partial split after a factor of `size` is taken from two axes."""
+    """Take a factor of `size` from two axes; return the new partial split."""
     before, after = list(split.before), list(split.after)
     before[input_axis], after[output_axis] = quotient(before[input_axis], size), quotient(after[output_axis], size)
     return PartialSplit(tuple(before), tuple(after), split.factors | {SharedFactor(input_axis, output_axis, size)})
@@ -335,8 +340,8 @@ def parse_named_shape(value: object, argument: str) -> Shape:
 def search_chains(before: Shape, after: Shape) -> ChainSearch:
     """Return the chains from one shape to another, the simplest first.
 
-    The candidates are a single reshape, and all splits into the fewest factors with one transpose and one merge. Shapes
-    with different element counts have no candidates.
+    The candidates are a single reshape, the well-known layout changes, and all splits into the fewest factors with one
+    transpose and one merge. Shapes with different element counts have no candidates.
 
     >>> found = search_chains((2, 3, 4), (6, 4))
     >>> found.fits, [way.chain for way in found.ways]
@@ -379,7 +384,7 @@ def _plain_reshape(before: Shape, after: Shape) -> Rearrangement:
 
 
 def _iterate_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> Iterator[Rearrangement]:
-    """Yield named layouts, then the single reshape, then splits, the shortest first.
+    """Yield well-known layout changes, the single reshape, and splits by length.
 
     If the shapes are equal, rearrangements without a transpose come first.
     """
@@ -399,7 +404,7 @@ def _iterate_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -
 
 
 def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
-    """Return the well-known layout changes between two shapes, each function once.
+    """Return the well-known layout changes between two shapes, without duplicates.
 
     >>> [(way.layout, way.chain) for way in find_named_layouts((2, 3, 8, 8), (2, 4, 48))][:1]
     [('image to patches (ViT)', '2,3,8,8 | reshape 2,3,2,4,2,4 | transpose 0,2,4,3,5,1 | reshape 2,4,48')]
@@ -444,15 +449,15 @@ def find_permutation(source: Sequence[object], target: Iterable[object]) -> tupl
 
 
 def shortest_rearrangement(before: Shape, split: Shape, perm: tuple[int, ...], after: Shape) -> Rearrangement:
-    """Return the shorter of two forms of a rearrangement.
+    """Return the rearrangement with split shape `split` and transpose `perm`.
 
-    One form has all factors of the split; in the other form, neighbours are merged.
+    Factors that stay neighbours under `perm` are merged if that requires fewer stages.
     """
-    fine, coarse = (
+    unmerged, merged = (
         Rearrangement(before, split, perm, after),
         Rearrangement(before, *merge_neighbours(split, perm), after),
     )
-    return min((fine, coarse), key=lambda way: way.length)
+    return min((unmerged, merged), key=lambda way: way.length)
 
 
 def merge_neighbours(split: Shape, perm: tuple[int, ...]) -> tuple[Shape, tuple[int, ...]]:
@@ -472,7 +477,7 @@ def _reshape_text(shape: Shape) -> str:
 
 
 def _unit_factors(before: Shape, after: Shape) -> SharedFactors:
-    """Return factors that pair the dims of size 1 of two shapes, in order.
+    """Return factors of size 1 that match the dims of 1 in two shapes, in order.
 
     Returns no factors if the shapes have different numbers of such dims.
     """
@@ -509,8 +514,8 @@ def _group_by_axis(factors: SharedFactors, side: str) -> list[list[SharedFactor]
 def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shape) -> PairSearch:
     """Return the rearrangements between two shapes that map the arrays of every pair.
 
-    Raises `ShapeError` (usage) if an array does not have the requested shape, or if no array determines the size of a
-    name.
+    Raises `ShapeError` (usage) if an array does not have the requested shape, or if the arrays do not determine a
+    symbolic size.
     """
     sizes = tuple(sizes_of_pair(pair, before, after) for pair in pairs)
     if is_concrete(before + after):
@@ -525,7 +530,7 @@ def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shap
 
 
 def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, int]:
-    """Return the size of each name, derived from the shapes of a pair.
+    """Return the value of each symbolic size, derived from the shapes of a pair.
 
     Raises `ShapeError` (usage) if the arrays do not have the requested shapes, or if they do not determine a size.
     """
@@ -554,7 +559,7 @@ def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, 
 def _is_consistent(pair: ArrayPair, rearrangement: Rearrangement, sizes: Mapping[str, int]) -> bool:
     """Return whether a rearrangement maps the first array of a pair to the second.
 
-    `sizes` are the sizes of the names in the rearrangement.
+    `sizes` are the values of the symbolic sizes in the rearrangement.
     """
     return (
         replace(rearrangement, split=tuple(substitute(dim, sizes) for dim in rearrangement.split)).canonical_form
@@ -575,7 +580,7 @@ def rearrangement_of_pair(pair: ArrayPair) -> Rearrangement:
 
 
 def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
-    """Return the rearrangement that fits every pair, with names for differing sizes.
+    """Return the rearrangement that fits every pair; differing sizes become symbolic.
 
     >>> pairs = ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3))), ArrayPair((2, 5), (5, 2), ((5, 1), (2, 5)))
     >>> [way.chain for way in generalize_pairs(pairs).search.ways]
@@ -600,13 +605,19 @@ def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
 
 
 def _multiply_by_axis(factors: Sequence[PairFactor], dims: Sequence[Dim], side: str, rank: int) -> Shape:
-    """Return the shape of one side: the product of the factors of each axis."""
-    rows = [*zip([getattr(factor, side) for factor in factors], dims, strict=True)]
-    return tuple(product([dim for position, dim in rows if position == axis]) for axis in range(rank))
+    """Return the shape whose dims are the products of the factors of each axis.
+
+    The attribute `side` of a factor contains its axis.
+    """
+    pairs = [*zip([getattr(factor, side) for factor in factors], dims, strict=True)]
+    return tuple(product([dim for factor_axis, dim in pairs if factor_axis == axis]) for axis in range(rank))
 
 
 def _factor_dims(sizes: Sequence[IntTuple], model: Sequence[PairFactor]) -> list[Dim]:
-    """Return a dim for each factor: its size, or a new name if the sizes differ."""
+    """Return the dim of each factor: an integer, or a name if its sizes differ.
+
+    `sizes` contains the sizes of each factor in all pairs.
+    """
     order = sorted(range(len(model)), key=lambda index: (model[index].source, -model[index].stride))
     new_names = map(named_dim, chain(ascii_uppercase, (f"A{count}" for count in range(len(order)))))
     dims = {index: sizes[index][0] if len({*sizes[index]}) == 1 else next(new_names) for index in order}
@@ -614,9 +625,10 @@ def _factor_dims(sizes: Sequence[IntTuple], model: Sequence[PairFactor]) -> list
 
 
 def _align_sizes(model: Sequence[PairFactor], factors: Sequence[PairFactor]) -> IntTuple | None:
-    """Return the sizes of `factors` aligned with `model`; None if they do not fit.
+    """Align the factors of a pair with those of a reference pair; return the sizes.
 
-    A factor of `model` that `factors` lacks has size 1.
+    The reference pair has the most factors. The size is 1 for each factor that only the reference pair has. Returns
+    None if the factors cannot be aligned.
     """
     remaining = list(factors)
     sizes, present = [], []
@@ -639,7 +651,7 @@ def _build_rearrangement(
 ) -> Rearrangement:
     """Return the rearrangement that the factors describe.
 
-    Dims of size 1 keep their order if both shapes have the same number of such dims.
+    `dims` are the dims of the factors. Dims of 1 keep their order if both shapes have the same number of such dims.
     """
     pairs = zip(factors, dims, strict=True)
     rows = [(factor.source, -factor.stride, factor.out, -factor.out_stride, dim) for factor, dim in pairs]

@@ -1,7 +1,11 @@
 """Fixes and hints for refused requests.
 
-Every candidate change is resolved before it is offered, so every offered fix works. A fix changes one option: the
-faulty argument, the dialect's switch, or the opset. Hints describe fixes in words.
+A refused request is one that breaks a rule of its dialect, that is, of its framework. A fix sets one option: the faulty
+argument, the opset, or the dialect's switch, which changes the meaning of 0 in a requested shape. Every candidate fix
+is resolved before it is suggested, so every suggested fix works. A hint describes fixes in words.
+
+A target is the requested shape of a reshape or expand, which may contain 0 and -1. A fitting size is a size for one dim
+of the target with which the request resolves.
 """
 
 from __future__ import annotations
@@ -44,10 +48,10 @@ MAX_DIVISOR_DISTANCE = 20_000
 
 
 COPY_ASSUMPTION, INFER_ASSUMPTION = "since 0 copies the input's first dim", "as long as the other sizes stay"
-"""The assumptions under which a first dim of 0, or of -1, fits every batch size."""
+"""Phrases that explain why a first target dim of 0, or -1, fits every batch size."""
 
 MAX_NEAR_AXES = 4
-"""The maximum number of axes that are tried in place of a wrong axis."""
+"""The maximum number of axes that are tried instead of a wrong axis."""
 
 OPERAND_ARGUMENTS = ("input", "operands", "weight", "kernel")
 """The arguments that may be faulty if operands are incompatible."""
@@ -68,10 +72,10 @@ OPSET_RULES = (rules.NO_SUCH_ATTRIBUTE, rules.NO_SUCH_VERSION, rules.NEGATIVE_AX
 """The rules that a newer version of the operator may lift."""
 
 MAX_ZERO_NAMES = 8
-"""The maximum number of names for which the size 0 is tried."""
+"""The maximum number of symbolic sizes for which the value 0 is tried."""
 
 MAX_BATCH_CHANGES = 3
-"""The maximum number of fixes in a hint about the batch: 0, -1, the batch size."""
+"""The maximum number of fixes in a hint about the batch size."""
 
 MAX_LISTED_RANK = 64
 """The maximum rank for which a hint lists axes."""
@@ -87,18 +91,18 @@ class Fix(Record):
     description: str
     """A short description of the change."""
     every_batch: str = ""
-    """The reason why the change fits every batch size; empty if unknown."""
+    """The reason why the fix applies to every batch size; empty if it may not."""
     moves: str = ""
     """A description of how the change moves the batch axis.
 
     Empty if the batch axis stays first, or if there is no batch axis.
     """
     copies: bool = False
-    """Whether the change replaces zeros with the dims that they were meant to copy."""
+    """Whether the fix replaces zeros in the target with input dims."""
 
 
 class RefusedRequest(Record):
-    """A refused request, and its faulty argument."""
+    """A refused request with its faulty argument."""
 
     trace: Trace
     problem: Problem
@@ -121,7 +125,7 @@ class RefusedRequest(Record):
 
     @property
     def nearest_fit(self) -> tuple[int, list[int]]:
-        """The index of the target dim nearest to a fitting size, and its fitting sizes."""
+        """The index of the dim that `nearest_sizes` selects in the target, and its sizes."""
         if not isinstance(self.value, tuple):
             return 0, []
         return nearest_sizes(product(self.shape), self.value, self.resolved_target, self.infer_index)
@@ -150,16 +154,20 @@ class RefusedRequest(Record):
         return (*self.value[:position], *dims, *self.value[position + 1 :])
 
     def aligned_input_dim(self, index: int) -> Shape:
-        """Return the input dim aligned with a requested dim, or nothing, as a tuple."""
+        """Return a tuple with the input dim of a target index; empty if there is none.
+
+        The dims of an expand are aligned at the right, all others at the left.
+        """
         axis = index + (len(self.shape) - len(self.value) if self.kind is StageKind.EXPAND else 0)
         return self.shape[axis : axis + 1] if axis >= 0 else ()
 
 
 def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_index: int | None) -> tuple[int, list[int]]:
-    """Return the index of the dim nearest to a fitting size, and its fitting sizes.
+    """Return the index of the target dim to change, and its nearest fitting sizes.
 
-    Only dims of `target` that are positive numbers are considered. `resolved_target` is `target` with its zeros
-    resolved and 1 instead of -1. The sizes are sorted by distance; the list is empty if no size fits.
+    A size fits if the target with this size has `volume` elements. The dim nearest to a fitting size is selected among
+    the positive integers in `target`. `resolved_target` is `target` with its zeros resolved and 1 instead of -1. The
+    sizes are sorted by their distance from the dim; the list is empty if no size fits.
 
     >>> nearest_sizes(24, (5, -1), (5, 1), 1), nearest_sizes(7, (0,), (2,), None)
     ((0, [4, 6]), (0, []))
@@ -196,19 +204,19 @@ def nearest_divisors(number: int, target: int) -> list[int]:
 
 
 def _fitting_size(volume: Dim, target_volume: Dim, dim: int) -> int | None:
-    """Return the size that must replace `dim` so that the volumes agree.
+    """Return the size that gives a target `volume` elements if it replaces `dim`.
 
-    Returns None if this size is not an integer.
+    `target_volume` is the element count of the target with `dim`. Returns None if the size is not an integer.
     """
     size = quotient(product((volume, dim)), target_volume)
     return size if isinstance(size, int) and size > 0 else None
 
 
 def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, Shape]]:
-    """Yield replacements for the target dims that describe an image of another size.
+    """Yield replacements for target dims that describe an image of the wrong size.
 
-    A replacement is an index in `target`, and the dims that replace the target dims from this index on. The target's
-    image has sides in the same ratio as the input's image, is flattened into one dim, or is another square.
+    A replacement is an index in `target`, and the dims that replace the target dims from this index on. An image is
+    replaced if its sides have the same ratio as the input's image, if it is flattened into one dim, or if it is square.
 
     >>> [*find_image_replacements((1, 27, 120, 120), (1, 3, 9, 30, 30))]
     [(3, (120, 120))]
@@ -231,7 +239,7 @@ def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, 
 
 
 def _find_square_replacements(shape: Shape, target: Shape, start: int, count: int) -> Iterator[tuple[int, Shape]]:
-    """Yield replacements for two equal neighbouring dims of `target`.
+    """Yield replacements for two equal consecutive dims of `target`.
 
     Only the `count` dims from index `start` on are considered. A replacement is the index of the first of the two dims,
     and two equal sizes with which the element counts agree.
@@ -244,7 +252,7 @@ def _find_square_replacements(shape: Shape, target: Shape, start: int, count: in
 
 
 def _is_square_map(sides: Shape, pixels: Dim) -> bool:
-    """Return whether the two sides are equal, and the pixel count is a square number."""
+    """Return whether there are two equal sides, and the pixel count is a square."""
     return len(sides) == 2 and sides[0] == sides[1] and isinstance(pixels, int) and isqrt(pixels) ** 2 == pixels
 
 
@@ -275,7 +283,9 @@ def _prefix_volumes(shape: Shape) -> Iterator[Dim]:
 
 
 def differs_in_batch_only(shape: Shape, target: Shape) -> bool:
-    """Return whether two element counts differ only because of the first dims.
+    """Return whether two shapes have different batch sizes but equal sample sizes.
+
+    The sample size is the element count of all dims except the first. Returns False for sample sizes of 0 and 1.
 
     >>> differs_in_batch_only((8, 255, 52), (1, 3, 85, 52))
     True
@@ -289,7 +299,7 @@ def differs_in_batch_only(shape: Shape, target: Shape) -> bool:
 
 
 def batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shape) -> Iterator[tuple[Shape, str]]:
-    """Yield targets that fit every batch size, each with its assumption.
+    """Yield targets that apply to every batch size, each with its assumption.
 
     Yields nothing unless the first dim of `target` is a number other than the batch size. `resolved_target` is `target`
     with its zeros resolved.
@@ -384,17 +394,17 @@ def _fit_image(refused: RefusedRequest) -> CandidateValues:
 
 
 def replace_zeros(refused: RefusedRequest) -> CandidateValues:
-    """Yield the target with zeros replaced by the dims that they were meant to copy."""
-    asked = refused.trace.stages[-1].requested if refused.kind in (StageKind.RESHAPE, StageKind.VIEW) else None
-    if asked and asked == refused.value and 0 not in refused.shape and 0 in refused.resolved_target:
+    """Yield the target with each zero replaced by the input dim at the same axis."""
+    requested = refused.trace.stages[-1].requested if refused.kind in (StageKind.RESHAPE, StageKind.VIEW) else None
+    if requested and requested == refused.value and 0 not in refused.shape and 0 in refused.resolved_target:
         copied = refused.shape + refused.value[len(refused.shape) :]
         yield tuple(copied[out] if dim == 0 else dim for out, dim in enumerate(refused.value))
 
 
 def _compute_inferred_dim(refused: RefusedRequest) -> CandidateValues:
     """Yield the target with the inferred dim computed from the nonzero dims."""
-    have, known = (product(dim for dim in dims if dim != 0) for dims in (refused.shape, refused.resolved_target))
-    yield refused.replace_token(quotient(have, known), index=refused.infer_index)
+    volume, known = (product(dim for dim in dims if dim != 0) for dims in (refused.shape, refused.resolved_target))
+    yield refused.replace_token(quotient(volume, known), index=refused.infer_index)
 
 
 def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
@@ -403,12 +413,12 @@ def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
 
 
 def _replace_token_with(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
-    """Return a change that replaces the faulty token with `dims`."""
+    """Return a function that replaces the faulty token of a request with `dims`."""
     return lambda refused: iter([refused.replace_token(*dims)] if isinstance(refused.value, tuple) else [])
 
 
 def _set_argument(value: object) -> Callable[[RefusedRequest], CandidateValues]:
-    """Return a change that sets the faulty argument to `value`."""
+    """Return a function that yields `value` as the new faulty argument."""
     return lambda _: iter([value])
 
 
@@ -472,7 +482,7 @@ def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_unit_axes(refused: RefusedRequest) -> CandidateValues:
-    """Yield the axes of size 1 as replacements of the only axis, the nearest first."""
+    """Yield each axis of size 1 instead of the only given axis, the nearest first."""
     axis = refused.value[0] if isinstance(refused.value, tuple) else refused.value
     ones = [other for other, dim in enumerate(refused.shape) if dim == 1 and refused.value in (axis, (axis,))]
     return (refused.replace_token(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))
@@ -518,11 +528,14 @@ CHANGES_BY_RULE_AND_KIND: Mapping[tuple[Rule, StageKind], tuple[Callable[[Refuse
     (rules.AXIS_OUT_OF_RANGE, StageKind.UNSQUEEZE): (_use_near_axes,),
     (rules.REPEATED_AXIS, StageKind.UNSQUEEZE): (_use_near_axes,),
 }
-"""The changes for stages of one kind, which override `CHANGES_BY_RULE`."""
+"""The changes by rule and kind of stage, which override `CHANGES_BY_RULE`."""
 
 
 def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
-    """Yield the op's own changes, or else changes to the faulty argument."""
+    """Yield changes of arguments that may fix a refused request.
+
+    Changes that the op defines for the broken rule override those in `CHANGES_BY_RULE`.
+    """
     op_changes = OPS[trace.op].fix_candidates.get(problem.rule)
     if op_changes is not None:
         yield from (ArgumentChange(name, value) for name, value in op_changes(trace.input, trace.request.arguments))
@@ -535,7 +548,7 @@ def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
     refused, name = locate_fault(trace, problem), str(problem.argument)
     of_kind = CHANGES_BY_RULE_AND_KIND.get((problem.rule, refused.kind)) if refused.kind else None
     for change in CHANGES_BY_RULE.get(problem.rule, ()) if of_kind is None else of_kind:
-        values = change(refused) if name != "input" else ()  # these changes never replace the input
+        values = change(refused) if name != "input" else ()
         yield from (ArgumentChange(name, value, copies=change is replace_zeros) for value in values)
 
 
@@ -545,7 +558,7 @@ def _is_operand_mismatch(trace: Trace, problem: Problem) -> bool:
 
 
 def propose_batch_changes(trace: Trace) -> ArgumentChanges:
-    """Yield targets that fit every batch size, to replace those for one batch size."""
+    """Yield targets for every batch size, if the target is for one batch size only."""
     arguments = trace.request.arguments
     for stage in trace.stages:
         target = arguments.get(stage.argument)
@@ -559,9 +572,9 @@ def propose_batch_changes(trace: Trace) -> ArgumentChanges:
 
 
 def propose_last_resorts(trace: Trace, problem: Problem) -> ArgumentChanges:
-    """Yield targets with one token replaced, then the target with -1 appended.
+    """Yield the targets to try if no other change makes the request resolve.
 
-    Each token, from right to left, is replaced by the aligned input dim and then by -1.
+    Each token, from right to left, is replaced by the aligned input dim and then by -1. Finally, -1 is appended.
     """
     refused = locate_fault(trace, problem)
     if refused.kind is not StageKind.RESHAPE or not OPS[trace.op].uses_switch or not isinstance(refused.value, tuple):
@@ -688,7 +701,7 @@ def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
     is_single = not _is_operand_mismatch(trace, problem)
     yield from ((fix, answer) for fix, answer in attempts if is_single or keeps_batch(request, answer))
     yield from _try_fixes(request, _switch_fixes(request))
-    yield from newer  # already exhausted for `NO_SUCH_ATTRIBUTE`
+    yield from newer  # empty for `NO_SUCH_ATTRIBUTE`, whose newer opset was yielded first
 
 
 def _try_fixes(request: Request, fixes: Iterable[Fix]) -> FixesWithAnswers:
@@ -719,7 +732,7 @@ def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fi
 
 
 def _switch_fixes(request: Request) -> Iterator[Fix]:
-    """Yield a fix for each other setting of the dialect's switch for the op, if any."""
+    """Yield fixes that change the dialect's switch, if the op has a switch."""
     row = DIALECTS[request.dialect]
     name = switch_name(OPS[request.op], row)
     if name and row.switch:
@@ -867,7 +880,7 @@ def _switch_hint(request: Request, problem: Problem) -> str:
 
 
 def _zero_size_hint(request: Request) -> str:
-    """Return a hint with the names whose size 0 would let a request resolve."""
+    """Return a hint with the symbolic sizes that must be 0 to make a request valid."""
     if not OPS[request.op].uses_switch:
         return ""
     known = dim_names(request.input)[:MAX_ZERO_NAMES]

@@ -1,7 +1,7 @@
-"""Typical mistakes in predictions: correct answers to misread requests.
+"""Typical mistakes of users who predict the output shape of a request.
 
-Each kind of mistake converts the request to a misread request, which the resolver answers. A new kind requires a
-function and an entry in `MISTAKE_KINDS`.
+A mistake is modelled as a misread request: the wrong prediction is the correct output of the misread request. A new
+kind of mistake requires a function and an entry in `MISTAKE_KINDS`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _matches_prediction(output: Shape | None, predicted: Sequence[Dim | None]) -
 
 
 def _replace_request(answer: Trace | Chain, index: int, request: Request) -> Trace | Chain:
-    """Return the answer to the chain with the request at `index` replaced."""
+    """Return the answer after the request at `index` is replaced."""
     if isinstance(answer, Trace):
         return resolve(request)
     requests = [trace.request for trace in answer.traces]
@@ -111,16 +111,16 @@ def _replace_request(answer: Trace | Chain, index: int, request: Request) -> Tra
 
 
 def _replace_arguments(trace: Trace, **arguments: object) -> Request:
-    """Return the request of a trace with other arguments.
+    """Return the request of a trace with some arguments replaced.
 
-    An argument with the value None is removed.
+    An argument is removed if its new value is None.
     """
     changed = {**trace.request.arguments, **arguments}
     return replace(trace.request, arguments={name: value for name, value in changed.items() if value is not None})
 
 
 def _requested_stages(trace: Trace) -> Iterator[Stage]:
-    """Yield the stages whose dims or axes equal an argument of the request."""
+    """Yield the stages that execute an argument of the request as the user wrote it."""
     for stage in trace.stages:
         if stage.requested and trace.request.arguments.get(stage.argument) == stage.requested:
             yield stage
@@ -136,9 +136,9 @@ def _invert_permutations(trace: Trace) -> Iterator[MisreadRequest]:
 
 
 def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:
-    """Yield the request with its zeros replaced by dims at miscounted indices.
+    """Yield the request with its zeros replaced by input dims at wrong indices.
 
-    Ways of miscounting that lead to the same request share one sentence.
+    If several ways of counting lead to the same request, one sentence describes all of them.
     """
     for stage in _requested_stages(trace):
         last, shift = len(stage.before) - 1, len(stage.before) - len(stage.requested)

@@ -30,10 +30,10 @@ PATCH_GRID_SIDES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
 """The sides of the patch grids of well-known image models, by patch count."""
 
 MIN_ROUNDED_SIZE = 4
-"""The size above which a difference of one is attributed to rounding."""
+"""The size above which a difference of one is explained by rounding."""
 
 MAX_MULTIPLE = 64
-"""The maximum ratio of two explained sizes, except for feature counts."""
+"""The maximum ratio that `explain_sizes` reports, except for feature counts."""
 
 
 class ArgumentChange(Record):
@@ -42,11 +42,11 @@ class ArgumentChange(Record):
     name: str
     value: object
     every_batch: str = ""
-    """The reason why the value fits every batch size; empty if unknown."""
+    """The reason why the value applies to every batch size; empty if it may not."""
     copies: bool = False
-    """Whether the value replaces zeros with the dims that they were meant to copy."""
+    """Whether the value replaces zeros in the target with input dims."""
     description: str = ""
-    """The description of a change to one of several operands; otherwise empty."""
+    """A description of a change of an operand; empty for other changes."""
 
 
 def swap_last_axes(shape: Shape, _other: Shape) -> Iterator[tuple[str, Shape]]:
@@ -81,7 +81,7 @@ def move_channels(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def insert_unit_dims(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with neighbouring dims of size 1 inserted at each index."""
+    """Yield the shape with dims of 1 inserted at an index, up to the rank of `other`."""
     for count in range(1, len(other) - len(shape) + 1):
         for axis in range(len(shape), -1, -1):
             ones = "a dim of 1" if count == 1 else f"{count} dims of 1"
@@ -96,7 +96,7 @@ def drop_unit_dim(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def reshape_to_other(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the other shape, or its last dims, if the element counts are equal."""
+    """Yield `other`, or its last dims, if the element counts are equal."""
     for start in range(len(other) - 1):
         if len(shape) < len(other) - start and product(shape) == product(other[start:]):
             yield "reshape {}", other[start:]
@@ -110,9 +110,9 @@ def flatten_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]
 
 
 def pool_feature_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with a flattened square feature map pooled to its channels.
+    """Yield the shape after global pooling of a square feature map.
 
-    The other operand must expect as many features as the map has channels.
+    The last dim of `shape` must be a flattened map with as many channels as `other` has input features.
     """
     features = other[-2:][0] if other else 0
     side = _feature_map_side(shape[-1], features) if shape else 0
@@ -121,16 +121,16 @@ def pool_feature_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def widen_weight(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a weight that accepts the features of a flattened square feature map."""
+    """Yield the shape of a weight that accepts a flattened square feature map."""
     if len(shape) == 2 and other and _feature_map_side(other[-1], shape[0]):
         yield f"let {{}} take {other[-1]} features", (other[-1], shape[1])
 
 
 def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with dims changed that differ from `other` by one.
+    """Yield the shape with its off-by-one dims set to the dims of `other`.
 
-    A known number of image patches grows by one, for the class token. Any other dim shrinks by one, since the
-    difference may be due to rounding.
+    A well-known count of image patches is increased by one, for the class token. Any other dim is decreased by one,
+    because the difference may be due to rounding.
     """
     pairs = [*zip(shape, other, strict=False)]
     longer = tuple([large if size in PATCH_GRID_SIDES and _is_one_more(large, size) else size for size, large in pairs])
@@ -161,6 +161,7 @@ def _is_one_more(large: Dim, small: Dim) -> bool:
 
 
 def _fix_input_or_operands(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:
+    """Pair each shape fix with the argument `operands`, and with `input`."""
     return tuple([(name, way) for way in shape_fixes for name in ("operands", "input")])
 
 
@@ -234,9 +235,10 @@ def _highest_rank_operand(operands: Sequence[Shape | str]) -> Shape:
 
 
 def keeps_batch(before: Request, after: Trace) -> bool:
-    """Return whether the output keeps the first dim of the highest-rank operand.
+    """Return whether a fix keeps the first dim of the highest-rank operand.
 
-    A new first dim of size 1 in the input is accepted, too. Returns False for an answer with conditions.
+    A fix that adds a first dim of 1 to the input is also accepted. Returns False if the answer after the fix has
+    conditions.
     """
     if after.conditions:
         return False

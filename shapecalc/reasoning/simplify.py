@@ -1,18 +1,22 @@
 """Simplification of a chain to an equivalent chain with the lowest cost.
 
-The cost is the number of transposes, the number of Shuffles, or the number of bytes moved. Among chains of equal cost,
-the one with the fewest stages is chosen. A TensorRT Shuffle is a transpose, a reshape and a transpose, each of them
-optional. Source: TensorRT's operator documentation. A stage copies if its output is not a strided view of the last
-buffer; a roll always copies.
+The cost is the number of transposes, the number of TensorRT Shuffles, or the number of bytes moved. Among chains of
+equal cost, the chain with the fewest stages is chosen. A Shuffle is a transpose, a reshape and a transpose, each of
+them optional. Source: TensorRT's operator documentation. A stage copies if its output is not a strided view of its
+input; a roll always copies.
 
-Short forms are constructed from the atoms of a chain's output. If no axes mix, the short form is a reshape that splits,
-a transpose, and a reshape that merges; each of the three is omitted if it has no effect. A Shuffle may also transpose
-before its reshape. Link all atoms that are adjacent within an axis of the input or of the output: one Shuffle suffices
-if and only if the links form disjoint paths. An expand comes last.
+A window is a run of consecutive stages. A short form is a short sequence of moves with the same output as a window. A
+window is replaced by a short form if the chain becomes cheaper or shorter. A window that drops elements, reads the
+input from an offset or mixes axes has no short form. The new chain is resolved and proved equal to the original chain;
+if the proof fails, the original chain is returned.
 
-A window of neighbouring stages is replaced by a short form of its composition if that makes the chain shorter. Windows
-that drop elements, change the offset or mix axes are retained. The resulting chain is resolved, and its equivalence to
-the original chain is proved; if the proof fails, the original chain is returned.
+The layout of a window's output is a list of atoms for each axis, and an atom is a size with a stride in the input. The
+general short form is a reshape that splits the input axes into the atoms, a transpose, a reshape that merges the atoms
+into the output axes, and an expand. Moves without effect are omitted.
+
+A single Shuffle has the same output if its first transpose and its reshape can make all atoms adjacent that are
+adjacent within an input axis or within an output axis: in the graph of these adjacencies, each atom has at most one
+predecessor and one successor, and there are no cycles.
 """
 
 from __future__ import annotations
@@ -53,18 +57,18 @@ MoveSequence = tuple[Move, ...]
 AxisOrder = Sequence[int]
 Segments = tuple["ChainSegment", ...]
 SegmentWeight = tuple[int, int, int]
-"""The cost under the goal, the number of stages, and the number of new stages."""
+"""The cost, the number of stages, and the number of new stages."""
 
 
 MAX_WINDOW = 8
-"""The maximum number of stages in a window that is not the whole chain."""
+"""The maximum number of stages in a window, except the window of all stages."""
 
 MAX_MIXED_WINDOW = 64
-"""The maximum number of stages of a whole chain in which axes mix or roll."""
+"""The maximum number of stages in a chain that mixes or rolls axes."""
 
 
 class Simplification(Record):
-    """The cheapest equivalent chain that was found, with the costs of both chains."""
+    """The cheapest equivalent chain found, with its cost and the original cost."""
 
     chain: Chain
     """The simplified chain, or the original chain if none is better."""
@@ -73,7 +77,7 @@ class Simplification(Record):
     shorter: bool
     """Whether a cheaper or shorter chain was found."""
     proved: bool = True
-    """Whether the chain provably equals the original where the original is defined."""
+    """Whether the chain provably equals the original chain for all valid sizes."""
 
     def __bool__(self) -> bool:
         return self.shorter
@@ -102,10 +106,11 @@ class ChainSegment(Record):
 def short_forms(
     before: Shape, axes: StridedAxes, after: Shape, known: Assumptions, *, for_shuffle: bool = False
 ) -> Iterator[MoveSequence]:
-    """Yield short move sequences from a contiguous tensor to the given axes.
+    """Yield short move sequences that produce a strided layout of a tensor.
 
-    `axes` contains all atoms of a tensor of shape `before`; `after` is the shape of the axes. Yields nothing if axes
-    mix. The shortest sequences come first; if `for_shuffle`, the sequence of a single Shuffle follows.
+    `before` is the shape of the contiguous tensor, `axes` are the atoms of each output axis, and `after` is the output
+    shape. Yields nothing if the layout mixes axes. The shortest sequence comes first; if `for_shuffle`, the moves of a
+    single Shuffle follow.
 
     >>> from shapecalc.core.layout import view_after_moves
     >>> from shapecalc.core.conditions import Assumptions
@@ -120,14 +125,14 @@ def short_forms(
         return
     axes, narrow, expanded = _undo_repeat(axes, after)
     new_axes = next((axis for axis, dim in enumerate(expanded) if dim == narrow[axis]), len(expanded))
-    for first in dict.fromkeys((0, new_axes)):  # an expand can add the leading axes, too
+    for first in dict.fromkeys((0, new_axes)):  # the expand can also add the leading axes
         repeat = () if narrow[first:] == expanded else (Expand(expanded),)
         for moves in _forms_without_repeat(before, axes[first:], narrow[first:], known, for_shuffle):
             yield (*moves, *repeat, *_reshape_if_needed(expanded, after))
 
 
 def short_forms_of_move(before: Shape, move: Move) -> Iterator[MoveSequence]:
-    """Yield the reshape or the empty sequence that equals a single move, if any."""
+    """Yield a reshape or an empty sequence with the same output as a move, if any."""
     if not isinstance(move, Permute | Reshape | Expand):
         return
     after = move.output_shape(before)
@@ -145,23 +150,24 @@ def _transpose_if_needed(axes: AxisOrder) -> tuple[Permute, ...]:
 
 
 def _undo_repeat(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Shape, Shape]:
-    """Return the axes and the shape before an expand, and the shape after it.
+    """Return the axes and the shape before the last expand, and the shape after it.
 
-    The expand repeats dims of size 1. If an axis is only partly repeated, all axes are split into their atoms.
+    The expand creates the atoms with stride 0. If an axis contains atoms with stride 0 and other atoms, every atom of
+    the layout becomes an axis.
     """
     has_partial_repeat = any(len(axis) > 1 and any(atom.stride == 0 for atom in axis) for axis in axes)
     if has_partial_repeat:
         axes = tuple([(atom,) if atom else () for axis in axes for atom in axis or (None,)])
         after = tuple([axis[0].size if axis else 1 for axis in axes])
-    kept = tuple([tuple([atom for atom in axis if atom.stride != 0]) for axis in axes])
-    narrow = tuple([dim if rest or not axis else 1 for dim, axis, rest in zip(after, axes, kept, strict=True)])
-    return kept, narrow, after
+    unrepeated = tuple([tuple([atom for atom in axis if atom.stride != 0]) for axis in axes])
+    narrow = tuple([dim if rest or not axis else 1 for dim, axis, rest in zip(after, axes, unrepeated, strict=True)])
+    return unrepeated, narrow, after
 
 
 def _forms_without_repeat(
     before: Shape, axes: StridedAxes, after: Shape, known: Assumptions, for_shuffle: bool
 ) -> Iterator[MoveSequence]:
-    """Yield the shortest form of axes without repeats, then the form of one Shuffle."""
+    """Yield the short forms of a layout that requires no expand."""
     column = merge_atoms(chain(*axes))
     if len(column) < 2:
         yield _reshape_if_needed(before, after)
@@ -181,7 +187,7 @@ def _forms_without_repeat(
 
 
 def _sort_by_input(atoms: Atoms) -> Atoms | None:
-    """Return atoms in input order; None if they do not cover the input."""
+    """Return atoms in input order; None if their strides are not contiguous."""
     by_stride = {atom.stride: atom for atom in atoms}
     row, stride = list[Atom](), 1
     while stride in by_stride:
@@ -191,6 +197,7 @@ def _sort_by_input(atoms: Atoms) -> Atoms | None:
 
 
 def _split_transpose_merge(before: Shape, row: Atoms, column: Atoms, after: Shape) -> MoveSequence:
+    """Return the general short form, given the atoms in input order and output order."""
     split, transposed = (tuple([atom.size for atom in atoms]) for atoms in (row, column))
     return (
         *_reshape_if_needed(before, split),
@@ -204,15 +211,15 @@ def _atom_end(atom: Atom) -> Dim:
 
 
 def _cover_atom(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] | None:
-    """Return the items that together cover an atom, the outermost item first.
+    """Return the items whose index ranges make up an atom, the outermost item first.
 
-    `ends` maps the end of each item (size times stride) to the item and its stride. Returns None if the items do not
-    cover the atom.
+    The items are axes or smaller atoms. `ends` maps the end of each item (size times stride) to the item and its
+    stride. Returns None if no items make up the atom.
     """
     items: list[Item] = []
     end = _atom_end(atom)
     while end != atom.stride:
-        if end not in ends or len(items) == len(ends):  # a cycle: `C/H` and `H/C` if C may differ from H
+        if end not in ends or len(items) == len(ends):  # symbolic ends may form a cycle: `C/H` and `H/C`
             return None
         item, end = ends[end]
         items.append(item)
@@ -220,9 +227,9 @@ def _cover_atom(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] 
 
 
 def _axes_in_order(before: Shape, column: Atoms) -> list[int] | None:
-    """Return the input axes in the order of `column`, without the axes of size 1.
+    """Return the input axes in output order, without the axes of size 1.
 
-    Returns None if an atom is only a part of an axis.
+    Returns None if an atom does not consist of whole axes.
     """
     ends = {
         _atom_end(atom): (axis, atom.stride) for axis, atoms in enumerate(contiguous_axes(before)) for atom in atoms
@@ -237,7 +244,7 @@ def _axes_in_order(before: Shape, column: Atoms) -> list[int] | None:
 
 
 def _transpose_then_reshape(before: Shape, order: AxisOrder, after: Shape) -> MoveSequence:
-    """Return a transpose of input axes, and a reshape if it is needed."""
+    """Return a transpose of the input axes in `order`, and a reshape to `after`."""
     ones = [axis for axis, dim in enumerate(before) if dim == 1]
     is_all = len(ones) == after.count(1) and [before[axis] for axis in order] == [dim for dim in after if dim != 1]
     others, unit_axes = iter(order), iter(ones)
@@ -246,9 +253,9 @@ def _transpose_then_reshape(before: Shape, order: AxisOrder, after: Shape) -> Mo
 
 
 def _reshape_then_transpose(axes: StridedAxes, before: Shape, after: Shape) -> MoveSequence | None:
-    """Return a reshape and a transpose that yield the output axes.
+    """Return a reshape and a transpose that produce the layout `axes`.
 
-    Returns None if these two moves do not suffice.
+    Returns None if an output axis consists of several atoms.
     """
     if any(len(axis) > 1 for axis in axes):
         return None
@@ -263,7 +270,7 @@ def _reshape_then_transpose(axes: StridedAxes, before: Shape, after: Shape) -> M
 
 
 def _shuffle_form(before: Shape, axes: StridedAxes, after: Shape, known: Assumptions) -> Iterator[MoveSequence]:
-    """Yield the transpose, reshape and transpose of one Shuffle, if one suffices."""
+    """Yield the transpose, reshape and transpose of a single Shuffle, if it suffices."""
     row = _sort_by_input(tuple(chain(*axes)))
     units = _axis_units(before, row, known) if row else []
     ends = {_atom_end(atom): (atom, atom.stride) for _, atoms in units for atom in atoms}
@@ -284,10 +291,10 @@ def _shuffle_form(before: Shape, axes: StridedAxes, after: Shape, known: Assumpt
 
 
 def _axis_units(before: Shape, row: Atoms, known: Assumptions) -> list[tuple[list[int], list[Atom]]]:
-    """Group neighbouring input axes that stay together, with their atoms.
+    """Group consecutive input axes that cannot be separated, with their atoms.
 
-    An axis that ends inside an atom splits the atom. If the atom cannot be split there, the axis stays with the next
-    axis.
+    The atoms are in input order. An atom is split at the end of an axis. If an atom cannot be split there, the axis is
+    grouped with the next axis.
     """
     units, remaining = list[tuple[list[int], list[Atom]]](), list(row[::-1])
     axes, atoms, rest = list[int](), list[Atom](), product(())
@@ -311,13 +318,13 @@ def _axis_units(before: Shape, row: Atoms, known: Assumptions) -> list[tuple[lis
 
 
 def _order_with_adjacent_rows(rows: Iterable[Sequence[Atom]]) -> list[Atom] | None:
-    """Return atoms in an order in which each row is contiguous; None if impossible."""
+    """Return the atoms in an order that keeps each sequence contiguous, or None."""
     successor, predecessor = dict[Atom, Atom](), dict[Atom, Atom]()
     atoms = dict[Atom, None]()
     for row in rows:
         atoms |= dict.fromkeys(row)
-        for one, other in pairwise(row):
-            if successor.setdefault(one, other) != other or predecessor.setdefault(other, one) != one:
+        for atom, following in pairwise(row):
+            if successor.setdefault(atom, following) != following or predecessor.setdefault(following, atom) != atom:
                 return None
     path = list[Atom]()
     for atom in atoms:
@@ -347,7 +354,7 @@ class RequestBuilder:
         return group_into_shuffles(moves, lambda move: move) if self.has_shuffles else [[move] for move in moves]
 
     def build_requests(self, shape: Shape, moves: Sequence[Move]) -> list[Request] | None:
-        """Return requests for the moves; None if one of them cannot be expressed."""
+        """Return the requests that execute moves; None if a move has no request."""
         result = list[Request]()
         for stage in self.group_stages(moves):
             request = self._build_request(shape, stage)
@@ -359,7 +366,7 @@ class RequestBuilder:
         return result
 
     def _build_request(self, shape: Shape, stage: Sequence[Move]) -> Request | None:
-        """Return the request of one stage; None if it cannot be expressed."""
+        """Return the request that executes the moves of a stage, or None."""
         first = stage[0]
         op = "transpose" if isinstance(first, Permute) else "expand" if isinstance(first, Expand) else "reshape"
         op = "shuffle" if self.has_shuffles and op != "expand" else op
@@ -384,10 +391,10 @@ class RequestBuilder:
 
 
 def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:
-    """Return the dims to request; None if several dims would have to be -1.
+    """Return the target shape of a reshape or expand; None if it cannot be written.
 
-    A dim of unknown size is requested as 0 if the dialect copies the dim, otherwise as -1. Returns None for an expand
-    to an unknown size.
+    A dim of unknown size is written as 0 if 0 copies the dim in the dialect, otherwise as -1. Returns None for several
+    dims of -1, and for an expand to an unknown size.
     """
     unknown = [axis for axis, dim in enumerate(move.shape) if any(name.startswith("?") for name in dim_names((dim,)))]
     if not unknown:
@@ -404,7 +411,7 @@ def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape
 def _switch_setting(op: str, dialect: str, current: bool | None, *, literal: bool) -> bool | None:
     """Return the setting of a dialect's switch for a stage; None for the default.
 
-    If `literal`, 0 is a size under the returned setting.
+    If `literal`, returns the setting with which a 0 in a target shape is a size.
     """
     row = DIALECTS[dialect]
     if row.switch is None or not OPS[op].uses_switch:
@@ -436,7 +443,7 @@ def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | N
 
 
 class _ChainSimplifier:
-    """A search for a cheaper chain, after substitution of names with known sizes."""
+    """A search for the cheapest equivalent chain."""
 
     def __init__(self, chain: Chain, goal: Goal, itemsize: int) -> None:
         self.chain, self.goal, self.itemsize = chain, goal, itemsize
@@ -453,7 +460,7 @@ class _ChainSimplifier:
         )
 
     def simplify(self) -> Simplification:
-        """Return the best replacement if it is better and proved, else the original."""
+        """Return the best chain if it is proved equal, else the original chain."""
         before, plan = self._cost(self.segments), self._choose_segments()
         if all(piece.is_original for piece in plan):
             return Simplification(self.chain, before, before, shorter=False)
@@ -475,20 +482,24 @@ class _ChainSimplifier:
         return Simplification(proved, before, after, shorter=True)
 
     def _cost(self, plan: Segments) -> Cost:
+        """Return the cost of a sequence of segments."""
         moves = [move for piece in plan for move in piece.moves]
         return cost_of(plan[0].before if plan else (), moves, self.known, self.itemsize)
 
     def _count_stages(self, plan: Segments) -> int:
-        """Return the number of stages of a plan."""
+        """Return the number of stages in a sequence of segments."""
         return sum(1 if piece.is_original else len(self.builder.group_stages(piece.moves)) for piece in plan)
 
     def _choose_segments(self) -> Segments:
-        """Return the segments, with each replaceable span in its cheapest form."""
+        """Return the segments of the cheapest chain.
+
+        Only runs of segments that move the elements of one tensor are replaced.
+        """
         spans = [tuple(span) for _, span in groupby(self.segments, _is_replaceable)]
         return tuple(chain(*(self._cheapest_segments(span) if _is_replaceable(span[0]) else span for span in spans)))
 
     def _cheapest_segments(self, span: Segments) -> Segments:
-        """Return the cheapest segments that equal a span, by dynamic programming.
+        """Return the cheapest replacement of a run of segments, by dynamic programming.
 
         Among segments of equal cost and number of stages, those with the fewest new stages are chosen.
         """
@@ -507,9 +518,9 @@ class _ChainSimplifier:
         return best[len(span)][1]
 
     def _replacements(self, span: Segments, start: int) -> Iterator[tuple[int, ChainSegment]]:
-        """Yield segments that replace the stages from index `start` on.
+        """Yield segments that replace windows of `span`, which begin at index `start`.
 
-        Each segment comes with the exclusive end index of the stages that it replaces.
+        Each segment is preceded by the exclusive end index of the window.
         """
         known, before = self.known, span[start].before
         empty, shape = 0 in before, before
@@ -530,9 +541,9 @@ class _ChainSimplifier:
             yield from ((stop, ChainSegment(before, moves, traces)) for moves in options)
 
     def _short_forms(self, before: Shape, view: View, after: Shape) -> Iterable[MoveSequence]:
-        """Return the short forms of a view.
+        """Return the short forms of a view of a tensor of shape `before`.
 
-        Returns no forms if the offset is not 0 or if axes mix.
+        Returns no short forms if the view has an offset or mixes axes.
         """
         view = view.normalize(self.known)
         if view.offset or not view.is_strided:
@@ -540,7 +551,7 @@ class _ChainSimplifier:
         return short_forms(before, view.axes, after, self.known, for_shuffle=self.goal is Goal.SHUFFLES)
 
     def _prove(self, plan: Segments) -> Chain | None:
-        """Return the answer to a plan; None if it is refused or a segment is not proved."""
+        """Return the chain of the segments if it is valid and proved equal, else None."""
         answer = self._answer(plan)
         if answer is None or answer.problem:
             return None
@@ -555,7 +566,7 @@ class _ChainSimplifier:
         return answer
 
     def _answer(self, plan: Segments) -> Chain | None:
-        """Return the answer to a plan; None if it cannot be expressed."""
+        """Resolve the chain of the segments; return None if a move has no request."""
         requests: list[Request] = []
         for piece in plan:
             new_requests = (
@@ -571,7 +582,7 @@ class _ChainSimplifier:
 
 
 def _subchain(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
-    """Return part of a chain as a chain with the conditions of the whole chain."""
+    """Return a chain of some stages, with the conditions of the whole chain."""
     return Chain(shape, traces, traces[-1].output if traces else shape, None, conditions)
 
 
@@ -586,13 +597,14 @@ def _is_replaceable(segment: ChainSegment) -> bool:
 
 
 def _max_rank(segments: Segments) -> int:
-    """Return the maximum rank of the tensors before and between the moves."""
+    """Return the maximum rank of the tensors in a sequence of segments."""
     return max(
         [len(shape) for piece in segments for shape in (piece.before, *map(_target_shape, piece.moves))], default=0
     )
 
 
 def _segment_weight(segment: ChainSegment, goal: Goal) -> int:
+    """Return the number of Shuffles, or of transposes for other goals."""
     if goal is Goal.SHUFFLES:
         return count_shuffles(segment.before, segment.moves)
     return sum(isinstance(move, Permute) for move in segment.moves)

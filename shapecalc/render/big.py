@@ -1,4 +1,7 @@
-"""Large text for projectors: a stage in characters that are several lines high."""
+"""Large text for projectors, in characters that are several terminal lines high.
+
+A large drawing shows one stage of an answer: its input dims, its output dims, and the wires between them.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +26,22 @@ from shapecalc.render.stage_layout import (
 )
 
 HolePosition = tuple[int, int]
+"""The position of a dim: the column of the flow diagram, and the index in it."""
 FONT_ROWS = (
     "075557 126227 271747 371717 455711 574717 674757 771111 875757 975717 A25755 B65656 C34443 D65556 E74647 F74644 "
     "G34553 H55755 I72227 J11152 K55655 L44447 M57755 N65555 O25552 P65644 Q25573 R65655 S34216 T72222 U55557 V55552 "
     "W55775 X55255 Y55222 Z71247 -00700 _00007 *05250 /11244 ?71302 ,00024 [64446 ]31113 ~01740 =07070 +02720 ▸46764 "
     "✗55255 …00005 ·00200 .00002"
 )
-"""Each character, followed by five octal digits: one per row of three pixels."""
+"""The bitmap font: each character is followed by five octal digits, one per row.
+
+The three bits of a digit are the pixels of the row, from left to right.
+"""
 GLYPH_ROWS = {" ": "00000"} | {glyph[0]: glyph[1:] for glyph in FONT_ROWS.split()}
 BOLD = Style(bold=True)
 COLUMN_GAP = 2
 BrailleCells = dict[tuple[int, int], tuple[int, Style]]
-"""Braille cells by position, each with the sum of its dot bits and its style."""
+"""A braille drawing: the dot bits and the style of each (x, y) cell."""
 DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """The bit of each dot of a braille character, by row and column."""
 
@@ -53,7 +60,7 @@ class Scale(Enum):
 
 
 class LargeTextColumn(Record):
-    """A column of strings that are drawn as large text, each with its style."""
+    """A column of strings to draw as large text, and the style of each string."""
 
     texts: tuple[str, ...]
     styles: tuple[Style, ...]
@@ -64,7 +71,7 @@ class LargeTextColumn(Record):
 
 
 def render_large_text(text: str, scale: Scale) -> list[str]:
-    r"""Return the lines of a string as large text in upper case, all of equal width.
+    r"""Return the lines of large text, in upper case and of equal width.
 
     >>> print("\n".join(render_large_text("24", Scale.MEDIUM)))
     ▀▀█ █ █
@@ -79,7 +86,7 @@ def render_large_text(text: str, scale: Scale) -> list[str]:
 
 
 def _half_block_row(pixel_rows: list[int], row: int) -> str:
-    """Return the half-block characters for two rows of pixels."""
+    """Return the half-block characters for the pixel rows `row` and `row + 1`."""
     lower = pixel_rows[row + 1] if row + 1 < len(pixel_rows) else 0
     return "".join(" ▀▄█"[bool(pixel_rows[row] & bit) + 2 * bool(lower & bit)] for bit in (4, 2, 1))
 
@@ -102,10 +109,10 @@ def draw_large_stage(
     holes: Holes = NO_HOLES,
     selected_dim: HolePosition | None = None,
 ) -> Text | None:
-    """Draw the stage of a step as the largest text that fits.
+    """Draw the stage that contains a step, as the largest text that fits.
 
-    `holes` maps the column and index of each hidden dim to its placeholder. The selected hole is marked by a pointer.
-    Returns None if the stage does not fit at any scale.
+    `holes` maps the (column, index) position of each hidden dim to its placeholder; column n is the shape after stage
+    n. A pointer marks the dim at the position `selected_dim`. Returns None if the stage does not fit at any scale.
     """
     all_layouts = stage_layouts(answer)
     holes = {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in holes.items()}
@@ -131,7 +138,7 @@ def draw_large_stage(
 def _dim_column(
     cells: tuple[Cell, ...], column_index: int, holes: Holes, selected_dim: HolePosition | None
 ) -> LargeTextColumn:
-    """Return a column of dims with their marks; hidden dims are placeholders."""
+    """Return dims and their marks as large text, with placeholders for hidden dims."""
     texts, styles = [], []
     for row, cell in enumerate(cells):
         hole = holes.get((column_index, row))
@@ -145,9 +152,9 @@ def _dim_column(
 
 
 def _medium_lines(text: str, width: int) -> list[Text]:
-    """Return the lines of a heading as medium text; empty if it does not fit.
+    """Render one line of medium-sized text, followed by a blank line.
 
-    The last line is blank.
+    Returns an empty list if the text is empty or wider than `width`.
     """
     if not text or large_text_width(text, Scale.MEDIUM) > width:
         return []
@@ -155,7 +162,7 @@ def _medium_lines(text: str, width: int) -> list[Text]:
 
 
 def _division_text(answer: Trace | Chain, step_index: int, holes: Holes) -> str:
-    """Return the division that infers a -1 at a step; empty for other steps."""
+    """Format the division that infers a -1; empty if the step does not infer a -1."""
     step = answer.steps[step_index] if step_index < len(answer.steps) else None
     if step is None or step.rule not in INFER_RULES:
         return ""
@@ -165,7 +172,10 @@ def _division_text(answer: Trace | Chain, step_index: int, holes: Holes) -> str:
 def _draw_columns(
     layout: StageLayout, sides: tuple[LargeTextColumn, LargeTextColumn, LargeTextColumn], scale: Scale
 ) -> list[Text]:
-    """Return the lines of a stage: input dims, wires, tokens and output dims."""
+    """Draw a stage: its input dims, wires, requested values and output dims.
+
+    The three columns contain the input dims, the requested values and the output dims.
+    """
     before, tokens, after = sides
     rows, pitch, centre = max(1, *(len(side.texts) for side in sides)), scale.rows + 1, scale.rows // 2
     canvas, lines = Canvas(UNICODE, rows * pitch), BrailleCells()
@@ -195,9 +205,9 @@ def _write_column(canvas: Canvas, column: LargeTextColumn, x: int, scale: Scale)
 def _draw_line(
     cells: BrailleCells, start: tuple[int, int], end: tuple[int, int], style: Style, *, dotted: bool
 ) -> None:
-    """Draw a straight line between two cells, two braille dots thick.
+    """Add a straight line between two cells to a braille drawing, two dots thick.
 
-    A dotted line represents a copied size, along which no elements move.
+    A dotted line means that only the size of a dim is copied, not its elements.
     """
     (x, y), (to_x, to_y) = start, end
     columns = max(1, 2 * (to_x - x))

@@ -33,29 +33,30 @@ class GlyphSet(Record):
     box_lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
     """The 16 box-drawing characters, indexed by the sum of their line directions."""
     size_line: str = "┄"
-    """The dotted line of a copied size, along which no elements move."""
+    """The dotted line for an output dim that copies only the size of an input dim."""
     falling: str = "╲"
-    """The line of an axis whose index increases."""
+    """The line of an axis that moves to a higher index."""
     rising: str = "╱"  # noqa: RUF001
-    """The line of an axis whose index decreases."""
+    """The line of an axis that moves to a lower index."""
     crossing: str = "╳"  # noqa: RUF001
     """The crossing of a falling and a rising line."""
     junction: str = "•"
     """The junction of lines from all four sides."""
     pointer: str = "▸"
     wall: str = "┤"
-    """The end of the wire of a dropped axis."""
+    """The end of the line of a dropped or summed axis."""
     block: str = "█"
     shade: str = "░"
-    """The fill of padding, and of a ruler whose cuts are too close together to be drawn."""
+    """The fill of padding cells, and of axes that are too finely divided to be drawn."""
     excess: str = "▒"
     """The block that represents a surplus or missing element."""
     hole: str = "_"
+    """The placeholder of a dim that is hidden or not determined yet."""
     unknown: str = "?"
     fail: str = "✗"
     maps_to: str = "→"
     no_axis: str = "·"
-    """The mark of an output dim without an input axis."""
+    """The label of an output dim without an input axis."""
     ellipsis: str = "…"
 
     @property
@@ -190,7 +191,10 @@ class Canvas:
             self.add_directions(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
 
     def draw_ruler(self, y: int, cuts: Sequence[int], style: Style | str | None = "") -> None:
-        """Draw a horizontal line from the first cut to the last, with a tick at each cut."""
+        """Draw a horizontal line with a tick in each column of `cuts`.
+
+        The line runs from the first tick to the last.
+        """
         first, *between, last = cuts
         self.draw_horizontal(y, first + 1, last, style)
         self.add_directions(first, y, RIGHT | UP | DOWN, style)
@@ -263,9 +267,9 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
 
 
 def fit_pitch(row_count: int, height: int, other_lines: int, max_height: int = 20) -> int:
-    """Return the largest row pitch, from 1 to 3 lines, that fits the height.
+    """Return the largest row spacing, from 1 to 3 lines, that fits the height.
 
-    The rows and `other_lines` further lines must fit into `height` lines.
+    The rows must fit into `height` and `max_height` lines, together with lines that are reserved for other text.
 
     >>> [fit_pitch(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]

@@ -1,7 +1,7 @@
-"""Picture files of answers, as SVG, PNG or HTML.
+"""Picture files that show an answer, in SVG, PNG or HTML format.
 
-resvg renders the PNG from the SVG with the package's own font. The font is passed as a file, because resvg draws no
-text, and reports no error, if a font is missing.
+resvg renders the PNG from the SVG. The package's own font is passed to resvg as a file, because resvg omits text
+without an error message if its font is missing.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ SVG_TYPE = "image/svg+xml"
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
 """The size of a character cell, and the margin, in pixels."""
 CELL_SPACING = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
-"""The SVG attributes that keep lines joined and columns aligned in any font."""
+"""The SVG attributes that align columns and connect adjacent lines in any font."""
 FONT_STACK = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
-"""The CSS font list; the package contains its first font."""
+"""The CSS `font-family` list; its first font is included in the package."""
 MAX_LINES = 400
 """The maximum number of lines of a picture; a longer picture is truncated."""
 PAGE_COLOURS: dict[str, tuple[Colour, Colour, Colour]] = {
@@ -62,9 +62,9 @@ ENDINGS = (".svg", ".png", ".html")
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 80, 40, 400
 """The default, minimum and maximum width of a picture in characters."""
 QUESTION_STEP = -1
-"""The step index of the question, that is, of the request with all dims hidden."""
+"""The pseudo step index of the picture in which all output dims are hidden."""
 MAX_PICTURE_HEIGHT = 40
-"""The maximum height, in lines, of the picture below the rail."""
+"""The maximum height, in lines, of the drawing of a step in a picture file."""
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -78,7 +78,10 @@ PAGE_TEMPLATE = """<!doctype html>
 def render_story(
     answer: Trace | Chain, media_type: str, encoding: str | None = "utf-8", *, everything: bool = False
 ) -> str:
-    """Render the story of an answer as SVG, or as text for an output encoding.
+    """Render an answer with all its steps, as SVG or as text.
+
+    `encoding` is the encoding of the output stream, which determines whether box-drawing characters are used. At most
+    one picture of a step is included, or several pictures with `everything`.
 
     >>> import shapecalc as sc
     >>> print(render_story(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
@@ -91,7 +94,7 @@ def render_story(
 
 
 def render_svg(text: Text, description: str, theme: str | None = None) -> str:
-    """Render styled text as SVG, in shades that are legible in a theme.
+    """Render styled text as SVG, with colours that are legible in a theme.
 
     If `theme` is None, the SVG contains both themes and follows the viewer's colour scheme.
     """
@@ -118,7 +121,10 @@ def render_svg(text: Text, description: str, theme: str | None = None) -> str:
 def _line_elements(
     line: Text, row: int, css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str]
 ) -> Iterator[str]:
-    """Yield the SVG elements of a line; add a CSS class for each new style."""
+    """Yield the SVG elements of a line of text.
+
+    Each new text style is added to `styles`, with the name of its CSS class.
+    """
     column, y = 0, MARGIN + row * CELL_HEIGHT + 13
     for segment in line.render(Console(file=StringIO(), color_system="truecolor"), end=""):
         cells = segment.cell_length
@@ -155,7 +161,7 @@ def _style_key(style: Style | None) -> tuple[Colour | None, bool, bool]:
 
 
 def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str], theme: str | None) -> str:
-    """Return the CSS style sheet, with legible shades for one theme or for both."""
+    """Return the CSS style sheet for one theme, or for both if `theme` is None."""
     font = f"text.{css_prefix} {{ font: 13px {FONT_STACK}; white-space: pre; }}"
     bold = [f".{kind} {{ font-weight: bold; }}" for (_, is_bold, _), kind in styles.items() if is_bold]
     light, dark = (
@@ -171,7 +177,7 @@ def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool],
 
 
 def legible_shade(colour: Colour, page: Colour, ink: Colour) -> Colour:
-    """Mix the text colour `ink` into a colour until it is legible on the page."""
+    """Mix the colour of normal text into a colour until it is legible on the page."""
     shades = (_mix_colours(colour, ink, part / 20) for part in range(20))
     return next((shade for shade in shades if contrast_ratio(shade, page) >= MIN_CONTRAST), ink)
 
@@ -209,9 +215,10 @@ def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
 
 
 def match_extension(name: str, endings: Iterable[str], kind: str) -> str:
-    """Return the extension of a file name.
+    """Return the supported extension that a file name ends in.
 
-    Raises `ShapeError` (usage) if the extension is not one of `endings`.
+    `kind` is the noun for the file in the error message. Raises `ShapeError` (usage) if the name ends in none of the
+    supported extensions.
 
     >>> match_extension("a/B.SVG", ENDINGS, "picture")
     '.svg'
@@ -238,11 +245,12 @@ def check_step(answer: Trace | Chain, step: int | None) -> None:
 def render_still(
     answer: Trace | Chain, name: str, step: int | None = None, *, theme: str | None = None, width: int = DEFAULT_WIDTH
 ) -> bytes:
-    """Return the contents of a picture file for one step, or for the whole answer.
+    """Return the contents of a picture file of one step, or of the whole answer.
 
-    Steps are counted from 1; step 0 is the question, with holes instead of output sizes. If `theme` is None, an SVG or
-    HTML picture follows the viewer's colour scheme, and a PNG is `light`. Raises `ShapeError` (usage) for an unknown
-    extension, step or theme, and `ShapeError` (file) if the renderer is not installed.
+    The extension of `name` selects the format. Steps are counted from 1; for step 0, all output dims are hidden. If
+    `theme` is None, an SVG or HTML picture follows the viewer's colour scheme, and a PNG is `light`. Raises
+    `ShapeError` (usage) for an unknown extension, step or theme, and `ShapeError` (file) if the renderer is not
+    installed.
     """
     ending = match_extension(name, ENDINGS, "picture")
     check_step(answer, step)
@@ -256,10 +264,10 @@ def render_still(
 
 
 def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Text:
-    """Draw a step with holes for later dims, or the whole answer.
+    """Draw a step, with later dims hidden, or the whole answer.
 
-    If `step_index` is None, the most informative picture of the answer is drawn. For `QUESTION_STEP`, only the question
-    is drawn.
+    If `step_index` is None, the most informative picture of the answer is drawn. For `QUESTION_STEP`, only the request
+    is drawn, with all output dims hidden.
     """
     picture_step = main_step(answer, width) if step_index is None else max(step_index, 0)
     flow_step = step_index if step_index is not None or answer.problem is None else len(answer.steps)

@@ -1,4 +1,8 @@
-"""Films as files (animated SVG, GIF, HTML player) and as terminal text."""
+"""Films as files (animated SVG, GIF, HTML player) and as terminal text.
+
+A film animates an answer as a sequence of frames. A sprite is a text at a position of a frame. A track is the motion of
+a sprite over several frames. Each sprite has a text style with a name, such as `bold`.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +40,10 @@ MAX_SVG_BYTES = 500_000
 """The maximum size of an animated SVG in bytes."""
 GLYPH_SPACING = 'lengthAdjust="spacingAndGlyphs"'
 BAR_WIDTHS = {"│": 1, "┃": 3, "║": 5}
-"""The width in pixels of each bar character of a tape.
+"""The width in pixels of each vertical bar character.
 
-Bars are drawn as rectangles, since the glyphs of fonts leave gaps between rows.
+Films draw memory as a row of cells, with vertical bars between blocks of cells. The bars are drawn as rectangles,
+because the glyphs of fonts leave gaps between rows.
 """
 PAGE_TEMPLATE = resources.files("shapecalc.render") / "film.html"
 ZOOM = 2
@@ -46,7 +51,7 @@ ZOOM = 2
 STILL_HINT = "a still picture: an op's --picture FILE.png"
 """The hint for a film path with a still-image extension."""
 SAMPLE_TEXT = "0123456789 │┃║█░ abcdefghijklm"
-"""The string that is drawn in each look to derive the palette of a GIF."""
+"""The sample that is drawn in each text style to determine the palette of a GIF."""
 
 
 class Look(Record):
@@ -69,11 +74,14 @@ LOOKS: Mapping[str, Look] = {
     "bad": Look("bold red", "#C00000", is_bold=True),
     **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(HUES)},
 }
-"""All looks by name. No information is conveyed by colour alone."""
+"""The text styles of films, keyed by name.
+
+All information that a colour conveys is also in the text.
+"""
 
 
 def look_colour(look: Look, theme: str) -> str:
-    """Return the CSS colour of a look in a theme, in a legible shade."""
+    """Return the CSS colour of a text style, adjusted to be legible in a theme."""
     page, ink, quiet = files.PAGE_COLOURS[theme]
     if look.background:
         return look.colour
@@ -89,9 +97,9 @@ def _parse_rgb(text: str) -> Colour:
 
 @cache
 def terminal_styles(page: Colour | None) -> Mapping[str, str]:
-    """Return the terminal style of each look, by name.
+    """Return the Rich style of each text style of films, keyed by name.
 
-    The colours are legible on the terminal's background colour `page`, if it is known.
+    If the background colour of the terminal is known, colours are adjusted to be legible on it.
     """
     styles = {name: look.terminal_style for name, look in LOOKS.items()}
     if page is None:
@@ -113,7 +121,10 @@ def page_background(theme: str) -> str:
 
 
 def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
-    """Render sprites as terminal text, each at the cells nearest to its position."""
+    """Render the sprites of one moment of a film as terminal text.
+
+    Each sprite is drawn in the character cells nearest to its position.
+    """
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
         canvas.write(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.look])
@@ -136,7 +147,7 @@ def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
 
 
 def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
-    """Render the sprites of one moment of a film as a still SVG."""
+    """Render the sprites of one moment of a film as an SVG without animation."""
     return _svg_document(
         film, "".join(_sprite_element(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme
     )
@@ -158,21 +169,24 @@ def _svg_document(film: Film, elements: str, theme: str | None) -> str:
 
 
 def style_sheet(theme: str | None) -> str:
-    """Return the CSS style sheet of all looks, for one theme or for both."""
+    """Return the CSS style sheet of the text styles, for one theme or for both."""
     general = f"text{{font:13px {files.FONT_STACK};white-space:pre}}.bold,.lit,.bad{{font-weight:bold}}"
     light = general + _colour_rules(theme or "light")
     return light if theme else f"{light}@media(prefers-color-scheme:dark){{{_colour_rules('dark')}}}"
 
 
 def _colour_rules(theme: str) -> str:
-    """Return the CSS rules for the colours of all looks in a theme."""
+    """Return the CSS rules for the colours of all text styles in a theme."""
     inks = "".join(f".{name}{{fill:{look_colour(look, theme)}}}" for name, look in LOOKS.items())
     behind = "".join(f".{name}-behind{{fill:{look.background}}}" for name, look in LOOKS.items() if look.background)
     return f".page{{fill:{page_background(theme)}}}{inks}{behind}"
 
 
 def _sprite_element(text: str, look: str, x: float, y: float, animation: str = "") -> str:
-    """Return the SVG element of a text, with its background and animation."""
+    """Return the SVG element of a text at a position in character cells.
+
+    The text style is specified by its name. `animation` is an SVG animation of the position.
+    """
     x, text = x + len(text) - len(text.lstrip()), text.lstrip()
     width, left, top = (
         len(text) * files.CELL_WIDTH,
@@ -204,7 +218,10 @@ def _format_number(number: float) -> str:
 
 
 def _group_element(start: float, end: float, tracks: Iterable[Track], seconds: float) -> str:
-    """Return the SVG group of tracks that are visible during the same interval."""
+    """Return an SVG group of tracks with equal start and end times.
+
+    The group is visible from time `start` to time `end`; `seconds` is the duration of the film.
+    """
     changes = [(0.0, "visible" if start == 0 else "hidden")]
     changes += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
     values, times = ";".join(value for _, value in changes), _key_times([second for second, _ in changes], seconds)
@@ -217,7 +234,7 @@ def _group_element(start: float, end: float, tracks: Iterable[Track], seconds: f
 
 
 def _motion_element(track: Track, seconds: float) -> str:
-    """Return the SVG animation of a track; empty if the track does not move."""
+    """Return the SVG animation that moves a track; empty if the track is at rest."""
     if len(track.points) == 1:
         return ""
     points = [(0.0, *track.points[0][1:]), *track.points, (seconds, *track.points[-1][1:])]
@@ -231,6 +248,7 @@ def _motion_element(track: Track, seconds: float) -> str:
 
 
 def _key_times(times: Iterable[float], seconds: float) -> str:
+    """Format the SVG timing attributes: times as fractions of the film's duration."""
     shares = ";".join(f"{second / seconds:.4f}".rstrip("0").rstrip(".") for second in times)
     return f'keyTimes="{shares}" dur="{seconds:.2f}s" repeatCount="indefinite"'
 
@@ -256,7 +274,10 @@ def render_page(film: Film, theme: str | None) -> bytes:
 
 
 def _script_data(film: Film) -> dict[str, object]:
-    """Return the data for the player's script: tracks, and frames with start times."""
+    """Return the data of a film for the JavaScript of the HTML player.
+
+    The data are the tracks, the captions and start times of the frames, and the sizes of cells and bars.
+    """
     words = [
         [word.text, word.look, *_round_numbers((word.start, word.end)), [*map(_round_numbers, word.points)]]
         for word in collect_tracks(film)
@@ -272,6 +293,7 @@ def _script_data(film: Film) -> dict[str, object]:
 
 
 def _round_numbers(numbers: Iterable[float]) -> list[float]:
+    """Round numbers to two decimals."""
     return [round(number, 2) for number in numbers]
 
 
@@ -286,8 +308,8 @@ def _script_json(value: object) -> str:
 def render_gif(film: Film, theme: str | None) -> bytes:
     """Render a film as a looping GIF.
 
-    Each text is rasterized once per look, and each GIF frame contains only the changed area. Raises `ShapeError` (file)
-    if the extra `film` is not installed, and `ShapeError` (usage) if there are too many GIF frames.
+    Each text is rasterized once per text style, and each GIF frame contains only the changed area. Raises `ShapeError`
+    (file) if the extra `film` is not installed, and `ShapeError` (usage) if there are too many GIF frames.
     """
     try:
         from PIL import Image, ImageChops
@@ -304,17 +326,19 @@ def render_gif(film: Film, theme: str | None) -> bytes:
     sample = [Sprite(0, row, SAMPLE_TEXT, look) for row, look in enumerate(LOOKS)]
     palette = rasterize(render_moment(film, sample, theme or "light")).quantize(64)
 
-    def draw_words(size: Film, words: str) -> Image.Image:
-        return rasterize(_svg_document(size, words, theme or "light")).quantize(
+    def draw_elements(size: Film, elements: str) -> Image.Image:
+        """Draw SVG elements with the palette of the GIF, at the size of a film."""
+        return rasterize(_svg_document(size, elements, theme or "light")).quantize(
             palette=palette, dither=Image.Dither.NONE
         )
 
-    page = draw_words(film, "")
+    page = draw_elements(film, "")
     paper = page.getpixel((0, 0))
 
     @cache
-    def draw_word(text: str, look: str) -> tuple[Image.Image, Image.Image]:
-        image = draw_words(replace(film, width=len(text), height=1), _sprite_element(text, look, 0, 0))
+    def draw_text(text: str, look: str) -> tuple[Image.Image, Image.Image]:
+        """Draw a text, and return its image and the mask of its pixels."""
+        image = draw_elements(replace(film, width=len(text), height=1), _sprite_element(text, look, 0, 0))
         return image, image.point(lambda colour: 255 * (colour != paper), "1")
 
     chunks, previous = getheader(page, info={"loop": 0})[0], None
@@ -323,7 +347,7 @@ def render_gif(film: Film, theme: str | None) -> bytes:
         for sprite in sprites:
             if sprite.text:
                 place = round(ZOOM * sprite.x * files.CELL_WIDTH), round(ZOOM * sprite.y * files.CELL_HEIGHT)
-                image.paste(draw_word(sprite.text, sprite.look)[0], place, draw_word(sprite.text, sprite.look)[1])
+                image.paste(draw_text(sprite.text, sprite.look)[0], place, draw_text(sprite.text, sprite.look)[1])
         box = (previous and (ImageChops.difference(image, previous).getbbox() or (0, 0, 1, 1))) or (0, 0, *image.size)
         chunks += getdata(image.crop(box), box[:2], duration=10 * hundredths)
         previous = image
@@ -335,9 +359,9 @@ FORMATS: Mapping[str, Callable[[Film, str | None], bytes | None]] = {
     ".gif": render_gif,
     ".html": render_page,
 }
-"""The functions that render films, by file extension.
+"""The rendering function of each film format, keyed by file extension.
 
-A function returns None if the film is too large.
+A function returns None if its file would be too large.
 """
 
 

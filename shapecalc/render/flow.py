@@ -1,8 +1,9 @@
-"""The flow diagram: one column per stage and one wire per axis.
+"""The flow diagram: one column of dims per stage, and wires between the columns.
 
-Row i shows axis i on both sides of a stage, so the wire of an axis that keeps its index is a straight line. A hole is
-the placeholder of a hidden dim. The module also draws the rail, a line with the names of the stages, and the strip, a
-line with the shapes after the stages.
+Column 0 is the input shape, and column n the shape after stage n. Row i of a column is dim i, so the wire of an axis
+that keeps its index is a straight line. A token is the requested value of a dim, such as 0 or -1, and is drawn on the
+wire into the dim. A hole is a dim that the user must predict; a placeholder is drawn instead of it. The module also
+draws the rail, a line with the names of the stages, and the strip, a line with the shapes after the stages.
 """
 
 from __future__ import annotations
@@ -43,28 +44,35 @@ from shapecalc.render.stage_layout import (
 from shapecalc.render.wires import Wiring, draw_wires, is_partially_connected, route_wires
 
 Holes = Mapping[tuple[int, int], str]
+"""The placeholder of each hidden dim, keyed by its (column, index) position."""
 NO_HOLES: Holes = {}
-"""The mapping from (column, index) to placeholder for an answer without hidden dims."""
+"""The empty mapping, for drawings in which all dims are visible."""
 SCALAR_TEXT = "[]"
 MAX_DIM_WIDTH = 14
 MAX_SPACED_AXES = 5
-"""The maximum rank of a flow that is drawn with a pitch of two lines by default.
+"""The maximum number of axes for which rows are two lines apart by default.
 
-The larger pitch is used only if some wires have labels.
+This spacing is used only if no height is specified and some wires have labels.
 """
 MAX_MIXING_NOTES = 4
-"""The maximum number of notes on the mixed axes of a stage; more are replaced by one."""
+"""The maximum number of notes on mixed axes per stage.
+
+If a stage has more notes, one general note replaces them.
+"""
 SPACINGS = ((3, 11), (3, 3), (2, 7), (2, 3), (1, 3), (1, 1))
-"""Pairs of an axis pitch in lines and a minimum wire length in cells, largest first."""
+"""Pairs of a row spacing in lines and a minimum wire length in cells.
+
+The largest spacing that fits is used.
+"""
 
 
 def column_holes(holes: Holes, column: int) -> Mapping[int, str]:
-    """Return the placeholder of each hidden dim of a column, by index."""
+    """Return the placeholders of one column, keyed by the index of the dim."""
     return {row: text for (hole_column, row), text in holes.items() if hole_column == column}
 
 
 class Column(Record):
-    """A column of the flow: the dims after a stage, with formatted marks and sizes."""
+    """A column of the flow diagram: dims, and the text of each mark and size."""
 
     cells: tuple[Cell, ...]
     marks: tuple[str, ...]
@@ -85,12 +93,12 @@ class Column(Record):
 
 
 class Gap(Record):
-    """The wires between two columns, with their title and tokens."""
+    """The gap between two columns of the flow diagram: wires, title and tokens."""
 
     wiring: Wiring
     title: str
     tokens: tuple[str, ...]
-    """The token on the wire into each dim."""
+    """The token on the wire into each output dim; empty for a dim without a token."""
     min_wire_width: int
 
     def width(self, column_width: int) -> int:
@@ -122,9 +130,10 @@ class FlowLayout(Record):
 
 
 def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position: tuple[int, int]) -> None:
-    """Draw the token of a dim, and a pointer if the step resolves the dim.
+    """Draw the requested value of a dim on its wire.
 
-    `position` is the column and the row at which the wire ends.
+    If the step determines the dim, a pointer is added. `position` is the (column, row) position of the end of the wire
+    on the canvas.
     """
     right, y = position
     if token:
@@ -134,9 +143,9 @@ def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position
 
 
 def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout | None = None) -> Column:
-    """Return the column of the dims after a stage, or of the input.
+    """Return the column of the output dims of a stage, or of the input dims.
 
-    If the stage outputs a vector of sizes, its entries have indices instead of marks.
+    The op `shape` outputs a vector of sizes; its column has indices instead of marks.
     """
     finished = layout is None or (layout.problem is None and layout.stage.is_finished)
     sizes = [glyphs.unknown if cell.dim is None else clip(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
@@ -155,7 +164,10 @@ def _make_gap(
     spacing: tuple[int, int],
     glyphs: GlyphSet,
 ) -> Gap:
-    """Return the gap between two columns; `spacing` is an item of `SPACINGS`."""
+    """Return the gap of a stage, between its input column and its output column.
+
+    `size` is the available width in cells and height in lines; `spacing` is an item of `SPACINGS`.
+    """
     tokens = _wire_tokens(layout, glyphs)
     for out in layout.size_only_dims:
         tokens[out] += f"{glyphs.size_line}{mark_text(layout.cells_before[out].mark, glyphs)}"
@@ -169,9 +181,10 @@ def _make_gap(
 
 
 def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
-    """Return the token on the wire into each dim.
+    """Return the text on the wire into each output dim of a stage.
 
-    If a reshape requests some dim by a token such as 0 or -1, the requested sizes are tokens too.
+    The text is the requested value of the dim, such as 0 or -1. If a reshape requests a dim by such a value, the
+    requested sizes of its other dims are included too.
     """
     tokens, asked = [cell.token for cell in layout.cells], layout.stage.requested
     if layout.is_regrouping and len(asked) == len(tokens) and layout.stage.after not in (None, asked):
@@ -180,9 +193,9 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
 
 
 def _fit_window(widths: Sequence[int], gaps: tuple[Gap, ...], index: int, width: int) -> tuple[int, int]:
-    """Return the range of columns around the stage at `index` that fits the width.
+    """Return the first and the last column that fit the width, both inclusive.
 
-    The range consists of the first and the last column, both inclusive.
+    The columns before and after the stage at `index` are always included.
     """
     widths_with_gap = [gap.width(after) + after for gap, after in zip(gaps, widths[1:], strict=True)]
     first, last = max(0, index), max(0, index + 1)
@@ -212,12 +225,13 @@ def draw_flow(
     holes: Holes = NO_HOLES,
     hides_refusal: bool = False,
 ) -> Text:
-    r"""Draw the flow of an answer at a step, by default after all steps.
+    r"""Draw the flow diagram of an answer at a step, by default after all steps.
 
     `width` and `height` are in character cells. If not all axes fit, only the axes around the current step are drawn.
-    `selected_dim` is the column and index of a dim; the dim and its ancestors are highlighted. Each dim's style has its
-    column and index as the metadata `dim`. `holes` maps the column and index of each hidden dim to its placeholder;
-    hidden dims have no wires. With `hides_refusal`, the refused dim and the problem are omitted.
+    `selected_dim` is the (column, index) position of a dim; this dim and the dims that it depends on are highlighted.
+    The style of each dim has the position of the dim as the metadata `dim`. `holes` maps the position of each hidden
+    dim to its placeholder; hidden dims have no wires. With `hides_refusal`, the refused dim is not marked, and the
+    problem is not reported.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -262,9 +276,10 @@ def _lay_out_columns(
     height: int | None,
     glyphs: GlyphSet,
 ) -> FlowLayout:
-    """Return the layout of a flow with the largest spacing that fits the size.
+    """Return the layout of the flow diagram with the largest spacing that fits.
 
-    If not all stages fit, the stages around the stage at `index` are visible.
+    `size` is the available width in cells and height in lines. If not all stages fit, the stages around the stage at
+    `index` are visible.
     """
     input_column = replace(make_column(input_cells(answer), glyphs), min_width=len("input") if all_layouts else 0)
     columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
@@ -295,7 +310,11 @@ def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tu
 def _flow_notes(
     all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout, glyphs: GlyphSet, *, with_explanations: bool
 ) -> list[Text]:
-    """Return the notes below the flow: explanations, omitted stages, the refusal."""
+    """Return the notes below the flow diagram.
+
+    Notes on copied sizes, operands and mixed axes are included only with `with_explanations`. Notes on omitted stages
+    and on the refusal are always included.
+    """
     notes, (first, last) = list[str](), flow_layout.window
     shown_layouts = all_layouts[first:last]
     for layout, gap in zip(shown_layouts, flow_layout.gaps[first:last], strict=True):
@@ -320,9 +339,10 @@ def _flow_notes(
 
 
 def _operand_notes(all_layouts: tuple[StageLayout, ...], first: int, last: int) -> list[str]:
-    """Return notes with the shapes of the operands, numbered across all stages.
+    """Return a note with the shape of each operand of the visible stages.
 
-    Only the operands of the stages from `first` to `last`, exclusive, have notes.
+    Operands are numbered across all stages. `first` is the index of the first visible stage, and `last` the index after
+    the last visible stage.
     """
     numbered = [
         (index, operand)
@@ -336,7 +356,7 @@ def _operand_notes(all_layouts: tuple[StageLayout, ...], first: int, last: int) 
 
 
 def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
-    """Return the notes on the dims that mix axes."""
+    """Return notes on the dims that mix several axes, as in `~x and ~y mix a and b`."""
     notes = list[str]()
     for group in split_mixed_groups(
         group_axes(len(layout.cells_before), layout.wires, layout.newly_marked_dims),
@@ -353,7 +373,10 @@ def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
 def _dim_ancestors(
     all_layouts: tuple[StageLayout, ...], selected_dim: tuple[int, int] | None
 ) -> frozenset[tuple[int, int]]:
-    """Return the column and index of the selected dim and of each ancestor."""
+    """Return the positions of the selected dim and of all dims that it depends on.
+
+    A position is the column of the dim and its index in the column.
+    """
     if selected_dim is None:
         return frozenset()
     column, lit = selected_dim[0], {selected_dim[1]}
@@ -372,7 +395,7 @@ class _FlowDrawing(Record):
     pitch: int
     step_index: int
     highlighted: frozenset[tuple[int, int]]
-    """The column and index of the selected dim and of each ancestor."""
+    """The positions of the selected dim and of all dims that it depends on."""
     holes: Holes
     selected_dim: tuple[int, int] | None
 
@@ -420,12 +443,13 @@ class _FlowDrawing(Record):
         return self.draw_column(output_column, column_index, right + 1)
 
     def _row_line(self, row: int) -> int:
+        """Return the canvas line of a row of dims; line 0 is the heading."""
         return 1 + self.pitch * row
 
     def _line_style(
         self, layout: StageLayout, out_dims: Collection[int], axes: Collection[int], column_index: int
     ) -> Style:
-        """Return the style of the wires from axes to output dims."""
+        """Return the style of the wires that connect input axes to output dims."""
         hue = "".join([mark_hue(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
         is_later = (
             out_dims and all(layout.cells[out].step_index > self.step_index for out in out_dims)
@@ -436,6 +460,7 @@ class _FlowDrawing(Record):
         return make_style(hue, dim=bool(is_dimmed))
 
     def _dim_style(self, cell: Cell, position: tuple[int, int]) -> Style:
+        """Return the style of the dim at a (column, index) position."""
         if position in self.holes:
             return make_style("", bold=True, reverse=position == self.selected_dim, meta_item=("dim", position))
         is_dimmed = cell.step_index > self.step_index or (self.highlighted and position not in self.highlighted)
@@ -450,8 +475,8 @@ def draw_rail(
 ) -> Text:
     """Draw one line with the names of the stages and the current step.
 
-    The style of a stage has the index of its first step as the metadata `step`; the style of the current step has the
-    index of that step.
+    The style of each name has the index of the first step of the stage as the metadata `step`; the style of the current
+    step has its own index.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -474,9 +499,9 @@ def draw_rail(
 
 
 def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet) -> Text:
-    """Format the number and the name of a step.
+    """Format the number and the name of the current step.
 
-    An index past the last step is formatted as the rule of the refusal, or as `done`.
+    After the last step, the text is the rule that refuses the request, or `done`.
     """
     if step_index < len(answer.steps):
         return Text(
@@ -497,7 +522,7 @@ def draw_strip(
 ) -> Text:
     """Draw one line with the input shape and the shape after each stage.
 
-    A dim that is not resolved before step `step_index` is a hole. A vector of sizes is in brackets.
+    Placeholders replace the dims that step `step_index` or a later step determines. A vector of sizes is in brackets.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -512,7 +537,10 @@ def draw_strip(
 
 
 def _shape_text_before(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> str:
-    """Format the output shape of a stage, with holes for dims not resolved yet."""
+    """Format the output shape of a stage before a step.
+
+    Placeholders replace the dims that the step or a later step determines.
+    """
     if layout.step_range.start > step_index or (not layout.cells and layout.problem):
         return glyphs.unknown
     dims = ",".join(str(cell.dim) if cell.step_index < step_index else glyphs.hole for cell in layout.cells)

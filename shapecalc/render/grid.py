@@ -1,8 +1,9 @@
-"""The grid: tables of the elements after every stage, with one traced element.
+"""The grid: tables of the elements of the input and of each stage's output.
 
 The last axis of a tensor is horizontal, the other axes are vertical, and each row and column is labelled with its
-index. Lines separate blocks of rows. If a tensor is too large, only the part around one element is shown, with a note
-on the visible rows and columns.
+index. Lines separate blocks of rows. One input element is highlighted in all tables. If a tensor is too large, only the
+part around this element is drawn, with a note on the visible rows and columns. The path of the elements from the input
+to the output determines the index of each element in each tensor.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ from shapecalc.render.stage_layout import DimMark, input_cells, mark_text, stage
 MIN_TABLE_WIDTH = 23
 """The minimum width of a table, in character cells."""
 HEADING_LINES = 3
-"""The number of lines above the elements, excluding the line below the column indices."""
+"""The number of lines above the elements, without the line below the indices."""
 TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
 MAX_COMPARED = 4096
-"""The maximum number of elements that are compared, in C order.
+"""The maximum number of elements that are compared to find a difference.
 
-In larger tensors, the second element along each axis is also compared.
+The elements are compared in C order. In larger tensors, the second element along each axis is also compared.
 """
 
 
 class Element(Record):
-    """An element of a table, with its input index."""
+    """An element in a table, with its index in the input tensor."""
 
     text: str
     source: tuple[int, ...]
@@ -55,18 +56,21 @@ class Element(Record):
 
 
 class ElementTable(Record):
-    """The elements of one tensor, with a title and labels."""
+    """The elements of one tensor as a table, with a title and labels."""
 
     title: str
     long_title: str
-    """The title with the stage's arguments, used if all long titles fit; empty for the input."""
+    """The title with the arguments of the stage; empty for the input.
+
+    It replaces the short title if the long titles of all tables fit.
+    """
     position_text: str
-    """The line that reports the index of the highlighted element; empty if there is none."""
+    """The line with the index of the highlighted element; otherwise empty."""
     shape: tuple[int, ...]
     marks: tuple[str, ...]
-    """The mark of each axis."""
+    """The mark of each axis, which names the input axes that the axis consists of."""
     focus: tuple[int, ...]
-    """The index of the element around which the table is shown."""
+    """The index of the element at the centre of the visible part of the table."""
     element_width: int
     """The maximum width of an element, in character cells."""
     element_at: Callable[[Index], Element]
@@ -83,7 +87,10 @@ class ElementTable(Record):
 
     @property
     def block_rows(self) -> int:
-        """The number of rows in a block: the size of the last row axis larger than 1."""
+        """The number of rows in a block.
+
+        The last axis forms the columns. The number is the size of the innermost other axis that is larger than 1.
+        """
         return next((size for size in reversed(self.shape[:-1]) if size > 1), 1)
 
     @property
@@ -93,14 +100,14 @@ class ElementTable(Record):
 
     @property
     def label_width(self) -> int:
-        """The width of the row labels: row indices, a vertical line and the last mark."""
+        """The width of row labels: indices, a vertical line and the last axis's mark."""
         return (
             sum(self.index_widths[:-1]) + max(0, len(self.shape) - 2) + 2 * (len(self.shape) > 1) + self.last_mark_width
         )
 
     @property
     def last_mark_width(self) -> int:
-        """The width of the last axis's mark, with a space if there are row indices."""
+        """The width of the mark of the last axis, plus a space if rows have indices."""
         return len(self.marks[-1]) + (len(self.shape) > 1) if self.marks else 0
 
     @property
@@ -120,24 +127,27 @@ class ElementTable(Record):
 
 
 class JourneyPoint(Record):
-    """One tensor of a journey: the input, or the output of a stage."""
+    """One tensor on the path of the elements: the input, or the output of a stage."""
 
     name: str
     title: str
-    """The name of the stage with its arguments; empty for the input."""
+    """The name and the arguments of the stage; empty for the input."""
     shape: tuple[int, ...]
     marks: tuple[DimMark | None, ...]
 
 
 class Journey(Record):
-    """The tensors from input to output, the moves between them, and named sizes."""
+    """The path of the elements from the input to the output of an answer.
+
+    It consists of the tensors, the moves between consecutive tensors, and the sizes of named dims.
+    """
 
     points: tuple[JourneyPoint, ...]
     moves: tuple[Move, ...]
     sizes: Mapping[str, int]
 
     def source_index(self, point_index: int, index: Index) -> Index:
-        """Return the input index of the element at `index` of a tensor."""
+        """Return the input index of an element, from its index in a later tensor."""
         for earlier in range(point_index, 0, -1):
             index = index_before_move(index, self.points[earlier - 1].shape, self.moves[earlier - 1])
         return index
@@ -145,7 +155,8 @@ class Journey(Record):
     def indices_of(self, cursor: Index) -> list[Index | None]:
         """Return the index of an input element in each tensor.
 
-        The index of a repeated element is its first index. After a move drops the element, the index is None.
+        If the element is repeated, the index is that of the first copy. After the element is dropped, the index is
+        None.
         """
         indices: list[Index | None] = [cursor]
         for number, move in enumerate(self.moves):
@@ -290,7 +301,7 @@ def _column_heading(table: ElementTable, columns: range, label_width: int, glyph
 
 
 def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str, glyphs: GlyphSet) -> str:
-    """Format the label of a row: its indices, a vertical line and the last mark."""
+    """Format the label of a row: indices, a vertical line and the last axis's mark."""
     if len(table.shape) < 2:
         return clip(mark, label_width, glyphs).rjust(min(table.last_mark_width, label_width))
     room = label_width - table.last_mark_width - 2
@@ -304,7 +315,7 @@ def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str
 
 
 def _table_rows(table: ElementTable, rows: range, columns: range, label_width: int, glyphs: GlyphSet) -> list[Text]:
-    """Format labelled rows; indices equal to those of the row above are omitted."""
+    """Format rows with labels; an index is omitted if the row above has it too."""
     lines, previous = list[Text](), None
     for row in rows:
         index = unravel(row * table.columns, table.shape)
@@ -326,7 +337,7 @@ def _table_rows(table: ElementTable, rows: range, columns: range, label_width: i
 
 
 def _element_text(table: ElementTable, index: Index) -> Text:
-    """Format one element, in brackets if it is highlighted.
+    """Format one element; a highlighted element is in brackets.
 
     The style of the element has its input index as the metadata `cell`.
     """
@@ -347,12 +358,12 @@ def _separator_line(table: ElementTable, label_width: int, column_count: int, gl
 def build_journey(
     answer: Trace | Chain, named_sizes: Mapping[str, int] | None = None, *, complete: bool = True
 ) -> Journey:
-    """Return the journey of an answer's elements.
+    """Return the path of the elements from the input to the output of an answer.
 
-    Names have the given sizes, or the smallest sizes that meet the conditions. If `complete` is false, the journey ends
-    before the first stage through which elements cannot be traced. Raises `ShapeError` (usage) if no small sizes meet
-    the conditions; with `complete`, also for a refused request, for the op `shape`, and for several operands or
-    windows.
+    `named_sizes` has the size of each named dim; by default, the sizes are the smallest ones that meet the conditions.
+    If `complete` is false, the path ends before the first stage with several operands or windows. Raises `ShapeError`
+    (usage) if no small sizes meet the conditions; with `complete`, also for a refused request, for the op `shape`, and
+    for several operands or windows.
     """
     if complete and answer.output is None:
         raise usage_error("the request is refused, so no element moves")
@@ -386,12 +397,12 @@ def draw_grid(
     glyphs: GlyphSet = UNICODE,
     value: Callable[[Index], object] | None = None,
 ) -> Text:
-    """Draw the elements of the input and after each stage, with one highlighted.
+    """Draw the elements of the input and of each stage's output.
 
-    `cursor` is the input index of the highlighted element. `value` returns the input element at an index; by default,
-    elements are numbered from 0. If a tensor is too large, only the part around the highlighted element is drawn.
-    `width` and `height` are in cells. Raises `ShapeError` (usage) as `build_journey` does, and if there are no
-    elements.
+    `cursor` is the input index of the element to highlight in all tables. `value` returns the input element at an
+    index; by default, elements are numbered from 0. If a tensor is too large, only the part around the highlighted
+    element is drawn. `width` and `height` are in character cells. Raises `ShapeError` (usage) if the elements cannot be
+    traced to the output, or if there are no elements.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -433,7 +444,7 @@ def draw_question_grid(
     """Draw the elements of input and output, without intermediate tensors.
 
     If `table_count` is 1, only the input is drawn. With a `cursor`, the input element at this index is highlighted, and
-    the output elements are holes. Raises `ShapeError` (usage) as `draw_grid` does.
+    placeholders replace the output elements. Raises `ShapeError` (usage) as `draw_grid` does.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -489,7 +500,7 @@ def draw_output_grids(
 def _output_tables(
     journeys: Iterable[Journey], names: tuple[str, str], index: Index | None, glyphs: GlyphSet
 ) -> list[ElementTable]:
-    """Return tables of the outputs of journeys, with one index highlighted."""
+    """Return a table of each output, with the element at one index highlighted."""
     tables = []
     for name, journey in zip(names, journeys, strict=True):
         last = len(journey.points) - 1
@@ -511,8 +522,9 @@ def _point_table(
 ) -> ElementTable:
     """Return the table of one tensor, centred on the element at `index`.
 
-    If `index` is None, the table starts at the first element. `is_lit` returns whether an element is highlighted; its
-    arguments are the element's index and its input index.
+    If `index` is None, the table starts at the first element. The predicate `is_highlighted` takes the index of an
+    element in the tensor, and its index in the input. `value` returns the input element at an index; by default,
+    elements are numbered from 0.
     """
     point = journey.points[point_index]
     focus = (0,) * len(point.shape) if index is None else index
@@ -540,10 +552,10 @@ def _point_table(
 def draw_mistake_grids(
     answer: Trace | Chain, mistake: Trace | Chain, *, width: int = 78, height: int = 12, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Draw the outputs of an answer and of a mistake, around the first difference.
+    """Draw the output of an answer beside that of a mistaken answer.
 
-    Raises `ShapeError` (usage) if either request is refused, if there are no elements, or if no small sizes meet the
-    conditions of both.
+    The tables are centred on the first difference. Raises `ShapeError` (usage) if either request is refused, if there
+    are no elements, or if no small sizes meet the conditions of both.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -563,7 +575,10 @@ def draw_mistake_grids(
 
 
 def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str, int]:
-    """Return named sizes that meet both answers' conditions; empty without names."""
+    """Return sizes of named dims that meet the conditions of both answers.
+
+    Returns an empty mapping if all dims are numbers, or if the answers are equivalent.
+    """
     if answer.is_concrete and mistake.is_concrete:
         return {}
     counterexample = check_equivalence(answer, mistake).counterexample
@@ -585,7 +600,8 @@ def _first_difference(first: Journey, second: Journey) -> Index | None:
 def _compared_indices(shape: list[int]) -> Iterator[Index]:
     """Yield the indices of a shape that are compared.
 
-    The first `MAX_COMPARED` indices in C order are followed by the second index along each axis, last axis first.
+    The first indices in C order, up to a maximum number, are followed by the second index along each axis, last axis
+    first.
     """
     yield from islice(product(*map(range, shape)), MAX_COMPARED)
     for axis in reversed(range(len(shape))):

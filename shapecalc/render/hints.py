@@ -15,7 +15,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 
 REQUESTED_SIZE_HINT = "the request gives a {} there"
-"""The arithmetic hint for a dim whose size is in the request."""
+"""The third hint on a dim whose size is part of the request."""
 CARET = "^"
 
 
@@ -33,12 +33,12 @@ class Hint(Record):
 
     @property
     def levels(self) -> tuple[str, str, str]:
-        """The three hints in the order in which they are shown."""
+        """The three hints, from the first to the last."""
         return self.rule, self.location, self.arithmetic
 
 
 def stage_name(stage: Stage) -> str:
-    """Return the common name of a stage.
+    """Return the operator name of a stage, such as `transpose`.
 
     The label of a stage, in contrast, can be the name of an argument, such as `to`.
 
@@ -81,7 +81,7 @@ def stage_title(request: Request, stage: Stage) -> str:
     arguments = request.arguments
     if stage.label != request.op:
         value = arguments.get(stage.argument, "")
-        requested = stage.requested or ("" if isinstance(value, str) else value)  # its stages do not repeat a pattern
+        requested = stage.requested or ("" if isinstance(value, str) else value)  # titles omit patterns
         return f"{stage_name(stage)} {_argument_text(requested)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
     operator = operator_of(op, DIALECTS[request.dialect])
@@ -145,10 +145,10 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
 
 
 def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
-    """Return whether an output dim of a stage is worth a question.
+    """Return whether to ask the user for an output dim of a stage.
 
-    A dim that is copied by a 0 or inferred is always worth one. Any other dim is, unless it is unchanged or requested
-    as a size.
+    The user is always asked for a dim that is copied by a 0 or inferred. The user is asked for any other dim, unless it
+    is unchanged or its size is part of the request.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
@@ -162,7 +162,7 @@ def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
 
 
 def is_size_requested(stage: Stage, out_dim: int, dim: Dim) -> bool:
-    """Return whether an output dim is requested as a size."""
+    """Return whether the size of an output dim is part of the request."""
     sized = stage.kind in (StageKind.RESHAPE, StageKind.VIEW, StageKind.EXPAND)
     return sized and out_dim < len(stage.requested) and str(stage.requested[out_dim]) == str(dim)
 
@@ -188,9 +188,9 @@ def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], label_wid
 
 
 def arithmetic_with_hole(step: Step, hole: str = "?") -> str:
-    """Return the arithmetic of a step, with a hole for the dim that it determines.
+    """Return the arithmetic of a step, with a placeholder for the result.
 
-    If the size occurs several times in the sentence, the last occurrence is replaced.
+    If the result occurs several times in the sentence, the last occurrence is replaced.
 
     >>> import shapecalc as sc
     >>> arithmetic_with_hole(sc.reshape((2, 3, 4), (2, -1)).steps[1])

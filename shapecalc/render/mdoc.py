@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from textwrap import TextWrapper
 
 PLAIN_PIECE, OPENING_PIECE, CLOSING_PIECE, JOIN_PIECE = "plain", "open", "close", "join"
-"""The kinds of pieces of a line.
+"""The kinds of pieces of a line of output text.
 
 Pieces are separated by spaces, except after an opening piece, before a closing piece, and around a join.
 """
@@ -20,7 +20,10 @@ FONT_MACROS = frozenset({"Ar", "Cm", "Em", "Ev", "Ic", "Li", "Pa", "Sx", "Sy"})
 CLOSING_PUNCTUATION = frozenset(".,:;)]?!")
 ESCAPES = {r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\e": "\\"}
 BODY_INDENT, SUBSECTION_INDENT, DISPLAY_INDENT = 5, 3, 6
-"""The indents, in characters, of text, of subsection headings, and of displays within text."""
+"""The indents of text, subsection headings and displays, in characters.
+
+The indent of a display is relative to the text around it.
+"""
 NON_BREAKING_SPACE = "\0"
 
 
@@ -42,7 +45,7 @@ def format_page(source: str, width: int = 78) -> str:
 
 
 def remove_escapes(text: str) -> str:
-    r"""Replace roff escapes by the characters that they represent.
+    r"""Replace roff escapes with the characters that they represent.
 
     >>> print(remove_escapes(r"\-1 isn\(aqt"))
     -1 isn't
@@ -51,7 +54,7 @@ def remove_escapes(text: str) -> str:
 
 
 def format_macros(words: list[str], page_name: str = "") -> str:
-    """Render the macros of one line as text; `.Nm` is replaced by `page_name`.
+    """Render the macros of one line as text; `.Nm` is replaced with `page_name`.
 
     >>> format_macros("Op Fl d | Fl -dialect Ar name".split()), format_macros("Nm Ns Pq 1 ,".split(), "calc")
     ('[-d | --dialect name]', 'calc(1),')
@@ -64,7 +67,7 @@ def format_macros(words: list[str], page_name: str = "") -> str:
 
 
 def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a line, each with its kind."""
+    """Yield the pieces of the text of a line, each with its kind."""
     for index, word in enumerate(words):
         rest = words[index + 1 :]
         if word in DELIMITERS:
@@ -85,7 +88,10 @@ def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
 
 
 def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of an enclosing macro; punctuation follows its delimiter."""
+    """Yield the pieces of a macro that encloses its words in delimiters.
+
+    Punctuation at the end of the words is placed after the closing delimiter.
+    """
     end = len(words)
     while end and words[end - 1] in CLOSING_PUNCTUATION:
         end -= 1
@@ -104,10 +110,13 @@ class _Page:
         self.width = width
         self.lines: list[str] = []
         self.paragraph: list[str] = []
-        """The strings that are joined to the current paragraph."""
+        """The strings of the current paragraph, which are joined with spaces."""
         self.name = self.section = self.tag = ""
         self.indents = [(BODY_INDENT, 0)]
-        """The indent of tags and the additional indent of text, for the page and each open list."""
+        """The indent of tags and the further indent of text, for each open list.
+
+        The first item is for the page outside of lists.
+        """
         self.display_indent: int | None = None
         """The indent of the current display; None outside of a display."""
 

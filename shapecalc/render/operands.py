@@ -1,9 +1,9 @@
 """Pictures of ops with several operands, and of windows.
 
-A table has one row for each operand and one for the answer. Its columns contain corresponding dims: dims that broadcast
-against each other, dims over which a product sums, or dims of one axis of a concatenation. For concatenated operands, a
-bar at the end of each row shows the size of the operand along the axis. A ruler shows the indices of one axis, and
-below them the windows that slide along the axis.
+The operand table has one row for each operand and one for the output, which is labelled `answer`. Its columns contain
+corresponding dims: dims that broadcast against each other, dims over which a product sums, or dims of one axis of a
+concatenation. For concatenated operands, each row ends with a bar, whose length is the size of the operand along the
+axis. A ruler shows the indices of one axis, and below them the windows that slide along the axis.
 """
 
 from __future__ import annotations
@@ -37,8 +37,13 @@ SUM_LABEL, JOIN_SUFFIX = "sum", " +"
 WINDOW_DEFAULTS = {"kernel": 1, "stride": 1, "begin": 0, "end": 0, "dilation": 1}
 """The default value of each window parameter."""
 COLUMN_RULES = (NOT_BROADCASTABLE, INNER_DIFFERS, DIMS_DIFFER, LABEL_DIFFERS)
-"""The rules that refuse a request because of the dims in one column."""
+"""The rules that can be broken by the dims in one table column."""
 MAX_DIM_WIDTH, MIN_BAR_WIDTH, MAX_UNIT_WIDTH, MAX_NAMED_UNIT_WIDTH = 12, 8, 4, 10
+"""Limits of the operand table, in cells.
+
+They are the maximum width of a dim, the minimum width of all bars, and the maximum widths of one element and of one
+named size in a bar.
+"""
 COLUMN_GAP = "   "
 
 
@@ -53,7 +58,7 @@ class OperandColumn(Record):
 
 
 def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the column labels of each operand and of the answer."""
+    """Return the column labels of each operand, and those of the output."""
     arguments, ranks = layout.request.arguments, [len(operand.shape) for operand in operands]
     max_rank, kind = max(ranks), layout.stage.kind
     if kind is StageKind.BROADCAST:
@@ -72,11 +77,12 @@ def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[l
 
 
 def _labels_from_right(rank: int, skipped: int = 0) -> AxisLabels:
+    """Return labels that count axes from the right, without the last `skipped` axes."""
     return [str(-distance) for distance in range(rank, skipped, -1)]
 
 
 def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the labels of the two operands of a matrix product, and of the answer.
+    """Return the column labels of a matrix product: each operand, and the output.
 
     A vector has no row label as the left operand, and no column label as the right operand.
     """
@@ -89,9 +95,9 @@ def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], A
 
 
 def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the labels of the input, the weight and the answer of a linear layer.
+    """Return the column labels of a linear layer: input, weight and output.
 
-    The dims of the weight are OUT,IN, or IN,OUT, or IN.
+    The weight has the dims (out, in), (in, out) or only (in).
     """
     rows, out = _labels_from_right(rank)[:-1], ["out"] * (weight_rank > 1)
     kept = [step.facts["axis"] for step in layout.stage.steps if step.facts.get("operand") == 1]
@@ -100,7 +106,7 @@ def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[lis
 
 
 def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the labels of a window op: input, weight or kernel, and answer."""
+    """Return the column labels of a window op: input, weight or kernel, and output."""
     from shapecalc.core.ops.conv import CONV_SEMANTICS  # deferred: every explained request loads this module
     from shapecalc.core.ops.windows import WINDOW_SEMANTICS
 
@@ -118,7 +124,7 @@ def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[li
 
 
 def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the labels of the operands and the answer of an einsum pattern.
+    """Return the column labels of an einsum pattern: each operand, and the output.
 
     The dims of an ellipsis are numbered from the right.
 
@@ -130,6 +136,7 @@ def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels
     ellipsis_counts = [count for term, count in zip(subscripts.terms, counts, strict=False) if ELLIPSIS in term]
 
     def expand_ellipsis(term: Iterable[str], count: int) -> AxisLabels:
+        """Replace an ellipsis with `count` labels that count axes from the right."""
         return [part for label in term for part in (_labels_from_right(count) if label == ELLIPSIS else [label])]
 
     labels = [expand_ellipsis(term, count) for term, count in zip(subscripts.terms, counts, strict=False)]
@@ -137,10 +144,10 @@ def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels
 
 
 def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[OperandColumn]:
-    """Return the table columns of a stage.
+    """Return the columns of the operand table of a stage.
 
-    The columns are in the order of the output dims. A summed column follows the column of the preceding dim of its
-    operand.
+    The columns are in the order of the output dims. The column of a summed dim follows the column of the dim before it
+    in its operand.
     """
     labels, answer = _operand_labels(layout, operands)
     order = [*answer]
@@ -182,9 +189,9 @@ def _is_refused_column(
 
 
 def _answer_text(layout: StageLayout, column: OperandColumn, step_index: int, glyphs: GlyphSet) -> str:
-    """Format the output dim of a column.
+    """Format the output dim of a table column.
 
-    A dim that is hidden or not resolved yet is a hole; a summed dim is the glyph `wall`.
+    A placeholder replaces a dim that is hidden or not determined yet. A summed dim is drawn as the end of a line.
     """
     cell = layout.cells[column.out_dim] if column.out_dim is not None and column.out_dim < len(layout.cells) else None
     if column.out_dim is None:
@@ -195,7 +202,10 @@ def _answer_text(layout: StageLayout, column: OperandColumn, step_index: int, gl
 
 
 def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, answer_text: str, glyphs: GlyphSet) -> str:
-    """Format an operand's dim in a column, with a mark if it is repeated or refused."""
+    """Format the dim of an operand in a table column.
+
+    A prefix marks a 1 that is repeated, or a dim that causes the refusal.
+    """
     text = clip(str(column.dims_by_operand.get(operand, "")), MAX_DIM_WIDTH, glyphs)
     repeats = (
         layout.stage.kind in (StageKind.BROADCAST, StageKind.PRODUCT)
@@ -219,7 +229,7 @@ def draw_operand_table(
 ) -> Text:
     """Draw the operand table of a stage at a step.
 
-    If operands are concatenated, each row ends with a bar.
+    If operands are concatenated, each row ends with a bar that shows the size of the operand along the axis.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -283,7 +293,10 @@ def _table_notes(
     rows: list[list[str]],
     glyphs: GlyphSet,
 ) -> Iterator[tuple[str, str]]:
-    """Yield notes on the marks and conditions of a table, each with its style."""
+    """Yield the notes below the operand table, each with its style.
+
+    The notes explain the symbols, and report conditions and the refusal.
+    """
     if any(text.startswith(glyphs.pointer) for row in rows for text in row):
         yield f"{glyphs.pointer} a 1 is repeated", "dim"
     summed = [slot.label for slot in columns if slot.out_dim is None]
@@ -310,9 +323,10 @@ def _operand_bars(
     *,
     is_answer_known: bool,
 ) -> list[Text]:
-    """Return a bar for each concatenated operand, and one for the answer.
+    """Return a bar for each concatenated operand, and one for the output.
 
-    A bar starts at the offset of its operand in the answer. Returns an empty list if the bars do not fit.
+    The bar of an operand starts at the offset of the operand in the output. The bar of the output is empty if its size
+    is still hidden. Returns an empty list if operands are not concatenated or the bars do not fit.
     """
     slot = next((slot for slot in columns if slot.label.endswith(JOIN_SUFFIX)), None)
     if slot is None or layout.problem or width < MIN_BAR_WIDTH:
@@ -346,7 +360,7 @@ def _window_parameters(step: Step) -> dict[str, Any]:
 
 
 def is_first_with_parameters(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether the step is the first in its stage with its window parameters."""
+    """Return whether the step differs from all earlier steps in window parameters."""
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     return step is next(
         (other for other in window_steps if step and _window_parameters(other) == _window_parameters(step)), None
@@ -383,7 +397,11 @@ def draw_windows(
 def _draw_window_ruler(
     sizes: tuple[int, int], layout: StageLayout, numbers: Mapping[str, Any], width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Draw the indices of an axis, and below them the first two and the last window."""
+    """Draw the indices of an axis, and below them the first two and the last window.
+
+    `sizes` are the size of the axis and the number of windows. `numbers` are the window or padding parameters, keyed by
+    name.
+    """
     kernel, stride, begin, end, dilation = (numbers[name] for name in WINDOW_DEFAULTS)
     (size, count), is_transposed = sizes, bool(layout.request.arguments.get("transposed"))
     span, padding_mode = dilation * (kernel - 1) + 1, str(layout.request.arguments.get("padding"))

@@ -1,9 +1,10 @@
-"""The pictures of steps, and the table that assigns a picture to each step.
+"""The pictures of steps, and the table that selects the picture of each step.
 
-A budget shows the element count, the product of the known dims, and the quotient that replaces -1. Small counts are
-drawn as bars; names, zeros and huge counts are drawn as factors that cancel. Rulers show a reshape: the cuts of the
-input axes above the cuts of the output axes, over the same row of elements. Lanes are lines from each input dim to its
-output dim, with the reason to the right. If a 0 copies only a size, the copied axis is named beside the line.
+The budget of a reshape compares element counts: it shows the count of the input, the product of the known dims, and
+their quotient, which replaces -1. Small counts are drawn as bars of blocks; names, zeros and large counts are drawn as
+factors that cancel. Rulers show the block boundaries of the input axes above those of the output axes, over the same
+row of elements. Lanes are lines from each input dim to its output dim, with the reason to the right. If a 0 copies only
+a size, the copied axis is named beside the line.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ from shapecalc.render.stage_layout import (
 from shapecalc.render.wires import draw_wires, route_wires
 
 InformativeSteps = dict[int, tuple[StageLayout, Step | None]]
-"""Steps by index, each with the layout of its stage; the step is None for a refusal."""
+"""The steps with informative pictures, keyed by step index.
+
+Each value is the layout of the stage, and the step or, for a refusal, None.
+"""
 TIMES = " * "
 HOLE_LINE_LENGTH = 3
 """The length of the line before a hidden dim, in cells."""
@@ -65,14 +69,20 @@ COUNT_RULES = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rule
 
 
 class Budget(Record):
-    """The two sides of a reshape: the input dims, and the requested dims except -1."""
+    """The input dims of a reshape, and its known dims, to compare element counts.
+
+    The known dims are the requested dims except -1.
+    """
 
     input_dims: tuple[Dim, ...]
     known_dims: tuple[Dim, ...]
     inferred_index: int | None
     """The index of the -1; None if the request has no -1."""
     excluded_indices: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    """The indices of the input dims and of the known dims that are excluded from element counts."""
+    """The indices of the dims that are excluded from the element counts.
+
+    The first tuple is for the input dims, the second for the known dims.
+    """
 
     @property
     def element_counts(self) -> tuple[Dim, Dim]:
@@ -89,11 +99,11 @@ class PictureKind(Record):
     """A kind of picture: its drawing function, and conditions for using it."""
 
     draw: Callable[..., Text]
-    """The function that draws a step, given answer, layout, step index, size and glyphs."""
+    """The function that draws a step; its parameters are those of `draw_lanes`."""
     applies_to: Callable[[StageLayout, Step | None], bool]
-    """The function that returns whether the picture can show a step; None is the refusal."""
+    """The predicate of the steps that the picture can show; None is a refusal."""
     adds_to_flow: Callable[[Trace | Chain, StageLayout, Step | None, int], bool]
-    """The function that returns whether the picture shows more than the flow diagram."""
+    """The predicate of the steps whose picture shows more than the flow diagram."""
 
 
 def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
@@ -171,7 +181,7 @@ def _excluded_indices(
 def draw_budget(
     _answer: Trace | Chain, layout: StageLayout, _step_index: int, *, width: int, height: int = 12, glyphs: GlyphSet
 ) -> Text:
-    """Draw the budget of a stage, as bars or as factors that cancel.
+    """Draw the element counts of a reshape, as bars or as factors that cancel.
 
     With a height of at least `SPACIOUS_HEIGHT`, bars are wider and their elements are separated.
 
@@ -216,7 +226,10 @@ def draw_budget(
 
 
 def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs: GlyphSet) -> Text:
-    """Draw the budget of an unresolved stage: bars of both counts, and a hole for -1."""
+    """Draw the element counts of a reshape before its -1 is inferred.
+
+    The input dims and the known dims have bars; the -1 has a placeholder.
+    """
     hole = next((cell for cell in layout.cells if cell.token == "-1"), None)
     others = [cell for cell in layout.cells if cell is not hole]
     have, known = layout.stage.before, tuple([cell.dim for cell in others if cell.dim is not None])
@@ -258,13 +271,16 @@ def _regrouping_summary(layout: StageLayout) -> str:
 
 
 def _factors_text(dims: Sequence[Dim], glyphs: GlyphSet) -> str:
+    """Format dims as a product, truncated to 26 characters."""
     return clip(TIMES.join(map(str, dims)) or "1", 26, glyphs)
 
 
 def _bar_lines(budget: Budget, have: int, known: int, size: tuple[int, int], glyphs: GlyphSet) -> list[Text] | None:
     """Return the lines of a budget with bars; None if the bars do not fit.
 
-    A block represents one element, or the smallest common divisor of the counts with which the bars fit.
+    `have` and `known` are the element counts of the input dims and of the known dims. `size` is the available width in
+    cells and height in lines. A block of a bar represents one element, or the smallest common divisor of both counts
+    for which the bars fit.
     """
     width, height = size
     word = "known" if budget.inferred_index is not None else "want"
@@ -300,7 +316,8 @@ def _bar_lines(budget: Budget, have: int, known: int, size: tuple[int, int], gly
 def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
     """Return the smallest number of elements per block with which both bars fit.
 
-    `walls` is the number of vertical lines between the pieces of the first bar. Returns None if the bars cannot fit.
+    `have` and `known` are the element counts of the bars. `walls` is the number of vertical lines between the pieces of
+    the first bar. Returns None if the bars cannot fit.
 
     >>> _smallest_unit(24, 6, 30, 3), _smallest_unit(96, 24, 40, 3), _smallest_unit(97, 24, 40, 4)
     (1, 3, None)
@@ -314,7 +331,7 @@ def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
 
 
 def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> list[Text]:
-    """Draw the bars of two counts of blocks.
+    """Draw the bars of two element counts, in blocks.
 
     If `is_divided`, the first bar consists of pieces as long as the second bar. The remainder, or the difference, is
     marked.
@@ -329,7 +346,10 @@ def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> 
 
 
 def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
-    """Widen each block of a bar; if it has 3 or more cells, the last is a gap."""
+    """Widen each block of a bar to a number of cells.
+
+    If a block has three or more cells, its last cell is blank.
+    """
     result, gap = Text(), " " * (cells_per_element > 2)
     for char in bar.divide(range(1, len(bar))):
         width = 1 if char.plain == glyphs.vertical else cells_per_element - len(gap)
@@ -338,6 +358,7 @@ def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
 
 
 def _division_result(budget: Budget, have: int, known: int) -> str:
+    """Describe the quotient and remainder of the counts, or their difference."""
     if budget.inferred_index is not None:
         times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
         remainder = f"{dim_text(have % known)} left over: refused" if have % known else "nothing left over"
@@ -425,9 +446,10 @@ def _match_dims(budget: Budget) -> tuple[list[int | None], list[int]]:
 def draw_lanes(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
-    """Draw the lanes of a stage, with the reasons of all steps up to the given step.
+    """Draw the dims of a stage, their wires, and the reason for each output dim.
 
-    `width` and `height` are in character cells. If not all dims fit, only the dims around the step are drawn.
+    The reasons are those of the steps up to the given step. `width` and `height` are in character cells. If not all
+    dims fit, only the dims around the step are drawn.
     """
     rows = max(1, len(layout.cells_before), len(layout.cells))
     notes = _lane_notes(layout, step_index, glyphs)
@@ -445,7 +467,10 @@ def draw_lanes(
 def _draw_lane_canvas(
     answer: Trace | Chain, layout: StageLayout, step_index: int, size: tuple[int, int], pitch: int, glyphs: GlyphSet
 ) -> tuple[Canvas, int]:
-    """Draw dims, lanes and reasons; return the canvas and the height of the lanes."""
+    """Draw dims, wires and reasons; return the canvas and the height of the wires.
+
+    `size` is the available width in cells and height in lines; `pitch` is the distance between two dims in lines.
+    """
     is_vector, rows = layout.stage.kind is StageKind.SHAPE, max(1, len(layout.cells_before), len(layout.cells))
     shown_step = None if layout.is_unresolved else step_index
     before, after = (
@@ -486,7 +511,10 @@ def _draw_lane_canvas(
 
 
 def _lane_token(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
-    """Return the token of a dim; for a copied size, also the mark of its axis."""
+    """Return the requested value of an output dim, such as 0 or -1.
+
+    If the dim copies only the size of an axis, the mark of the axis is appended.
+    """
     size = (
         f"{glyphs.size_line}{mark_text(layout.cells_before[out_dim].mark, glyphs)}"
         if out_dim in layout.size_only_dims
@@ -510,7 +538,11 @@ def _lane_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[
 def _lane_texts(
     cells: tuple[Cell, ...], glyphs: GlyphSet, step_index: int | None = None, *, sizes_only: bool = False
 ) -> list[str]:
-    """Format dims and marks in columns; a dim that is not resolved yet is a hole."""
+    """Format dims and their marks, aligned in two columns.
+
+    A placeholder replaces a dim that is hidden, or that a step after `step_index` determines. With `sizes_only`, marks
+    are omitted.
+    """
     rows = []
     for cell in cells:
         hidden = cell.dim is None or (step_index is not None and cell.step_index > step_index)
@@ -523,12 +555,16 @@ def _lane_texts(
 
 
 def _lane_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style:
+    """Return the style of the wires that connect input axes to output dims."""
     hue = "".join([mark_hue(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
     return make_style(hue, dim=any(layout.cells[out].step_index > step_index for out in out_dims))
 
 
 def _lane_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -> Mapping[int, tuple[str, str]]:
-    """Return the reason for each dim resolved up to a step, with a style, by row."""
+    """Return the reason for each output dim determined up to a step, keyed by row.
+
+    Each value is the reason and its style. A dropped axis has a reason in its own row.
+    """
     reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.hole}
     for number in layout.step_range:
         if number > step_index:
@@ -557,13 +593,17 @@ def _is_count_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_cut_step(layout: StageLayout, step: Step | None) -> bool:
+    """Return whether rulers can show a step, which must regroup or merge axes.
+
+    Before a reshape is resolved, the step is None; then the request must not contain a 0.
+    """
     if step is None:
         return layout.is_unresolved and layout.is_regrouping and all(cell.token != "0" for cell in layout.cells)
     return layout.is_regrouping and step.rule in (rules.REGROUPED, rules.MERGED)
 
 
 def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is a stage's last 0, if some 0 copies only a size."""
+    """Return whether a step is the last 0 of a stage in which a 0 copies only a size."""
     copies = [other for other in layout.stage.steps if other.rule == rules.COPIED_ZERO]
     return bool(layout.size_only_dims) and step is copies[-1]
 
@@ -633,7 +673,7 @@ def draw_picture(
 
 
 def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, hole: str = UNICODE.hole) -> Text:
-    """Draw a request, with a hole for each output dim that it does not specify.
+    """Draw a request, with placeholders for the output dims that it leaves open.
 
     A request with several operands is drawn as a table, other requests as a flow diagram without wires.
 
@@ -652,7 +692,10 @@ def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, ho
 
 
 def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:
-    """Draw the flow diagram of an answer, and the pictures that add information."""
+    """Draw the flow diagram of an answer, then its informative pictures.
+
+    At most `MAX_PICTURES` pictures are drawn.
+    """
     parts = [draw_flow(answer, width=width, glyphs=glyphs)]
     for at in [*_informative_steps(answer, width)][:MAX_PICTURES]:
         parts += [Text(""), draw_picture(answer, at, width=width, glyphs=glyphs)]
@@ -684,7 +727,7 @@ def main_step(answer: Trace | Chain, width: int) -> int:
 def _picture_rank(layout: StageLayout, step: Step | None) -> int:
     """Return the rank of a picture; 0 is the most informative one.
 
-    A refusal is followed by mixed axes, then a -1 or windows, then all other steps.
+    Refusals rank first, then steps that mix axes, then steps that infer a -1 or apply windows, then all other steps.
     """
     if step is None:
         return 0

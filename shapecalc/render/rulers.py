@@ -1,4 +1,9 @@
-"""Rulers: the cuts of axes before and after a reshape, over the same elements."""
+"""Rulers: the block boundaries of axes before and after a reshape.
+
+A ruler is a line over all elements in C order. It has a tick, called a cut, at each multiple of the stride of one axis.
+The cuts of an input axis and an output axis are misaligned if neither stride divides the other; the reshape then mixes
+axes.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +43,11 @@ from shapecalc.render.stage_layout import (
 RULER_LABEL_WIDTH = 14
 """The width of the labels to the left of the rulers, in cells."""
 SPACIOUS_HEIGHT = 14
-"""The minimum height, in lines, for wide bars and for rulers with numbered parts."""
+"""The minimum height, in lines, for wide bars and for rulers with index labels."""
 
 
 class Ruler(Record):
-    """One axis, drawn as a line with cuts at the multiples of its stride."""
+    """One axis, drawn as a line with ticks at the multiples of its stride."""
 
     label: str
     colour: str
@@ -57,21 +62,21 @@ class Rulers(Record):
     after: tuple[Ruler, ...]
     volume: int
     mixed_note: str
-    """The note on dims that mix axes; empty if there are none.
+    """The note on output dims that mix axes; empty if there are none.
 
-    With named sizes, the dims mix axes for most sizes, but the cuts can be aligned for the drawn ones.
+    If sizes are named, dims can mix axes for most sizes although the cuts of the example sizes are aligned.
     """
 
     @property
     def height(self) -> int:
-        """The number of lines: axes, scale, marks of misaligned cuts, and conclusion."""
+        """The number of lines of the scale, rulers, misaligned cuts and conclusion."""
         return len(self.before) + len(self.after) + 2 + bool(self.misaligned_strides)
 
     @property
     def misaligned_strides(self) -> tuple[int, int] | None:
-        """The strides of the first old and new axis with misaligned cuts, or None.
+        """The strides of the first input and output axes with misaligned cuts, or None.
 
-        Old strides divide each other, so only the two nearest ones are compared with a new stride.
+        Input strides divide each other, so only the two nearest ones are compared with an output stride.
         """
         steps = sorted(old.stride for old in self.before)
         for new in self.after:
@@ -93,10 +98,10 @@ class Rulers(Record):
 
 
 def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
-    """Return whether the rulers of a step can be drawn with distinct cuts.
+    """Return whether the rulers of a step fit the width with distinguishable cuts.
 
     The step must regroup axes. If sizes are named, small sizes that meet the conditions must exist. Otherwise, the
-    width must have one cell per element, or three cells per misaligned cut of a period.
+    width must have one cell per element, or three cells per cut in one period of the misaligned cuts.
     """
     groups, room = _find_regrouped_links(layout), width - RULER_LABEL_WIDTH
     if not is_regrouping_step(step) or not groups:
@@ -112,12 +117,13 @@ def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | Non
 
 
 def _find_regrouped_links(layout: StageLayout) -> list[AxisChange]:
-    """Return the links with regrouped axes, those with mixed axes first."""
+    """Return the groups of dims that a reshape regroups, first those that mix axes."""
     groups = [link for link in layout.links if len(link.sources) > 1 or len(link.outputs) > 1]
     return sorted(groups, key=lambda link: not link.is_mixed)
 
 
 def _is_misaligned(old: int, new: int) -> bool:
+    """Return whether neither of two strides divides the other."""
     return bool(new % old and old % new)
 
 
@@ -177,7 +183,7 @@ def _nothing_to_cut_text(volume: int) -> Text:
 def _draw_unresolved_rulers(
     layout: StageLayout, sizes: Mapping[str, int], size: tuple[int, int], glyphs: GlyphSet
 ) -> Text:
-    """Draw the rulers of the input axes, and one line without cuts per requested dim."""
+    """Draw the rulers of the input axes, and an empty ruler for each requested dim."""
     before = _side_rulers(layout.cells_before, sizes, glyphs)
     volume = prod(ruler.size for ruler in before)
     after = tuple(Ruler(f"  {cell.hole or cell.dim}", "dim", 1, volume) for cell in layout.cells)
@@ -201,8 +207,8 @@ def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int]
 def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
     """Draw rulers and notes within a width and a height.
 
-    If the rulers exceed the height, the axes with the finest cuts are omitted. If the height suffices, the parts of
-    each axis are numbered.
+    If the rulers exceed the height, the axes with the finest cuts are omitted. If the height suffices, each block is
+    labelled with its index.
     """
     width, height = size
     removable = _omittable_rulers(rulers)
@@ -237,7 +243,7 @@ def _omittable_rulers(rulers: Rulers) -> list[Ruler]:
 
 
 def _remove_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
-    """Return a copy of the rulers without the omitted ones."""
+    """Return a copy of `rulers` without the rulers in `omitted`."""
     removed = {id(ruler) for ruler in omitted}
     before, after = (
         tuple([ruler for ruler in side if id(ruler) not in removed]) for side in (rulers.before, rulers.after)
@@ -255,7 +261,7 @@ def _size_notes(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int]
 def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> list[str]:
     """Return the note on the visible block; empty if the whole tensor is visible.
 
-    `group_count` is the number of links with regrouped axes.
+    `group_count` is the number of groups of regrouped axes.
     """
     if all(cell.dim == 1 for axis, cell in enumerate(layout.cells_before) if axis not in block.sources):
         return []
@@ -270,6 +276,7 @@ def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> li
 
 
 def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int], glyphs: GlyphSet) -> Rulers:
+    """Return the rulers of the axes of a block; `sizes` are the sizes of named dims."""
     before = _side_rulers([layout.cells_before[axis] for axis in block.sources], sizes, glyphs)
     after = _side_rulers([layout.cells[out] for out in block.outputs], sizes, glyphs)
     marks = [mark_text(layout.cells[out].mark, glyphs) for out in block.outputs if out in layout.mixing_dims]
@@ -291,7 +298,7 @@ def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphS
 
 
 def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
-    """Draw the old rulers, the misaligned cuts, the new rulers and the conclusion."""
+    """Draw the input rulers, misaligned cuts, output rulers and the conclusion."""
     labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
     labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
     label_width = max(map(len, labels), default=0) + 1
@@ -316,7 +323,10 @@ def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, 
 
 
 def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:
-    """Draw the index along the axis in each part of a ruler, if the indices fit."""
+    """Write the index along the axis into each block of a ruler, if all indices fit.
+
+    `volume` is the element count. `area` is the left column, the length and the row of the ruler.
+    """
     left, long, y = area
     parts = volume // ruler.stride
     if long // parts <= len(str(ruler.size - 1)) + 1:
@@ -328,7 +338,7 @@ def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[i
 
 
 def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None:
-    """Draw the flat indices of as many cuts of the outermost old axis as fit."""
+    """Write the flat indices of the outermost input axis's cuts, as many as fit."""
     step, end = rulers.before[0].stride if rulers.before else rulers.volume, str(rulers.volume)
     canvas.write(left + length + 1 - len(end), 0, end, "dim")
     stride = step * -(-(len(end) + 2) * rulers.volume // (length * step))
@@ -339,7 +349,10 @@ def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None
 
 
 def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
-    """Draw one ruler with a tick per cut, or as a shaded bar if cuts are too close."""
+    """Draw one ruler with a tick per cut, or as a shaded bar if cuts are too close.
+
+    `volume` is the element count. `area` is the left column, the length and the row of the ruler.
+    """
     left, long, y = area
     cuts = volume // ruler.stride
     if cuts > (long if volume <= long else long // 3):
@@ -349,7 +362,11 @@ def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int,
 
 
 def _mark_misaligned_cuts(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: tuple[int, int, int]) -> None:
-    """Mark the new cuts inside old blocks, if each new cut has its own cell."""
+    """Mark the cuts of an output axis that are inside blocks of an input axis.
+
+    `clash` are the strides of the input axis and the output axis. `area` is the left column, the length and the row of
+    the ruler. Nothing is marked if several cuts would share a cell.
+    """
     old, new = clash
     left, long, y = area
     for cut in range(new, rulers.volume, new) if rulers.volume // new <= long else ():

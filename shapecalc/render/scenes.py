@@ -1,13 +1,13 @@
 """Answers as films: the stages, their steps, and the elements in memory.
 
-A dim that is copied by a 0 moves down from its index. A -1 is computed with the budget, a bar of all elements. A
-reshape moves only bars. All other stages read elements and write them to a second memory; such a move is called a
-gather.
+A film is a sequence of frames. A frame consists of sprites, each of which is a text at a position. Memory is drawn as a
+tape: one or more lines of cells, one cell per element. Vertical bars between cells separate the blocks of each axis.
+Each axis has a layer, counted from the innermost axis; the bars of a higher layer are taller. If a tensor is too large,
+only its first cells are drawn, followed by an ellipsis.
 
-A film is a sequence of frames of sprites, which are positioned strings. Memory is drawn as a tape: one or more lines of
-cells, one cell per element. Bars between cells show where axes are cut. Each axis has a layer, counted from the
-innermost axis; the bars of a higher layer are taller. If a tensor is too large, only its first cells are shown,
-followed by an ellipsis.
+A dim that a 0 copies moves down from the input dims. A -1 is computed with the budget, a bar of all elements. A reshape
+moves only the bars of the tape. All other stages are gathers, which read elements from the tape and write them to a
+second tape.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ TensorShape = tuple[int, ...]
 PICTURE_HUNDREDTHS = 12
 """The duration of a GIF frame while sprites move, in hundredths of a second."""
 HIDDEN_CELLS, HOLE_TEXT = "…", "[ ]"
+"""The text for elided cells, and the placeholder of an output dim in the request."""
 BAR_GLYPHS = "│┃║"
-"""The characters of bars, from inner to outer axes.
+"""The characters of the vertical bars between cells, from inner to outer axes.
 
 The first character is used in all rows; the others are used for outer axes whose bars share the top row.
 """
@@ -67,23 +68,30 @@ TITLE_ROW, RAIL_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, 
     8,
     9,
 )
-"""The rows of a film, from the top.
+"""The row of each part of a film, counted from the top.
 
-The rows contain the title, the rail, the dims of the stage, the division of a -1, and the heading of the first tape. If
-the height allows blank rows, the last three rows are further down; see `FilmBuilder.row_position`.
+The parts are the title, the rail of stage names, the dims of the stage, the division that infers a -1, and the heading
+of the first tape. If the height allows blank rows, the last three rows are further down; see
+`FilmBuilder.row_position`.
 """
 SENTENCE_ROWS, LOW_HEIGHT = 3, 20
-"""The number of rows of the caption, and the film height below which it has one row less."""
+"""The number of rows of the caption, and the height of a low film in rows.
+
+If a film is lower, its caption has one row less.
+"""
 LABEL_WIDTH = 8
 """The width of the labels before the dims, in cells."""
 FALL_SECONDS = 0.35
-"""The duration of the fall of a piece of the budget, in seconds."""
+"""The time in which a piece of the budget bar moves down, in seconds."""
 MAX_SINGLE_ROWS = 12
-"""The maximum number of tape rows that are written one by one; more are written in blocks."""
+"""The maximum number of rows that a gather writes one by one.
+
+If a tensor has more rows, they are written in blocks.
+"""
 MAX_LISTED_CELLS = 8
 """The maximum number of cells that a caption lists."""
 PICK_SECONDS, REST_SECONDS = 0.55, 0.35
-"""The durations for which an element moves, and then stays highlighted, in seconds."""
+"""The time for which an element moves, and then stays highlighted, in seconds."""
 FILM_WIDTH, FILM_HEIGHT = 80, 24
 """The default size of a film, in character cells, which fits standard terminals."""
 MIN_FILM_HEIGHT = 16
@@ -94,17 +102,17 @@ LAST_FRAME_SECONDS = 3.5
 
 
 class Sprite(Record):
-    """A string at a position, in character cells; coordinates can be fractional."""
+    """A text at a position, in character cells; coordinates can be fractional."""
 
     x: float
     y: float
     text: str
     look: str = "ink"
-    """The name of the style, a key of `LOOKS`."""
+    """The name of the text style of the sprite."""
 
 
 class Prompt(Record):
-    """A question that the viewer can answer before a frame is shown, and its answer."""
+    """A question to the viewer before a frame, and the right answer."""
 
     question: str
     answer: str
@@ -150,7 +158,7 @@ class Film(Record):
 
 
 class Track(Record):
-    """The motion of a sprite while its text and look stay unchanged."""
+    """The motion of a sprite while its text and text style stay unchanged."""
 
     text: str
     look: str
@@ -161,7 +169,7 @@ class Track(Record):
 
 
 class Tape(Record):
-    """The layout of the elements of a tensor as cells in C order, with bars."""
+    """The elements of a tensor as cells in C order, with bars between blocks."""
 
     shape: TensorShape
     pitch: int
@@ -169,14 +177,14 @@ class Tape(Record):
     cells_per_line: int
     """The maximum number of cells in a line."""
     line_height: int
-    """The height of a line, in rows; bars can use all rows, numbers only the lowest row."""
+    """The height of a line in rows; bars use all rows, numbers only the lowest one."""
     shown_count: int
     """The number of visible cells."""
     top_row: int
 
     @property
     def count(self) -> int:
-        """The number of elements."""
+        """The number of elements of the tensor."""
         return prod(self.shape)
 
     @property
@@ -236,7 +244,7 @@ def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
 
 
 def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
-    """Yield the sprites of each GIF frame, and its duration in hundredths of a second."""
+    """Yield the sprites and the duration, in 1/100 s, of each GIF frame."""
     starts = film.starts
     for number, frame in enumerate(film.frames):
         duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))
@@ -278,9 +286,9 @@ def _motion_points(
 def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, row_count: int, layers: int) -> Tape:
     """Return the tape of a tensor, in at most `row_count` rows from `top_row` on.
 
-    `number_width` is the width of the longest number. The pitch is larger if there are few cells. A line contains
-    complete blocks of the outermost axis whose blocks fit the width. The height of a line is `layers`, or less if more
-    cells are visible with a smaller height.
+    `number_width` is the width of the longest number. If there are few cells, they are further apart. Each line
+    contains complete blocks of one axis: the outermost axis for which they fill at least 70 % of the width. The height
+    of a line is `layers`, or less if more cells are visible with a smaller height.
 
     >>> tape = make_tape((2, 3, 4), 2, 80, 0, 4, 2)
     >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.shown_count, tape.cell_position(23)
@@ -359,9 +367,9 @@ class FilmBuilder:
         self.width, self.height, self.column_width = width, height, column_width
         self.sentence_rows = SENTENCE_ROWS - (height < LOW_HEIGHT)
         self.tape_rows = max(1, (height - TAPE_HEADING_ROW - 2 - (height >= LOW_HEIGHT) - self.sentence_rows - 1) // 2)
-        """The maximum height of each of two tapes, in rows."""
+        """The maximum height of a tape, in rows, if two tapes are visible."""
         self.budget_gap = self.tape_gap = 0
-        """The number of blank rows around the division of a -1, and between two tapes."""
+        """The numbers of blank rows: around the division of a -1, and between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self.prompt: Prompt | None = None
@@ -374,7 +382,10 @@ class FilmBuilder:
         self.notes: list[str] = []
 
     def reserve_rows(self, tape_rows: int, tape_count: int) -> None:
-        """Reserve rows for tapes, and reduce the height of the film to the rows needed."""
+        """Reserve rows for tapes, and reduce the height of the film to the used rows.
+
+        `tape_rows` is the height of each tape.
+        """
         needed = TAPE_HEADING_ROW + tape_count * (tape_rows + 1) + 1 + self.sentence_rows + 1
         spare = max(0, self.height - needed)
         self.tape_gap = min(tape_count - 1, spare) if tape_count else 0
@@ -382,7 +393,10 @@ class FilmBuilder:
         self.tape_rows, self.height = tape_rows, min(self.height, needed + self.tape_gap + self.budget_gap)
 
     def row_position(self, row: int) -> int:
-        """Return the actual row for `BUDGET_ROW`, `DIVISION_ROW` or `TAPE_HEADING_ROW`."""
+        """Return the row for `BUDGET_ROW`, `DIVISION_ROW` or `TAPE_HEADING_ROW`.
+
+        Blank rows move these parts further down.
+        """
         return row + (self.budget_gap if row == TAPE_HEADING_ROW else self.budget_gap // 2)
 
     @property
@@ -395,15 +409,15 @@ class FilmBuilder:
         return LABEL_WIDTH + dim * self.column_width
 
     def add_sprite(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
-        """Add a sprite on top of all others, or remove it if its text is blank."""
+        """Add a sprite to the frame, above all others; remove it if its text is blank."""
         self.sprites.pop(key, None)
         if text.strip():
             self.sprites[key] = Sprite(x, y, clip(escape_unprintable(text), max(1, self.width - int(x)), UNICODE), look)
 
     def add_dim_sprite(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
-        """Add a sprite in the column of a dim.
+        """Add a sprite to the frame, in the column of a dim.
 
-        An ellipsis is in the first column that does not fit; the columns after it are omitted.
+        For the first dim that does not fit the width, an ellipsis is added; later dims are omitted.
         """
         if dim < self.column_count:
             self.add_sprite(key, self.column_x(dim), y, clip(text, self.column_width - 1, UNICODE), look)
@@ -421,7 +435,7 @@ class FilmBuilder:
         self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(prefixes)}
 
     def set_look(self, keys: Iterable[str], look: str = "lit") -> None:
-        """Set the look of the sprites with the given keys."""
+        """Set the text style of the sprites with the given keys."""
         for key in keys:
             if key in self.sprites:
                 self.sprites[key] = replace(self.sprites[key], look=look)
@@ -449,18 +463,18 @@ class FilmBuilder:
 
 
 def format_marked_dim(cell: Cell) -> str:
-    """Format a dim with its mark; an unresolved dim is a hole."""
+    """Format a dim with its mark; a placeholder replaces an unresolved dim."""
     marked = cell_mark_text(cell, UNICODE)
     return UNICODE.hole if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
 def hue_look(hue: str) -> str:
-    """Return the name of the look with a colour; `ink` for an empty colour."""
+    """Return the name of the text style for a colour; `ink` for an empty colour."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
 def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: int, sentence: str) -> None:
-    """Add the first frame of a stage, with its input dims, its request, and holes.
+    """Add the first frame of a stage: its input dims, its request, and placeholders.
 
     The keys of sprites contain `stage_index` for input dims, and `stage_index + 1` for output dims, so that the output
     dims move up in the first frame of the next stage.
@@ -496,7 +510,7 @@ def _requested_tokens(layout: StageLayout) -> list[str]:
 def add_step_frames(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, step_index: int, step: Step, out_dims: list[int]
 ) -> None:
-    """Add the frames of a step that resolves or drops dims."""
+    """Add the frames of a step that resolves the dims `out_dims` or drops a dim."""
     lit = [f"dim{stage_index}.{axis}" for axis in step.sources] + [f"asked{out}" for out in out_dims]
     if step.rule == COPIED_ZERO or layout.stage.kind is StageKind.PERMUTE:
         lit += [f"index{axis}" for axis in step.sources]
@@ -529,7 +543,7 @@ def add_step_frames(
 def _fill_hole(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, out_dim: int, start: tuple[float, float]
 ) -> None:
-    """Replace a hole by its dim, which moves to the hole from position `start`."""
+    """Replace a placeholder with its dim, which moves there from position `start`."""
     cell, key = layout.cells[out_dim], f"dim{stage_index + 1}.{out_dim}"
     builder.sprites.pop(f"hole{out_dim}", None)
     builder.add_dim_sprite(key, out_dim, OUTPUT_ROW, format_marked_dim(cell), "lit")
@@ -537,7 +551,10 @@ def _fill_hole(
 
 
 def make_prompt(layout: StageLayout, out_dims: list[int]) -> Prompt | None:
-    """Return the prompt for some dims; None if the request contains all sizes."""
+    """Return the prompt that asks the viewer for output dims.
+
+    Returns None if the sizes of all these dims are part of the request.
+    """
     requested, dims = _requested_tokens(layout), [str(cell.dim) for cell in layout.cells]
     unknown = [out for out in out_dims if not (layout.is_regrouping and requested and requested[out] == dims[out])]
     if not unknown:
@@ -578,9 +595,9 @@ def _add_inference_frames(
 
 
 def _add_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
-    """Add a bar of all elements; return its start and length in cells.
+    """Add the bar of all elements to the frame; return its start and length.
 
-    Returns None, without a bar, if it does not fit or the element count is not a number.
+    Returns None, and adds no bar, if the bar does not fit or the element count is not a number.
     """
     start = max(len(builder.sprites["sum"].text), len(builder.sprites["part"].text)) + 3
     room = min(48, builder.width - start)
@@ -592,7 +609,7 @@ def _add_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
 
 
 def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int, step_index: int) -> None:
-    """Add the frames in which `multiple` pieces of the budget bar fall."""
+    """Add the frames in which `multiple` pieces of the budget bar move down."""
     start, long = bar
     shown = multiple if multiple <= 24 and multiple <= long else 1
     per_frame = -(-shown // 8)
@@ -608,7 +625,7 @@ def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int
 
 
 def add_input_tape(builder: FilmBuilder, journey: Journey) -> None:
-    """Add the input tape, and reserve the rows that the tapes of the journey need."""
+    """Add the tape of the input, and reserve rows for the tapes of all tensors."""
     tapes = [_journey_tape(builder, journey, place, 0) for place in range(len(journey.points))]
     gathers = any(not isinstance(move, Reshape) for move in journey.moves)
     builder.reserve_rows(max(tape.bottom_row for tape in tapes), 2 if gathers else 1)
@@ -619,7 +636,7 @@ def add_input_tape(builder: FilmBuilder, journey: Journey) -> None:
 
 
 def _journey_tape(builder: FilmBuilder, journey: Journey, point_index: int, top_row: int) -> Tape:
-    """Return the tape of a tensor of a journey.
+    """Return the tape of one tensor on the path of the elements.
 
     Its lines are high enough for the bars of all tensors up to the next gather.
     """
@@ -651,7 +668,10 @@ def _cell_text(tape: Tape, value: int) -> str:
 
 
 def _add_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: str = "") -> None:
-    """Add the heading and the bars of a tape, and an ellipsis if cells are elided."""
+    """Add the heading and the bars of a tape, and an ellipsis if cells are elided.
+
+    `name` and `suffix` are the start and the end of the heading.
+    """
     _add_tape_heading(builder, tape, name, suffix)
     if 0 < tape.shown_count < tape.count:
         builder.add_sprite(f"dots{builder.memory_number}", *tape.cell_position(tape.count), HIDDEN_CELLS, "quiet")
@@ -712,7 +732,10 @@ def _add_pick_frame(
     cells: range,
     step_index: int | None,
 ) -> None:
-    """Add the frame in which elements move to `cells` of the second tape."""
+    """Add the frame in which a gather writes some cells of the second tape.
+
+    The elements move from the first tape to the cells.
+    """
     source, target = tapes
     written = [unravel(cell, target.shape) for cell in cells]
     read: list[Index] = [index_before_move(index, source.shape, journey.moves[point_index]) for index in written]
@@ -731,7 +754,7 @@ def _add_pick_frame(
 
 
 def index_span_text(indices: Sequence[Index], shape: Index) -> str:
-    """Format several indices as one slice, with a colon for a covered axis.
+    """Format several indices as one slice; a colon stands for a complete axis.
 
     >>> index_span_text([(0, 1)], (2, 3)), index_span_text([(0, 0), (0, 1)], (2, 2))
     ('[0,1]', '[0,:]')
@@ -747,7 +770,7 @@ def index_span_text(indices: Sequence[Index], shape: Index) -> str:
 
 
 def _cells_text(cells: Sequence[int]) -> str:
-    """Format cell numbers as a single number, a range, or the first numbers."""
+    """Format cell numbers: one number, a range, or a list of the first numbers."""
     if len(cells) == 1:
         return f"cell {cells[0]}"
     if all(after == before + 1 for before, after in pairwise(cells)):
@@ -768,9 +791,9 @@ def _add_swap_frame(builder: FilmBuilder, tapes: tuple[Tape, Tape], sentence: st
 
 
 def cell_groups(tape: Tape) -> list[range]:
-    """Return the groups of cells that are written in one frame.
+    """Return the ranges of cells that a gather writes, one range per frame.
 
-    The first group has one cell; the groups grow to rows, and to blocks if there are many rows.
+    The first ranges have one cell each. Later ranges are rows, or blocks if there are many rows.
 
     >>> cell_groups(make_tape((2, 3), 1, 40, 0, 3, 1))
     [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
@@ -792,7 +815,7 @@ def cell_groups(tape: Tape) -> list[range]:
 
 
 def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM_HEIGHT) -> Film:
-    """Return the film of an answer; a refused request is shown up to its refusal.
+    """Return the film of an answer; for a refused request, it ends at the refusal.
 
     >>> import shapecalc as sc
     >>> film = make_film(sc.reshape((2, 3), (0, -1)))
@@ -832,9 +855,10 @@ def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...
 
 
 def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | None:
-    """Return the journey of the elements, as far as they can be traced.
+    """Return the path of the elements, up to the first stage that combines elements.
 
-    Returns None, and adds a note with the reason, if no memory can be drawn.
+    Returns None if no memory can be drawn. A note in the film gives the reason, unless no element moves before the
+    first stage with several operands or windows.
     """
     try:
         journey = build_journey(answer, complete=False)
@@ -859,9 +883,9 @@ def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | No
 
 
 def _add_rail(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], current: int) -> None:
-    """Add the titles of the stages, with the current one highlighted.
+    """Add the titles of the stages in one line, and highlight the current stage.
 
-    If the titles do not fit, only the current stage is added.
+    `current` is 0 for the input and n for stage n. If the titles do not fit, only the current title is added.
     """
     names = ["input", *(layout.title for layout in all_layouts), "output"]
     if sum(len(name) + 3 for name in names) > builder.width:
@@ -888,7 +912,10 @@ def _add_stage_frames(
     move_count: int,
     answer: Trace | Chain,
 ) -> int:
-    """Add the frames of a stage; return the number of journey moves that they show."""
+    """Add the frames of a stage; return the number of element moves that they show.
+
+    `move_count` is the number of moves of the earlier stages.
+    """
     add_stage_opening(builder, layout, stage_index, f"{layout.title}: {layout.stage.kind.value}.")
     steps = layout.stage.steps
     shape_steps = [at for at, step in zip(layout.step_range, steps, strict=False) if isinstance(step.value, tuple)]
@@ -899,7 +926,7 @@ def _add_stage_frames(
     for at, step in zip(layout.step_range, steps, strict=False):
         outs = settled.get(at, [])
         has_room = min((*outs, *step.sources), default=0) < builder.column_count or step.rule in INFER_RULES
-        if isinstance(step.value, tuple) or not has_room:  # a -1 is shown in the budget rows, which always fit
+        if isinstance(step.value, tuple) or not has_room:  # a -1 needs no column: it has its own rows
             remaining += outs
         else:
             _show_picture(builder, answer, layout, at)
@@ -920,7 +947,10 @@ def _add_stage_frames(
 
 
 def _show_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
-    """Show the picture of a step with several operands or windows."""
+    """Replace the picture in the frame with that of a step, if the step has a picture.
+
+    Only the steps of stages with several operands or windows have pictures in films.
+    """
     builder.remove_sprites("picture")
     if layout.stage.kind in COMBINING_KINDS:
         top = builder.row_position(BUDGET_ROW)
@@ -929,7 +959,10 @@ def _show_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayo
 
 
 def _add_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey | None) -> None:
-    """Add the request with holes, above the tape if there is one."""
+    """Add the drawing of the request to the frame, with placeholders for output dims.
+
+    If memory is drawn, the drawing of the request fits above the tape.
+    """
     height = (
         builder.row_position(TAPE_HEADING_ROW) - INDEX_ROW - 1
         if journey
@@ -939,7 +972,7 @@ def _add_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey |
 
 
 def _add_picture(builder: FilmBuilder, text: Text, top_row: int) -> None:
-    """Add the lines of a picture as sprites, each with the look of its colour."""
+    """Add the lines of a picture to the frame, as sprites in the picture's colours."""
     for row, line in enumerate(text.split("\n")):
         edges = sorted({0, *(edge for span in line.spans for edge in (span.start, span.end))})
         for start, part in zip(edges, line.divide(edges[1:]), strict=True):
@@ -967,7 +1000,7 @@ def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tu
 
 
 def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
-    """Mark the refused dim; add the element counts of a refused reshape."""
+    """Mark the refused dim in the frame, and add the element counts of a reshape."""
     if layout is None:
         return
     if layout.refused_dim is not None:

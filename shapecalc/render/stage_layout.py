@@ -3,11 +3,12 @@
 The layout of a refused stage has the dims that were resolved before the refusal, and the problem. If no sizes can meet
 the conditions of a stage, its layout has all dims, and the problem.
 
-Wires and marks are derived from origins. A wire connects an input dim to an output dim that depends on it. The mark of
-a dim lists the input axes or parts of axes that the dim consists of, outermost first. An axis is listed by its name or
-by a letter; the parts of a cut axis are numbered. After axes a and c are merged, the mark is `ac`; after c is split,
-the marks are `c1` and `c2`. A dim that mixes axes, as in 6,4 reshaped to 4,6, does not consist of whole parts of input
-axes. Such dims have the marks `~x` and `~y`.
+The origin of a dim states the input axes and the parts of axes from which the dim takes its elements. Wires and marks
+are derived from origins. A wire connects an input dim to an output dim that depends on it. The mark of a dim lists the
+input axes or parts of axes that the dim consists of, outermost first. An axis is listed by its name or by a letter; the
+parts of a split axis are numbered. After axes a and c are merged, the mark is `ac`; after c is split, the marks are
+`c1` and `c2`. A dim that mixes axes, as in 6,4 reshaped to 4,6, does not consist of whole parts of input axes. Such
+dims have the marks `~x` and `~y`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ MERGED_HUE = "#7D6BD0"
 HUES = (*AXIS_HUES, MERGED_HUE)
 MAX_MARK_LENGTH = 8
 REGROUPING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE)
-"""The stage kinds that regroup the elements along new cuts."""
+"""The stage kinds that change how elements in C order are grouped into axes."""
 COMBINING_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.JOIN, StageKind.WINDOW, StageKind.LENGTHEN)
 """The stage kinds that have several operands or compute elements."""
 INFER_RULES = (rules.INFERRED, rules.INFERRED_EMPTY)
@@ -56,15 +57,18 @@ TOKEN_FORMATS = {
     "roll-axis": "by {shift}",
     "reverse-axis": "back",
 }
-"""The format of the token of a dim, by the rule that determines the dim."""
+"""The format of the requested value on a wire, keyed by the rule of the step."""
 Wires = Sequence[tuple[int, ...]]
-"""For each output dim of a stage, the indices of the input dims it depends on."""
+"""The indices of the input dims on which each output dim of a stage depends."""
 AxisParts = list[tuple[int, tuple[str, ...]]]
-"""The input axes of an output dim, outermost first, each with the names of its parts."""
+"""The input axes of an output dim, each with the names of its parts.
+
+The outermost axis is first.
+"""
 
 
 class DimMark(Record):
-    """The label of a dim: the names of its parts, outermost first.
+    """The mark of a dim: the names of its axes or parts of axes, outermost first.
 
     The mark has no names if the dim does not originate in an input axis.
     """
@@ -75,7 +79,7 @@ class DimMark(Record):
 
 
 class Cell(Record):
-    """One dim before or after a stage, with the data to draw it."""
+    """An input or output dim of a stage, with the data to draw the dim."""
 
     dim: Dim | None
     """The size; None if it is hidden or unresolved."""
@@ -94,7 +98,7 @@ class StageLayout(Record):
 
     stage: Stage
     name: str
-    """The common name of the stage; for example, `reshape` for the `to` of a Shuffle."""
+    """The operator name of the stage, such as `reshape` for the `to` of a Shuffle."""
     title: str
     """The name and the arguments of the stage, as in `reshape 0,-1`."""
     step_range: range
@@ -102,20 +106,23 @@ class StageLayout(Record):
     cells_before: tuple[Cell, ...]
     cells: tuple[Cell, ...]
     wires: tuple[tuple[int, ...], ...]
-    """For each output dim of the stage, the indices of the input dims it depends on."""
+    """The indices of the input dims on which each output dim of the stage depends."""
     mixing_dims: frozenset[int]
-    """The output dims that mix axes."""
+    """The output dims that mix axes.
+
+    These dims do not consist of whole parts of input axes.
+    """
     newly_marked_dims: frozenset[int]
-    """The output dims with a new mark, because they mix axes or parts of one axis."""
+    """The output dims for which the stage introduces a mark such as `~x`."""
     part_marks: Mapping[tuple[int, int], DimMark]
-    """The mark of the part of an input dim in an output dim, by their (input, output) indices."""
+    """The mark of each part of an input dim, keyed by (input index, output index)."""
     links: tuple[origins.AxisChange, ...]
-    """The smallest groups of input and output dims that are connected by wires."""
+    """The smallest groups of input and output dims that wires connect."""
     problem: Problem | None
     refused_dim: int | None
     """The index of the refused dim; None if no single dim was refused."""
     is_regrouping: bool
-    """Whether the stage regroups the elements along new cuts."""
+    """Whether the stage changes how elements in C order are grouped into axes."""
     request: Request
     """The request that the stage belongs to."""
 
@@ -143,7 +150,7 @@ class StageLayout(Record):
 
 
 def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
-    """Format a mark.
+    """Format a mark; four or more consecutive letters are abbreviated to `a-d`.
 
     >>> from shapecalc.render.canvas import ASCII, UNICODE
     >>> mark_text(DimMark(("a", "c")), ASCII), mark_text(DimMark(("c", "b1")), UNICODE)
@@ -168,22 +175,22 @@ def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
 
 
 def cell_mark_text(cell: Cell, glyphs: GlyphSet) -> str:
-    """Format the mark of a dim; empty if it equals the dim's named size."""
+    """Format the mark of a dim; empty if the mark equals the named size."""
     return "" if cell.mark and "*".join(cell.mark.names) == str(cell.dim) else mark_text(cell.mark, glyphs)
 
 
 def mark_hue(mark: DimMark | None) -> str:
-    """Return the colour of a mark; empty if it has none."""
+    """Return the colour of a mark; empty for a mark without a colour."""
     return mark.hue if mark else ""
 
 
 class AxisNames:
-    """The names of the input axes of an answer, and of the parts of cut axes."""
+    """The names of the input axes of an answer, and of the parts of split axes."""
 
     def __init__(self, answer: Trace | Chain, stage_origins: Sequence[Origins]) -> None:
-        """Name the input axes, and collect the cuts of all stages in each axis.
+        """Name the input axes, and find the boundaries at which stages split each axis.
 
-        The origins of the output dims of each stage refer to the input of the answer.
+        `stage_origins` has, for each stage, the origins of its output dims relative to the input of the answer.
         """
         self.shape = answer.input
         self.pattern_names, self.output_names = _pattern_names(answer.traces[0]) if answer.traces else ((), ())
@@ -198,12 +205,13 @@ class AxisNames:
         self.axis_names = [self._names_of_axis(axis, dim) for axis, dim in enumerate(self.shape)]
         self.boundaries = _axis_boundaries(self.shape, stage_origins)
         self.mixed_count = 0
-        """The number of marks of mixed dims so far."""
+        """The number of marks such as `~x` that were created so far."""
 
     def _names_of_axis(self, axis: int, dim: Dim) -> tuple[str, ...]:
         """Return the names of an input axis.
 
-        The names are those in a pattern; otherwise the name of the axis's size if it is unique, or a letter.
+        A pattern in the request determines the names. Without a pattern, the name is the named size of the axis if it
+        is unique, or otherwise a letter.
         """
         if axis < len(self.pattern_names) and self.pattern_names[axis]:
             return self.pattern_names[axis]
@@ -212,9 +220,9 @@ class AxisNames:
         return ("".join(self.letters[axis : axis + 1]) or next(self.spare_letters, f"#{axis}"),)
 
     def named_parts(self, atoms: Origin) -> list[tuple[str, Dim]]:
-        """Return the names and sizes of the parts of axes that atoms consist of.
+        """Return the name and the size of each part of an axis that an origin contains.
 
-        A whole axis, or an axis that is not cut, is a single part with the name of the axis.
+        A whole axis, or an axis that no stage splits, is a single part, unless a pattern names its parts.
         """
         result = list[tuple[str, Dim]]()
         for atom in atoms:
@@ -250,15 +258,15 @@ def _axes_hue(axes: Collection[int]) -> str:
 
 
 def _atom_bounds(atom: origins.AxisAtom) -> tuple[Dim, Dim]:
-    """Return the absolute stride of an atom, and the stride of the next outer part."""
+    """Return the absolute stride of a part of an axis, and the same times its size."""
     stride = product((-1, atom.stride)) if is_negative(atom.stride) else atom.stride
     return stride, product((atom.size, stride))
 
 
 def _axis_boundaries(shape: Sequence[Dim | None], stage_origins: Iterable[Origins]) -> list[list[Dim]]:
-    """Return the boundaries at which stages cut each axis of a shape, as strides.
+    """Return the boundaries at which stages split each axis of a shape, as strides.
 
-    The list of an axis is empty if no stage cuts the axis.
+    The list of an axis is empty if no stage splits the axis.
     """
     ends: list[set[tuple[Dim, Dim]]] = [set() for _ in shape]
     for dim_origins in stage_origins:
@@ -278,9 +286,9 @@ def _axis_boundaries(shape: Sequence[Dim | None], stage_origins: Iterable[Origin
 
 
 def atom_boundaries(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:
-    """Return the boundaries of the atoms of one axis, as strides, outermost first.
+    """Return the boundaries of the parts of one axis, as strides, outermost first.
 
-    The list is empty if two atoms overlap and neither contains the other.
+    The list is empty if two parts overlap and neither contains the other.
     """
     return _nested_boundaries([_atom_bounds(atom) for atom in atoms])
 
@@ -288,8 +296,8 @@ def atom_boundaries(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:
 def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
     """Return the boundaries of the parts of an axis, as strides, outermost first.
 
-    `parts` are pairs of an inner and an outer stride. The list is empty if two parts overlap and neither contains the
-    other.
+    Each part is a pair of its inner and its outer stride. The list is empty if two parts overlap and neither contains
+    the other.
 
     >>> _nested_boundaries([(1, 4), (4, 8), (1, 8)]), _nested_boundaries([(1, 3), (3, 12), (1, 4), (4, 12)])
     ([8, 4, 1], [])
@@ -304,9 +312,10 @@ def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
 
 
 def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Return a pattern's axis names for each input dim, and its output axis names.
+    """Return the axis names in the pattern of a `rearrange` request.
 
-    Both are empty for a request without a valid pattern.
+    The first tuple has the names in each input dim, the second tuple the names of the output axes. Both are empty if
+    there is no valid pattern.
     """
     if trace.op != "rearrange":
         return (), ()
@@ -375,7 +384,10 @@ def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
 
 
 def layout_index(all_layouts: Sequence[StageLayout], step_index: int | None) -> int:
-    """Return the index of the layout that contains a step; the last for None."""
+    """Return the index of the layout that contains a step.
+
+    Returns the last index if `step_index` is None or after the last step.
+    """
     for index, layout in enumerate(all_layouts):
         if step_index is not None and step_index < layout.step_range.stop:
             return index
@@ -393,8 +405,8 @@ def _build_layout(
 ) -> StageLayout:
     """Return the layout of a stage.
 
-    `inputs` are the cells before the stage, the origins of the output dims in the input of the stage, and the origins
-    of the output dims in the input of the answer.
+    `inputs` are the cells before the stage, and the origins of its output dims: first relative to the input of the
+    stage, then relative to the input of the answer.
     """
     cells_before, in_stage, in_input = inputs
     numbered_steps = [(first_step + index, step) for index, step in enumerate(stage.steps)]
@@ -427,8 +439,8 @@ def _build_layout(
 def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
     """Return the index of the output dim that is refused; None if there is none.
 
-    If an input dim is refused, this is the output dim that could not be computed from it. If a requested item expands
-    to several dims, this is the dim whose token is the item.
+    If the problem is about an input dim, the first unresolved output dim is refused. If an item of the request expands
+    to several dims, the only dim that has the item as its requested value is refused.
     """
     if problem.argument != stage.argument:
         first_unknown = next((out for out, cell in enumerate(cells) if cell.dim is None), None)
@@ -444,10 +456,11 @@ def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem:
 def _unmarked_cells(
     stage: Stage, numbered_steps: list[tuple[int, Step]], unresolved_step: int, argument: object
 ) -> list[Cell]:
-    """Return the cells after a stage, without marks.
+    """Return the output cells of a stage, without marks.
 
-    `argument` is the argument of the stage. In the target of an expand, a 1 is a token, because the input dim can be
-    larger. The cells of a refused stage are the resolved dims, and the requested tokens of the other dims.
+    `argument` is the argument of the stage. In the target of an expand, each 1 is displayed as a requested value,
+    because the input dim can be larger. The cells of a refused stage are its resolved dims, and the requested values of
+    its other dims.
     """
     settled = {
         step.out: Cell(step.dim, number, None, _token_text(step))
@@ -473,7 +486,7 @@ def _unmarked_cells(
 
 
 def _token_text(step: Step) -> str:
-    """Return the token of the dim that a step resolves."""
+    """Format the requested value of the dim that a step resolves, such as 0 or -1."""
     if step.rule == rules.STRETCHED and step.facts["dim"] == 1 and step.value != 1:
         return f"x{step.value}"
     return TOKEN_FORMATS.get(step.rule, "").format(**step.facts)
@@ -505,9 +518,10 @@ def _assign_marks(
     wires: Wires,
     axis_names: AxisNames,
 ) -> tuple[list[DimMark | None], dict[tuple[int, int], DimMark], set[int]]:
-    """Return a stage's output marks, part marks and newly marked dims.
+    """Return the output marks of a stage, the marks of parts, and the new dims.
 
-    `dim_origins` are the origins of the output dims in the input of the stage, and in the input of the answer.
+    The new dims are those with a new mark such as `~x`. `dim_origins` are the origins of the output dims: first
+    relative to the input of the stage, then relative to the input of the answer.
     """
     marks, pieces, fresh = list[DimMark | None](), dict[tuple[int, int], DimMark](), set[int]()
     if stage.kind is StageKind.SHAPE or not stage.is_finished:
@@ -548,8 +562,8 @@ def _operand_mark(
 ) -> DimMark:
     """Return the mark of an output dim of an op with several operands.
 
-    The mark is that of the input axis, or the axis of another operand: `1.2` is axis 2 of operand 1. A trailing plus
-    means that other operands are concatenated along the axis.
+    An output dim has the mark of its input axis. If the dim comes from another operand, the mark is `1.2` for axis 2 of
+    operand 1. A trailing plus means that operands are concatenated along the axis.
     """
     if not axes:
         return DimMark(
@@ -561,9 +575,9 @@ def _operand_mark(
 
 
 def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[Sequence[Dim]]) -> AxisParts | None:
-    """Return the parts of a stage's input dims of which an output dim consists.
+    """Return the parts of input dims that an output dim of the stage consists of.
 
-    Returns None unless each part is a whole input dim, or a part of an input dim with a single name.
+    Each part must be a whole input dim, or a part of an input dim with a single name. Returns None for other origins.
     """
     result: AxisParts = []
     for atom in atoms:
@@ -583,9 +597,10 @@ def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[S
 
 
 def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> AxisParts | None:
-    """Return a dim's parts with the names of parts of the answer's input.
+    """Return the parts of an output dim, named after parts of the answer's input.
 
-    Returns None if the parts do not correspond to atoms.
+    `named_parts` are the names and sizes of these parts. Returns None if their sizes do not match the origin of the
+    dim.
     """
     result: AxisParts = []
     remaining = list(named_parts)
@@ -605,7 +620,10 @@ def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> 
 def _name_remaining_parts(
     cells_before: Sequence[Cell], dim_origins: Origins, part_marks: dict[tuple[int, int], DimMark]
 ) -> None:
-    """Name the mixed part of each axis after the parts that no other dim uses."""
+    """Add the marks of the parts of axes that occur only in dims that mix axes.
+
+    Some parts of an axis can be in other dims; the mark names all remaining parts of the axis.
+    """
     mixing_dims = origins.mixed_dims(dim_origins)
     ladders = _axis_boundaries([cell.dim for cell in cells_before], [dim_origins]) if mixing_dims and part_marks else []
     for axis, ladder in enumerate(ladders):
@@ -631,7 +649,7 @@ def stage_operands(layout: StageLayout) -> list[Operand]:
 
 
 def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int], glyphs: GlyphSet) -> str:
-    """Return the label of the wires from the given axes to the given output dims."""
+    """Return the label of the wires from input axes to output dims."""
     marks = [layout.part_marks.get((axes[0], out)) for out in out_dims if len(axes) == 1]
     if marks and all(marks):
         names = dict.fromkeys(name for mark in marks for name in (mark.names if mark else ()))
@@ -680,10 +698,10 @@ def hide_dims(layout: StageLayout, holes: Mapping[int, str]) -> StageLayout:
 
 
 def unresolved_trace(answer: Trace | Chain) -> Trace:
-    """Return a trace of an answer's first op that resolves only the requested sizes.
+    """Return the first op of an answer as a trace with only the requested sizes.
 
-    The trace does not reveal whether the request is refused. A Shuffle has all its stages. The target of an expand is a
-    second operand, since it may have additional dims.
+    All other dims are unresolved, and the trace does not reveal whether the request is refused. A Shuffle has all its
+    stages. The target of an expand is a second operand, since it may have additional dims.
 
     >>> import shapecalc as sc
     >>> trace = unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4)))
@@ -714,7 +732,9 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
 
 
 def unresolved_dims(answer: Trace | Chain, step_count: int) -> tuple[tuple[int, int], ...]:
-    """Return the column and index of each dim unresolved after `step_count` steps.
+    """Return the positions of the dims that are unresolved after a number of steps.
+
+    A position is the column of the dim in the flow diagram, and its index in the column.
 
     >>> import shapecalc as sc
     >>> unresolved_dims(sc.reshape((2, 3, 4), (0, -1)), 1)

@@ -21,14 +21,14 @@ from shapecalc.render.flow import draw_flow
 from shapecalc.render.hints import display_name, verdict_text
 from shapecalc.render.pictures import draw_explanation, draw_picture, steps_to_draw
 
-TYPE_CHECKING = False  # Rich's tables cost 4 ms of the 75 ms of --explain
+TYPE_CHECKING = False  # avoids the import of Rich's tables, 4 ms of the 75 ms of --explain
 if TYPE_CHECKING:
     from rich.table import Table
 
 MIN_FLOW_HEIGHT = 6
-"""The minimum height, in lines, to which the flow is reduced to fit the story on one screen.
+"""The minimum height, in lines, to which the flow diagram is reduced to fit.
 
-If the flow would be lower, it is not reduced, and the story exceeds the screen.
+If a lower height were necessary, the flow diagram is not reduced, and the story exceeds the screen.
 """
 MAX_ARGUMENT_WIDTH = 30
 """The maximum number of characters of an argument in an error report."""
@@ -97,9 +97,9 @@ def draw_story(
 ) -> Text:
     """Draw the flow diagram, one picture and all steps, in 24 lines if possible.
 
-    `width` is in character cells. `lines_below` lines of the 24 stay free. Steps are never omitted. `more_command` is
-    the option that draws all pictures; a note mentions it if pictures are omitted. If it is empty, all pictures are
-    drawn.
+    `width` is in character cells. `lines_below` is the number of the 24 lines that are reserved for other output. Steps
+    are never omitted. `more_command` is the option that draws all pictures; a note mentions it if pictures are omitted.
+    If it is empty, all pictures are drawn.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
@@ -207,6 +207,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def _setting_of_row(row: ComparisonRow) -> str:
+    """Format the setting of a comparison row, and whether it is the default."""
     setting = ", ".join(f"{name} {setting_text(value)}" for name, value in row.options.items() if name != "dtype")
     switch, switch_value = DIALECTS[row.dialect].switch, row.trace.traces[-1].request.switch
     if not setting and switch and switch_value is not None:
@@ -230,7 +231,7 @@ def dialects_table() -> Table:
 
 
 def operators_table() -> Table:
-    """Return a table of the operators and the sources of each dialect."""
+    """Return a table of the operators of each dialect, and of its sources."""
     table = _plain_table("dialect", "operators", "source")
     for row in DIALECTS.values():
         operators = dict.fromkeys(operator.name for operator in operators_of(row).values())

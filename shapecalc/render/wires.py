@@ -1,9 +1,9 @@
 """The wires of a stage: their routes between two columns of dims.
 
-Permuted axes cross in pairs, in several layers, so that the eye can follow each axis. Axes that merge into the same
-dims, or split into them, meet at one vertical line, called a trunk. If the dims of a group depend on different axes, a
-trunk would join unrelated wires. In this case, each part of an axis has its own labelled wire, from its axis on the
-left to its dims on the right.
+If axes are permuted, the wires of neighbouring rows cross in pairs, so that the eye can follow each axis. Crossings at
+the same horizontal position form a layer. Axes that merge into the same dims, or split into them, meet at one vertical
+line, called a trunk. If the dims of a group depend on different axes, a trunk would join unrelated wires. In this case,
+each part of an axis has its own labelled wire, from its axis on the left to its dims on the right.
 
 Lines that cross without a connection are drawn as a plain cross; a dot connects lines from four sides.
 """
@@ -25,7 +25,10 @@ from shapecalc.render.stage_layout import StageLayout, wire_label
 
 Styles = Sequence[Style | str]
 StyleOf = Callable[[Collection[int], Collection[int]], Style | None]
-"""A function from input axes and output dims to the style of their wires; None hides the wires."""
+"""A function that returns the style of the wires from input axes to output dims.
+
+Wires with the style None are hidden.
+"""
 
 
 class Trunk(Record):
@@ -37,13 +40,13 @@ class Trunk(Record):
     left_lines: tuple[int, ...]
     """The lines of the left ends, relative to the line of dim 0."""
     right_lines: tuple[int, ...]
-    """The lines of the right ends, relative to the line of dim 0; empty for a dropped axis."""
+    """The lines of the right ends, relative to dim 0; empty for a dropped axis."""
     axes: tuple[int, ...]
     """The input dims at the left ends."""
     dims: tuple[tuple[int, ...], ...]
     """The output dims of each right end."""
     track: int = 0
-    """The column of the trunk, counted from the left, if trunks are drawn side by side."""
+    """The position of the trunk among trunks that are drawn side by side."""
 
     @property
     def span(self) -> range:
@@ -58,7 +61,7 @@ class Trunk(Record):
 
 
 class NamedWire(Record):
-    """The labelled wire of a part of one or more axes."""
+    """A horizontal wire with a label, for a part of one or more axes."""
 
     line: int
     text: str
@@ -78,9 +81,9 @@ class Wiring(Record):
     right_trunks: tuple[Trunk, ...] = ()
     """The trunks to the right of the named wires."""
     lanes: tuple[int, ...] = ()
-    """The output dim of each axis, if axes cross; otherwise empty."""
+    """The output dim of each axis, if axes are permuted; otherwise empty."""
     layers: tuple[tuple[int, ...], ...] = ()
-    """For each layer of crossings, the upper row of each crossing."""
+    """For each layer of crossings, the upper row of each pair of crossing wires."""
     is_unroutable: bool = False
     """Whether the wires do not fit the available size."""
 
@@ -124,8 +127,8 @@ def route_wires(
 ) -> Wiring:
     """Return the routes of the wires of a stage.
 
-    `size` is the available width in cells and height in lines. Two adjacent crossings in one layer look like a diamond;
-    they are in different layers if all layers fit `free_width`.
+    `size` is the available width in cells and height in lines. Two adjacent crossings in one layer look like a diamond,
+    so they are in different layers if `free_width` cells suffice for all layers.
     """
     links, (width, lines) = [link for link in layout.links if link.sources], size
     outs = tuple([axes.outputs[0] for axes in links if axes.outputs])
@@ -147,12 +150,15 @@ def _make_trunk(axes: tuple[int, ...], out_dims: tuple[int, ...], pitch: int) ->
 
 
 def is_partially_connected(layout: StageLayout, link: AxisChange) -> bool:
-    """Return whether an output dim of a link depends on only some of its axes."""
+    """Return whether an output dim of a group depends on only some of its axes."""
     return any(layout.wires[out] != link.sources for out in link.outputs)
 
 
 def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wiring | None:
-    """Return routes with named wires for parts of axes; None if trunks would touch."""
+    """Return routes in which each part of an axis has its own labelled wire.
+
+    Returns None if wires of different trunks would overlap.
+    """
     wires = list[NamedWire]()
     for link in layout.links:
         reached = {axis: tuple([out for out in link.outputs if axis in layout.wires[out]]) for axis in link.sources}
@@ -181,7 +187,10 @@ def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wir
 
 
 def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
-    """Assign tracks with few crossings to trunks; return None if trunks would touch."""
+    """Assign each trunk a column, so that few wires cross.
+
+    Returns None if wires of different trunks would overlap.
+    """
     upright = sorted([trunk for trunk in trunks if not trunk.is_straight], key=lambda trunk: trunk.span.start)
     before: dict[int, list[int]] = {place: [] for place in range(len(upright))}
     """For each trunk, the trunks that must be to the left of it."""
@@ -206,7 +215,10 @@ def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
 
 
 def _crossing_count(left: Trunk, right: Trunk) -> float:
-    """Return the number of crossings of two trunks; infinity if they would touch."""
+    """Return the number of crossings of the wires of two trunks.
+
+    Returns infinity if wires of the trunks would overlap on one line.
+    """
     if {*left.right_lines} & {*right.left_lines}:
         return inf
     return sum(line in right.span for line in left.right_lines) + sum(line in left.span for line in right.left_lines)
@@ -240,7 +252,8 @@ def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> 
 def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: StyleOf) -> None:
     """Draw the wires between two columns of the canvas, below the heading row.
 
-    Nothing is drawn if the wires do not fit; in this case, only the marks of the dims show the mapping.
+    `ends` are the first and the last x coordinate of the wires. Nothing is drawn if the wires do not fit; in this case,
+    only the marks of the dims show the mapping.
     """
     left, right = ends
     if wiring.layers:
@@ -259,7 +272,7 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
 
 
 def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: StyleOf) -> None:
-    """Draw trunks between two columns of the canvas; dropped axes end at a wall."""
+    """Draw trunks between two columns of the canvas, and the ends of dropped axes."""
     first = left + 1 + _dropped_axes_width(trunks)
     for trunk in trunks:
         dims = [out for outs in trunk.dims for out in outs]
@@ -279,7 +292,7 @@ def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int,
 def _draw_trunk(
     canvas: Canvas, trunk: Trunk, xs: tuple[int, int, int], style: Style | None, styles: Sequence[Style | None]
 ) -> None:
-    """Draw a trunk and its visible ends.
+    """Draw the vertical line of a trunk, and its visible ends.
 
     `xs` are the columns of the left ends, the vertical line and the right ends. `styles` are the styles of the right
     ends; an end with the style None is hidden.
@@ -300,6 +313,7 @@ def _draw_trunk(
 
 
 def _draw_braid(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of: StyleOf) -> None:
+    """Draw the wires of permuted axes, which cross in pairs."""
     lane_styles = [style_of((axis,), (out,)) for axis, out in enumerate(wiring.lanes)]
     pitch, strokes = wiring.pitch, canvas.glyphs
     hidden = frozenset(axis for axis, style in enumerate(lane_styles) if style is None)
@@ -320,10 +334,10 @@ def _braid_lines(
     glyphs: tuple[str, str, str, str],
     hidden: frozenset[int],
 ) -> tuple[list[int], list[tuple[str, Callable[[Styles], Styles]]]]:
-    """Return the order of axes after all crossings, and the lines of characters.
+    """Return the order of axes after all crossings, and the characters of each line.
 
-    With each line, a function is returned that selects the style of each character from the styles of the axes,
-    followed by the style of spaces. The result does not depend on sizes, so it stays cached while the user types sizes.
+    Each line has a function that selects the style of each character from a list: the styles of the axes, and the style
+    of spaces. The result is cached; since it does not depend on sizes, it stays valid while the user types sizes.
     """
     level, rising, falling, crossing = glyphs
     axes, lines = [*range(axis_count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (axis_count - 1))]

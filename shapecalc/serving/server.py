@@ -44,11 +44,11 @@ from shapecalc.core.text import escape_unprintable, truncate
 HEAD_TIMEOUT = 5
 """The time, in seconds, within which the headers of a request must arrive."""
 ACCEPT_BATCH = 8
-"""The number of connections that are accepted before any of them is read."""
+"""The maximum number of connections that the event loop accepts at once."""
 AUTHENTICATED, IN_SESSION = 1, 2
-"""The states of a connection that has shown the token, and of a connection with a session.
+"""The states of a connection after a request with a valid token, and during a session.
 
-All other connections have the state 0.
+The initial state of a connection is 0.
 """
 WAIT_SECONDS = 1
 """The maximum wait, in seconds, for a free session, a close or a shutdown.
@@ -78,7 +78,7 @@ CPU_LIMIT_EXIT = -getattr(signal, "SIGXCPU", 0) or None
 START_MARKER = b"__GANGLION__\n"
 """The line that an app writes before its first packet."""
 HOST_NAME_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
-"""The pattern of host names. Addresses are parsed by `ipaddress`."""
+"""The pattern of host names, excluding IP addresses, which `ipaddress` parses."""
 
 
 class ProtocolError(Exception):
@@ -86,7 +86,7 @@ class ProtocolError(Exception):
 
 
 class SessionEnd(Record):
-    """The end of a session: the close code of its socket, and the reason."""
+    """The WebSocket close code and the reason for the end of a session."""
 
     code: int
     reason: str
@@ -106,13 +106,13 @@ class OwnerLogHandler(logging.Handler):
     """
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        """Store the function that prints a line."""
+        """Store `report`, the function that prints a line."""
         super().__init__()
         self._report = report
         self._report_times: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Report an unreadable request, or an error of the server with its location."""
+        """Report an unreadable request, or an error of the server with its code location."""
         text, error = str(record.msg), record.exc_info[1] if record.exc_info else None
         if isinstance(error, HttpProcessingError):
             text = "a request that cannot be read is refused"
@@ -161,7 +161,7 @@ class ConnectionLimiter:
             self._drop_oldest()
 
     def _drop_unauthenticated(self, connection: RequestHandler) -> None:
-        """Drop a connection that has not sent a valid request in time."""
+        """Drop a connection without a valid request, after a timeout."""
         if connection.transport is not None and connection not in self._states:
             _abort_connection(connection)
 
@@ -170,7 +170,7 @@ class ConnectionLimiter:
         return [connection for connection in self._server.connections if connection.transport is not None]
 
     def _drop_oldest(self) -> None:
-        # `min` returns the first of equal states, which is the oldest
+        # if states are equal, `min` returns the oldest connection
         oldest = min(self._open_connections(), key=lambda connection: self._states.get(connection, 0), default=None)
         if oldest is not None and self._states.get(oldest) != IN_SESSION:
             _abort_connection(oldest)
@@ -224,7 +224,7 @@ class ServerConfig(Record):
 
 
 class Server:
-    """The request handlers, and the state of all sessions."""
+    """The request handlers of the web server, and the state of all sessions."""
 
     def __init__(self, config: ServerConfig) -> None:
         """Create a server without sessions."""
@@ -246,7 +246,7 @@ class Server:
             ]
             + [web.get(f"/page/{file.name}", partial(self.send_page_file, file)) for file in PAGE_FOLDER.iterdir()]
         )
-        # textual-serve includes the static files of a terminal in the browser
+        # the package textual-serve contains the static files of a browser terminal
         application.router.add_static("/terminal", Path(textual_serve.__file__).parent / "static")
         application.on_response_prepare.append(_add_headers)
         application.on_shutdown.append(self.end_sessions)
@@ -256,7 +256,7 @@ class Server:
     async def check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Pass a request to its handler if its host, origin and token are valid.
 
-        The key of a picture is accepted instead of the token. Raises `web.HTTPForbidden` for an invalid request.
+        The key of a stored file is accepted instead of the token. Raises `web.HTTPForbidden` for an invalid request.
         """
         policy = self.config.access_policy
         reason = policy.rejection_reason(request.headers.get("Host", ""), request.headers.get("Origin"))
@@ -274,12 +274,12 @@ class Server:
         return await self.send_page_file(PAGE_FOLDER / "page.html", request)
 
     async def send_page_file(self, file: Traversable, _request: web.Request) -> web.Response:
-        """Respond with a file of the page; insert the token into its links."""
+        """Respond with a file of the page; insert the token into the links of the page."""
         text = file.read_text("utf-8").replace("TOKEN", self.config.access_policy.token)
         return web.Response(text=text, content_type=guess_type(file.name)[0])
 
     async def send_picture(self, request: web.Request) -> web.Response:
-        """Respond with a stored picture or text of an app, which can be requested once."""
+        """Respond with a stored picture or text of an app, and delete it."""
         data = self._pictures.pop(request.match_info["key"], None)
         if data is None:
             raise web.HTTPNotFound
@@ -301,7 +301,7 @@ class Server:
         return response
 
     async def _run_app(self, request: web.Request, response: web.WebSocketResponse) -> SessionEnd:
-        """Run an app in a free session until the app or its socket ends.
+        """Run an app in a session until the app ends or the socket is closed.
 
         Returns the reason for the end of the session.
         """
@@ -328,8 +328,8 @@ class Server:
             self._free_sessions.release()
 
     def _store_picture(self, picture: bytes) -> str:
-        """Store a picture, and return its key."""
-        # at most 8 pictures wait for their download
+        """Store a picture or a text for download; return its key."""
+        # at most 8 files are stored for download
         if len(self._pictures) >= 8:
             del self._pictures[next(iter(self._pictures))]
         key = token_urlsafe(32)
@@ -391,9 +391,9 @@ def is_loopback(name: str) -> bool:
 
 
 def url_host(host: str) -> str:
-    """Return the host of the server's URL for a browser.
+    """Return the host part of the URL at which a browser on this machine can connect.
 
-    If the server listens on all addresses, the host is the loopback address.
+    If the server listens on all addresses, the host part is the loopback address.
 
     >>> url_host("::1"), url_host("box"), url_host("0.0.0.0")
     ('[::1]', 'box', '127.0.0.1')
@@ -418,7 +418,7 @@ async def _add_headers(_request: web.Request, response: web.StreamResponse) -> N
 
 
 def _page_size(query: Mapping[str, str]) -> tuple[int, int]:
-    """Return the terminal's columns and rows from a query; by default 80 and 24."""
+    """Parse the columns and rows of the terminal in a query; the default is 80, 24."""
     try:
         return clamp_size(int(query["width"]), int(query["height"]))
     except (KeyError, ValueError):
@@ -426,7 +426,7 @@ def _page_size(query: Mapping[str, str]) -> tuple[int, int]:
 
 
 async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
-    """Serve the app on a listening socket until cancelled."""
+    """Serve the app on `listening_socket` until the task is cancelled."""
     server, logger = Server(config), logging.Logger("shapecalc.serving", logging.WARNING)
     logger.addHandler(OwnerLogHandler(config.report))
     options: dict[str, Any] = {"access_log": None, "logger": logger}
@@ -440,7 +440,7 @@ async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(limiter.handle_loop_error)
     listener = await loop.create_server(limiter.accept, sock=listening_socket, backlog=ACCEPT_BATCH)
-    # the length of the system's queue of connections that are not yet accepted
+    # up to 512 connections wait in the queue of the system until they are accepted
     listening_socket.listen(512)
     try:
         await loop.create_future()
@@ -451,7 +451,10 @@ async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
 
 @asynccontextmanager
 async def _app_process(command: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Process]:
-    """Run an app; end it by closing its input, or kill it after 2 seconds."""
+    """Run an app process inside an `async with` block.
+
+    At the end of the block, the input of the process is closed; after 2 more seconds, the process is killed.
+    """
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     app = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=null, env=environment)
     try:
@@ -470,8 +473,9 @@ async def _app_process(command: Sequence[str], environment: dict[str, str]) -> A
 def app_environment(query: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of an app.
 
-    The environment has the server's module path, the default settings of Textual, the terminal size and the link of the
-    request. The link is not an argument, because every user of the system can read the arguments of a command.
+    The environment of the server is copied without its Textual settings. The module path of the server, the terminal
+    size and the link from the query are added. The link is not a command-line argument, because every user of the
+    system can read the arguments of a process.
     """
     link = [query["ask"], query.get("step", "")] if "ask" in query else None
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
@@ -543,7 +547,7 @@ def _app_stdin(app: Process) -> StreamWriter:
 
 
 def encode_frame(frame: str) -> bytes:
-    r"""Encode a browser's frame as a packet for the app; empty if none is needed.
+    r"""Encode a browser frame as a packet for the app; return b"" for a ping.
 
     Raises `ProtocolError` for an invalid frame.
 
@@ -578,7 +582,7 @@ def _encode_packet(kind: bytes, content: bytes) -> bytes:
 
 
 def link_frame(content: bytes) -> str:
-    """Return the frame with an app's link; empty if the message is not a link.
+    """Convert a link message of the app to a browser frame; empty for other messages.
 
     >>> link_frame(b'{"type": "link", "ask": "reshape 6 -1", "step": "1"}')
     '["link", {"ask": "reshape 6 -1", "step": "1"}]'
@@ -592,7 +596,7 @@ def link_frame(content: bytes) -> str:
 
 
 async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
-    """Read the next packet of an app; return its letter and its content.
+    """Read the next packet of an app; return the letter and the content.
 
     Raises `ProtocolError` if the packet is too long.
     """

@@ -1,9 +1,10 @@
 """Random exercises, drills with spaced repetition, and worksheets.
 
-Each kind of exercise has a function that draws a random command line; for every seed, the kind's rule applies to this
-command line. The dims of a shape are distinct, so that a wrong order gives a wrong answer. In a drill, a kind returns
-soon after a wrong answer, and at increasing intervals after right answers. The answers of a worksheet are on a separate
-page.
+Each kind of exercise has a draw function, which returns a random command line whose resolution applies the rule of the
+kind. The dims of a shape are distinct, so that a wrong order of dims is a wrong answer. A drill is a sequence of
+exercises with spaced repetition: a kind is repeated soon after a wrong answer, and at increasing intervals after right
+answers. For the repetition, each kind has a card in one of several Leitner boxes. A puzzle is an exercise in which the
+user writes a chain of ops. The answers of a worksheet are on a separate page.
 """
 
 from __future__ import annotations
@@ -37,23 +38,23 @@ from shapecalc.teaching.judging import Judgement, Task, answer_line, derivation_
 DrawnShape = Sequence[int]
 
 REVIEW_INTERVALS = (2, 4, 8, 16, 32)
-"""The number of exercises until a kind returns, by Leitner box.
+"""The number of exercises until a kind is repeated, indexed by the Leitner box of its card.
 
-A right answer moves the kind to the next box, a wrong answer moves it to box 0.
+A right answer moves the card to the next box, a wrong answer moves it to box 0.
 """
 MAX_SAME_FORM = 2
-"""The maximum number of exercises of a kind that differ only in their sizes."""
+"""The number of exercises of a kind that may differ only in their sizes."""
 MAX_REDRAWS = 30
-"""The number of redraws if an exercise repeats the form of earlier exercises."""
+"""The number of alternatives to draw if an exercise differs from earlier ones only in its sizes."""
 SEED_BOUND = 10**6
-"""The exclusive upper bound of generated seeds, which are short enough to type."""
+"""The exclusive upper bound of generated seeds; short seeds are easy to type."""
 PREDICT_INSTRUCTION = "Write the output shape, or error if the request is refused."
 BUILD_INSTRUCTION = "Where a task stands in words, write the ops that do it: transpose 1,0 | reshape 6."
 USUAL_DIALECT = "onnx"
 """The default dialect of most ops."""
 BLANK = "________________"
 PICTURE_BLANK = "[      ]"
-"""The placeholder in a picture for a dim to be filled in."""
+"""The placeholder in the drawing of a worksheet question for a dim to fill in."""
 STYLE = """\
 @page { margin: 12mm; }
 body { font: 12pt/1.5 sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; color: #000; background: #fff; }
@@ -65,38 +66,38 @@ svg { display: block; max-width: 100%; height: auto; }
 
 
 class Difficulty(Record):
-    """The rank and the maximum dim of the requests at one level."""
+    """The rank and the maximum dim of the input shapes at one level of difficulty."""
 
     rank: int
-    """The number of input dims, if the kind does not determine it."""
+    """The number of input dims; a kind may require more."""
     largest_dim: int
     """The maximum dim; at least `rank + 3`."""
 
 
 DIFFICULTIES = (Difficulty(2, 6), Difficulty(3, 7), Difficulty(3, 9), Difficulty(4, 9), Difficulty(4, 12))
-"""The difficulties of levels 1, 2, ..."""
+"""The difficulty of each level, starting with level 1."""
 DrawFunction = Callable[[Random, Difficulty], str]
-"""A function that draws a command line."""
+"""A function that returns a random command line."""
 
 
 class ExerciseKind(Record):
-    """A kind of exercise, with the function that draws its requests."""
+    """A kind of exercise, with the function that returns its random command lines."""
 
     name: str
     topic: str
     first_level: int
-    """The first level at which the kind is drawn."""
+    """The lowest level of the exercises of this kind."""
     rule: Rule | None
-    """The rule that the kind exercises; None for a puzzle."""
+    """The rule that the user practises; None for a puzzle."""
     min_rank: int
     """The minimum number of input dims."""
     draw: DrawFunction
     puzzle: str = ""
-    """The description of the chain to build in a puzzle; empty for a prediction."""
+    """The description of the chain to write in a puzzle; empty for a prediction."""
 
 
 class Exercise(Record):
-    """An exercise: a request whose result is predicted, or a chain to build."""
+    """An exercise: a command line whose output to predict, or a chain to write."""
 
     kind: ExerciseKind
     level: int
@@ -104,7 +105,7 @@ class Exercise(Record):
 
 
 KINDS: dict[str, ExerciseKind] = {}
-"""All kinds by name; the kinds of a topic are ordered by first level."""
+"""All kinds keyed by name; the kinds of a topic are ordered by `first_level`."""
 
 
 class Card(Record):
@@ -112,7 +113,7 @@ class Card(Record):
 
     box: int
     due: int
-    """The number of the exercise at which the kind is due again."""
+    """The index in the drill of the exercise at which the kind is due."""
 
 
 class Worksheet(Record):
@@ -125,13 +126,13 @@ class Worksheet(Record):
     answers: tuple[str, ...]
     """The answers with their explanations; empty if the answers are not printed."""
     dialects_note: str = ""
-    """The note on the dialects of the questions."""
+    """The sentence on the dialects whose rules apply to the questions."""
     pictured_answers: tuple[Trace | Chain | None, ...] = ()
-    """The answer to each question with a picture to complete; None for a puzzle."""
+    """The answer to draw, without its output, below each question; None for a puzzle."""
 
 
 def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
-    """Return the kinds of several topics, easiest first.
+    """Return the kinds of exercises on several topics, easiest first.
 
     The topics are separated by spaces or commas. Raises `ShapeError` (usage) for an unknown topic.
 
@@ -147,9 +148,9 @@ def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
 
 
 def question_topic(question: str) -> str:
-    """Return the topic of a question.
+    """Return the topic of the exercises that practise the rule of a question.
 
-    This is the topic of the first kind whose rule occurs in the answer, or else `build`.
+    The topic is that of the first kind whose rule occurs in the answer; without such a kind, it is `build`.
 
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')
@@ -175,9 +176,9 @@ def _make_puzzle(number: int, level: int, line: str) -> ExerciseKind:
 
 
 def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
-    """Draw an exercise of a kind, determined by the seed.
+    """Return a random exercise of a kind, determined by the seed.
 
-    The level of the exercise is at least the kind's first level.
+    The level is clipped to the range from the first level of the kind to the highest level.
 
     >>> exercise, again = (draw_exercise(KINDS["inferred"], 1, "monday") for _ in range(2))
     >>> exercise.task.question == again.task.question
@@ -192,9 +193,9 @@ def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
 def _register_kind(
     name: str, topic: str, first_level: int, rule: Rule, *, min_rank: int = 2
 ) -> Callable[[DrawFunction], DrawFunction]:
-    """Return a decorator that registers a draw function as a kind of exercise.
+    """Return a decorator that adds a draw function to `KINDS` as a kind of exercise.
 
-    `rule` applies to each request that the function draws.
+    `rule` applies to each command line that the function returns.
     """
 
     def register(draw: DrawFunction) -> DrawFunction:
@@ -209,7 +210,7 @@ def _draw_shape(random: Random, difficulty: Difficulty) -> list[int]:
 
 
 def _command_line(op: str, shape: Sequence[object], *arguments: object) -> str:
-    """Format a command line from an op, an input shape and further arguments.
+    """Format a command line of an op, an input shape and arguments.
 
     Lists among the arguments are formatted as shapes.
     """
@@ -218,10 +219,7 @@ def _command_line(op: str, shape: Sequence[object], *arguments: object) -> str:
 
 
 def _split_random_axis(random: Random, shape: DrawnShape) -> list[int]:
-    """Split a random axis of a shape into two axes.
-
-    An axis of prime size is merged with the next axis instead.
-    """
+    """Split a random axis of a shape; merge a prime axis with the next axis."""
     axis = random.randrange(len(shape) - 1)
     factors = [factor for factor in range(2, shape[axis]) if shape[axis] % factor == 0]
     if not factors:
@@ -231,25 +229,25 @@ def _split_random_axis(random: Random, shape: DrawnShape) -> list[int]:
 
 
 def _draw_nondivisor(random: Random, shape: DrawnShape, difficulty: Difficulty) -> int:
-    """Draw a random number that does not divide the element count."""
+    """Return a random small integer that does not divide the size of `shape`."""
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: difficulty.largest_dim])
 
 
 def _draw_permutation(random: Random, rank: int, accept: Callable[[list[int]], bool]) -> list[int]:
-    """Draw a random permutation for which `accept` returns true."""
+    """Return a random permutation for which `accept` returns true."""
     while not accept(perm := random.sample(range(rank), rank)):
         pass
     return perm
 
 
 def _draw_cyclic_permutation(random: Random, rank: int) -> list[int]:
-    """Draw a random permutation of three or more axes that is not its own inverse."""
+    """Return a random permutation of three or more axes that is not its own inverse."""
     return _draw_permutation(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
 
 
 @_register_kind("copied", "zero", 1, rules.COPIED_ZERO)
 def draw_copied_dims(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape that copies dims and splits the last dim."""
+    """Draw a reshape that copies dims by 0 entries and splits the last dim."""
     shape = [*_draw_shape(random, difficulty), 2 * random.randint(2, difficulty.largest_dim)]
     copied_axis = random.randrange(difficulty.rank)
     target = [0 if axis == copied_axis or random.random() < 0.3 else dim for axis, dim in enumerate(shape[:-1])]
@@ -274,7 +272,7 @@ def draw_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
 def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape that swaps two dims, where a 0 copies the wrong dim."""
+    """Draw a reshape that would swap two dims if its 0 copied another dim."""
     shape = _draw_shape(random, difficulty)
     axis = random.randrange(len(shape) - 1)
     return _command_line("reshape", shape, [*shape[:axis], shape[axis + 1], 0, *shape[axis + 2 :]])
@@ -282,7 +280,7 @@ def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("literal", "zero", 3, rules.LITERAL_ZERO)
 def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with a literal 0."""
+    """Draw a reshape of an empty tensor whose 0 entry is the size 0."""
     return _command_line(
         "reshape", shape := [0, *_draw_shape(random, difficulty)], random.sample(shape, len(shape)), "--allowzero"
     )
@@ -290,14 +288,14 @@ def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("literal-beside-infer", "zero", 4, rules.ZERO_BESIDE_INFER)
 def draw_literal_zero_with_inferred(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with a literal 0 and a -1."""
+    """Draw a reshape of an empty tensor with a -1 and a 0 entry that is the size 0."""
     shape = [0, *_draw_shape(random, difficulty)]
     return _command_line("reshape", shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
 
 
 @_register_kind("inferred", "infer", 1, rules.INFERRED, min_rank=3)
 def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a -1."""
+    """Draw a reshape with one -1 entry."""
     target = _split_random_axis(random, shape := _draw_shape(random, difficulty))
     target[random.randrange(len(target))] = -1
     return _command_line("reshape", shape, target)
@@ -305,7 +303,7 @@ def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
 def draw_indivisible(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape whose inferred dim is not an integer."""
+    """Draw a reshape whose -1 entry would be non-integral."""
     return _command_line(
         "reshape",
         shape := _draw_shape(random, difficulty),
@@ -323,7 +321,7 @@ def draw_two_inferred(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("beside-copies", "infer", 2, rules.INFERRED, min_rank=3)
 def draw_inferred_with_copies(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a 0 and a -1."""
+    """Draw a reshape with a -1 entry and a 0 entry that copies a dim."""
     shape = _draw_shape(random, difficulty)
     copied_axis = random.randrange(len(shape) - 1)
     target: list[int] = [0 if axis == copied_axis else dim for axis, dim in enumerate(shape[:-2])]
@@ -332,13 +330,13 @@ def draw_inferred_with_copies(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
 def draw_below_minus_one(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a dim below -1."""
+    """Draw a reshape with an entry below -1, which is refused."""
     return _command_line("reshape", shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
 
 
 @_register_kind("with-names", "infer", 4, rules.INFERRED, min_rank=3)
 def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a named batch dim and a -1."""
+    """Draw a reshape of a shape with a symbolic batch dim, with a -1 entry."""
     first, *rest = _draw_shape(random, difficulty)
     known = random.choice(rest)
     target: list[int] = random.choice([[0, -1], [0, -1, known], [-1, first * known], [-1, known]])
@@ -347,7 +345,7 @@ def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
 def draw_inferred_of_empty(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with a 0 that copies the empty dim, and a -1."""
+    """Draw a reshape of an empty tensor with a -1 entry and a 0 that copies a 0."""
     return _command_line("reshape", [0, *_draw_shape(random, difficulty)], [0, -1])
 
 
@@ -395,21 +393,21 @@ def draw_negative_axes_in_onnx(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a Shuffle with a 0 that copies a dim moved by the first transpose."""
+    """Draw a TensorRT Shuffle whose first transpose moves the dim that a 0 copies."""
     shape, perm = _draw_shape(random, difficulty), _draw_permutation(random, difficulty.rank, lambda perm: perm[0] != 0)
     return _command_line("shuffle", shape, "--first", perm, "--to", [0, -1])
 
 
 @_register_kind("shuffled-second", "shuffle", 2, TAKEN_AXIS, min_rank=3)
 def draw_shuffle_with_second(random: Random, difficulty: Difficulty) -> str:
-    """Draw a Shuffle with a reshape and the second transpose."""
+    """Draw a TensorRT Shuffle with a reshape and the second transpose."""
     shape = _draw_shape(random, difficulty)
     return _command_line("shuffle", shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
 @_register_kind("shuffled-twice", "shuffle", 3, rules.INFERRED, min_rank=3)
 def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a Shuffle with all three stages."""
+    """Draw a TensorRT Shuffle with both transposes and the reshape."""
     shape, perm = _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank)
     second = random.choice([[1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0]])
     target = [0, shape[perm[1]], -1]
@@ -418,7 +416,7 @@ def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("shuffled-unevenly", "shuffle", 3, rules.INDIVISIBLE, min_rank=3)
 def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a Shuffle whose inferred dim is not an integer."""
+    """Draw a TensorRT Shuffle whose -1 entry would be non-integral."""
     shape = _draw_shape(random, difficulty)
     known = _draw_nondivisor(random, shape, difficulty)
     return _command_line(
@@ -448,7 +446,7 @@ def draw_new_dims(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand of a dim that is neither 1 nor the requested size."""
+    """Draw an expand, refused since a dim is neither 1 nor the requested size."""
     target = _draw_shape(random, difficulty)
     axis = random.randrange(len(target))
     return _command_line("expand", [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
@@ -475,7 +473,7 @@ def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("kept-by-minus-one", "broadcast", 3, rules.KEPT_DIM, min_rank=3)
 def draw_kept_by_minus_one(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in PyTorch with a -1, which keeps a dim."""
+    """Draw an expand in PyTorch with a -1 entry, which leaves a dim unchanged."""
     target = _draw_shape(random, difficulty)
     input_shape = _replace_some_by_one(random, target)
     kept_axis = next(axis for axis, dim in enumerate(input_shape) if dim != 1)
@@ -485,7 +483,7 @@ def draw_kept_by_minus_one(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("negative-size", "broadcast", 4, rules.NEGATIVE_SIZE)
 def draw_negative_size(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in ONNX with a -1, which ONNX refuses."""
+    """Draw an expand in ONNX with a -1 entry, which ONNX refuses."""
     shape = _draw_shape(random, difficulty)
     return _command_line("expand", [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])
 
@@ -508,7 +506,7 @@ def draw_matmul(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
 def draw_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concat of operands that differ only along the concatenated axis."""
+    """Draw a concat of operands whose shapes differ only on the concatenated axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     other = [*shape[:axis], random.randint(2, difficulty.largest_dim), *shape[axis + 1 :]]
     return _command_line("concat", shape, other, "--axis", axis)
@@ -527,20 +525,20 @@ def draw_einsum(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
-    """Draw a broadcast that would be valid only if shapes were aligned at the left."""
+    """Draw a broadcast that would be valid if shapes were aligned at the left."""
     return _command_line("broadcast", shape := _draw_shape(random, difficulty), shape[:-1])
 
 
 @_register_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
 def draw_transposed_weight(random: Random, difficulty: Difficulty) -> str:
-    """Draw a matmul whose second operand is transposed."""
+    """Draw a matmul, refused since the second operand is transposed."""
     *_, rows, inner = shape = _draw_shape(random, difficulty)
     return _command_line("matmul", shape, [rows, inner])
 
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
 def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concat of operands that differ along axes other than the given axis."""
+    """Draw a concat, refused since dims off the concatenated axis differ."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     return _command_line("concat", shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
@@ -577,7 +575,7 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
 def draw_too_large_window(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool whose dilated window is longer than each spatial axis."""
+    """Draw a pool, refused since the dilated window exceeds each spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
     return _command_line("pool", shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
@@ -589,9 +587,9 @@ def new_seed() -> str:
 
 
 class Drill:
-    """A sequence of exercises, determined by the seed and the answers.
+    """A sequence of exercises with spaced repetition.
 
-    The nth exercise of a kind depends on the answers only through its level.
+    The order and the levels depend on the answers. For a level, the nth exercise of a kind depends only on the seed.
 
     >>> drill = Drill("infer", "monday")
     >>> first = drill.exercise
@@ -602,7 +600,7 @@ class Drill:
     """
 
     def __init__(self, topics: str, seed: str, boxes: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Draw the first exercise; `boxes` are the saved Leitner boxes of the kinds.
+        """Draw the first exercise; `boxes` maps names of kinds to Leitner boxes.
 
         Raises `ShapeError` (usage) for an unknown topic.
         """
@@ -628,12 +626,12 @@ class Drill:
         return drawn
 
     def record_answer(self, *, right: bool) -> int:
-        """Record an answer and draw the next exercise.
+        """Record whether an answer is right, and draw the next exercise.
 
-        Returns the new Leitner box of the answered kind.
+        Returns the new Leitner box of the kind of the answered exercise.
         """
         name = self.exercise.kind.name
-        # A puzzle never varies, so a solved puzzle returns after the longest interval.
+        # A puzzle has no random part, so a solved puzzle is repeated after the longest interval.
         previous = Card(len(REVIEW_INTERVALS), 0) if self.exercise.kind.puzzle else self._cards.get(name)
         card = self._cards[name] = next_card(previous, self.answered, right=right)
         self.answered += 1
@@ -649,8 +647,8 @@ class Drill:
 def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     """Judge the answer to an exercise.
 
-    The judgement of a wrong answer contains the mistake, if it is known, and the right answer with its derivation. An
-    invalid answer is wrong. An empty answer is wrong too; it requests the right answer.
+    For a wrong answer, the feedback names the mistake if it is a common one, and gives the right answer with its
+    derivation. Invalid and empty answers are wrong.
 
     >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
     'it is 2,12: -1 = 24 / 2 = 12 [infer]'
@@ -676,7 +674,7 @@ def judge_answer(exercise: Exercise, typed: str) -> Judgement:
 def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
     """Yield `count` exercises, alternating between the topics.
 
-    The exercises of each topic are from a drill in which all answers are right. Raises `ShapeError` (usage) for an
+    The exercises on each topic are those of a drill without a wrong answer. Raises `ShapeError` (usage) for an
     unknown topic.
     """
     drills = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in kinds_of_topics(topics))]
@@ -686,10 +684,10 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
 
 
 def next_due_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
-    """Return the name of the kind to draw for exercise `number`.
+    """Return the name of the kind of exercise `number` of a drill.
 
-    The order of precedence is: the kind that has been due longest, the first kind without a card, the kind that is due
-    next.
+    The kind is the one that has been due longest; if none is due, the first one without a card; if all have cards, the
+    one that is due next.
 
     >>> cards = {"copied": Card(1, 4), "inferred": Card(0, 3)}
     >>> [next_due_name(["copied", "inferred", "literal"], cards, number) for number in (2, 3)]
@@ -702,7 +700,7 @@ def next_due_name(names: Sequence[str], cards: Mapping[str, Card], number: int) 
 
 
 def next_card(card: Card | None, number: int, *, right: bool) -> Card:
-    """Return the card of a kind after an answer to exercise `number`.
+    """Return the new card of a kind after an answer to exercise `number`.
 
     >>> next_card(Card(2, 5), 7, right=True), next_card(Card(2, 5), 7, right=False)
     (Card(box=3, due=23), Card(box=0, due=9))
@@ -712,7 +710,7 @@ def next_card(card: Card | None, number: int, *, right: bool) -> Card:
 
 
 def restore_cards(boxes: Mapping[str, int]) -> dict[str, Card]:
-    """Return the initial cards for saved boxes; a kind in box 0 is due at once.
+    """Return the initial card of each kind from its saved box; box 0 is due at once.
 
     >>> restore_cards({"copied": 0, "literal": 2})
     {'copied': Card(box=0, due=0), 'literal': Card(box=2, due=8)}
@@ -722,7 +720,7 @@ def restore_cards(boxes: Mapping[str, int]) -> dict[str, Card]:
 
 
 def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, answers: bool) -> Worksheet:
-    """Build a worksheet from exercises, with or without the answers."""
+    """Build a worksheet from exercises, with the answers if `answers` is true."""
     tasks = [*exercises]
     note = f"shapecalc drill {topics} --print {len(tasks)} --seed {seed}"
     right = tuple(answer_line(one.task.question) for one in tasks)
@@ -734,7 +732,7 @@ def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, ans
 
 
 def dialects_note(questions: Sequence[str]) -> str:
-    """Return the note on the dialects of the questions and on the numbering of dims.
+    """Return a sentence on the dialects of the questions and the numbering of dims.
 
     >>> dialects_note(["reshape 2,3 0,-1", "shuffle 2,3 --to -1", "transpose 2,3 1,0 --dialect torch"])
     'Rules of ONNX (opset 25), for shuffle of tensorrt, of torch where it is named. Dims are counted from 0.'
@@ -749,9 +747,9 @@ def dialects_note(questions: Sequence[str]) -> str:
 
 
 def _answer_text(exercise: Exercise, answer: Trace | Chain, refusal_word: str = judging.REFUSAL_WORDS[0]) -> str:
-    """Format the right answer to an exercise, with its derivation and rule.
+    """Format the right answer to an exercise with its derivation and rule.
 
-    For a puzzle, return only the chain.
+    For a puzzle, this is the chain without a derivation.
     """
     if exercise.task.puzzle:
         return chain_text(answer)
@@ -784,7 +782,7 @@ def worksheet_text(sheet: Worksheet) -> str:
 
 
 def _instructions(sheet: Worksheet) -> list[str]:
-    """Return the sentences that a worksheet prints above the questions."""
+    """Return the instructions and notes above the questions of a worksheet."""
     has_puzzles = None in sheet.pictured_answers
     sentences = (
         (PREDICT_INSTRUCTION, not has_puzzles or any(sheet.pictured_answers)),
@@ -821,7 +819,7 @@ def worksheet_html(sheet: Worksheet) -> str:
 
 
 def _picture_svg(question: str, answer: Trace | Chain | None) -> str:
-    """Render the picture that the user completes as a black-on-white SVG.
+    """Render the drawing of a question, with blanks for the output dims, as an SVG.
 
     Returns an empty string if `answer` is None.
     """
@@ -834,6 +832,6 @@ def _picture_svg(question: str, answer: Trace | Chain | None) -> str:
 
 
 FORMATTERS: Mapping[str, Callable[[Worksheet], str]] = {"text": worksheet_text, "html": worksheet_html}
-"""The formatters of worksheets, by format."""
+"""The function that formats a worksheet, keyed by format."""
 FORMAT_OF_SUFFIX = {".txt": "text", ".html": "html", ".htm": "html"}
-"""The format of a worksheet file, by its suffix."""
+"""The format of a worksheet file, keyed by the suffix of the file name."""

@@ -1,6 +1,7 @@
 """Tasks, the parsing of predictions, and the feedback on wrong predictions.
 
-The feedback is either a hint without the answer, or the answer with its derivation.
+A task asks for a prediction or, in a puzzle, for a chain of ops. A stage is one op of a chain, or one part of a
+composite op such as Shuffle. The feedback is either a hint without the answer, or the answer with its derivation.
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 SIZE_PATTERN = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
-"""A number that is neither 0, 1 nor negative."""
+"""The pattern of an integer of at least 2."""
 PERMUTATION_WORDS = ("transpose", "--first", "--second")
-"""The words that precede a permutation; after `transpose`, the input precedes it."""
+"""The words before a permutation; between `transpose` and its permutation is the input shape."""
 REFUSAL_WORDS = ("error", "refused")
-"""The words that predict a refusal."""
+"""The words that the user types to predict that the request is refused."""
 
 CHAIN_SYNTAX = "the ops with | between them, such as transpose 2,1,0 | reshape 3,-1"
 
 Prediction = Shape | None
-"""A predicted shape or index; None if the request is predicted to be refused."""
+"""A predicted shape or index; None for the prediction that the request is refused."""
 COUNT_HINT = "compare each number of the request with the input, then count the elements"
 FOLLOW_HINT = "count the elements that come before it, in reading order, before and after each stage"
 NAME_PATTERN = re.compile(r"[^\W\d]\w*|\?")
-"""A named size, or the `?` of an unknown size."""
+"""The pattern of a named size, or of the `?` of an unknown size."""
 RULE_OF_KIND = {
     StageKind.PERMUTE: TAKEN_AXIS,
     StageKind.EXPAND: STRETCHED,
@@ -57,30 +58,28 @@ RULE_OF_KIND = {
     StageKind.JOIN: SAME_DIM,
     StageKind.WINDOW: WINDOW_SLIDE,
 }
-"""The rule that determines every dim of a stage, for the kinds of stages with a single rule."""
+"""The rule that determines all dims, for each kind of stage with only one rule."""
 COPY_CODE, INFER_CODE = 0, -1
 
 
 class Task(Record):
-    """A task: predict a shape or an index, or build a chain.
+    """A task: predict an output shape or index, or write a chain of ops.
 
-    The resolver computes the right answer.
+    The right answer is not stored, but computed from the question.
     """
 
     question: str
-    """A command line without `shapecalc`; in a puzzle, a chain that solves it."""
+    """A command line without `shapecalc`; in a puzzle, the command line of a solution."""
     stage: str = ""
-    """The stage whose output shape is requested; empty for the last stage."""
+    """The label of the stage whose output shape to predict; empty for the last stage."""
     follow: str = ""
-    """The index of the input element whose output index is requested; empty for a shape."""
+    """The index of the input element whose output index to predict; empty to predict a shape."""
     puzzle: str = ""
-    """The description of the chain to build in a puzzle; empty for a prediction."""
+    """The description of the chain to write in a puzzle; empty for a prediction."""
 
     @property
     def text(self) -> str:
-        """The question, or the description of the puzzle.
-
-        The description is followed by the puzzle's input and output shapes.
+        """The question, or the description and the shapes of the puzzle.
 
         >>> Task("chain '2,3 | transpose'", puzzle="turn the table").text
         'turn the table: 2,3 -> 3,2'
@@ -91,7 +90,7 @@ class Task(Record):
 
     @property
     def form(self) -> str:
-        """The question with `#` in place of each size.
+        """The question with each size of at least 2 replaced by `#`.
 
         Questions that differ only in their sizes have equal forms.
 
@@ -113,14 +112,14 @@ class Task(Record):
 
 
 class Judgement(Record):
-    """The verdict on a prediction, with the feedback to show."""
+    """Whether a prediction is right, and the feedback on it."""
 
     right: bool
     said: str
 
 
 def answer_line(question: str) -> Trace | Chain:
-    """Answer a command line without the leading `shapecalc`.
+    """Resolve a command line without the leading `shapecalc`.
 
     Raises `ShapeError` (usage) if the line is invalid, or if its input is a file or `-`.
 
@@ -136,17 +135,14 @@ def answer_line(question: str) -> Trace | Chain:
 
 
 def _check_input_text(shape: str) -> str:
-    """Return the input shape unchanged if it is written out.
-
-    Raises `ShapeError` (usage) if the input is a file or `-`.
-    """
+    """Return an input shape; raise `ShapeError` (usage) if it is a file or `-`."""
     if text.is_file_argument(shape) or shape.strip() == "-":
         raise usage_error("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
     return shape
 
 
 def requested_part(task: Task, answer: Trace | Chain) -> Prediction:
-    """Return the shape or index in an answer that a task requests."""
+    """Return the shape or index to predict in a task, taken from the answer."""
     if task.follow and answer.output is not None:
         return trace_element(answer, parse_axes(task.follow))[-1][1]
     shapes = (stage.after for stage in answer.stages if stage.is_finished and stage.label == task.stage)
@@ -177,9 +173,7 @@ def prediction_text(prediction: Prediction) -> str:
 
 
 def invalid_reason(task: Task, typed: str) -> str:
-    """Return the reason why a prediction or chain is invalid for a task.
-
-    Returns an empty string if it is valid.
+    """Return the reason why a prediction or chain is invalid, or an empty string.
 
     >>> task = Task("reshape 2,3,4 2,-1,2")
     >>> invalid_reason(task, "2,?,2"), invalid_reason(task, "2,6,2")
@@ -205,10 +199,9 @@ def invalid_reason(task: Task, typed: str) -> str:
 
 
 def answer_typed_chain(task: Task, typed: str) -> Chain:
-    """Answer the chain that the user typed for a puzzle.
+    """Resolve a chain that the user typed as the solution of a puzzle.
 
-    The typed chain may start with the input shape. Raises `ShapeError` (usage) if the chain is invalid; if the chain is
-    refused, the error has the problem's rule.
+    The typed chain may start with the input shape. Raises `ShapeError` if the chain is invalid or refused.
     """
     solution = answer_line(task.question)
     stages = typed.strip().removeprefix(shape_text(solution.input)).lstrip(" |")
@@ -220,9 +213,10 @@ def answer_typed_chain(task: Task, typed: str) -> Chain:
 
 
 def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
-    """Return the mistake in a typed chain.
+    """Return the mistake in a typed chain, or None if the chain solves the puzzle.
 
-    Returns None if the chain solves the puzzle for all sizes. Raises `ShapeError` if the chain is invalid or refused.
+    The chain must solve the puzzle for all values of named sizes. Raises `ShapeError` if the chain is invalid or
+    refused.
 
     >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").sentence
     'at [0,1] is element 1 of the input, where element 3 is asked for'
@@ -244,7 +238,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
 
 
 def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
-    """Return a hint on a wrong prediction; the hint does not reveal the answer.
+    """Return a hint on a wrong prediction, without revealing the answer.
 
     >>> hint_text(Task("reshape 2,3,4 2,-1,2"), answer_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
@@ -264,7 +258,7 @@ def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
 
 
 def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
-    """Return the known mistake that explains a wrong prediction, or None.
+    """Return the common mistake that results in a wrong prediction, or None.
 
     >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40)).sentence
     'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
@@ -279,10 +273,10 @@ def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> M
 
 
 def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
-    """Draw the picture of a task, with holes for the dims to predict.
+    """Draw a task, with underscores for the dims to predict.
 
-    If there are no dims to predict, the elements of the input are drawn. For a request of one op, only the sizes in the
-    request are drawn, so that the picture does not reveal a refusal.
+    The elements of the input are drawn if there are no dims to predict. For a task with one op, only the sizes in the
+    command line are drawn, so that the drawing does not reveal whether the request is refused.
     """
     from shapecalc.render.canvas import UNICODE
     from shapecalc.render.flow import draw_flow
@@ -310,14 +304,14 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
 
 
 def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
-    """Draw the right answer next to the mistaken answer.
+    """Draw the right answer beside the result of the mistake in a typed answer.
 
-    The mistaken answer is the typed chain, or the request that has the typed prediction as its output. Returns None if
-    there is no such request, or if the elements cannot be drawn.
+    The result is that of the typed chain, or of the common mistake whose output is the typed prediction. Returns None
+    if there is no such mistake, or if the elements cannot be drawn.
     """
-    from shapecalc.render.grid import draw_mistake_grids  # imported here because judging alone draws no pictures
+    from shapecalc.render.grid import draw_mistake_grids  # imported here, since most uses of this module do not draw
 
-    with suppress(ShapeError):  # raised for invalid answers, and if the elements cannot be drawn
+    with suppress(ShapeError):  # raised for an invalid answer, or if the elements cannot be drawn
         answer = answer_line(task.question)
         mistake = (
             find_chain_mistake(task, typed) if task.puzzle else find_mistake(task, answer, parse_prediction(typed))
@@ -327,10 +321,10 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
 
 
 def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
-    """Return hints for a task, each more specific than the previous hint.
+    """Return hints on a task, each more specific than the previous one.
 
-    No hint reveals the answer. The hints concern the first wrong dim of the prediction; if `prediction` is None, they
-    concern the first dim that a rule determines.
+    No hint reveals the answer. The hints are about the first wrong dim of the prediction or, if `prediction` is None,
+    about the first dim that a rule determines.
 
     >>> graded_hints(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
@@ -353,10 +347,10 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
 
 
 def _stage_hints(stage: Stage) -> tuple[str, ...]:
-    """Return hints for a whole stage, not for a single dim.
+    """Return hints on a stage as a whole.
 
-    Either the stage is refused, or none of its steps determines a single dim. The hints have the same form in both
-    cases, so that they do not reveal a refusal.
+    These are the hints if the stage is refused, or if none of its steps determines a single dim. They have the same
+    form in both cases, so that they do not reveal a refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN][: 1 if stage.is_finished else None]
     if not rules and stage.kind in RULE_OF_KIND:
@@ -370,9 +364,7 @@ def _stage_hints(stage: Stage) -> tuple[str, ...]:
 
 
 def derivation_text(answer: Trace | Chain) -> str:
-    """Return the derivation of an answer in one line.
-
-    For a refused request, this is the message of the problem.
+    """Format the derivation of an answer in one line, or the message of its problem.
 
     >>> derivation_text(answer_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
@@ -385,7 +377,7 @@ def derivation_text(answer: Trace | Chain) -> str:
 
 
 def _stage_derivation(stage: Stage) -> list[str]:
-    """Return the derivation of each dim whose size is not in the request."""
+    """Format the derivation of each dim of a stage that the command line omits."""
     if stage.kind is StageKind.PERMUTE:
         axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(axes), stage.before, stage.after or ())
@@ -403,7 +395,7 @@ def _step_derivation(step: Step) -> str:
 
 
 def _count_message(answer: Trace | Chain, prediction: Shape) -> str:
-    """Return a message on a wrong element count; empty if no error is detected."""
+    """Return a message on a wrong element count, or an empty string."""
     if product(prediction) == product(answer.input) or not all(
         OPS[trace.op].keeps_element_count for trace in answer.traces
     ):
@@ -413,7 +405,7 @@ def _count_message(answer: Trace | Chain, prediction: Shape) -> str:
 
 
 def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
-    """Return a message that reports the input element at the predicted output index."""
+    """Return a message that names the input element at the predicted output index."""
     if len(index) != len(right):
         axes, numbers = format_count(len(right), "axis", "axes"), format_count(len(right), "number", "numbers")
         return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
@@ -425,7 +417,7 @@ def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
 
 
 def _difference_message(task: Task, answer: Trace | Chain, right: Shape, prediction: Shape) -> str:
-    """Return a message on a wrong count, rank or order, and on the first wrong dim."""
+    """Return a message on a wrong element count, rank or order, and on a wrong dim."""
     faults = [count] if (count := _count_message(answer, prediction)) else []
     if len(prediction) != len(right):
         faults.append(f"{format_count(len(right), 'dim comes', 'dims come')} out, not {len(prediction)}")
@@ -440,22 +432,22 @@ def _difference_message(task: Task, answer: Trace | Chain, right: Shape, predict
 
 
 def _differing_indices(right: Prediction, prediction: Prediction) -> list[int]:
-    """Return the indices of the dims that differ, up to the shorter rank."""
+    """Return the indices at which two shapes differ, up to the smaller rank."""
     pairs = zip(right or (), prediction or (), strict=False)
     return [index for index, (expected, predicted) in enumerate(pairs) if expected != predicted]
 
 
 def _deciding_step(stage: Stage | None, index: int) -> Step | None:
-    """Return the step that determines a dim, or else the last step of the stage.
+    """Return the step that determines a dim of a stage, by default the last step.
 
-    Returns None if there are no steps.
+    Returns None if the stage has no steps.
     """
     steps = stage.steps if stage else ()
     return next((step for step in steps if step.out == index), steps[-1] if steps else None)
 
 
 def _task_stage(task: Task, answer: Trace | Chain) -> Stage | None:
-    """Return the stage that a task specifies, by default the last stage.
+    """Return the stage of the answer that a task names, by default the last stage.
 
     Returns None if the answer has no stages.
     """

@@ -1,4 +1,7 @@
-"""Lessons, and the parsing and validation of lesson files written by teachers."""
+"""Lessons, and the parsing and validation of lesson files written by teachers.
+
+The introductory path is a sequence of built-in lessons for new users. A fault is an error in a lesson file.
+"""
 
 from __future__ import annotations
 
@@ -24,28 +27,28 @@ PATH_IDS = (
     *("dim", "order", "plain-zero", "hole", "transpose", "perm-direction"),
     *("reshape-is-not-transpose", "shuffle-stages", "names"),
 )
-"""The ids of the lessons of the introductory path, in order."""
+"""The ids of the lessons in the introductory path, in order."""
 PATH_DONE = "path"
-"""The id that is recorded in the progress when the user completes or leaves the path."""
+"""The id that marks the introductory path as completed or left by the user."""
 MAX_LESSON_FILE_BYTES = 1 << 16
 """The maximum size of a lesson file, in bytes."""
 REQUIRED = ("id", "title", "text", "question", "point")
 OPTIONAL = ("stage", "follow", "notes", "wrong")
 REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG = ("typed", "said"), ("same_as",)
 MULTILINE_KEYS = ("text", "point", "notes", "said")
-"""The keys whose strings may have several lines."""
+"""The keys of a lesson file whose strings may have several lines."""
 MAX_TEXT_LENGTH = 2000
-"""The maximum length of a string, in characters."""
+"""The maximum length of a string in a lesson file, in characters."""
 ID_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
 TYPE_NAMES = {int: "an integer", float: "a number", bool: "a boolean", list: "a list", dict: "a table"}
 ERROR_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-"""The position at the end of a message of `tomllib`."""
+"""The pattern of the position at the end of an error message of `tomllib`."""
 STRING_PATTERN = re.compile(
     r"""\"{3}(?:\\.|.)*?\"{3}|'{3}.*?'{3}|["']([\w-]+)["'](?=[ \t]*=)|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*""", re.S
 )
-"""A string or comment in TOML; the group matches a quoted key."""
+"""The pattern of a string or comment in TOML; the group matches a quoted key."""
 STRUCTURE_PATTERN = re.compile(r"^[ \t]*\[+[ \t]*(?P<table>[\w.-]+)|^[ \t]*(?P<key>[\w-]+)[\w. \t-]*=|\{", re.M)
-"""The start of a table, key or list entry, in TOML text whose strings were removed."""
+"""The pattern of the start of a table, key or list entry in TOML text without strings."""
 
 Keys = tuple[str, ...]
 KeyPath = tuple[str | int, ...]
@@ -53,18 +56,18 @@ KeyPath = tuple[str | int, ...]
 
 
 class WrongAnswer(Record):
-    """A common wrong answer, with the feedback on it."""
+    """A wrong answer that the lesson expects, with the feedback on it."""
 
     typed: str
     said: str
     same_as: str = ""
-    """A question whose right answer is this wrong answer; empty if there is none."""
+    """A command line whose output is the wrong answer; empty if there is none."""
 
 
 class Lesson(Record):
-    """A lesson: an explanation, a question and the point that it makes.
+    """A lesson: a text, a question, and an explanation after the right answer.
 
-    The resolver computes the right answer to the question.
+    The right answer is not stored, but computed from the question.
     """
 
     id: str
@@ -74,11 +77,11 @@ class Lesson(Record):
     point: str
     wrong: tuple[WrongAnswer, ...] = ()
     stage: str = ""
-    """The stage whose output shape is requested; empty for the last stage."""
+    """The label of the stage whose output shape to predict; empty for the last stage."""
     follow: str = ""
-    """The index of the input element whose output index is requested; empty for a shape."""
+    """The index of the input element whose output index to predict; empty to predict a shape."""
     notes: str = ""
-    """The speaker's notes, which are hidden from the class."""
+    """The speaker notes, which are hidden from the class."""
 
     @property
     def task(self) -> Task:
@@ -91,12 +94,12 @@ class Course(Record):
 
     lessons: tuple[Lesson, ...]
     shows_notes: bool = False
-    """Whether the speaker's notes are shown at the start."""
+    """Whether the speaker notes are visible at the start."""
     is_path: bool = False
     """Whether the lessons are presented one after another, without a list."""
 
     def without_notes(self) -> Course:
-        """Return the course without the speaker's notes."""
+        """Return a course of the same lessons without speaker notes."""
         return Course(tuple(replace(lesson, notes="") for lesson in self.lessons))
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -137,9 +140,9 @@ def load_path_lessons() -> tuple[Lesson, ...]:
 
 
 def introductory_course() -> Course | None:
-    """Return the introductory path for a new user.
+    """Return the introductory path if the user is new.
 
-    Returns None if the user has finished or left the path, has finished another lesson, or has answered an exercise.
+    Returns None if the user has completed or left the path, has completed another lesson, or has answered an exercise.
     """
     progress = Progress()
     return (
@@ -157,7 +160,7 @@ def _make_lesson(text: str, wrong: Iterable[dict[str, str]] = (), **fields: str)
 
 
 def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
-    """Judge the prediction for a lesson; the feedback does not reveal the answer.
+    """Judge a prediction in a lesson; the feedback does not reveal the right answer.
 
     >>> lesson = next(lesson for lesson in load_lessons() if lesson.id == "hole")
     >>> judge_lesson(lesson, "2,6,2").right, judge_lesson(lesson, "2,4,2").said.partition(": ")[2]
@@ -173,7 +176,7 @@ def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
 
 
 def read_lesson_file(name: str) -> str:
-    """Return the contents of a lesson file as text.
+    """Read the contents of a lesson file as text.
 
     Raises `ShapeError` (file) if the file cannot be read.
     """
@@ -190,7 +193,7 @@ def read_lesson_file(name: str) -> str:
 
 
 def parse_lesson_file(name: str, text: str) -> tuple[Lesson, ...]:
-    """Parse a teacher's lesson file.
+    """Parse the text of a lesson file written by a teacher.
 
     The file name without its extension is prefixed to the ids of the lessons. Raises `ShapeError` (usage) with the
     first fault in the file.
@@ -227,7 +230,7 @@ def find_faults(text: str) -> tuple[int, list[LessonFault]]:
 
 
 def _top_level_faults(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults at the top level of the TOML table, and repeated lesson ids."""
+    """Yield the faults of unknown top-level keys and repeated lesson ids."""
     for name in table:
         if name != "lesson":
             yield (name,), f"there is no key '{truncate(name)}' beside [[lesson]]"
@@ -239,7 +242,7 @@ def _top_level_faults(table: dict[str, Any], lessons: list[dict[str, Any]]) -> I
 
 
 def _lesson_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of one lesson, with their key paths.
+    """Yield each fault of one lesson, as its key path and its message.
 
     The question is checked only if the keys have no faults.
     """
@@ -271,10 +274,7 @@ def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterat
 
 
 def _text_fault(name: str, text: str) -> str:
-    """Return the fault of a string that is empty, too long or not printable.
-
-    Returns an empty string if there is no fault.
-    """
+    """Return a message if a string is empty, too long or not printable, else `""`."""
     most = 60 if name == "title" else MAX_TEXT_LENGTH
     if name in (*REQUIRED, *REQUIRED_OF_WRONG) and not text.strip():
         return f"{name} is empty"
@@ -287,7 +287,7 @@ def _text_fault(name: str, text: str) -> str:
 
 
 def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of a lesson's question, and of the strings that depend on it."""
+    """Yield the faults of a question, and of the texts that depend on its answer."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
     try:
         answer = judging.answer_line(task.question)
@@ -308,7 +308,7 @@ def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the reasons why the task has no answer."""
+    """Yield the faults of a task that asks for a missing stage or element."""
     labels = [stage.label for stage in answer.stages if stage.is_finished]
     if task.stage and task.follow:
         yield ("follow",), "stage asks for a shape and follow for an index: only one of them can stand here"
@@ -326,9 +326,9 @@ def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
 def _wrong_answer_faults(
     task: Task, wrong: dict[str, str], right: str, earlier_predictions: set[object]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the faults of a wrong answer, each with its key.
+    """Yield the faults of a wrong answer in a lesson, as `(key, message)`.
 
-    The prediction is then added to the set of earlier predictions.
+    The prediction is added to `earlier_predictions`, so that repeated predictions are found.
     """
     try:
         typed = judging.parse_prediction(wrong["typed"])
@@ -354,9 +354,9 @@ def _wrong_answer_faults(
 
 
 def reveals_answer(text: str, right: str) -> bool:
-    """Return whether a text reveals the right answer.
+    """Return whether a text contains the right answer.
 
-    An answer that is part of a longer shape, or an index of the input, does not count.
+    Occurrences as part of a longer shape or as an input index are ignored.
 
     >>> reveals_answer("24 / 4 = 6", "6"), reveals_answer("it becomes 2,6,2", "2,6,2")
     (True, True)
@@ -369,9 +369,9 @@ def reveals_answer(text: str, right: str) -> bool:
 
 
 def locate_lines(text: str) -> dict[KeyPath, int]:
-    r"""Return the line numbers of the lessons, wrong answers and keys of a TOML text.
+    r"""Return the line number of each lesson, wrong answer and key of a TOML text.
 
-    `tomllib` does not report line numbers of values.
+    Parsed values do not have line numbers, since `tomllib` does not report them.
 
     >>> lines = locate_lines("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")
     >>> lines[("lesson", 0, "wrong", 0, "said")]
@@ -397,14 +397,14 @@ def locate_lines(text: str) -> dict[KeyPath, int]:
 
 
 def _find_line(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
-    """Return the line number of a value, or of its closest known parent."""
+    """Return the line number of a key path, or of its longest prefix in `lines`."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
 def syntax_fault(message: str, text: str) -> LessonFault:
-    """Convert a message of `tomllib` to a fault.
+    """Convert an error message of `tomllib` to a fault.
 
     >>> syntax_fault("Invalid value (at line 3, column 5)", "")
     LessonFault(line=3, message='it is not TOML: invalid value')

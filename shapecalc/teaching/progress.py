@@ -1,6 +1,7 @@
 """The progress of the user: the completed lessons and the exercise score.
 
-The progress is stored in the user's data folder.
+The progress is stored in the data folder of the user. A kind of exercise is in one of several Leitner boxes, which
+determine when it is repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def progress_path() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts of answered exercises, and the Leitner box of each kind of exercise."""
+    """The counts of answered exercises, and the Leitner box of each exercise kind."""
 
     asked: int = 0
     right: int = 0
@@ -41,7 +42,7 @@ class Tally:
     """The Leitner box of each kind of exercise; see `exercises.REVIEW_INTERVALS`."""
 
     def with_answer(self, kind_name: str, box: int, *, right: bool) -> Tally:
-        """Return the tally after one more answer.
+        """Return the tally after an answer that moves the kind to `box`.
 
         >>> Tally(3, 2, 1, 2).with_answer("copied", 1, right=True)
         Tally(asked=4, right=3, streak=2, best=2, boxes={'copied': 1})
@@ -60,9 +61,9 @@ COUNTS = ("asked", "right", "streak", "best")
 
 @dataclass(slots=True)
 class Score:
-    """The score since the start of the program.
+    """The counts of all and of right answers since the start of the program.
 
-    Only the first answer to a task counts; a request for a hint is not an answer.
+    Callers record only the first answer to each task.
 
     >>> score = Score()
     >>> score.record_answer(right=True), score.record_answer(right=False), str(score)
@@ -73,7 +74,7 @@ class Score:
     asked: int = 0
 
     def record_answer(self, *, right: bool) -> None:
-        """Record an answer; a revealed answer counts as wrong."""
+        """Count an answer; an answer that the app reveals must be recorded as wrong."""
         self.right, self.asked = self.right + right, self.asked + 1
 
     def __str__(self) -> str:
@@ -81,9 +82,9 @@ class Score:
 
 
 class Progress:
-    """The completed lessons and the score.
+    """The completed lessons and the exercise score, stored in a JSON file.
 
-    If the progress file is unusable, the progress is kept only until the program ends.
+    If the file is unusable, the progress is lost when the program ends.
 
     >>> from os import devnull
     >>> progress = Progress(Path(devnull, "lessons.json"))
@@ -98,7 +99,7 @@ class Progress:
     """The tally of all exercises so far."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Load the file; if it does not exist or is unusable, the progress is empty."""
+        """Load the progress file; if it is missing or unusable, start without progress."""
         self.file = progress_path() if file is None else file
         self.session_score = Score()
         """The score since the start of the program."""
@@ -202,7 +203,7 @@ def _parse_progress(content: Any) -> tuple[frozenset[str], Tally]:
 
 
 class VisitorProgress(Progress):
-    """The progress of one visitor to a served app; it is never stored."""
+    """The progress of one visitor of the web server, which is never stored."""
 
     def __init__(self) -> None:
         """Start with empty progress."""

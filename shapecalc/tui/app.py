@@ -1,6 +1,7 @@
-"""The terminal app, its palette commands and its user file.
+"""The terminal app, its command palette and its user file.
 
-The user file stores the theme, the mode and earlier questions.
+A question is a shapecalc command line whose answer the app displays. In `learn` mode, the user predicts dims before the
+app shows them. The user file stores the selected theme, the selected mode and earlier questions.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ from shapecalc.tui.widgets import KEYS, HelpScreen
 
 CHAIN_HELP = "several ops in a row, each with its own options"
 MODE_NAMES = "work", "learn"
-"""The names of the modes in the user file."""
+"""The names of the normal mode and of learning mode in the user file."""
 MIN_SCORE = 0.01
-"""The minimum score of a command whose name contains every word of the query."""
+"""The minimum fuzzy-match score of a command whose name contains every word of the query."""
 MAX_FILE_SIZE = 1 << 20
 """The maximum size of the user file, in bytes."""
 MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
@@ -68,7 +69,7 @@ MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
 
 
 def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield the palette commands; `command_lines` are the earlier questions."""
+    """Yield the palette commands; `command_lines` contains the earlier questions."""
     yield from _key_commands(explore)
     if explore.state.is_offered("equiv"):
         about = "say whether it is the same function, and show where they differ"
@@ -92,9 +93,9 @@ def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator
 
 
 def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
-    """Yield a command for each key, except keys that would reveal a hidden answer.
+    """Yield a palette command for each key that would not reveal a hidden answer.
 
-    Keys that have no effect now are listed only in search results.
+    Commands for keys without an effect are found by search but not listed.
     """
     for key in KEYS:
         works = explore.state.is_available(key.action)
@@ -105,7 +106,7 @@ def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
 
 
 def _question_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield a command for each earlier question that can still be parsed."""
+    """Yield a palette command for each earlier question that can be parsed."""
     for line in command_lines:
         try:
             program, *words = split(line)
@@ -119,7 +120,7 @@ def _question_commands(explore: Explore, command_lines: Sequence[str]) -> Iterat
 
 
 def _setting_commands(explore: Explore) -> Iterator[SystemCommand]:
-    """Yield commands for ops, dialects, switch values, typed settings and fields."""
+    """Yield palette commands that set the op, dialect or an option, or focus a field."""
     question = explore.state.question
     for name in QUESTION_OPS:
         about, changed_question = CHAIN_HELP if name == CHAIN else OPS[name].summary, question.with_op(name)
@@ -145,9 +146,9 @@ def _setting_commands(explore: Explore) -> Iterator[SystemCommand]:
 
 
 class Palette(CommandPalette):
-    """The command palette, which ignores list keys before the first layout.
+    """A command palette that ignores arrow and page keys until its list has a layout.
 
-    Textual's `CommandPalette` raises `KeyError` for these keys.
+    Before the first layout, these keys raise `KeyError` in Textual's `CommandPalette`.
     """
 
     def on_mount(self) -> None:
@@ -160,7 +161,7 @@ class Palette(CommandPalette):
 
 
 class AllWordsProvider(SystemCommandsProvider):
-    """A command provider that matches names that contain every word of the query."""
+    """A provider of the palette commands whose names contain every word of the query."""
 
     async def search(self, query: str) -> Hits:
         """Yield the matching commands; Textual's fuzzy matcher ranks them."""
@@ -171,7 +172,7 @@ class AllWordsProvider(SystemCommandsProvider):
 
 
 NO_FILE = Path(devnull, "app.json")
-"""The path of a user file that is never written."""
+"""A path that cannot exist, for an app that stores nothing."""
 
 
 def default_user_file() -> Path:
@@ -195,7 +196,7 @@ class UserFile:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        """Load the file; the state is empty if the file is missing or unreadable."""
+        """Load the file; all fields are empty if the file is missing or unreadable."""
         self.path = default_user_file() if path is None else path
         state = self._read()
         self.theme = str(state.get("theme", ""))
@@ -214,9 +215,9 @@ class UserFile:
         self._write()
 
     def add_question(self, line: str) -> None:
-        """Store the command line of a question before the earlier questions.
+        """Insert the command line of a question at the front of the stored questions.
 
-        Questions that another process has stored since the file was loaded are kept.
+        The file is read again first, so that questions of other processes are not lost.
         """
         if self.questions[:1] != (line,):
             self.questions = _filter_questions((line, *_extract_questions(self._read()), *self.questions))
@@ -249,7 +250,10 @@ def _filter_questions(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 class ShapecalcApp(App[QuestionResult]):
-    """The terminal app for questions, lessons and models; `run` returns the result."""
+    """The terminal app for questions, lessons and models.
+
+    `run` returns the answer to the last question.
+    """
 
     TITLE = "shapecalc"
     COMMANDS = {AllWordsProvider}
@@ -281,13 +285,15 @@ class ShapecalcApp(App[QuestionResult]):
         user_file: UserFile | None = None,
         model: Screen[None] | None = None,
     ) -> None:
-        """Open a question at a step, or after the last step if `step` is None.
+        """Open a question at a step of its answer.
 
-        `lesson` opens the lessons over the main screen. `big` draws the step in large figures. `model` is a screen that
-        replaces the main screen.
+        If `step` is None, the question is opened after the last step.
 
-        `learns` selects learning mode. If `learns` is None, the stored mode applies; if no mode is stored, learning
-        mode is selected for the built-in example only.
+        `lesson` opens the lessons over the main screen. `big` enlarges the drawing of the step to the whole screen.
+        `model` is a screen that replaces the main screen.
+
+        `learns` selects learning mode. If `learns` is None, the stored mode applies; without a stored mode, learning
+        mode applies to the built-in example only.
 
         `progress` stores the completed lessons, and `user_file` the state of the app; both default to the user's own
         files.
@@ -319,7 +325,7 @@ class ShapecalcApp(App[QuestionResult]):
 
     @property
     def available_themes(self) -> dict[str, Theme]:
-        """The themes of the app, by name."""
+        """The themes of the app, keyed by name."""
         return THEMES
 
     def watch_theme(self, before: str, after: str) -> None:
@@ -328,15 +334,15 @@ class ShapecalcApp(App[QuestionResult]):
             self.user_file.store_theme(after)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's line filters; the theme's filters replace `Monochrome`."""
+        """Return the line filters, with the theme's filters instead of `Monochrome`."""
         filters = (line_filter for line_filter in super().get_line_filters() if not isinstance(line_filter, Monochrome))
         return (*filters, *line_filters(self.theme, has_colour=not self.no_color))
 
     @on(Explore.QuestionShown)
     def record_question(self, event: Explore.QuestionShown) -> None:
-        """Store a question once the user steps through it or replaces it.
+        """Store the question once the user steps through it or replaces it.
 
-        A change of the mode is stored as well.
+        A changed mode is stored at once.
         """
         before, self._last_question = self._last_question, event
         if before is not None and before.is_learning != event.is_learning:
@@ -345,14 +351,14 @@ class ShapecalcApp(App[QuestionResult]):
             self._store_question()
 
     def _store_question(self) -> None:
-        """Store the last displayed question, unless it is the built-in example."""
+        """Add the last question to the user file, unless it is the built-in example."""
         if self._last_question is not None and self._last_question.line != question_command(FIRST_QUESTION, None):
             self.user_file.add_question(self._last_question.line)
 
     def exit(
         self, result: QuestionResult | None = None, return_code: int = 0, message: RenderableType | None = None
     ) -> None:
-        """Store the last question, and exit."""
+        """Add the last question to the user file, and exit."""
         self._store_question()
         super().exit(result, return_code, message)
 
@@ -383,18 +389,15 @@ class ShapecalcApp(App[QuestionResult]):
             self.push_screen(Palette())
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the top dialog, but never the main screen.
-
-        A repeated key can close a dialog twice.
-        """
+        """Close the top dialog, but not the main screen if a held key closes again."""
         return AwaitComplete() if self.screen in (self.explore, self.model_screen) else super().pop_screen()
 
     def get_default_screen(self) -> Screen[None]:
-        """Return the main screen."""
+        """Return the screen of the model if there is a model, otherwise the main screen."""
         return self.model_screen or self.explore
 
     def on_mount(self) -> None:
-        """Set the theme, and open the lessons or the comparison if requested."""
+        """Set the theme, and open the lessons or the chain comparison if requested."""
         self.animation_level = "none"
         self.theme = initial_theme(self.user_file.theme, has_colour=not self.no_color)
         self._is_open = True
@@ -407,10 +410,10 @@ class ShapecalcApp(App[QuestionResult]):
         ):
             self.explore.action_equiv()
         if not self.is_headless:
-            self.call_after_refresh(gc.freeze)  # garbage collections of the loaded modules delay keys
-            gc.set_threshold(50_000)  # one collection per 100 keys; the default of 700 gives one per 2 keys
+            self.call_after_refresh(gc.freeze)  # garbage collections that include the loaded modules delay keys
+            gc.set_threshold(50_000)  # about one collection per 100 key presses; the default of 700 causes one per 2
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
-            # On SIGTERM, exit and restore the terminal. Any handler also makes all signals wake the event loop; without
-            # a handler, a resize just before the loop sleeps is handled only at the next key.
+            # On SIGTERM, exit and restore the terminal. With at least one handler, every signal wakes the event loop;
+            # otherwise a SIGWINCH that arrives just before the loop waits has no effect until the next key press.
             signal_number = signal.SIGTERM
             asyncio.get_running_loop().add_signal_handler(signal_number, self.exit, None, 128 + signal_number)

@@ -1,4 +1,8 @@
-"""Dialogs that compare a chain with another chain, or simplify it."""
+"""Dialogs that compare a chain with a second chain, or simplify a chain.
+
+A chain is a sequence of ops, in which each op is applied to the output of the previous op. Each op of a chain is a
+stage.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +33,14 @@ from shapecalc.tui.question import CHAIN, answer_question, question_from_words
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, Pane, copy_text
 
 MAX_COMPARED_ELEMENTS = 1 << 18
-"""The maximum number of elements to compare after each key."""
+"""The maximum number of elements that are compared after each key press."""
 VERDICT_MARKS = {
     EquivalenceVerdict.SAME: ("✓", "green"),
     EquivalenceVerdict.SAME_WHEN: ("✓", "yellow"),
     EquivalenceVerdict.DIFFERENT: ("≠", "red"),
     EquivalenceVerdict.UNDECIDED: ("?", "yellow"),
 }
-"""The mark of each verdict and its colour."""
+"""The symbol of each verdict, and the colour of the symbol."""
 COMPARE_MORE_HINT = "the command below compares more elements"
 COLUMN_GAP = 4
 """The number of spaces between two columns."""
@@ -44,12 +48,12 @@ IS_SHORTEST_TEXT = "It is as short as shapecalc can make it."
 PROVED_TEXT = "Proved to be the same, wherever the chain is defined."
 UNPROVED_TEXT = "Not proved to be the same."
 GOAL_LABELS = {Goal.TRANSPOSES: "transposes", Goal.SHUFFLES: "Shuffle layers", Goal.BYTES: "bytes moved"}
-"""The label of the count for each goal."""
+"""The name of the quantity that each simplification goal minimizes."""
 GOALS = (*Goal,)
 
 
 class ChainComparison(Record):
-    """The comparison of two chains: a verdict on their equivalence, or a problem."""
+    """The comparison of two chains: their equivalence, or a problem with the second."""
 
     first: Trace | Chain
     second: Trace | Chain | None
@@ -58,11 +62,11 @@ class ChainComparison(Record):
     equivalence: Equivalence | None = None
     problem: Problem | None = None
     is_incomplete: bool = False
-    """Whether more input can make the second chain valid."""
+    """Whether the second chain is the beginning of a valid chain."""
 
 
 def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
-    """Compare an answer with a typed chain, which may omit its input shape.
+    """Compare an answer with a typed chain, in which the input shape is optional.
 
     >>> import shapecalc as sc
     >>> print(compare_chains(sc.chain("N,C", "transpose", "reshape -1"), "reshape -1").equivalence)
@@ -86,7 +90,7 @@ def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
 
 
 def verdict_text(comparison: ChainComparison) -> Text:
-    """Return the verdict with its reasons, or the problem with its hint."""
+    """Format the verdict of a comparison with its reasons, or the problem."""
     if comparison.is_incomplete:
         return Text("...", "dim")
     if comparison.problem is not None:
@@ -118,13 +122,13 @@ class Equiv(Dialog[str]):
     BINDINGS = [Binding("escape", "leave", "close"), Binding("f7", "copy", "copy")]
 
     def __init__(self, answer: Trace | Chain, text: str) -> None:
-        """Compare an answer with the chain in `text`."""
+        """Create the dialog, and compare an answer with the chain in `text`."""
         super().__init__()
         self.answer, self.text = answer, text
         self.comparison = compare_chains(answer, text)
 
     def compose_contents(self) -> ComposeResult:
-        """Yield the two chains, the verdict and the outputs."""
+        """Yield the widgets for the two chains, the verdict and the outputs."""
         with Horizontal(id="first"):
             yield Label("first ")
             yield Static(escape_unprintable(chain_text(self.answer)), markup=False)
@@ -154,7 +158,7 @@ class Equiv(Dialog[str]):
         self.query_one(Pane).set_renderer(self._output_grids)
 
     def _output_grids(self, width: int, height: int) -> Text:
-        """Draw the element grids of both outputs if the outputs differ."""
+        """Draw the elements of both outputs, if the outputs differ only in elements."""
         pair = self.comparison
         verdict = pair.equivalence
         if pair.second is None or verdict is None or verdict.counterexample is None or verdict.by_shape:
@@ -174,7 +178,7 @@ class Equiv(Dialog[str]):
 
 
 def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table:
-    """Return a table of a chain beside its short form, with one line per stage."""
+    """Return a table with a chain beside its simplified form, one stage per line."""
     table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
     table.add_row(
         _chain_column("as it is", answer),
@@ -184,7 +188,7 @@ def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table
 
 
 def _chain_column(title: str, answer: Trace | Chain) -> Group:
-    """Return a column with a title, the input shape, and each stage with its output."""
+    """Return a table column: a title, the input shape, each stage and its output."""
     stages = Table.grid(padding=(0, 2, 0, 0))
     for trace in answer.traces:
         stages.add_row(
@@ -195,14 +199,14 @@ def _chain_column(title: str, answer: Trace | Chain) -> Group:
 
 
 def format_cost_line(goal: Goal, before: Cost, after: Cost) -> Text:
-    """Format the count for a goal before and after simplification."""
+    """Format the cost that a goal minimizes, before and after simplification."""
     count, short_count = (str(getattr(cost, goal.value)) for cost in (before, after))
     line = Text(f"{GOAL_LABELS[goal].ljust(max(map(len, GOAL_LABELS.values())))}  {count}")
     return line.append(f" → {short_count}", "bold") if count != short_count else line
 
 
 def conclusion_text(simplification: Simplification) -> Text:
-    """Return the conclusion: no shorter chain, a proved one, or an unproved one."""
+    """Return a sentence on whether a shorter chain exists and is proved equivalent."""
     return Text(
         IS_SHORTEST_TEXT if not simplification.shorter else PROVED_TEXT if simplification.proved else UNPROVED_TEXT,
         "bold",
@@ -210,7 +214,7 @@ def conclusion_text(simplification: Simplification) -> Text:
 
 
 def simplify_command(answer: Trace | Chain, goal: Goal) -> str:
-    """Return the command line that simplifies a chain for a goal.
+    """Return the command line that simplifies a chain with respect to a goal.
 
     >>> import shapecalc as sc
     >>> simplify_command(sc.transpose("2,3", "1,0"), Goal.BYTES)
@@ -230,14 +234,14 @@ class Simplify(Dialog[str | None]):
     ]
 
     def __init__(self, answer: Trace | Chain) -> None:
-        """Create the dialog for an answer."""
+        """Create the dialog that simplifies the chain of an answer."""
         super().__init__()
         self.answer = answer
         self.goal = GOALS[0]
         self.simplification: Simplification | None = None
 
     def compose_contents(self) -> ComposeResult:
-        """Yield the chains, with the counts for all goals below."""
+        """Yield the widgets: both chains above the list of goals with their costs."""
         with VerticalScroll(id="chains", can_focus=False):
             yield Static("", id="pair", markup=False)
         yield ChoiceList(*(Option(GOAL_LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
@@ -262,7 +266,7 @@ class Simplify(Dialog[str | None]):
         self.call_after_refresh(self.update_view)
 
     def update_view(self) -> None:
-        """Simplify the chain; show both chains and the counts, or the problem."""
+        """Simplify the chain, and show both chains with their costs, or the problem."""
         pair_view = self.query_one("#pair", Static)
         self.query_one("#line", Static).update(escape_unprintable(f"$ {simplify_command(self.answer, self.goal)}"))
         try:
@@ -279,7 +283,7 @@ class Simplify(Dialog[str | None]):
 
     @on(OptionList.OptionSelected)
     def accept_short_form(self) -> None:
-        """Close the dialog and return the short form, if there is a shorter chain."""
+        """Close the dialog and return the simplified chain, if it is shorter."""
         if self.simplification:
             self.dismiss(chain_text(self.simplification.chain))
 

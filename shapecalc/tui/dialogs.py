@@ -1,4 +1,4 @@
-"""Dialogs for help, the code of an answer, and the diagnosis of a pasted error."""
+"""Dialogs that show help, generated code, and the diagnosis of an error message."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ SIGN_HELP = (
     ("* →", "times; becomes"),
     ("…", "text that does not fit"),
 )
-"""The signs in the pictures, with their meanings."""
+"""The legend of the drawings: each symbol with its meaning."""
 FIELD_HELP = {
     "input": "The shape of the input: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W, or the name of a file such as x.npy. "
     "A name is a size of at least 1, a ? is an unknown dim.",
     "stages": "The ops, in order: reshape 0,0,12,64 | transpose 0,2,1,3. Each takes the options of its command.",
 }
-"""The help for the fields that are not parameters of an op, by field name."""
+"""The help on the fields that are not parameters of an op, keyed by field name."""
 WIDGET_HELP = {
     "picture": "The picture of the current step. F3 shows the elements instead; the arrow keys then follow one of them "
     "through every stage. If a mistake gives the same sizes, such as a reshape instead of a transpose, m draws it "
@@ -63,13 +63,13 @@ WIDGET_HELP = {
     "flow": "The flow: the path of each dim to the output. Type whether the request works, then the size of the lit "
     "hole; enter gives up to three hints. The arrow keys light another dim and its origin.",
 }
-"""The help for the widgets that are not fields, by widget id."""
+"""The help on the widgets that are not input fields, keyed by widget id."""
 EXTRA_HELP = (
     ("tab", "move to the next field, as enter does in a field"),
     ("mouse", "everything can be clicked: a dim shows its origin, a step opens, a key is pressed"),
     ("^P /", "commands without a key: a second chain, a link to share, settings, earlier requests"),
 )
-"""Further keys of the main screen, with their effects."""
+"""Keys of the main screen that are not in `widgets.KEYS`, with their effects."""
 
 
 class HelpDialog(Dialog[None]):
@@ -122,7 +122,7 @@ class CodeScreen(Dialog[None]):
     BINDINGS = [Binding("escape,f8", "dismiss", "close")]
 
     def __init__(self, answer: Trace | Chain) -> None:
-        """Create the dialog for an answer."""
+        """Create the dialog that shows an answer as code."""
         super().__init__()
         self.answer = answer
 
@@ -148,7 +148,7 @@ class CodeScreen(Dialog[None]):
             self.notify(escape_unprintable(error.problem.message), severity="error", markup=False)
 
     def code_text(self, target: str) -> Text:
-        """Return the code for a framework with its warnings, or the error message."""
+        """Return the answer as code for a framework, with warnings, or the error message."""
         try:
             result = write_code(self.answer, target)
         except ShapeError as error:
@@ -165,7 +165,7 @@ class DoctorScreen(Dialog[Question | None]):
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "ask", "ask")]
 
     def __init__(self, diagnosis: Diagnosis) -> None:
-        """Create the dialog for a diagnosis."""
+        """Create the dialog that shows the diagnosis of an error message."""
         super().__init__()
         self.diagnosis = diagnosis
         self.commands = [advised.command for _, advised in diagnosis.entries if advised.command]

@@ -1,4 +1,8 @@
-"""The main screen: the question's fields, a flow diagram and a step's picture."""
+"""The main screen: the question's fields, a flow diagram and a drawing of a step.
+
+A step of an answer applies one rule, which determines a dim. The flow diagram has one column of dims per stage of the
+answer. In learning mode, the user predicts dims before the app shows them; a hole is a dim that the user must predict.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +48,11 @@ from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
 from shapecalc.tui.themes import next_theme
 
 IDLE_SECONDS = 0.05
-"""The idle time, in seconds, after which the next drawing is immediate."""
+"""The time since the last drawing, in seconds, after which the screen is drawn at once."""
 OTHER_LINES = 12
-"""The number of screen lines outside the flow diagram and the picture."""
+"""The number of screen lines that the flow diagram and the step drawing cannot use."""
 BORDER_LINES = 2
-"""The number of border lines in `OTHER_LINES`; a low screen omits them."""
+"""The number of border lines in `OTHER_LINES`; a short terminal shows no borders."""
 
 
 class Explore(widgets.HelpScreen[None]):
@@ -63,7 +67,7 @@ class Explore(widgets.HelpScreen[None]):
 
     @dataclass
     class QuestionShown(Message):
-        """A message posted when a question is drawn or about to be replaced."""
+        """A message posted after a question is displayed, and before it is replaced."""
 
         line: str
         """The command line of the question."""
@@ -77,10 +81,9 @@ class Explore(widgets.HelpScreen[None]):
     def __init__(
         self, question: Question, step: int | None, progress: Progress | None, *, big: bool, learns: bool
     ) -> None:
-        """Open a question at a step, or after the last step if `step` is None.
+        """Open a question at a step of its answer; None means after the last step.
 
-        `big` draws the step in large figures. `learns` selects learning mode, in which the user predicts dims before
-        the app shows them.
+        `big` enlarges the drawing of the step to the whole screen. `learns` selects learning mode.
         """
         super().__init__()
         self.progress = progress or Progress()
@@ -89,7 +92,7 @@ class Explore(widgets.HelpScreen[None]):
         self.course: Course | None = None
         """The lessons from the user's own file; None for the built-in lessons."""
         self._lesson_id = ""
-        """The id of the lesson that the question is from; empty for other questions."""
+        """The id of the lesson from which the question was opened; empty if there is none."""
         self._is_draw_scheduled = False
         self._last_draw = 0.0
         self._focus_before_resize: Widget | None = None
@@ -114,11 +117,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def focus_initial_widget(self) -> None:
-        """Focus the initial widget.
-
-        The initial widget is the picture in large figures, the flow diagram if the user must make a prediction,
-        otherwise the first field.
-        """
+        """Focus the enlarged drawing, the flow diagram if it has holes, or a field."""
         self.set_class(self.state.shows_big_step, "-big")
         asks = self.state.asks_validity or self.state.open_holes
         focused = (
@@ -131,7 +130,7 @@ class Explore(widgets.HelpScreen[None]):
     def _make_fields(self) -> list[widgets.Field]:
         """Create the fields of the question.
 
-        The fields' values are watched, since `Input.Changed` is handled only after the field is drawn.
+        The values are watched, because `Input.Changed` is handled too late, after the field is drawn.
         """
         question = self.state.question
         fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
@@ -142,13 +141,13 @@ class Explore(widgets.HelpScreen[None]):
         return fields
 
     def update_field_text(self, name: str, value: str) -> None:
-        """Replace the text of one field of the question."""
+        """Replace the text of a field in the question, and redraw the screen."""
         if self.state.question.texts.get(name, "") != value:
             self.state.change_question(self.state.question.with_text(name, value), name)
             self.schedule_draw()
 
     def redraw_carets(self) -> None:
-        """Redraw the carets of a problem after a field is scrolled."""
+        """Redraw the carets below invalid characters after a field is scrolled."""
         if self.state.result.problem is not None:
             self.schedule_draw()
 
@@ -205,9 +204,9 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def on_descendant_focus(self) -> None:
-        """Answer the question again when the focus moves.
+        """Resolve the question again when the focus moves.
 
-        An incomplete field is reported as a problem once it loses the focus.
+        An incomplete field becomes an error when it loses the focus.
         """
         focused = self.focused.id if isinstance(self.focused, Input) else None
         self.state.change_question(self.state.question, focused and focused.removeprefix("field-"))
@@ -216,7 +215,7 @@ class Explore(widgets.HelpScreen[None]):
     def on_key(self, event: events.Key) -> None:
         """Handle a key press in the element grid or the flow diagram.
 
-        Escape closes the large figures.
+        Escape closes the enlarged drawing.
         """
         if event.key == "escape" and self.state.shows_big_step:
             self.action_big()
@@ -255,7 +254,7 @@ class Explore(widgets.HelpScreen[None]):
         return True
 
     def action_step(self, offset: int) -> None:
-        """Go to the previous or next step; a hidden step is revealed first."""
+        """Go to the previous or next step; first reveal the dims of the current step."""
         self.state.advance(offset)
         self.schedule_draw()
 
@@ -265,7 +264,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_grid(self) -> None:
-        """Toggle between the element grid and the picture of the step."""
+        """Toggle between the grid of all elements and the drawing of the current step."""
         if self._visible_answer() is None:
             return
         self.state.shows_grid, self.state.shows_mistake = not self.state.shows_grid, False
@@ -273,7 +272,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_mistake(self) -> None:
-        """Show the element grid beside the grid of a mistake with the same shape."""
+        """Show the elements of the answer beside those of a mistake with equal shape."""
         if not self.state.shows_grid:
             self.action_grid()
         self.state.shows_mistake = self.state.shows_grid
@@ -286,7 +285,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_big(self) -> None:
-        """Toggle the large figures, which replace the whole screen."""
+        """Enlarge the drawing of the step to the whole screen, or restore the screen."""
         self.state.shows_big_step = not self.state.shows_big_step
         self.focus_initial_widget()
         self.schedule_draw()
@@ -297,16 +296,16 @@ class Explore(widgets.HelpScreen[None]):
         await self._show_fields()
 
     async def action_redo(self) -> None:
-        """Redo the last undone change."""
+        """Redo the last undone change of the question."""
         self.state.undo_or_redo(back=False)
         await self._show_fields()
 
     async def action_fix(self) -> None:
-        """Apply the suggested fix."""
+        """Apply the suggested fix to the question."""
         await self.open_question(self.state.apply_fix())
 
     def action_hint(self) -> None:
-        """Show a hint for the current hole."""
+        """Show a hint on the dim to predict."""
         self.state.submit()
         self.schedule_draw()
 
@@ -315,7 +314,7 @@ class Explore(widgets.HelpScreen[None]):
         widgets.copy_text(self, question_command(self.state.question, self.state.result.answer))
 
     def action_share(self) -> None:
-        """Copy the command that opens this question at this step."""
+        """Copy a command line that opens the app at the current question and step."""
         line = question_command(self.state.question, self.state.result.answer).removeprefix("shapecalc ")
         step = (
             f"--step {self.state.current_step + 1} "
@@ -329,11 +328,11 @@ class Explore(widgets.HelpScreen[None]):
         self.app.theme = next_theme(self.app.theme)
 
     def action_done(self) -> None:
-        """Exit with the result, which `shapecalc tui` prints."""
+        """Exit, and return the result of the question, which `shapecalc tui` prints."""
         self.app.exit(self.state.result)
 
     async def open_question(self, question: Question) -> None:
-        """Post a final message about the current question, and open another question."""
+        """Open a question; first post `QuestionShown` for the question that it replaces."""
         if self.state.result.answer is not None:
             line = question_command(self.state.question, self.state.result.answer)
             self.post_message(self.QuestionShown(line, self.state.current_step, self.state.is_learning, is_final=True))
@@ -341,7 +340,7 @@ class Explore(widgets.HelpScreen[None]):
         await self._show_fields()
 
     async def _show_fields(self) -> None:
-        """Show the question in its fields; replace the fields if their names differ."""
+        """Write the question into the fields, after replacing them if necessary."""
         question, shown = self.state.question, {field.field_name: field for field in self.query(widgets.Field)}
         if (*shown,) == question.fields:
             for name, field in shown.items():
@@ -354,7 +353,7 @@ class Explore(widgets.HelpScreen[None]):
             self.schedule_draw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action has an effect now."""
+        """Return whether an action has an effect in the current state."""
         return self.state.is_available(f"{action}({parameters[0]})" if action in ("step", "go") else action)
 
     @on(widgets.TextField.ErrorPasted)
@@ -363,7 +362,7 @@ class Explore(widgets.HelpScreen[None]):
         self.app.push_screen(DoctorScreen(event.diagnosis), self._open_optional_question)
 
     def action_choose(self, setting: str = "") -> None:
-        """Open the settings dialog; the field of `setting` gets the focus."""
+        """Open the settings dialog with the focus on the field of `setting`."""
         hidden = explore_text.hidden_answer_text(self.state)
         self.app.push_screen(ChooseDialog(self.state.question, setting, hidden), self._open_optional_question)
 
@@ -379,12 +378,12 @@ class Explore(widgets.HelpScreen[None]):
             await self.open_question(self.state.question.with_text("input", path))
 
     def action_compare(self) -> None:
-        """Compare the answers of all dialects, unless the answer is hidden."""
+        """Open the comparison of all dialects, unless the answer is hidden."""
         if self.state.result.answer is None or self._visible_answer() is not None:
             self.app.push_screen(CompareDialog(self.state.question), self._open_comparison_row)
 
     def action_equiv(self) -> None:
-        """Compare the chain with a second chain, unless the answer is hidden."""
+        """Open the comparison with a second chain, unless the answer is hidden."""
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._store_second_chain)
 
@@ -394,16 +393,13 @@ class Explore(widgets.HelpScreen[None]):
             self.app.push_screen(Simplify(answer), self._open_simplified_chain)
 
     def _visible_answer(self) -> Trace | Chain | None:
-        """Return the answer; None if the answer is absent or hidden.
-
-        The user is notified if the answer is hidden.
-        """
+        """Return the answer if it is visible; notify the user if it is hidden."""
         if self.state.hides_answer:
             self.notify(explore_text.WOULD_REVEAL, markup=False)
         return None if self.state.hides_answer else self.state.answer
 
     def action_film(self) -> None:
-        """Play the film from the current step; the film asks questions about hidden dims."""
+        """Play the film of the answer from the current step; ask for hidden dims."""
         state = self.state
         answer = self._visible_answer() if state.asks_validity else state.answer
         if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
@@ -437,11 +433,11 @@ class Explore(widgets.HelpScreen[None]):
         self.app.push_screen(screen, open_lesson_question)
 
     def action_drill(self) -> None:
-        """Open exercises on all topics."""
+        """Open the exercises on all topics."""
         self.app.push_screen(DrillScreen(progress=self.progress), self._open_optional_question)
 
     def action_code(self) -> None:
-        """Show equivalent code for each framework."""
+        """Show the answer as code for each framework."""
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(CodeScreen(answer))
 
@@ -456,7 +452,7 @@ class Explore(widgets.HelpScreen[None]):
             await self.open_question(question)
 
     async def _open_simplified_chain(self, text: str | None) -> None:
-        """Open the simplified chain as the question; keep the text of the second chain."""
+        """Open a simplified chain as the question; the second chain stays the same."""
         if text is not None:
             await self.open_question(
                 replace(question_from_words([CHAIN, text]), second_chain=self.state.question.second_chain)
@@ -466,7 +462,7 @@ class Explore(widgets.HelpScreen[None]):
         self.state.question = replace(self.state.question, second_chain=text or "")
 
     async def _open_comparison_row(self, question: Question | None) -> None:
-        """Open the question of a comparison row at the first step that differs."""
+        """Open the question of another dialect at the first step with another result."""
         before = self.state.answer
         if question is None:
             return
@@ -476,11 +472,11 @@ class Explore(widgets.HelpScreen[None]):
             self.schedule_draw()
 
     def schedule_draw(self) -> None:
-        """Draw the screen at once if it was idle, otherwise after the pending events."""
+        """Draw the screen, but soon after a drawing wait for the pending events."""
         if not self._is_draw_scheduled:
             self._is_draw_scheduled = True
-            calm = monotonic() - self._last_draw > IDLE_SECONDS
-            self.draw() if calm and self.is_attached else self.call_after_refresh(self.draw)
+            is_idle = monotonic() - self._last_draw > IDLE_SECONDS
+            self.draw() if is_idle and self.is_attached else self.call_after_refresh(self.draw)
 
     def draw(self) -> None:
         """Draw the screen from the state."""
@@ -509,10 +505,10 @@ class Explore(widgets.HelpScreen[None]):
         self._last_draw = monotonic()
 
     def _draw_answer(self, width: int) -> None:
-        """Draw the flow diagram, the rail of steps and the picture of the last answer."""
+        """Draw the flow diagram, the list of steps and the current step of the answer."""
         state = self.state
-        beside = OTHER_LINES - BORDER_LINES - 1 if self.has_class("-low") else OTHER_LINES
-        height = explore_text.flow_height(state, self.app.size.height - beside)
+        reserved = OTHER_LINES - BORDER_LINES - 1 if self.has_class("-low") else OTHER_LINES
+        height = explore_text.flow_height(state, self.app.size.height - reserved)
         self._set_text("flow", explore_text.flow_text(state, width, height))
         self._set_text("rail", explore_text.rail_text(state, width))
         self.query_one(widgets.Pane).set_renderer(
@@ -523,7 +519,7 @@ class Explore(widgets.HelpScreen[None]):
         self.query_one(f"#{name}", widgets.ClickableText).set_text(text)
 
     def _problem_text(self, width: int) -> Text:
-        """Return the problem's message, with carets below the invalid characters."""
+        """Return the message of the problem, with carets below invalid characters."""
         state = self.state
         hides = state.result.answer is not None and state.asks_validity
         problem = None if state.result.is_incomplete or hides else state.result.problem

@@ -1,4 +1,8 @@
-"""The texts of the main screen: title, status, problem, flow diagram and picture."""
+"""Render the title, status, problem and drawings of the main screen.
+
+A hole is a dim that the user must predict. An entry is the text that the user has typed into a hole. The flow diagram
+has one column of dims per stage of the answer.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +36,18 @@ CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a hole to type into."
 CORRECT = "That is right."
 WRONG_REFUSED, WRONG_WORKS = "no: it works", "no: it is refused"
 MAX_ENTRY_LENGTH = 12
-"""The maximum number of characters of an entry that are shown in a hole."""
+"""The maximum number of characters of an entry that the flow diagram displays."""
 WRONG_MARK = UNICODE.fail
 HIDDEN_ANSWER = "answer hidden"
 WOULD_REVEAL = "this would show the answer, which is hidden: ^G reveals it"
 MAX_LINES = 2
 """The maximum height, in lines, of the status and of a problem's message."""
 MIN_NAME_WIDTH = 8
-"""The minimum width, in cells, for the operator's name in the title."""
+"""The minimum width of the operator name in the title, in cells."""
 LINES_ABOVE_HOLE = 3
-"""The number of lines above a hole: heading, first axis, count of omitted axes."""
+"""The number of lines above a hole, for heading, first axis and count of omitted axes."""
 TABLE_HINT = 2
-"""The level, counted from 1, at which the hint is a table."""
+"""The number of the hint that is a table, among the hints on a hole, counted from 1."""
 MIN_FLOW_LINES = 4
 """The minimum height of the flow diagram, in lines."""
 CARET = "▲"
@@ -54,13 +58,13 @@ STAGE_LESSONS = {
     StageKind.RESHAPE: (TRANSPOSE_LESSON, RESHAPE_LESSON),
     StageKind.MERGE: (RESHAPE_LESSON,),
 }
-"""The sentences that distinguish transposes from reshapes, by the kind of stage."""
+"""The sentences on the difference between transposes and reshapes, keyed by stage kind."""
 
 
 def title_text(question: Question, result: QuestionResult, width: int, hidden_text: str = "", score: str = "") -> Text:
-    """Return the title: the operator, the element count, the score and the answer.
+    """Format the title: the operator, the element count, the score and the answer.
 
-    A narrow title has only the answer. A placeholder replaces a hidden answer.
+    In a narrow terminal, the title is only the answer. A non-empty `hidden_text` replaces the answer.
     """
     answer = result.answer
     if answer is None:
@@ -88,7 +92,7 @@ def _answer_text(answer: Trace | Chain) -> str:
 
 
 def problem_line_text(problem: Problem, left: int, length: int, width: int) -> Text:
-    """Draw carets at column `left`, with the problem's message beside or below."""
+    """Draw `length` carets at column `left`, with the message beside or below."""
     words = escape_unprintable(problem.message)
     left = max(0, min(left, width - 1))
     carets = CARET * min(max(1, length), width - left) if length else ""
@@ -101,13 +105,13 @@ def problem_line_text(problem: Problem, left: int, length: int, width: int) -> T
 
 
 def problem_text(problem: Problem) -> Text:
-    """Return the message of a problem, with its hint on the next line."""
+    """Format a problem: its message, and its hint on the next line."""
     text = Text(escape_unprintable(problem.message), "red")
     return text.append(f"\n{escape_unprintable(problem.hint)}" if problem.hint else "", "default")
 
 
 def status_text(state: ExploreState, width: int) -> Text:
-    """Return the status: a question, a fix, a step, or the conditions of the answer."""
+    """Format the status: help with a problem, a prompt, a step, or the conditions."""
     answer, problem = state.answer, state.result.problem
     if (
         problem is not None
@@ -142,7 +146,7 @@ def status_text(state: ExploreState, width: int) -> Text:
 
 
 def _stage_summary(answer: Trace | Chain, width: int) -> str:
-    """Summarize the effects of an answer's stages in one line.
+    """Summarize the effect of each stage of an answer in one line.
 
     >>> import shapecalc as sc
     >>> _stage_summary(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
@@ -155,7 +159,7 @@ def _stage_summary(answer: Trace | Chain, width: int) -> str:
 
 
 def _help_text(state: ExploreState, problem: Problem, width: int) -> Text:
-    """Return a problem's fix, its hint, or the command that explains its rule."""
+    """Format the fix of a problem, its hint, or the command that explains its rule."""
     help_ = f"F6: {state.fix.description}" if state.fix else escape_unprintable(problem.hint)
     why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
     if not state.shows_big_step:
@@ -166,7 +170,7 @@ def _help_text(state: ExploreState, problem: Problem, width: int) -> Text:
 
 
 def _condition_sentences(answer: Trace | Chain) -> list[str]:
-    """Return sentences on an answer's limits, conditions, assumptions and new names."""
+    """Return sentences on caveats, conditions, assumptions and new names."""
     sentences = [f"{limit}." for limit in answer.caveats[: len({*answer.omitted_switches})]]
     if answer.conditions:
         sentences.append(f"Holds when {' and '.join(condition.phrase for condition in answer.conditions)}.")
@@ -194,7 +198,7 @@ def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
 def flow_height(state: ExploreState, height: int) -> int:
     """Return the height of the flow diagram, in lines.
 
-    The flow diagram gets half of `height`, or more if the current hole would not be visible.
+    The height is half of the available `height`, or more if that is necessary to display the current hole.
     """
     return max(MIN_FLOW_LINES, height // 2, state.current_hole[1] + LINES_ABOVE_HOLE if state.current_hole else 0)
 
@@ -215,9 +219,10 @@ def flow_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def rail_text(state: ExploreState, width: int) -> Text:
-    """Draw the stages and steps, with the current step marked, above the shapes.
+    """Draw a line of stages and steps, and below it a line of shapes.
 
-    While the user predicts the validity of the request, draw only the names of the ops and the input shape.
+    The current step is marked. While the user predicts whether the request is valid, draw only the names of the ops and
+    the input shape.
     """
     answer, step = state.visible_answer, None if state.is_complete else state.current_step
     if answer is None:
@@ -232,7 +237,7 @@ def rail_text(state: ExploreState, width: int) -> Text:
 
 
 def _pictured_step(state: ExploreState) -> int:
-    """Return the step to draw: the step of the current hole, or the current step."""
+    """Return the step that determines the current hole, or the current step."""
     if state.current_hole is not None:
         return state.predictions.cells[state.current_hole].step_index
     if state.asks_validity and state.visible_answer is not None:
@@ -243,9 +248,9 @@ def _pictured_step(state: ExploreState) -> int:
 def picture_text(
     state: ExploreState, read_element: Callable[[tuple[int, ...]], object] | None, width: int, height: int
 ) -> Text:
-    """Draw the picture of the current step, or the element grid.
+    """Draw the current step with feedback on the prediction, or the elements.
 
-    In learning mode, the picture has a hole, and the feedback is below the picture.
+    `read_element` returns the value of the input element at an index; without it, elements are drawn as numbers.
     """
     if state.answer is None or state.visible_answer is None:
         return Text()
@@ -269,9 +274,9 @@ def picture_text(
 
 
 def _draw_step(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the picture of a step, or a mistake beside the right answer.
+    """Draw a step, or the answer beside the result of the user's mistake.
 
-    If large figures do not fit, the flow diagram is drawn instead.
+    If the enlarged drawing of a step does not fit, the flow diagram is drawn instead.
     """
     if (comparison := comparison_text(state, width, height)) or state.visible_answer is None:
         return comparison
@@ -290,9 +295,9 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
 
 
 def hole_texts(state: ExploreState) -> dict[Hole, str]:
-    """Return the text of each hole: its entry, with a cross if the entry is wrong.
+    """Format each hole: its entry, with a cross if the entry is wrong.
 
-    The text of a hole that cannot be filled yet is an underscore.
+    A hole into which the user cannot type yet is an underscore.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> question = question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"])
@@ -313,19 +318,19 @@ def hole_texts(state: ExploreState) -> dict[Hole, str]:
 
 
 def mistake_sentence(mistake: Mistake) -> str:
-    """Return the sentence that describes a mistake, capitalized, with a full stop."""
+    """Format the description of a mistake as a sentence."""
     return f"{mistake.sentence[0].upper()}{escape_unprintable(mistake.sentence[1:])}."
 
 
 def hidden_answer_text(state: ExploreState) -> str:
-    """Return the placeholder for a hidden answer; empty if the answer is shown."""
+    """Return the placeholder for a hidden answer; empty if the answer is visible."""
     return HIDDEN_ANSWER if state.hides_answer else ""
 
 
 def feedback_text(state: ExploreState, width: int, height: int) -> Text:
-    """Return the feedback on the last entry: its error, the mistake, and a hint.
+    """Format the feedback on the last prediction: the error, the mistake, and a hint.
 
-    A hint that is a table is reduced to its first line if it exceeds `height`.
+    If a hint that is a table exceeds `height`, only its first line is included.
     """
     predictions, hole, lines = state.predictions, state.current_hole, list[Text]()
     if state.asks_validity or not state.is_learning:
@@ -348,9 +353,9 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def comparison_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the answer that results from a mistake beside the right answer.
+    """Draw the right answer beside the answer that results from the user's mistake.
 
-    The text is empty while the right answer is hidden, and if no mistake is known.
+    The text is empty if the right answer is hidden, or if the prediction matches no common mistake.
     """
     mistake = None if state.hides_answer or None in state.predictions.predicted_output else state.mistake
     if mistake is None or state.answer is None:
@@ -362,7 +367,7 @@ def comparison_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def _hole_question(state: ExploreState) -> str:
-    """Return the numbered question about the current hole."""
+    """Format the question about the current hole, with the number of the question."""
     assert state.current_hole is not None
     steps = sorted({cell.step_index for cell in state.predictions.questions.values()})
     number = steps.index(state.predictions.cells[state.current_hole].step_index) + 1
@@ -370,9 +375,9 @@ def _hole_question(state: ExploreState) -> str:
 
 
 def _entry_error(state: ExploreState, hole: Hole) -> str:
-    """Return the error message for an entry.
+    """Format the error message for the entry in a hole.
 
-    The message names the axis that has the entered size, if there is exactly one.
+    If exactly one input axis has the size in the entry, the message names this axis.
     """
     predictions, entry = state.predictions, escape_unprintable(state.predictions.texts[hole])
     axis = predictions.confused_axis(hole)
@@ -382,6 +387,6 @@ def _entry_error(state: ExploreState, hole: Hole) -> str:
 
 
 def _wrap_hint(text: str, width: int) -> list[str]:
-    """Wrap a hint, unless the hint is a table."""
+    """Wrap a hint to lines; a table has several lines already and is not wrapped."""
     lines = [escape_unprintable(line) for line in text.split("\n")]
     return lines if len(lines) > 1 else wrap(lines[0], width)

@@ -1,4 +1,4 @@
-"""The file dialogs: open an array as the input (^O), save a film or a picture."""
+"""Dialogs that select an array file as the input, or save a film or a picture."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from shapecalc.render.film import FORMATS, render_film
 from shapecalc.tui.widgets import COPY_TITLE, ChoiceList, Dialog, KeyHelp, TextField
 
 MAX_ENTRIES = 1000
-"""The maximum number of entries that are listed for a folder or a file."""
+"""The maximum number of entries in the list for a folder or an archive."""
 ARCHIVE_ENDINGS = (".npz", ".safetensors")
 """The extensions of files that contain several named arrays."""
 FILM_KIND = "film"
@@ -46,7 +46,7 @@ class Entry(Record):
 
 
 def list_entries(path: str) -> list[Entry]:
-    """Return the entries of a folder, subfolders first, or the arrays in a file.
+    """List a folder, with its subfolders first, or the arrays in an archive file.
 
     Raises `OSError` if the path cannot be read.
     """
@@ -68,7 +68,7 @@ def _is_folder(path: str | Path) -> bool:
 
 
 def describe_entry(entry: Entry) -> str:
-    """Describe an entry: the type and shape of an array, or the number of arrays.
+    """Describe an entry: type and shape of an array, or number of arrays of a file.
 
     >>> describe_entry(Entry("gone.npy", "gone.npy", False))
     'no such file or directory'
@@ -87,7 +87,7 @@ class FilesDialog(Dialog[str | None]):
     BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "open_parent", "up")]
 
     def __init__(self, path: str) -> None:
-        """Create the dialog for a folder."""
+        """Create the dialog that lists the folder at `path`."""
         super().__init__()
         self.path = path
         self.entries: list[Entry] = []
@@ -105,7 +105,7 @@ class FilesDialog(Dialog[str | None]):
         self.query_one(ChoiceList).focus()
 
     def list_path(self, path: str) -> None:
-        """Show the entries of a folder or a file; show an error if `path` is unreadable."""
+        """Display the entries of a folder or archive, or the error if it is unreadable."""
         try:
             entries = list_entries(path)
         except OSError as error:
@@ -125,7 +125,7 @@ class FilesDialog(Dialog[str | None]):
 
     @on(OptionList.OptionSelected)
     def open_entry(self, event: OptionList.OptionSelected) -> None:
-        """List a container, or close the dialog and return the path of an array."""
+        """List a folder or archive; for an array, close the dialog and return its path."""
         entry = self.entries[event.option_index]
         if entry.is_container:
             self.list_path(entry.path)
@@ -138,10 +138,10 @@ class FilesDialog(Dialog[str | None]):
 
 
 def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | None) -> None:
-    """Open the dialog that saves the film of an answer or the picture of a step.
+    """Save the film of an answer or the picture of a step.
 
-    Steps are counted from 1; None means the picture of the whole answer. A browser downloads an SVG file without a
-    dialog.
+    `kind` is `film` or `picture`. In a terminal, a dialog asks for the file name; a browser downloads an SVG file.
+    `step` is counted from 1; None selects the picture of the whole answer.
     """
 
     def make_contents(name: str) -> bytes:
@@ -160,25 +160,25 @@ class SaveDialog(Dialog[None]):
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, kind: str, make_contents: Callable[[str], bytes]) -> None:
-        """Create the dialog; `make_contents` maps a file name to the file's contents."""
+        """Create the dialog; `make_contents` renders the contents for a file name."""
         super().__init__()
         self.kind, self.make_contents = kind, make_contents
         self._is_writing = False
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the field below the list of file extensions."""
+        """Compose the list of file extensions above the field for the file name."""
         endings = FORMATS if self.kind == FILM_KIND else ENDINGS
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
         yield TextField(f"shapecalc-{self.kind}.svg", id="name")
         yield Static("enter saves it, escape closes", id="words", markup=False)
 
     def on_mount(self) -> None:
-        """Focus the field."""
+        """Focus the field for the file name."""
         self.query_one(TextField).focus()
 
     @on(Input.Submitted)
     async def write_file(self, event: Input.Submitted) -> None:
-        """Write the file and close the dialog, or show the error."""
+        """Write the file and close the dialog, or display the error."""
         if self._is_writing:
             return
         name, status = event.value.strip(), self.query_one("#words", Static)
@@ -197,19 +197,19 @@ class SaveDialog(Dialog[None]):
 
 
 def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
-    """Save the screen as an SVG picture or as text, without notifications.
+    """Save a screenshot without notifications as an SVG picture or as text.
 
-    A browser downloads the file. The app removes its notifications in a later callback, so the screen is written after
-    that callback.
+    A browser downloads the file. The app removes notifications in a callback, so the screenshot is taken in a later
+    one.
     """
     screen.app.clear_notifications()
     screen.app.call_later(screen.call_after_refresh, partial(_write_screen, screen, as_text=as_text))
 
 
 def _write_screen(screen: Screen[Any], *, as_text: bool) -> None:
-    """Write the screen to a file with a timestamp in its name; report the result.
+    """Write a screenshot to a file whose name has a timestamp, and notify the user.
 
-    Text is also copied to the clipboard.
+    A screenshot as text is also copied to the clipboard.
     """
     if as_text:
         content = "".join(f"{strip.text.rstrip()}\n" for strip in screen._compositor.render_strips())

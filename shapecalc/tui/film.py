@@ -1,4 +1,8 @@
-"""The film screen (^R), which animates an answer and pauses at questions."""
+"""The film screen, which animates an answer.
+
+A film consists of frames, each of which draws one step of the answer. In learning mode, the film pauses before a frame
+that determines a dim, and asks the user for this dim. A sprite is a text at a position of a frame.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,11 @@ from shapecalc.tui import widgets
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
 FRAME_EPSILON = 1e-6
-"""The time, in seconds, by which a frame ends before the next frame starts."""
+"""The time between the end of a frame and the start of the next frame, in seconds."""
 TICK_RATE = 36
 """The number of timer ticks per second while a film plays.
 
-Some ticks are late; 36 ticks per second give at least 30 pictures per second.
+Since some ticks are late, 36 ticks per second result in at least 30 drawings per second.
 """
 KEYS: tuple[widgets.Key, ...] = (
     widgets.Key("space", "space", "play, stop", "play", "play, or stop", 0),
@@ -41,7 +45,7 @@ KEYS: tuple[widgets.Key, ...] = (
 )
 """The keys of the film screen."""
 QUESTION_KEYS = (widgets.Key("enter", "enter", "answer; if nothing is typed, show it", "step(1)", "", 0), KEYS[-1])
-"""The keys that the film screen shows while a question is open."""
+"""The keys of the film screen while it waits for the answer to a question."""
 
 
 class Player:
@@ -62,19 +66,19 @@ class Player:
     def __init__(self, film: Film, hidden_steps: Collection[int] = ()) -> None:
         """Start at the beginning of a film.
 
-        If there are `hidden_steps`, only these steps have questions.
+        If `hidden_steps` is not empty, the film asks for the dims of these steps, and of no other steps.
         """
         self.film, self.starts = film, film.starts
         self.time, self.speed, self.is_playing = 0.0, 1.0, False
         self.is_asking = bool(hidden_steps)
-        """Whether the film pauses at a question before each dim is filled."""
+        """Whether the film pauses and asks for a dim before it shows the dim."""
         known_frames = [
             frame
             for frame in film.frames
             if hidden_steps and frame.step_index is not None and frame.step_index not in hidden_steps
         ]
         self._known_prompts = {(frame.step_index, frame.prompt) for frame in known_frames}
-        """The step and prompt of each question that is answered or excluded."""
+        """The `(step index, prompt)` of each question that is answered or must not be asked."""
 
     @property
     def frame(self) -> int:
@@ -93,13 +97,13 @@ class Player:
 
     @property
     def question(self) -> Prompt | None:
-        """The open question; None if no question is open."""
+        """The unanswered question at which the film is paused, or None."""
         next_frame = self.frame + 1
         is_reached = next_frame < len(self.film.frames) and self.time >= self.starts[next_frame] - 2 * FRAME_EPSILON
         return self._question_before(next_frame) if is_reached else None
 
     def _question_before(self, frame: int) -> Prompt | None:
-        """Return the unanswered question before a frame; None if there is no question."""
+        """Return the question to ask before a frame; None if there is none."""
         film_frame = self.film.frames[frame]
         return (
             film_frame.prompt
@@ -108,14 +112,14 @@ class Player:
         )
 
     def _limit_to_question(self, seconds: float) -> float:
-        """Limit a time, in seconds, to the time of the next question."""
+        """Return `seconds`, or the time of the next question if that is earlier."""
         for frame in range(self.frame + 1, len(self.film.frames)):
             if self.starts[frame] <= seconds and self._question_before(frame):
                 return self.starts[frame] - FRAME_EPSILON
         return seconds
 
     def advance(self, seconds: float) -> None:
-        """Advance by elapsed seconds times the speed, but not past a question or the end."""
+        """Advance by `seconds` times the speed, at most to the next question."""
         if not self.is_playing:
             return
         self.time = self._limit_to_question(min(self.time + seconds * self.speed, self.film.seconds))
@@ -127,11 +131,11 @@ class Player:
         self.is_playing = not self.is_playing and self.question is None
 
     def seek(self, seconds: float) -> None:
-        """Go to a time in seconds, but not past a question."""
+        """Go to a time in seconds, at most to the next question."""
         self.time = self._limit_to_question(max(0.0, min(seconds, self.film.seconds)))
 
     def show_frame(self, frame: int) -> None:
-        """Pause at the end of a frame, but do not go past a question."""
+        """Go to the end of a frame, at most to the next question, and pause."""
         frame = max(0, min(frame, len(self.film.frames) - 1))
         self.is_playing = False
         self.seek(self.starts[frame + 1] - FRAME_EPSILON)
@@ -144,11 +148,11 @@ class Player:
 
     @property
     def is_before_frame_end(self) -> bool:
-        """Whether the current frame has not ended yet."""
+        """Whether the time is before the end of the current frame."""
         return self.time < self.starts[self.frame + 1] - 2 * FRAME_EPSILON
 
     def copy_state(self, other: Player) -> None:
-        """Copy the state and the position of another player of the same answer."""
+        """Copy the settings and the position of another player of the same answer."""
         self.speed, self.is_playing, self.is_asking, self._known_prompts = (
             other.speed,
             other.is_playing,
@@ -161,18 +165,18 @@ class Player:
         )
 
     def show_step(self, step_index: int) -> None:
-        """Go to the first frame of a step, or to the beginning if the step has no frame."""
+        """Go to the first frame of a step; if the step has no frame, go to the beginning."""
         frames = [number for number, frame in enumerate(self.film.frames) if frame.step_index == step_index]
         self.time = 0.0
         self.seek(self.starts[frames[0]] if frames else 0.0)
 
     def change_speed(self, levels: int) -> None:
-        """Change the speed by a number of levels in `SPEEDS`."""
+        """Change the speed by `levels` positions in `SPEEDS`."""
         level = SPEEDS.index(self.speed) + levels
         self.speed = SPEEDS[max(0, min(level, len(SPEEDS) - 1))]
 
     def submit_answer(self, text: str) -> bool:
-        """Return whether a typed answer is right; a right answer continues the film."""
+        """Return whether `text` answers the question; if it does, continue the film."""
         question = self.question
         if question is None:
             return False
@@ -185,7 +189,7 @@ class Player:
         return is_equal
 
     def skip_question(self) -> None:
-        """Mark the open question as answered, and continue the film."""
+        """Mark the current question as answered, and continue the film."""
         next_frame = self.film.frames[self.frame + 1]
         self._known_prompts.add((next_frame.step_index, next_frame.prompt))
         self.time = min(self.starts[self.frame + 1], self.film.seconds)
@@ -198,7 +202,7 @@ class Scrubber(widgets.ClickableText):
     track_width = 0
 
     def draw(self, player: Player) -> None:
-        """Show the position, the time, the frame and the speed."""
+        """Draw the progress bar, the time, the frame number and the speed."""
         frames, speed = len(player.film.frames), f"{player.speed:g}x"
         status = f" {player.time:5.1f} of {player.film.seconds:.1f} s   frame {player.frame + 1} of {frames}   {speed}"
         self.track_width = max(1, self.app.size.width - len(status) - 4)
@@ -209,7 +213,7 @@ class Scrubber(widgets.ClickableText):
         )
 
     def on_click(self, event: events.Click) -> None:
-        """Post the clicked position as a fraction of the film's duration."""
+        """Post a message with the clicked position, as a fraction of the duration."""
         self.post_message(widgets.MarkClicked("part", max(0.0, min(1.0, (event.x - 3) / self.track_width))))
 
 
@@ -239,9 +243,9 @@ class FilmScreen(widgets.Dialog[None]):
     def __init__(
         self, answer: Trace | Chain, step_index: int | None, hidden_steps: Collection[int], score: Score
     ) -> None:
-        """Create the film of an answer, which starts at a step or at the beginning.
+        """Create the screen; the film starts at a step or, by default, at the beginning.
 
-        If there are `hidden_steps`, only these steps have questions.
+        If `hidden_steps` is not empty, the film asks for the dims of these steps, and of no other steps.
         """
         super().__init__()
         self.score = score
@@ -252,7 +256,7 @@ class FilmScreen(widgets.Dialog[None]):
         self._last_tick = 0.0
 
     def compose(self) -> ComposeResult:
-        """Compose the film, the scrubber, a field for answers, and the keys."""
+        """Compose the film, the progress bar, a field for answers, and the keys."""
         yield widgets.SizeNotice(id="enlarge")
         with Vertical(id="all"):
             yield FilmPane("film")
@@ -263,7 +267,7 @@ class FilmScreen(widgets.Dialog[None]):
             yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Create the timer, which is paused until the film plays."""
+        """Create the timer that advances the film, and hide the field for answers."""
         self._clock = self.set_interval(1 / TICK_RATE, self.tick, pause=True)
         self.query_one(FilmPane).focus()
         self.query_one("#question").display = False
@@ -288,13 +292,13 @@ class FilmScreen(widgets.Dialog[None]):
         self.redraw_all()
 
     def _change_player(self, change: Callable[[Player], object]) -> None:
-        """Apply a change to the player, and redraw; do nothing without a player."""
+        """Call `change` with the player, and redraw; do nothing before the player exists."""
         if self.player is not None:
             change(self.player)
             self.redraw_all()
 
     def action_play(self) -> None:
-        """Play or pause."""
+        """Play or pause the film."""
         self._change_player(Player.toggle)
 
     def action_step(self, count: int) -> None:
@@ -304,20 +308,20 @@ class FilmScreen(widgets.Dialog[None]):
         self._change_player(lambda player: player.step_frames(count))
 
     def action_show(self, frame: int) -> None:
-        """Go to the end of a frame; an index past the last frame means the last one."""
+        """Go to the end of a frame; an index past the end selects the last frame."""
         self._change_player(lambda player: player.show_frame(frame))
 
     def action_hurry(self, levels: int) -> None:
-        """Change the speed by a number of levels."""
+        """Change the speed of the film by `levels` positions in `SPEEDS`."""
         self._change_player(lambda player: player.change_speed(levels))
 
     def action_ask(self) -> None:
-        """Turn questions on or off."""
+        """Turn the questions of the film on or off."""
         self._change_player(lambda player: setattr(player, "is_asking", not player.is_asking))
 
     @on(Input.Submitted)
     def check_prediction(self, event: Input.Submitted) -> None:
-        """Continue if the prediction is right; reveal the answer if it is empty."""
+        """Continue after a right prediction; after an empty prediction, reveal the dim."""
         if self.player is None or (question := self.player.question) is None:
             return
         right = bool(event.value.strip()) and self.player.submit_answer(event.value)
@@ -337,7 +341,7 @@ class FilmScreen(widgets.Dialog[None]):
 
     @on(widgets.MarkClicked)
     def seek_to_click(self, event: widgets.MarkClicked) -> None:
-        """Seek to the clicked position."""
+        """Seek to the clicked position of the progress bar."""
         if event.kind == "part":
             self._change_player(lambda player: player.seek(float(str(event.value)) * player.film.seconds))
 
@@ -367,7 +371,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.query_one("#keys", widgets.ClickableText).set_text(_key_line(player, self.app.size.width))
 
     def _show_question(self) -> None:
-        """Show the open question, or the scrubber if no question is open."""
+        """Show the question with a field for the answer, or else the progress bar."""
         question = self.player.question if self.player else None
         row, field = self.query_one("#question"), self.query_one(widgets.AnswerField)
         asking = question is not None
@@ -380,7 +384,7 @@ class FilmScreen(widgets.Dialog[None]):
 
 
 def _key_line(player: Player, width: int) -> Text:
-    """Return the line of keys; keys that do not fit are omitted."""
+    """Format the keys of the film screen; keys that do not fit the width are omitted."""
     shown = KEYS if player.question is None else QUESTION_KEYS
     if player.is_asking:
         shown = tuple([replace(key, label=f"{key.label}: on") if key.action == "ask" else key for key in shown])

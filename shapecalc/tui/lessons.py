@@ -1,4 +1,8 @@
-"""The screens of lessons and exercises, in which the user predicts answers."""
+"""The screens of lessons and exercises, in which the user predicts answers.
+
+A task asks for a prediction or, in a puzzle, for a chain of ops. A learning path is a course whose lessons the user
+takes in order.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +31,9 @@ from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import AnswerField, ChoiceList, ClickableText, Dialog, Key, format_key_line, make_bindings
 
 MIN_PICTURE_WIDTH = 20
-"""The minimum width of a picture, in cells."""
+"""The minimum width of a drawing, in cells."""
 GRID_HEIGHT = 12
-"""The height of the element grid above the other pictures, in lines."""
+"""The height of each drawing of tensor elements after the answer is revealed, in lines."""
 MIN_TEXT_HEIGHT = 30
 """The terminal height, in lines, below which the text of a lesson is hidden."""
 MIN_BORDER_HEIGHT = 16
@@ -45,7 +49,7 @@ KEYS = (
     Key("up", "↑↓", "scroll", "scroll(-1)", "scroll up", 9),
     Key("down", "↑↓", "scroll", "scroll(1)", "scroll down", 10),
 )
-"""The keys of every screen with a task."""
+"""The keys that all screens with a task have."""
 ABOUT = (
     "Questions that get harder. A missed one comes back soon, a known one later each time. Showing the "
     "answer counts as a miss; a hint does not count."
@@ -64,7 +68,7 @@ DRILL_PREFIX = "exercises: "
 
 
 class TaskPane(Vertical):
-    """A pane with a text, a task, the prediction field, and the pictures.
+    """A pane with a text, a task, a field for the prediction, and drawings.
 
     The task stays visible when the text scrolls.
     """
@@ -82,7 +86,7 @@ class TaskPane(Vertical):
         self._last_prediction: Prediction = None
 
     def compose(self) -> ComposeResult:
-        """Compose the text, the task, the field, the feedback and the pictures."""
+        """Compose the text, the task, the field, the feedback and the drawings."""
         with VerticalScroll(id="lesson", can_focus=False):
             yield Static("", id="text", markup=False)
             yield Static("", id="notes", markup=False)
@@ -98,7 +102,7 @@ class TaskPane(Vertical):
         return self.query_one(AnswerField)
 
     def show_task(self, text: Text, task: Task | None, notes: str = "") -> None:
-        """Show a text and an unanswered task; without a task, ask for exercise topics."""
+        """Display a text and a new task; without a task, ask for exercise topics."""
         self.current_task, self.is_revealed, self.is_scored, self._hint_count, self._last_prediction = (
             task,
             False,
@@ -118,10 +122,10 @@ class TaskPane(Vertical):
         self.query_one("#lesson").scroll_home(animate=False)
         self.call_after_refresh(
             self.draw_pictures
-        )  # after the layout, because the height of the picture depends on the texts
+        )  # drawn after the layout, because the height of the drawing depends on the texts
 
     def show_notes(self, notes: str) -> None:
-        """Show the speaker notes; empty notes hide their widget."""
+        """Display the speaker notes, or hide their widget if the notes are empty."""
         widget = self.query_one("#notes", Static)
         widget.update(Text(f"Notes: {' '.join(notes.split())}\n", "italic"))
         widget.display = bool(notes)
@@ -131,7 +135,7 @@ class TaskPane(Vertical):
         mark, style = {True: ("✓ ", "bold green"), False: ("✗ ", "bold red"), None: ("", "")}[is_right]
         self.query_one("#judgement", Static).update(Text.assemble((mark, style), text))
         if is_right is False:
-            self.field.action_select_all()  # so that the next key replaces the text
+            self.field.action_select_all()  # the next key press replaces the selected text
 
     def show_hint(self) -> None:
         """Show the next hint for the first wrong dim of the prediction."""
@@ -152,10 +156,7 @@ class TaskPane(Vertical):
         self._hint_count += 1
 
     def accept_prediction(self, typed: str) -> bool:
-        """Return whether a prediction must be judged; otherwise show a hint.
-
-        An empty prediction is not judged, and neither is a repetition of the last judged prediction.
-        """
+        """Return whether a prediction is new; show a hint if it is empty or repeated."""
         if typed.strip() in ("", self.last_judged_prediction):
             self.show_hint()
             return False
@@ -163,16 +164,16 @@ class TaskPane(Vertical):
         return True
 
     def reveal_answer(self) -> None:
-        """Show the answer and its pictures."""
+        """Show the answer to the task in the drawings."""
         if self.current_task is not None:
             self.is_revealed = True
             self.add_class("-revealed")
             self.draw_pictures()
 
     def draw_pictures(self) -> None:
-        """Draw the task with its unknown, or the answer once it is revealed.
+        """Draw the task or, after the answer is revealed, the answer.
 
-        The answer is drawn below the element grid of the task, and beside a wrong prediction.
+        The answer is preceded by a drawing of the followed element, and by a comparison with the user's mistake.
         """
         if self.current_task is None:
             return
@@ -194,7 +195,7 @@ class TaskPane(Vertical):
         self.query_one("#pictures").scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        """Redraw the pictures for the new size; a low terminal hides the text."""
+        """Redraw for the new size, and hide the text in a short terminal."""
         self.set_class(self.app.size.height < MIN_TEXT_HEIGHT, "-short")
         self.draw_pictures()
 
@@ -205,7 +206,7 @@ class TaskScreen(Dialog[Question | None]):
     KEYS: tuple[Key, ...] = KEYS
 
     def __init__(self, progress: Progress | None) -> None:
-        """Create a screen that records results in `progress`, by default the user's."""
+        """Create a screen that records results in `progress` or in the progress file."""
         super().__init__()
         self.progress = progress or Progress()
         self.is_answered = False
@@ -219,8 +220,8 @@ class TaskScreen(Dialog[Question | None]):
         return self.query_one(TaskPane)
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions in the line of keys; the two scroll keys share one entry."""
-        idle = {"submit" if self.is_answered else "submit()"}  # Textual treats "submit" and "submit()" alike
+        """Return the actions in the line of keys; one of the two scroll keys is omitted."""
+        idle = {"submit" if self.is_answered else "submit()"}  # two spellings of one action, one per label of Enter
         return frozenset(key.action for key in self.KEYS) - {"scroll(1)"} - idle
 
     def score_answer(self, *, is_right: bool) -> None:
@@ -231,7 +232,7 @@ class TaskScreen(Dialog[Question | None]):
             self.missed_tasks += [] if is_right else [self.pane.current_task]
 
     def show_keys(self) -> None:
-        """Show the active keys at the bottom, and the score at the top."""
+        """Update the line of active keys, and the score in the border."""
         self.query_one(".dialog").border_title = str(self.progress.session_score)
         line = format_key_line(self.active_actions(), max(MIN_PICTURE_WIDTH, self.size.width - 4), self.KEYS)
         self.query_one("#keys", ClickableText).set_text(line)
@@ -242,7 +243,7 @@ class TaskScreen(Dialog[Question | None]):
             self.notify(complaint, severity="warning", markup=False)
 
     def on_resize(self) -> None:
-        """Hide the border in a low terminal."""
+        """Hide the border in a short terminal, and update the line of keys."""
         self.set_class(self.app.size.height < MIN_BORDER_HEIGHT, "-lowest")
         self.show_keys()
 
@@ -251,7 +252,7 @@ class TaskScreen(Dialog[Question | None]):
         await self.pane.field.action_submit()
 
     def action_play(self) -> None:
-        """Close the screen, and open its question on the main screen."""
+        """Close the screen, and open the question of the task on the main screen."""
         self.dismiss(
             question_from_words(split_outside_brackets(self.pane.current_task.question))
             if self.pane.current_task
@@ -259,7 +260,7 @@ class TaskScreen(Dialog[Question | None]):
         )
 
     def action_scroll(self, direction: int) -> None:
-        """Scroll the pictures if the answer is revealed, otherwise the text."""
+        """Scroll the drawings if the answer is revealed, otherwise the text."""
         shown = "#pictures" if self.pane.is_revealed else "#lesson"
         self.query_one(shown).scroll_relative(y=2 * direction, animate=False)
 
@@ -271,7 +272,7 @@ class DrillScreen(TaskScreen):
     BINDINGS = make_bindings(KEYS)
 
     def __init__(self, topic: str = ALL, progress: Progress | None = None) -> None:
-        """Create the screen with the first exercise on a topic."""
+        """Create the screen with the first exercise; `topic` may name several topics."""
         super().__init__(progress)
         self.topic = topic
         self.drill = Drill(topic, new_seed(), self.progress.tally.boxes)
@@ -288,7 +289,7 @@ class DrillScreen(TaskScreen):
         self.pane.field.focus()
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions that have an effect now."""
+        """Return the actions to list in the line of keys."""
         return super().active_actions() - {"answer" if self.is_answered else "next"}
 
     def _show_exercise(self) -> None:
@@ -299,21 +300,21 @@ class DrillScreen(TaskScreen):
 
     @on(Input.Submitted)
     def submit_prediction(self, event: Input.Submitted) -> None:
-        """Judge the prediction; after the answer, go to the next exercise instead."""
+        """Judge the prediction; if it is already judged, go to the next exercise."""
         if self.is_answered:
             self.action_next()
         elif self.pane.accept_prediction(event.value):
             self._judge(event.value)
 
     def action_answer(self) -> None:
-        """Show the answer; a shown answer counts as wrong."""
+        """Reveal the answer, which counts as a wrong answer."""
         if not self.is_answered:
             self._judge("")
 
     def _judge(self, typed: str) -> None:
-        """Judge and score a prediction.
+        """Judge and score a prediction; an empty prediction counts as wrong.
 
-        A prediction that cannot be parsed is reported without a score; an empty prediction counts as wrong.
+        If the prediction cannot be parsed, only show the error.
         """
         if typed and (problem := judging.invalid_reason(self.exercise.task, typed)):
             self.pane.show_feedback(problem, is_right=False)
@@ -329,7 +330,7 @@ class DrillScreen(TaskScreen):
         self.warn_about_progress()
 
     def action_next(self) -> None:
-        """Go to the next exercise, if the current one is answered."""
+        """Go to the next exercise if the current exercise is answered."""
         if self.is_answered:
             self._show_exercise()
 
@@ -341,8 +342,8 @@ class DrillScreen(TaskScreen):
 class Lessons(TaskScreen):
     """F5: the list of lessons with the exercises after them, and the lesson that was chosen.
 
-    The field always has the focus, and the list moves by keys that a field does not take: keys that come all at once,
-    faster than a focus is handed on, end where those go that are typed slowly.
+    The field always has the focus, and the list is moved by keys that the field does not handle. If the focus changed,
+    keys that are pressed in quick succession could reach the wrong widget.
     """
 
     KEYS = (
@@ -369,18 +370,18 @@ class Lessons(TaskScreen):
 
     @property
     def lesson(self) -> Lesson | None:
-        """The selected lesson; None if exercises are selected."""
+        """The selected lesson; None if exercises or the end of the path are selected."""
         return self.course.lessons[self.index] if self.index < len(self.course.lessons) else None
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the list beside the lesson."""
+        """Compose the list of lessons beside the pane of the lesson."""
         with Horizontal():
             yield ChoiceList(id="list")
             yield TaskPane()
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Select the initial lesson; a learning path or a narrow terminal hides the list."""
+        """Select the initial lesson; hide the list for a path or in a narrow terminal."""
         done = self.progress.done
         indexed = [*enumerate(self.course.lessons)]
         opened = [index for index, lesson in indexed if lesson.id == self.opening_lesson]
@@ -395,7 +396,7 @@ class Lessons(TaskScreen):
         self.warn_about_progress()
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions that have an effect now."""
+        """Return the actions to list in the line of keys."""
         idle = {f"go({by})" for by in (-1, 1) if not 0 <= self.index + by < self._entry_count}
         if self.lesson is None:
             return frozenset({"back", "go(-1)", "go(1)", "app.save_screen('text')"}) - idle
@@ -404,7 +405,7 @@ class Lessons(TaskScreen):
 
     @property
     def _entry_count(self) -> int:
-        """The number of lessons, plus the visible topics or the end of the path."""
+        """The number of entries: lessons, visible topics, and the end of a path."""
         return len(self.course.lessons) + (self.course.is_path or len(TOPICS) * self._is_list_visible)
 
     @property
@@ -416,7 +417,7 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def _show_entry(self) -> None:
-        """Show the selected lesson, the exercises or the end of the path."""
+        """Display the selected lesson, topic of exercises, or end of the path."""
         lesson, self.is_answered = self.lesson, False
         if lesson is None and self.course.is_path:
             self.progress.mark_done(PATH_DONE)
@@ -434,7 +435,7 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def _end_text(self) -> Text:
-        """Return the text for the end of the learning path."""
+        """Format the text at the end of the learning path."""
         missed = (
             ", ".join(f"'{lesson.title}'" for lesson in self.course.lessons if lesson.task in self.missed_tasks)
             or "nothing"
@@ -460,7 +461,7 @@ class Lessons(TaskScreen):
 
     @on(OptionList.OptionSelected)
     def open_clicked_entry(self, event: OptionList.OptionSelected) -> None:
-        """Open the clicked lesson or exercises."""
+        """Open the lesson or the exercises that the user clicked."""
         self.action_go(event.option_index - self.index)
         self._open_entry()
 
@@ -479,7 +480,7 @@ class Lessons(TaskScreen):
             self.app.push_screen(screen, self._close_with_question)
 
     def _close_with_question(self, question: Question | None) -> None:
-        """Close the lessons and return the question of an exercise, unless it is None."""
+        """Close the lessons and return `question`; do nothing if `question` is None."""
         if question is not None:
             self.dismiss(question)
 
@@ -510,7 +511,7 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def action_answer(self) -> None:
-        """Show the answer and the lesson's explanation; the lesson counts as missed."""
+        """Show the answer and the point of the lesson; the lesson counts as missed."""
         if self.lesson is not None:
             self.score_answer(is_right=False)
             self.is_answered = True
@@ -531,14 +532,14 @@ class Lessons(TaskScreen):
         self.action_go(-self.index if direction < 0 else self._entry_count - 1 - self.index)
 
     def action_scroll(self, direction: int) -> None:
-        """Move the selection if the list is visible, otherwise scroll."""
+        """Move the selection by one entry if the list is visible, otherwise scroll."""
         if self._is_list_visible:
             self.action_go(direction)
         else:
             super().action_scroll(direction)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action is enabled; a hidden list ignores Home and End."""
+        """Disable the keys Home and End while the list is hidden."""
         return action != "edge" or self._is_list_visible
 
     def action_notes(self) -> None:

@@ -1,4 +1,8 @@
-"""The screen of a model: its nodes on the left, the selected node on the right."""
+"""The screen of an ONNX model: a list of nodes, and the selected node.
+
+Each node has a verdict on whether it works at another batch size; a failing node is one that does not. A fix is a
+change of a failing node, such as another reshape target.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ FILTER_PROMPT, WRITE_PROMPT = "names that hold ", "write the mended model to "
 
 
 class NodeListState:
-    """The state of the node list: the filter, the selected node and the displayed fix."""
+    """The state of the node list: the filter, the selection and the displayed fix."""
 
     def __init__(self, report: report.Report, index: int = 0) -> None:
         """Select the node at an index of the report."""
@@ -47,11 +51,11 @@ class NodeListState:
         self.index = index
         """The index of the selected node among the visible nodes."""
         self.filter_text = ""
-        """The string that the names of visible nodes contain, ignoring case."""
+        """The string that the name of each visible node contains, regardless of case."""
         self.failing_only = False
         """Whether only failing nodes are visible."""
         self.fix_number = 0
-        """The number of the displayed fix, from 1; 0 shows the node without a fix."""
+        """The number of the displayed fix, counted from 1; 0 if the node is displayed without a fix."""
         self.visible_nodes = report.nodes
 
     @property
@@ -65,16 +69,16 @@ class NodeListState:
         return self.selected_node.fixes[self.fix_number - 1] if self.selected_node and self.fix_number else None
 
     def move(self, offset: int) -> None:
-        """Move the selection by `offset` within the list."""
+        """Move the selection by `offset` nodes, at most to the end of the list."""
         self._select(max(0, min(self.index + offset, len(self.visible_nodes) - 1)))
 
     def select_next_failing(self) -> None:
-        """Select the next failing node; wrap around after the last one."""
+        """Select the next failing node; after the last one, select the first."""
         failing = [index for index, judged in enumerate(self.visible_nodes) if report.is_failing(judged)]
         self._select(next((index for index in failing if index > self.index), failing[0] if failing else self.index))
 
     def show_next_fix(self) -> None:
-        """Show the next fix of the selected node; after the last fix, show no fix."""
+        """Display the next fix of the selected node; after the last fix, the node itself."""
         self.fix_number = (self.fix_number + 1) % (len(self.selected_node.fixes) + 1) if self.selected_node else 0
 
     def toggle_failing_only(self) -> None:
@@ -96,7 +100,7 @@ class NodeListState:
         self._select(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
 
     def trace(self) -> Trace | None:
-        """Return the answer for the selected node with the displayed fix applied.
+        """Resolve the op of the selected node, with the displayed fix applied.
 
         Returns None if the node cannot be resolved.
         """
@@ -141,7 +145,7 @@ class ModelScreen(HelpScreen[None]):
     ]
 
     def __init__(self, report: report.Report, index: int, write_fixed: FixWriter) -> None:
-        """Select the node at an index; `write_fixed` writes the fixed model."""
+        """Create the screen with the node at `index` selected."""
         super().__init__()
         self.nodes = NodeListState(report, index)
         self.write_fixed = write_fixed
@@ -174,12 +178,12 @@ class ModelScreen(HelpScreen[None]):
         self.set_class(SizeNotice.is_needed(event.size), "-small")
 
     def redraw(self) -> None:
-        """Draw the list and the selected node."""
+        """Redraw the list and the selected node."""
         self.query_one("#nodes", Pane).set_renderer(partial(list_text, self.nodes))
         self.query_one("#node", Pane).set_renderer(partial(node_text, self.nodes))
 
     def action_change(self, method: str, *arguments: int) -> None:
-        """Call a method of the list state by name, and redraw."""
+        """Call a method of `NodeListState` by name, and redraw."""
         getattr(self.nodes, method)(*arguments)
         self.redraw()
 
@@ -204,7 +208,7 @@ class ModelScreen(HelpScreen[None]):
         return action != "type" or not self.field_purpose
 
     def action_close_field(self) -> None:
-        """Close the field and keep the filter."""
+        """Close the text field; the filter stays in effect."""
         self.field_purpose = ""
         self.query_one("#typed").display = False
         self.query_one("#nodes", Pane).focus()
@@ -219,7 +223,7 @@ class ModelScreen(HelpScreen[None]):
 
     @on(Input.Submitted)
     def submit_field(self, event: Input.Submitted) -> None:
-        """Write the model to the typed path, or close the field and keep the filter."""
+        """Start writing the fixed model if a path was typed, and close the field."""
         if self.field_purpose == "write" and event.value.strip():
             self.notify(escape_unprintable(event.value.strip()), title="writing, and proving", markup=False)
             self.run_worker(partial(self.write_model, event.value.strip()), thread=True, exclusive=True)
@@ -236,7 +240,7 @@ class ModelScreen(HelpScreen[None]):
 
 
 def list_text(nodes: NodeListState, width: int, height: int) -> Text:
-    """Render a title, and the rows around the selected node."""
+    """Render a title, and the part of the list around the selected node."""
     failing_count = sum(map(report.is_failing, nodes.report.nodes))
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
     lines = [Text(_fit_width(f"{name}  {failing_count} of {len(nodes.report.nodes)} offend", width), "bold")]
@@ -246,7 +250,7 @@ def list_text(nodes: NodeListState, width: int, height: int) -> Text:
 
 
 def _node_row(judged: report.JudgedNode, width: int, *, selected: bool) -> Text:
-    """Render a node as one line: its name and its output shape."""
+    """Render a node as one line with its name and its output shape."""
     shape = escape_unprintable(report.format_shape(judged.output))
     name_width = max(8, width - 3 - min(len(shape), width // 2) - 2)
     is_failing = report.is_failing(judged)
@@ -262,7 +266,7 @@ def _fit_width(text: str, width: int) -> str:
 def node_text(nodes: NodeListState, width: int, height: int) -> Text:
     """Render the selected node: its verdict, its flow diagram and its fixes.
 
-    The flow diagram has the displayed fix applied.
+    The flow diagram shows the node after the displayed fix.
     """
     judged = nodes.selected_node
     if judged is None:
@@ -283,7 +287,7 @@ def node_text(nodes: NodeListState, width: int, height: int) -> Text:
 
 
 def _node_picture(nodes: NodeListState, width: int, height: int) -> Text:
-    """Render the flow diagram of the selected node, or the reason for its absence."""
+    """Render the flow diagram of the selected node, or the reason why there is none."""
     trace = nodes.trace()
     if trace is None:
         why = "the model computes the target then" if nodes.shown_fix else "a shape is not known"
@@ -306,6 +310,6 @@ def _shorten_start(text: str, width: int) -> str:
 
 
 def _limit_lines(lines: list[str]) -> list[str]:
-    """Return at most `MAX_NOTICE_LINES` lines; a count replaces the omitted lines."""
+    """Return at most `MAX_NOTICE_LINES` lines; a line with a count replaces the rest."""
     excess = len(lines) - MAX_NOTICE_LINES
     return lines if excess <= 0 else [*lines[: MAX_NOTICE_LINES - 2], f"and {excess + 1} more", lines[-1]]

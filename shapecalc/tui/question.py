@@ -1,4 +1,8 @@
-"""The question on the main screen and its answer, independent of widgets."""
+"""The question on the main screen and its answer, independent of widgets.
+
+A question is an op, or the pseudo-op `chain` for several ops, with the texts of its fields. A field holds the text of
+one argument. A setting is an option without a field, such as the dialect.
+"""
 
 from __future__ import annotations
 
@@ -34,23 +38,23 @@ EQUIV = "equiv"
 QUESTION_OPS = (*OPS, CHAIN)
 """The ops of questions, including the pseudo-op `chain`."""
 EQUIVALENT_FIELDS = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
-"""For each field, the field of another op with the same meaning."""
+"""For each field, the field with the same meaning that another op has."""
 COMPLETIONS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
-"""Possible completions of a partial input.
+"""Suffixes that may complete the text of a field while the user types.
 
-If a completion makes the input valid, no error is reported yet.
+If one of them makes the question valid, the text is incomplete, not invalid.
 """
 MAX_STAGE_VALUES = 2
-"""The maximum number of required values of an op in a stage."""
+"""The maximum number of values that are appended to an op name as a completion."""
 FILES_CLOSED_MESSAGE = "a served app opens no files and writes none"
 SETTING_DESCRIPTIONS = {
     "opset": "the version of ONNX's operators to follow",
     "dtype": "the type of the elements, in the spelling of the framework",
     "where": "sizes for names: N=8,C=3",
 }
-"""Descriptions of the settings that the user types."""
+"""Descriptions of the settings whose values the user types."""
 SWITCH_DESCRIPTIONS = {None: "as the dialect has it", True: "on", False: "off"}
-"""Descriptions of the values of a dialect's switch."""
+"""Descriptions of the values of a switch, which is a boolean option of a dialect."""
 _files_are_open = True
 """Whether this process may open input files."""
 
@@ -61,9 +65,9 @@ class Question(Record):
     op: str
     texts: Mapping[str, str]
     settings: Mapping[str, object] = EMPTY_DICT
-    """The options that have no field, by name, such as the dialect."""
+    """The options without a field, such as the dialect, keyed by name."""
     second_chain: str = ""
-    """The second chain of a comparison, as text; empty without a comparison."""
+    """The text of the chain to compare with; empty without a comparison."""
 
     @property
     def is_chain(self) -> bool:
@@ -90,9 +94,7 @@ class Question(Record):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields.
-
-        The fields are the input, and the parameters of the op that the dialect supports.
+        """The names of the fields: `input`, and the op's parameters in the dialect.
 
         >>> Question("flatten", {}, {"dialect": "torch"}).fields, Question("chain", {}).fields
         (('input', 'start_dim', 'end_dim'), ('input', 'stages'))
@@ -112,7 +114,7 @@ class Question(Record):
 
     @property
     def filled_texts(self) -> dict[str, str]:
-        """The non-blank texts of the fields, by field name."""
+        """The texts of the fields that are not blank, keyed by field name."""
         return {name: text for name in self.fields if (text := self.texts.get(name, "")).strip()}
 
     def with_text(self, name: str, text: str) -> Question:
@@ -122,8 +124,8 @@ class Question(Record):
     def with_op(self, op: str) -> Question:
         """Return the question with another op.
 
-        All texts are kept, even for fields that the new op lacks. A target shape or a perm is copied to the field with
-        the same meaning. The dialect is kept if it has the op.
+        The texts of all fields are copied, even of fields that the new op lacks. A target shape or a permutation is
+        also copied to the field with the same meaning. The dialect stays the same if it has the op.
 
         >>> question_from_words(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
         '6'
@@ -142,7 +144,8 @@ class Question(Record):
     def with_setting(self, name: str, value: object) -> Question:
         """Return the question with one setting changed; the value None removes it.
 
-        A new dialect removes the settings that it does not support. The op's default dialect is not stored.
+        A new dialect removes the settings that this dialect does not support. The default dialect of the op is not
+        stored.
         """
         if name == "dialect" and value == requests.default_dialect(self.op):
             value = None
@@ -153,24 +156,24 @@ class Question(Record):
 
 
 class QuestionResult(Record):
-    """The result of a question: an answer, a problem, or both."""
+    """The result of a question: an answer, a problem, or both for a refused request."""
 
     __slots__ = ("__dict__",)
 
     answer: Trace | Chain | None
     problem: Problem | None
     is_incomplete: bool = False
-    """Whether appending text to the focused field can make the question valid."""
+    """Whether the question is invalid only because the user is still typing."""
     source: Source | None = None
-    """The file of the input; None if the input is not a file."""
+    """The array file that the input names; None if the input is a shape."""
 
     @cached_property
     def first_fix(self) -> tuple[int, Fix | None]:
-        """The stage index of the first fix, and the fix; `(0, None)` if there is no fix."""
+        """`(stage index, fix)` for the first fix; `(0, None)` if there is no fix."""
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
-        is_single_op = self.answer is not None and self.answer.op != "chain"  # in a chain, later inputs are computed
+        is_single_op = self.answer is not None and self.answer.op != "chain"  # later inputs are computed, never fixed
         candidates = (
             (index, fix) for index, trace in traces for fix in find_fixes(trace) if is_single_op or fix.name != "input"
         )
@@ -178,7 +181,7 @@ class QuestionResult(Record):
 
 
 FIRST_QUESTION = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
-"""The initial question, with a transpose, a 0 that copies, and a -1."""
+"""The built-in example: a transpose, and a reshape with a 0 and a -1."""
 
 
 def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = EMPTY_DICT) -> Question:
@@ -226,9 +229,9 @@ def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Que
 
 
 def _add_defaults(text: str, defaults: Mapping[str, object]) -> str:
-    """Add default options to the stages of a chain.
+    """Add default options to the stages of a chain in command-line syntax.
 
-    The chain is text in command-line syntax; an invalid chain is returned unchanged.
+    An invalid chain is returned unchanged.
     """
     try:
         shape, stages = commands.parse_chain(text) if defaults else (text, [])
@@ -243,9 +246,10 @@ def _add_defaults(text: str, defaults: Mapping[str, object]) -> str:
 
 
 def question_command(question: Question, answer: Trace | Chain | None) -> str:
-    """Return the command line of a question.
+    """Return the command line of a question in normal form.
 
-    Arguments are copied verbatim if there is no answer, if the input is a file, or if sizes are substituted for names.
+    The texts are copied verbatim if there is no answer, if the input is a file, if the question has the setting
+    `where`, or if the question is a refused chain.
 
     >>> question_command(FIRST_QUESTION, None)
     'shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1'
@@ -274,9 +278,9 @@ def disable_files() -> None:
 
 
 def open_source(text: str) -> Source | None:
-    """Open the array file that an input names.
+    """Open the array file that the text of an input names.
 
-    Returns None if the input is not a file name. Raises `ShapeError` (file) if the file cannot be opened.
+    Returns None if the text is not a file name. Raises `ShapeError` (file) if the file cannot be opened.
     """
     if not is_file_argument(text):
         return None
@@ -292,7 +296,7 @@ def open_source(text: str) -> Source | None:
 
 
 def answer_question(question: Question, focused_field: str | None = None) -> QuestionResult:
-    """Answer a question; `focused_field` is the field that the user is editing.
+    """Resolve a question; `focused_field` is the field that the user is editing.
 
     >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").is_incomplete
     True
@@ -317,7 +321,7 @@ def answer_question(question: Question, focused_field: str | None = None) -> Que
 
 
 def _make_requests(question: Question, source: Source | None) -> tuple[Request, ...]:
-    """Return the requests of a question, one per op.
+    """Build the request for each op of a question.
 
     Raises `ShapeError` (usage) if the question is invalid.
     """
@@ -336,7 +340,7 @@ def _make_requests(question: Question, source: Source | None) -> tuple[Request, 
 
 
 def _dtype_option(source: Source | None, question: Question) -> dict[str, object]:
-    """Return the `dtype` option for a file's element type.
+    """Return the option `dtype` with the element type of an array file.
 
     The mapping is empty for a chain, and if the dialect lacks the type.
     """
@@ -351,7 +355,7 @@ def _dtype_option(source: Source | None, question: Question) -> dict[str, object
 def replace_file(question: Question) -> Question:
     """Replace the file name in a question with the file's shape and element type.
 
-    Later answers do not open the file again. Raises `ShapeError` (file) if the file cannot be used.
+    Answers to the returned question do not open the file. Raises `ShapeError` (file) if the file cannot be used.
     """
     source = open_source(question.texts.get("input", ""))
     if source is None:
@@ -381,7 +385,7 @@ def _can_be_completed(question: Question, focused_field: str, source: Source | N
 
 
 def _matching_completions(question: Question, focused_field: str, text: str) -> list[str]:
-    """Return the text of a field, completed by op names or by allowed values."""
+    """Return the completions of the text in a field to op names or allowed values."""
     if question.is_chain:
         word = text.rpartition("|")[2].lstrip()
         ops = [op for op in OPS if focused_field == "stages" and op.startswith(word)]
@@ -391,9 +395,9 @@ def _matching_completions(question: Question, focused_field: str, text: str) -> 
 
 
 def problem_span(question: Question, result: QuestionResult) -> tuple[str, int, int] | None:
-    """Return the field of a problem, and the problem's span in the field's text.
+    """Return the field that causes a problem, and start and end of the invalid text.
 
-    Returns None if the problem does not concern a field.
+    Returns None if no field causes the problem.
     """
     if (problem := result.problem) is None:
         return None
@@ -408,9 +412,9 @@ def problem_span(question: Question, result: QuestionResult) -> tuple[str, int, 
 
 
 def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
-    """Return the field `stages`, and the span of a problem in its text.
+    """Return `stages`, and the start and end of the invalid text in this field.
 
-    Returns None if the problem does not concern a stage.
+    Returns None if no stage causes the problem.
     """
     try:
         number = commands.find_invalid_stage(stages) if answer is None else len(answer.traces) - 1
@@ -423,9 +427,9 @@ def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) ->
 
 
 def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
-    """Return a function that reads the element of a file at an index.
+    """Return a function that reads the element at an index of an array file.
 
-    The function returns `?` for an unreadable element. If `source` is None, None is returned.
+    The function returns `?` for an unreadable element. Returns None if `source` is None.
     """
     if source is None:
         return None
@@ -441,7 +445,7 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
 
 
 def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:
-    """Convert pasted code to a chain; also return notes on the interpretation.
+    """Convert pasted code to a chain; return it with notes on the interpretation.
 
     The chain has the question's input. Raises `ShapeError` (usage) if the input or the code is invalid, and
     `ShapeError` (file) if the input file cannot be used.

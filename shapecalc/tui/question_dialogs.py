@@ -1,4 +1,7 @@
-"""The dialogs that change the question: settings (F2) and comparison (F4)."""
+"""The dialogs that change the question: settings, and comparison of dialects.
+
+A switch is a boolean option of a dialect, such as `allowzero`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from shapecalc.tui.question import (
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, SearchableList
 
 COLUMN_HEADINGS = ("dialect", "setting", "answer")
-"""The headings of the columns to the right of the mark column."""
+"""The headings of the columns after the first, which marks differing answers."""
 MIN_SETTING_WIDTH, MIN_ANSWER_WIDTH = 8, 14
 """The minimum widths, in cells, of the setting column and the answer column."""
 
@@ -42,9 +45,9 @@ class ChooseDialog(Dialog[Question | None]):
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
 
     def __init__(self, question: Question, setting: str = "", hidden_text: str = "") -> None:
-        """Create the dialog for a question; `setting` names the field to focus.
+        """Create the dialog for a question; the field of `setting` is focused.
 
-        A non-empty `hidden_text` is shown instead of the answer.
+        A non-empty `hidden_text` is displayed instead of the answer.
         """
         super().__init__()
         self.question = question
@@ -76,7 +79,7 @@ class ChooseDialog(Dialog[Question | None]):
         """Change the operator, dialect or switch to the highlighted entry."""
         choices, chosen, switch = event.option_list, str(event.option_id), self.question.switch
         if choices.highlighted != event.option_index:
-            return  # a held key has moved the highlight since this message was posted
+            return  # the message is outdated, because a held key has moved the highlight
         if choices.id == "op" and chosen != self.question.op:
             self.question = self.question.with_op(chosen)
             self._list_dialects()
@@ -89,7 +92,7 @@ class ChooseDialog(Dialog[Question | None]):
 
     @on(Input.Changed)
     def apply_setting(self, event: Input.Changed) -> None:
-        """Apply a setting that the user types."""
+        """Change a setting of the question to the typed value."""
         name = str(event.input.id).removeprefix("field-")
         self.question = self.question.with_setting(name, event.value.strip() or None)
         self._show_preview()
@@ -97,7 +100,7 @@ class ChooseDialog(Dialog[Question | None]):
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)
     def action_take(self) -> None:
-        """Close the dialog and return the current question."""
+        """Close the dialog and return the changed question."""
         self.dismiss(self.question)
 
     def _list_dialects(self) -> None:
@@ -130,7 +133,7 @@ class ChooseDialog(Dialog[Question | None]):
 
 
 class DialectRow(Record):
-    """A row of the comparison: a dialect, a setting of its switch, and the answer."""
+    """A row of the table: a dialect, a value of its switch, and the result."""
 
     question: Question
     setting: str
@@ -138,7 +141,7 @@ class DialectRow(Record):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The options that apply to the answer; empty if the question is invalid."""
+        """The options of the answer, including defaults; empty without an answer."""
         return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
 
     @property
@@ -148,16 +151,16 @@ class DialectRow(Record):
 
     @property
     def answer_text(self) -> str:
-        """The output shape with its conditions, or the rule that refuses the request."""
+        """The output shape with its conditions, or the rule that the request violates."""
         if self.result.answer is not None:
             return verdict_text(self.result.answer)
         return f"refused: {self.result.problem.rule}" if self.result.problem else "refused"
 
 
 def dialect_rows(question: Question) -> list[DialectRow]:
-    """Return a row for each dialect that has the op, and each setting of its switch.
+    """Return a row for each dialect that has the op, and each value of its switch.
 
-    The question of a row omits a default setting.
+    In the question of a row, the default value of the switch is omitted.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> for row in dialect_rows(question_from_words(["reshape", "0,3", "0,-1"]))[:2]:
@@ -181,9 +184,9 @@ def dialect_rows(question: Question) -> list[DialectRow]:
 
 
 def nearest_row_index(rows: list[DialectRow], current: DialectRow) -> int:
-    """Return the index of the row that matches `current` best.
+    """Return the index of the row whose dialect and options match `current`.
 
-    The row has the same dialect and, if possible, the same options.
+    If no row has the same options, return the first row of the dialect.
     """
     candidates = [index for index, row in enumerate(rows) if row.question.dialect == current.question.dialect]
     return next((index for index in candidates if rows[index].options == current.options), candidates[0])
@@ -207,7 +210,7 @@ class CompareDialog(Dialog[Question | None]):
     BINDINGS = [Binding("escape,f4", "dismiss", "close")]
 
     def __init__(self, question: Question) -> None:
-        """Answer the question in every dialect."""
+        """Create the dialog, and resolve the question in every dialect."""
         super().__init__()
         self.question = question
         self.rows = dialect_rows(question)
@@ -219,7 +222,7 @@ class CompareDialog(Dialog[Question | None]):
         yield Static("", id="row", markup=False)
 
     def on_mount(self) -> None:
-        """Fill the table, and mark the answers that differ from the current one."""
+        """Fill the table, and mark the answers that differ from the current answer."""
         table: DataTable[Text] = self.query_one(DataTable)
         table.add_columns("", *COLUMN_HEADINGS)
         current = DialectRow(self.question, "", answer_question(self.question))
@@ -237,7 +240,7 @@ class CompareDialog(Dialog[Question | None]):
             self.call_after_refresh(self._fit_columns, table)
 
     def _fit_columns(self, table: DataTable[Text]) -> None:
-        """Truncate the texts that do not fit their columns."""
+        """Choose the widths of the columns, and truncate texts that do not fit."""
         _, _, setting, answer = (column.key for column in table.ordered_columns)
         longest = [
             max(map(len, column)) for column in zip(COLUMN_HEADINGS, *(row.texts for row in self.rows), strict=True)
@@ -254,7 +257,7 @@ class CompareDialog(Dialog[Question | None]):
 
     @on(DataTable.RowHighlighted)
     def show_row(self, event: DataTable.RowHighlighted) -> None:
-        """Show the full texts of the row under the cursor."""
+        """Display the row under the cursor without truncation."""
         dialect, setting, answer = self.rows[event.cursor_row].texts
         self.query_one("#row", Static).update(f"{', '.join(filter(None, (dialect, setting)))}: {answer}")
 

@@ -1,6 +1,7 @@
-"""Run the app for one visitor of `serve`, in a sandboxed process of its own.
+"""Run the app for one visitor of the web server in a sandboxed process.
 
-The process cannot open or write files, and its memory and CPU time are limited. The server does not import Textual.
+The process cannot open or write files, and its memory and CPU time are limited. The server process never imports
+Textual. A course is a sequence of lessons.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MAX_MEMORY_BYTES = 1 << 29
 CPU_SECONDS, CPU_PERIOD_SECONDS = 30, 60
 """The CPU time limit per period, and the length of a period, in seconds."""
 MAX_COURSE_BYTES = 100_000
-"""The maximum size of a course, in bytes; systems limit the size of arguments."""
+"""The maximum size of a course as JSON, in bytes, since systems limit command-line arguments."""
 
 
 def app_command(question: Question, course: Course | None = None) -> list[str]:
@@ -44,8 +45,8 @@ def app_command(question: Question, course: Course | None = None) -> list[str]:
 def limit_process() -> None:
     """Limit the memory and CPU time of this process, and forbid writing files.
 
-    Numeric libraries are limited to one thread, since they reserve memory for each thread. On systems without the
-    module `resource`, this is the only limit.
+    Numeric libraries are limited to one thread, since they reserve memory for each thread. Without the module
+    `resource`, the number of threads is the only limit.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
@@ -59,9 +60,9 @@ def limit_process() -> None:
 
 
 def _renew_cpu_limit() -> None:
-    """Raise the CPU time limit of this process once per period.
+    """Raise the CPU time limit of this process by `CPU_SECONDS` once per period.
 
-    The system kills a process that reaches the limit.
+    The system kills a process that reaches the limit before it is raised.
     """
     from resource import RLIMIT_CPU, getrlimit, setrlimit
 
@@ -72,7 +73,7 @@ def _renew_cpu_limit() -> None:
 
 
 def main() -> None:
-    """Run the app for one visitor until the app exits or the server terminates."""
+    """Run the app for a visitor; the arguments contain the question and the course."""
     limit_process()
     disable_files()
     question, course = sys.argv[1:]

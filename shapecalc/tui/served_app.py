@@ -1,4 +1,4 @@
-"""The app that `serve` runs, with links to questions and a pipe driver."""
+"""The app of a visitor of the web server, with a link to the current question."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def parse_link(line: str, step: str) -> tuple[Question, int | None]:
 
 
 def build_link(line: str, step: int) -> dict[str, str]:
-    """Return the link fields for a question and a step; empty if `line` is too long.
+    """Return the query parameters of a link; empty if `line` is too long.
 
     >>> build_link("shapecalc reshape 2,3,4 0,-1", 1)
     {'ask': 'reshape 2,3,4 0,-1', 'step': '2'}
@@ -70,7 +70,7 @@ def parse_opening_question(fields: list[Any], link: list[str] | None = None) -> 
 
 
 class ServedApp(ShapecalcApp):
-    """The app of one visitor; the browser's address links to the current question.
+    """The app of one visitor; the address of the page links to the current question.
 
     The visitor's progress is lost when the app exits.
     """
@@ -97,7 +97,7 @@ class ServedApp(ShapecalcApp):
 
     @on(Explore.QuestionShown)
     def send_link(self, event: Explore.QuestionShown) -> None:
-        """Send a link to the current question to the page, if the link has changed.
+        """Send the page a link to the current question, if the link has changed.
 
         The link never contains a file name.
         """
@@ -108,21 +108,21 @@ class ServedApp(ShapecalcApp):
 
 
 class PipeDriver(WebDriver):
-    """Textual's driver for browsers, which exits when the server terminates.
+    """A Textual driver for browsers that ends the process when the server terminates.
 
-    The driver ignores resize messages from the visitor.
+    The driver ignores resize messages, because the server sets the size of the page.
     """
 
     def start_application_mode(self) -> None:
         """Start the driver, and report that the app has the focus.
 
-        Without this message, Textual hides the cursor, as if another window had the focus.
+        Without the report, Textual hides the cursor, as for a window in the background.
         """
         super().start_application_mode()
         self._app.call_later(self._app.post_message, events.AppFocus())
 
     def run_input_thread(self) -> None:
-        """Read keys, and exit the process when the input pipe is closed.
+        """Read messages until the input pipe is closed, then exit the process.
 
         The system closes the pipe even if the server is killed. The process exits at once, because the app may hang or
         be busy.
@@ -132,10 +132,7 @@ class PipeDriver(WebDriver):
             os._exit(0)
 
     def process_message(self, message: Message) -> None:
-        """Handle a message from the input pipe, but ignore resize messages.
-
-        The server sets the size of the page.
-        """
+        """Process a message, unless it is a resize message."""
         if not isinstance(message, events.Resize):
             super().process_message(message)
 

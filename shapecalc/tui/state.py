@@ -1,6 +1,8 @@
 """The state of the main screen, independent of widgets.
 
-The state comprises the question, the current step and the predictions.
+The state comprises the question, the current step and the predictions. The flow diagram has one column of dims per
+stage: column 0 is the input shape, and column n the shape after stage n. A hole is a dim that the user must predict. A
+refusal is an answer without an output, because the request is not valid.
 """
 
 from __future__ import annotations
@@ -23,19 +25,19 @@ from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, answer_question
 
 Hole = tuple[int, int]
-"""A hidden dim of the flow diagram: its column, and its index in the column."""
+"""The position of a hidden dim in the flow diagram: its column, and its index in the column."""
 
 VALIDITY_QUESTION = (0, 0)
-"""The pseudo-hole of the validity question.
+"""The pseudo-hole of the question whether the request is valid.
 
-No hole equals this value, since dims of the input are never hidden.
+This position is the first input dim, which is never hidden.
 """
 YES_NO_KEYS = {"y": True, "n": False}
-"""The predicted validity of the request, by key."""
+"""For each key, the validity of the request that the key predicts."""
 MAX_HOLE_LENGTH = 40
 """The maximum number of characters that can be typed into a hole."""
 ARROW_MOVES: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
-"""For each arrow key, the axis as a negative index, and the step along the axis."""
+"""For each arrow key, the axis of the cursor movement as a negative index, and the offset."""
 _cached_mistake, _same_shape_mistake = (
     lru_cache(maxsize=1)(explain_prediction),
     lru_cache(maxsize=1)(find_same_shape_mistake),
@@ -45,8 +47,7 @@ _cached_mistake, _same_shape_mistake = (
 class Predictions:
     """The user's predictions for one answer.
 
-    The user predicts whether the request is valid, then the hidden dims of the flow diagram. A hole is a hidden dim,
-    identified by its column and its index in the column.
+    The user first predicts whether the request is valid, then the dims of the flow diagram that are holes.
 
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
@@ -56,9 +57,9 @@ class Predictions:
     """
 
     def __init__(self, answer: Trace | Chain | None, score: Score) -> None:
-        """Start without predictions; `score` counts the first attempts."""
+        """Start without predictions; `score` counts the first attempt at each hole."""
         self.is_valid: bool | None = None
-        """The user's prediction of the request's validity; None before the prediction."""
+        """The predicted validity of the request; None before the prediction."""
         self.texts: dict[Hole, str] = {}
         self.requested_hints: dict[Hole, int] = {}
         """The number of hints requested for each hole."""
@@ -75,11 +76,11 @@ class Predictions:
             for row, cell in enumerate(layout.cells)
             if cell.step_index < len(self.steps) and cell.dim is not None
         }
-        """The dims that are determined by steps, by column and index."""
+        """The cell of each dim that a step determines, keyed by position."""
 
     @cached_property
     def questions(self) -> Mapping[Hole, Cell]:
-        """The dims that the user must predict, by column and index."""
+        """The cell of each dim that the user must predict, keyed by position."""
         candidates = ((hole, cell, self._layouts[hole[0] - 1].stage) for hole, cell in self.cells.items())
         return {
             hole: cell
@@ -89,18 +90,18 @@ class Predictions:
 
     @property
     def output_holes(self) -> tuple[Hole, ...]:
-        """The output dims that are determined by steps, by column and index."""
+        """The positions of the output dims that a step determines."""
         return tuple(filter(self.is_output, self.cells))
 
     def is_output(self, hole: Hole) -> bool:
-        """Return whether a hole is an output dim."""
+        """Return whether a hole is in the last column, which is the output."""
         return hole[0] == len(self._layouts)
 
     def holes(self, step_count: int) -> tuple[Hole, ...]:
-        """Return the holes after a number of steps.
+        """Return the positions of the dims that are hidden after a number of steps.
 
-        The holes are the dims that no step has determined yet, and that are not predicted correctly. A copied dim
-        without a question of its own is hidden as long as its source is hidden.
+        A dim to predict is hidden until its step, or until the user predicts it correctly. A dim that is only copied
+        need not be predicted; it is hidden as long as the dim that it copies.
         """
         hidden = dict[Hole, None]()
         for hole, cell in self.cells.items():
@@ -111,16 +112,16 @@ class Predictions:
         return tuple(hidden)
 
     def _copies_hidden_dim(self, hole: Hole, hidden: Collection[Hole]) -> bool:
-        """Return whether a dim without a question copies one of the hidden dims."""
+        """Return whether a dim copies a hidden dim at its index of the previous column."""
         (column, index), dim = hole, self.cells[hole].dim or 0
         return (column - 1, index) in hidden and not is_size_requested(self._layouts[column - 1].stage, index, dim)
 
     def questions_at(self, step: int) -> tuple[Hole, ...]:
-        """Return the holes that the user must predict at a step."""
+        """Return the positions of the dims to predict that a step determines."""
         return tuple(hole for hole, cell in self.questions.items() if cell.step_index == step)
 
     def type_char(self, hole: Hole, char: str) -> None:
-        """Append a character to a hole's text; a backspace deletes the last character."""
+        """Append a character to the text in a hole; a backspace deletes a character."""
         text = self.texts.get(hole, "")
         self.texts[hole] = text[:-1] if char == "\b" else (text + char)[:MAX_HOLE_LENGTH]
         self._submitted.pop(hole, None)
@@ -134,16 +135,16 @@ class Predictions:
             self._score.record_answer(right=is_right)
 
     def submit(self, hole: Hole) -> None:
-        """Submit the text of a hole and show one more hint."""
+        """Submit the text in a hole, which makes one more hint on the hole visible."""
         self._submitted[hole] = self.texts.get(hole, "")
         if self.is_wrong(hole):
             self.score_attempt(hole, is_right=False)
         self.requested_hints[hole] = min(3, self.hint_count(hole) + 1)
 
     def hint_count(self, hole: Hole) -> int:
-        """Return the number of visible hints.
+        """Return the number of visible hints on a hole.
 
-        A wrong text shows one hint even if the user has not requested any.
+        A wrong text makes the first hint visible without a request.
         """
         return max(self.is_wrong(hole), self.requested_hints.get(hole, 0))
 
@@ -156,14 +157,14 @@ class Predictions:
         return dim
 
     def is_right(self, hole: Hole) -> bool:
-        """Return whether the text of a hole is the right dim."""
+        """Return whether the text in a hole is the right dim."""
         return bool(self.texts.get(hole)) and str(self.typed_dim(hole)) == str(self.cells[hole].dim)
 
     def is_wrong(self, hole: Hole) -> bool:
-        """Return whether the text of a hole is wrong.
+        """Return whether the text in a hole is wrong.
 
-        A text that more characters can make right is wrong only after it is submitted. If the right size is symbolic,
-        this applies to every text, since a symbolic size has many notations.
+        A prefix of the right dim is wrong only after the user submits it. If the right dim is symbolic, every text is
+        treated as a prefix, because a symbolic dim has several spellings.
         """
         text, right = self.texts.get(hole, "").strip(), self.cells[hole].dim
         if not text or self.is_right(hole):
@@ -172,21 +173,22 @@ class Predictions:
         return is_submitted or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
 
     def confused_axis(self, hole: Hole) -> int | None:
-        """Return the input axis of a hole's stage whose size equals the typed dim.
+        """Return the axis that the user may have confused with the hole.
 
-        Returns None unless exactly one axis has this size.
+        This is the only axis of the previous column whose size equals the dim in the hole. Returns None if no axis or
+        several axes have this size.
         """
         dim, before = self.typed_dim(hole), self._layouts[hole[0] - 1].stage.before
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
     def hint(self, hole: Hole) -> Hint:
-        """Return the question about a hole, with graded hints."""
+        """Return the question about a hole, with hints of increasing detail."""
         name = "input" if hole[0] == 1 else self._layouts[hole[0] - 2].stage.label
         return make_hint(self._layouts[hole[0] - 1].stage, self.steps[self.cells[hole].step_index], hole[1], name=name)
 
     @property
     def predicted_output(self) -> list[Dim | None]:
-        """The predicted output dims, right or wrong; None for dims without a prediction."""
+        """The output shape as predicted; None for each dim without a valid prediction."""
         return [self.typed_dim(hole) if hole in self.questions else self.cells[hole].dim for hole in self.output_holes]
 
 
@@ -203,7 +205,7 @@ class History:
         self._change: tuple[str, bool] | None = None
 
     def record(self, before: Question, after: Question, field: str | None) -> None:
-        """Record a change of the question; `field` is the edited field, or None."""
+        """Record a change of the question; `field` is the edited field, if there is one."""
         if before == after:
             self._change = None
             return
@@ -215,7 +217,7 @@ class History:
         self._change = change
 
     def undo_or_redo(self, current: Question, *, back: bool) -> Question:
-        """Return the previous question if `back`, otherwise the last undone question."""
+        """Pop the previous question if `back`, otherwise the last undone question."""
         self._change = None
         source, target = (self.past, self.future) if back else (self.future, self.past)
         target.append(current)
@@ -224,7 +226,7 @@ class History:
 
 @lru_cache(maxsize=1)
 def has_elements(answer: Trace | Chain | None) -> bool:
-    """Return whether the element grid can show every stage of an answer."""
+    """Return whether the elements can be drawn as a grid at every stage of an answer."""
     try:
         return answer is not None and prod(build_journey(answer).points[0].shape) > 0
     except ShapeError:
@@ -244,39 +246,39 @@ class ExploreState:
     def __init__(
         self, question: Question, step: int | None = None, *, is_learning: bool = False, score: Score | None = None
     ) -> None:
-        """Answer the question and go to a step; by default after the last step.
+        """Resolve the question, and go to a step or, by default, after the last step.
 
-        In learning mode, the user predicts dims before they are shown, and `score` counts the first attempts.
+        In learning mode, `score` counts the first attempt at each prediction.
         """
         self.question = question
         self.result = answer_question(question)
         self.answer: Trace | Chain | None = self.result.answer
-        """The last answer; an invalid question does not replace it."""
+        """The answer to the question, or to the last valid question if the question is invalid."""
         self.requested_step = step
         """The index of the requested step; None means the position after the last step."""
         self._is_before_refusal = False
-        """Whether the user has gone from a refusal to an earlier step."""
+        """Whether the request is refused and the user is viewing a step before the refusal."""
         self.is_learning = is_learning
-        """Whether learning mode is on, in which the user predicts hidden dims."""
+        """Whether the user must predict dims before the screen shows them."""
         self.is_revealed = False
-        """Whether the current step is shown without a prediction."""
+        """Whether the dims of the current step are visible without a prediction."""
         self.score = score or Score()
         self.predictions = Predictions(self.answer, self.score)
         self.history = History()
         self.highlighted: Hole | None = None
-        """The highlighted dim of the flow diagram, by column and index."""
+        """The position of the highlighted dim in the flow diagram."""
         self._last_typed: Hole | None = None
         """The hole into which the user typed last.
 
-        This hole remains the current hole until the user leaves it, even if its text is right.
+        This hole receives typed characters until the user selects another dim, even if its text is right.
         """
         self.shows_grid = False
         self.shows_mistake = False
-        """Whether the element grid is drawn beside the grid of a same-shape mistake."""
+        """Whether the elements are drawn beside those of a common mistake with the same shape."""
         self.shows_big_step = False
-        """Whether the current step is drawn in large figures."""
+        """Whether an enlarged drawing of the current step fills the screen."""
         self.cursor: tuple[int, ...] | None = None
-        """The input index of the element under the cursor of the element grid."""
+        """The index in the input of the element under the cursor."""
 
     @property
     def end_step(self) -> int:
@@ -287,7 +289,7 @@ class ExploreState:
     def current_step(self) -> int:
         """The index of the current step.
 
-        A refusal overrides the requested step until the user goes to another step.
+        For a refusal, this is `end_step` until the user goes to an earlier step.
         """
         if self.asks_validity:
             return 0
@@ -299,7 +301,7 @@ class ExploreState:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the whole answer is shown."""
+        """Whether all steps and the output of a valid request are visible."""
         return (
             self.current_step >= self.end_step and not self.asks_validity and not (self.answer and self.answer.problem)
         )
@@ -307,7 +309,7 @@ class ExploreState:
     def change_question(self, question: Question, focused_field: str | None = None) -> None:
         """Replace the question, and record the change in the history.
 
-        The current step is kept if the new answer has this step; a refusal is always shown.
+        The index of the current step stays the same if the new answer has as many steps; a refusal is always displayed.
         """
         self.history.record(self.question, question, focused_field)
         self._replace_question(question, focused_field)
@@ -325,11 +327,11 @@ class ExploreState:
         self._reset_predictions()
 
     def undo_or_redo(self, *, back: bool) -> None:
-        """Undo or redo a change of the question."""
+        """Undo the last change of the question if `back`, otherwise redo a change."""
         self._replace_question(self.history.undo_or_redo(self.question, back=back))
 
     def go_to_step(self, step: int) -> None:
-        """Go to a step; an earlier step is shown without a prediction."""
+        """Go to a step; going back makes the dims of the step visible."""
         self.is_revealed, self._is_before_refusal = step < self.current_step, step < self.end_step
         if step < self.end_step:
             self.requested_step = max(0, step)
@@ -338,7 +340,11 @@ class ExploreState:
         self.shows_grid, self.shows_mistake, self.highlighted, self._last_typed = False, False, None, None
 
     def advance(self, direction: int) -> None:
-        """Go to the previous step, reveal the current step, or go to the next question."""
+        """Go back one step, or go forward.
+
+        Going forward first reveals the hidden dims of the current step, then goes to the next step with a dim to
+        predict.
+        """
         if direction > 0 and self.asks_validity:
             self.predict_validity(None)
         elif direction > 0 and self._current_questions:
@@ -349,7 +355,7 @@ class ExploreState:
             self.go_to_step(self._next_question_step(self.current_step + 1) if direction > 0 else self.current_step - 1)
 
     def _next_question_step(self, first: int) -> int:
-        """Return the first step with an open question, starting at `first`.
+        """Return the index of the next step with a dim to predict, from `first` on.
 
         Returns `first` if no such step exists.
         """
@@ -359,27 +365,27 @@ class ExploreState:
         return min((step for step in question_steps if step >= first), default=first)
 
     def toggle_learning(self) -> None:
-        """Toggle learning mode, which starts at the first step."""
+        """Turn learning mode on, at the first step, or off."""
         self.is_learning = not self.is_learning
         if self.is_learning:
             self._reset_predictions(self.predictions.scored_holes)
             self.go_to_step(0)
 
     def _reset_predictions(self, scored_holes: Collection[Hole] = ()) -> None:
-        """Reset the predictions; holes that are already scored are not scored again."""
+        """Discard all predictions; `scored_holes` are not scored a second time."""
         self.is_revealed, self.predictions = False, Predictions(self.answer, self.score)
         self.predictions.scored_holes |= {*scored_holes}
         self._last_typed = None
 
     @property
     def asks_validity(self) -> bool:
-        """Whether the user must now predict the validity of the request."""
+        """Whether the user must predict the validity of the request before the dims."""
         return self.is_learning and bool(self.answer and self.answer.traces) and self.predictions.is_valid is None
 
     def predict_validity(self, is_valid: bool | None) -> None:
-        """Record a prediction of the validity; None reveals the validity.
+        """Record the predicted validity of the request, and go to the first hole.
 
-        Then go to the first step with an open question.
+        If `is_valid` is None, the validity is revealed, and the prediction counts as wrong.
         """
         resolves = self.answer is not None and self.answer.problem is None
         self.predictions.score_attempt(VALIDITY_QUESTION, is_right=is_valid is resolves)
@@ -389,29 +395,29 @@ class ExploreState:
 
     @property
     def visible_answer(self) -> Trace | Chain | None:
-        """The answer to draw, reduced to its request while its validity is predicted."""
+        """The answer to draw; without steps until the user has predicted the validity."""
         return unresolved_trace(self.answer) if self.asks_validity and self.answer is not None else self.answer
 
     @property
     def shown_step_count(self) -> int:
-        """The number of steps that the flow diagram shows."""
+        """The number of steps whose dims the flow diagram shows."""
         return self.current_step + self.is_revealed
 
     @property
     def holes(self) -> tuple[Hole, ...]:
-        """The hidden dims, by column and index."""
+        """The positions of the hidden dims in the flow diagram."""
         if not self.is_learning or self.is_complete or (self.answer is not None and self.answer.problem):
             return ()
         return self.predictions.holes(self.shown_step_count)
 
     @property
     def hides_answer(self) -> bool:
-        """Whether the output, or the absence of an output, is still hidden."""
+        """Whether the output or the refusal of the request is still hidden."""
         return self.asks_validity or any(map(self.predictions.is_output, self.holes))
 
     @property
     def open_holes(self) -> tuple[Hole, ...]:
-        """The holes that the user can fill: those of the first stage with open questions."""
+        """The holes of the first column with holes, into which the user can type."""
         questions = [hole for hole in self.holes if hole in self.predictions.questions]
         return tuple(hole for hole in questions if hole[0] == questions[0][0])
 
@@ -434,13 +440,13 @@ class ExploreState:
 
     @property
     def _current_questions(self) -> tuple[Hole, ...]:
-        """The hidden dims that the current step determines."""
+        """The positions of the hidden dims that the current step determines."""
         questions = () if self.is_revealed or not self.holes else self.predictions.questions_at(self.current_step)
         return tuple(hole for hole in questions if not self.predictions.is_right(hole))
 
     @property
     def mistake(self) -> Mistake | None:
-        """The known mistake that gives the predicted output dims, or None."""
+        """The common mistake that results in the predicted output, or None."""
         mine = self.predictions
         if (
             not self.is_learning
@@ -452,16 +458,16 @@ class ExploreState:
 
     @property
     def same_shape_mistake(self) -> Mistake | None:
-        """The known mistake that gives the same shape as the answer, or None."""
+        """A common mistake that results in the right shape but other elements, or None."""
         return None if self.answer is None else _same_shape_mistake(self.answer)
 
     @property
     def is_awaiting_input(self) -> bool:
-        """Whether the current hole still requires a correct prediction."""
+        """Whether there is a current hole without a correct prediction."""
         return self.current_hole is not None and not self.predictions.is_right(self.current_hole)
 
     def accepts_char(self, char: str) -> bool:
-        """Return whether a character can be typed as a prediction now."""
+        """Return whether a character is accepted as part of the current prediction."""
         if self.asks_validity:
             return char.lower() in YES_NO_KEYS
         has_names = self.answer is not None and not is_concrete(self.answer.input)
@@ -481,7 +487,7 @@ class ExploreState:
             self.predictions.type_char(self.current_hole, char)
 
     def submit(self) -> None:
-        """Continue if the prediction is right; otherwise show one more hint."""
+        """Go on if the current prediction is right; otherwise make one more hint visible."""
         if self.current_hole is not None and self.is_awaiting_input:
             self.predictions.submit(self.current_hole)
         elif self._current_questions:
@@ -490,7 +496,7 @@ class ExploreState:
             self.advance(1)
 
     def toggle_highlight(self, dim: Hole | None) -> None:
-        """Toggle the highlight of a dim of the flow diagram."""
+        """Highlight a dim of the flow diagram, or remove the highlight from it."""
         self.highlighted, self._last_typed = None if dim == self.highlighted else dim, None
 
     def highlight_neighbor(self, key: str) -> None:
@@ -526,7 +532,7 @@ class ExploreState:
     def fix(self) -> Fix | None:
         """The suggested fix for the request; None if there is no fix.
 
-        If the request resolves for one batch size only, the fix makes the request resolve for every batch size.
+        A valid request also has a fix if it is valid for one batch size only.
         """
         return self.result.first_fix[1]
 
@@ -544,7 +550,7 @@ class ExploreState:
         return self.question.with_setting(fix.name, fix.value)
 
     def is_available(self, action: str) -> bool:
-        """Return whether an action has an effect now."""
+        """Return whether an action has an effect in the current state."""
         return action not in ACTION_CONDITIONS or ACTION_CONDITIONS[action](self)
 
     def is_offered(self, action: str) -> bool:
@@ -565,7 +571,7 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "grid": lambda state: has_elements(state.answer),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
-"""The conditions under which actions are available; others are always available."""
+"""The condition under which each action is available; other actions are always available."""
 REVEALING_ACTIONS = ("grid", "compare", "equiv", "simplify", "code", "save", "mistake")
 """The actions that reveal the answer."""
 

@@ -1,4 +1,4 @@
-"""The themes of the app, and the filters that keep text legible in them."""
+"""The themes of the app, and the line filters that make text legible."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
 """The minimum contrast ratios of text and of lines (WCAG 2.1, 1.4.3 and 1.4.11)."""
 MIN_HUE_RANGE = 40
-"""The minimum difference between the RGB channels of a colour that is not grey."""
+"""The minimum difference between the largest and smallest RGB channel of a colour that is not grey."""
 SHADE_COUNT = 20
 """The number of shades to try between a colour and white or black."""
 LINE_CHARACTERS = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
 """The characters that draw lines and blocks."""
 EDGE_CHARACTERS = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2590), 0x2594, 0x2595, *b" ")))
-"""The characters that extend an area, such as a scroll bar, by part of a cell.
+"""Block characters that extend an area, such as a scroll bar, by a fraction of a cell.
 
-These characters keep the colour of the area.
+Their colour is not changed, since it must equal the colour of the area.
 """
 
 THEME_NAMES = ("shapecalc", "dark", "light", "without colour")
@@ -45,7 +45,7 @@ ROLE_COLOURS = {
     "surface": ("#18202B", "#121212", "#F4F5F7", "#1A1A1A"),
     "panel": ("#2A3646", "#2B2B2B", "#DDE1E6", "#303030"),
 }
-"""The colours of each role, one per theme."""
+"""For each role, such as `error`, its colour in each theme."""
 
 
 def _make_theme(index: int) -> Theme:
@@ -54,13 +54,13 @@ def _make_theme(index: int) -> Theme:
 
 
 THEMES = {name: _make_theme(column) for column, name in enumerate(THEME_NAMES)}
-"""All themes, by name."""
+"""All themes, keyed by name."""
 DEFAULT_THEME, *_, COLOURLESS_THEME = THEME_NAMES
 """The default theme, and the theme without colour."""
 
 
 def initial_theme(stored_name: str, *, has_colour: bool) -> str:
-    """Return the name of the initial theme: the stored theme if colours are enabled.
+    """Return the stored theme, the default theme, or the colourless theme.
 
     >>> initial_theme("light", has_colour=True), initial_theme("light", has_colour=False)
     ('light', 'without colour')
@@ -86,14 +86,14 @@ def line_filters(name: str, *, has_colour: bool) -> Sequence[LineFilter]:
 
 
 class _StyleFilter(LineFilter):
-    """A line filter that applies a function to the style of each segment."""
+    """A Textual line filter that maps the style of each segment."""
 
     def __init__(self, style_of: Callable[[str, Style], Style]) -> None:
         super().__init__()
         self.style_of = style_of
 
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
-        """Return the segments of a line with the function applied to their styles."""
+        """Apply the function to the style of each segment of a line."""
         return [Segment(text, style and self.style_of(text, style), control) for text, style, control in segments]
 
 
@@ -107,8 +107,8 @@ def _colourless_style(style: Style) -> Style:
     parts = (0,) if style.color is None or style.color.is_default else style.color.get_truecolor()
     if max(parts) - min(parts) < MIN_HUE_RANGE:
         return grey
-    page = BLACK if grey.bgcolor is None else grey.bgcolor.get_truecolor()
-    return grey + Style(color=Color.from_triplet(_contrasting_ink(page)))
+    background = BLACK if grey.bgcolor is None else grey.bgcolor.get_truecolor()
+    return grey + Style(color=Color.from_triplet(_contrasting_ink(background)))
 
 
 def _contrasting_ink(background: ColorTriplet) -> ColorTriplet:
@@ -117,7 +117,7 @@ def _contrasting_ink(background: ColorTriplet) -> ColorTriplet:
 
 @lru_cache(4096)
 def _min_contrast(text: str) -> float:
-    """Return the minimum contrast ratio for a string; 0 if it draws edges of areas."""
+    """Return the minimum contrast ratio for a string; 0 for edges of coloured areas."""
     return (
         0 if EDGE_CHARACTERS.issuperset(text) else LINE_CONTRAST if LINE_CHARACTERS.issuperset(text) else TEXT_CONTRAST
     )
@@ -125,15 +125,15 @@ def _min_contrast(text: str) -> float:
 
 @lru_cache(4096)
 def _legible_style(style: Style, min_contrast: float) -> Style:
-    """Return a style with the nearest text colour that is legible on its background."""
+    """Blend the text colour with white or black until the text is legible."""
     if style.color is None or style.bgcolor is None or style.color.is_default or style.bgcolor.is_default:
         return style
-    colour, page = style.color.get_truecolor(), style.bgcolor.get_truecolor()
-    if contrast_ratio(colour, page) >= min_contrast:
+    colour, background = style.color.get_truecolor(), style.bgcolor.get_truecolor()
+    if contrast_ratio(colour, background) >= min_contrast:
         return style
-    ink = _contrasting_ink(page)
-    shades = (blend_rgb(colour, ink, part / SHADE_COUNT) for part in range(1, SHADE_COUNT))
-    shade = next((shade for shade in shades if contrast_ratio(shade, page) >= min_contrast), ink)
+    extreme = _contrasting_ink(background)
+    shades = (blend_rgb(colour, extreme, part / SHADE_COUNT) for part in range(1, SHADE_COUNT))
+    shade = next((shade for shade in shades if contrast_ratio(shade, background) >= min_contrast), extreme)
     return style + Style(color=Color.from_triplet(shade))
 
 

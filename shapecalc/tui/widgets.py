@@ -1,4 +1,4 @@
-"""Widgets and base classes of the screens: keys, texts, lists and fields."""
+"""Base classes of the screens, and widgets for keys, texts, lists and fields."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Key(Record):
     action: str
     help: str
     priority: int
-    """The position in the line of keys; the highest positions are omitted first."""
+    """The position in the line of keys; keys with high positions are omitted first."""
 
 
 KEYS = (
@@ -76,7 +76,7 @@ KEYS = (
     Key("ctrl+s", "^S", "text", "app.save_screen('text')", "copy the screen as text, and save it", 23),
     Key("ctrl+r", "^R", "film", "film", "play the request as a film, with questions for hidden dims", 24),
 )
-"""The keys of the main screen, in the order of the help."""
+"""The keys of the main screen, in the order in which the help lists them."""
 YES_NO_KEY = Key("", "y n", "answer", "", "answer whether the request works", -1)
 HINT_KEYS = (
     Key("", "enter", "hint", "", "give a hint, or go on once it is right", -2),
@@ -92,16 +92,16 @@ LEARNING_KEYS = (
 )
 """The keys of the main screen in learning mode."""
 FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "follow another element", -1)
-"""The key that is shown while the element grid has the focus."""
+"""The key hint that is displayed while the grid of elements has the focus."""
 MISTAKE_KEY_NAME = "m"
 MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "", "draw a mistake with the same sizes beside it", -1)
-"""The key that is shown while the element grid can draw a common mistake."""
+"""The key hint that is displayed while the grid can show the result of a common mistake."""
 MIN_LIST_WIDTH = 4
-"""The minimum width, in cells, for which the height of a list is computed."""
+"""The width, in cells, that replaces smaller widths when the height of a list is computed."""
 KEY_NAME = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
-"""The pattern of key names in sentences."""
+"""The pattern of a key name in a sentence."""
 EDIT_ACTIONS = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
-"""The actions of the keys that edit or submit an input field, by key."""
+"""The action of each key that edits or submits an input field."""
 FIELD_GAP = 2
 """The number of spaces between two fields."""
 COMMON_KEYS = (
@@ -119,7 +119,7 @@ Whether the terminal accepts the text depends on its settings.
 
 @dataclass
 class MarkClicked(Message):
-    """A message posted when the user clicks text with metadata, such as a dim."""
+    """A message posted after a click on text whose style has metadata, such as a dim."""
 
     kind: str
     """The kind of the metadata, such as `dim` or `key`."""
@@ -127,24 +127,24 @@ class MarkClicked(Message):
 
 
 class ClickableText(Widget):
-    """A text whose parts can be clicked.
+    """A text widget that posts a message when the user clicks part of the text.
 
-    The lines are rendered unchanged. Textual's own widgets wrap the lines, and style each segment for the selection,
-    which takes as long as all other work after a key press.
+    The lines are neither wrapped nor selectable. In Textual's own widgets, wrapping and styling for the selection take
+    as long as all other work after a key press.
     """
 
     KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
 
     def __init__(self, widget_id: str, action: str = "") -> None:
-        """Create an empty text; a click on text without metadata runs `action`."""
+        """Create an empty widget; a click on text without metadata runs `action`."""
         super().__init__(id=widget_id)
         self.text = Text()
         self.action = action
         self._lines: list[list[Segment]] = []
 
     def set_text(self, text: Text) -> None:
-        """Set the displayed text; update the layout only if the number of lines changes."""
+        """Replace the text; update the layout only if the number of lines changes."""
         if text == self.text and text.style == self.text.style:
             return
         before, self.text = len(self._lines), text
@@ -156,7 +156,7 @@ class ClickableText(Widget):
         return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
-        """Render one line; an ellipsis marks a truncated line."""
+        """Render a line, truncated with an ellipsis at the width of the widget."""
         width, base = self.size.width, self.visual_style.rich_style
         line = Strip(Segment.apply_style(self._lines[y] if y < len(self._lines) else (), base))
         if line.cell_length > width:
@@ -164,7 +164,7 @@ class ClickableText(Widget):
         return line.adjust_cell_length(width, base)
 
     def on_click(self, event: events.Click) -> None:
-        """Post the metadata of the clicked text, or the default action."""
+        """Post the metadata of the clicked text, or the action of the widget."""
         for kind in self.KINDS:
             if kind in event.style.meta:
                 self.post_message(MarkClicked(kind, event.style.meta[kind]))
@@ -178,12 +178,12 @@ class FocusableText(ClickableText, can_focus=True):
 
 
 class Pane(FocusableText):
-    """A widget whose renderer draws a picture for the current size."""
+    """A text widget whose text is rendered again for each new size."""
 
     renderer: TextRenderer | None = None
 
     def set_renderer(self, renderer: TextRenderer) -> None:
-        """Set the renderer, and redraw."""
+        """Set the function that renders the text, and redraw."""
         self.renderer = renderer
         self.redraw()
 
@@ -198,7 +198,7 @@ class Pane(FocusableText):
 
 
 class SizeNotice(Widget):
-    """A notice that the terminal is too small."""
+    """A widget that displays that the terminal is too small."""
 
     MIN_SIZE = Size(60, 18)
 
@@ -214,7 +214,7 @@ class SizeNotice(Widget):
 
 
 class HelpScreen(Screen[ScreenResultType]):
-    """A screen with help, which opens with F1, or with `?` outside of fields."""
+    """A screen whose help opens with F1 or, outside of input fields, with `?`."""
 
     KEYS: tuple[Key, ...] = ()
     """The keys that the help lists."""
@@ -238,7 +238,7 @@ class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
         self.app.simulate_key("escape")
 
     def compose(self) -> ComposeResult:
-        """Compose the box around the contents."""
+        """Compose the box with the contents of the dialog."""
         with Vertical(classes="dialog"):
             yield from self.compose_contents()
 
@@ -254,10 +254,10 @@ class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
 
 
 class SearchableList(Widget):
-    """A list in which the user searches by typing a slash and part of an entry."""
+    """A list that selects the first match of a text typed after a slash."""
 
     search_text: str | None = None
-    """The typed part of an entry; None if no search is active."""
+    """The text typed after the slash; None if no search is active."""
 
     def entries(self) -> list[str]:
         """Return the text of each entry, in order."""
@@ -286,7 +286,7 @@ class SearchableList(Widget):
 class ChoiceList(OptionList, SearchableList):
     """A list of options that accepts keys before its first layout.
 
-    Textual's list raises an error for a page key before the first layout, or if it has no width.
+    In Textual's `OptionList`, a page key raises `KeyError` before the first layout, or if the list has no width.
     """
 
     def __init__(self, *options: Option, id: str) -> None:
@@ -302,7 +302,7 @@ class ChoiceList(OptionList, SearchableList):
         self.highlighted = index
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of lines that the options need."""
+        """Return the height of all options, in lines."""
         return super().get_content_height(container, viewport, max(MIN_LIST_WIDTH, width))
 
     def _move_page(self, direction: Literal[-1, 1]) -> None:
@@ -311,13 +311,10 @@ class ChoiceList(OptionList, SearchableList):
 
 
 class KeyHelp(Static):
-    """A sentence that describes the keys of a dialog."""
+    """A sentence on the keys of a dialog, in which each key name can be clicked."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
-        """Create a sentence whose key names can be clicked.
-
-        A sentence without an id has a margin.
-        """
+        """Create the widget; without an id, it has a margin."""
         super().__init__(mark_keys(sentence), id=id, classes=None if id else "words", markup=False)
         self.sentence = sentence
 
@@ -332,18 +329,18 @@ class TextField(Input):
     """An input field that escapes control characters."""
 
     virtual_size = Reactive(Size(0, 0))
-    """The size of the text; unlike in Textual's input, a change does not trigger a layout."""
+    """The size of the text, as in Textual's `Input`, but a change does not update the layout."""
 
     def __init__(self, value: str = "", **options: Any) -> None:
         """Create a field that does not select its text when it gets the focus.
 
-        Otherwise the first key would replace the text.
+        With a selection, the first key press would replace the text.
         """
         super().__init__(value, compact=True, select_on_focus=False, **options)
         self.cursor_blink = False
 
     def validate(self, value: str) -> None:
-        """Skip Textual's validation, since answering the question validates the text."""
+        """Skip Textual's validation, since resolving the question validates the text."""
 
     @dataclass
     class ErrorPasted(Message):
@@ -362,7 +359,7 @@ class TextField(Input):
         return escape_unprintable(value)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Post a pasted error message or line of code; insert any other text."""
+        """Post a message for a pasted error or line of code; insert other text."""
         if self.screen.is_modal:
             return
         report = diagnose(event.text) if " " in event.text.strip() else None
@@ -385,18 +382,18 @@ class TextField(Input):
 class AnswerField(TextField):
     """A field that handles all its keys in the order in which they are pressed.
 
-    Textual runs the actions of edit and submit keys through the app, where later characters overtake them.
+    In Textual's `Input`, an edit or submit action can run after characters that are typed later.
     """
 
     async def on_key(self, event: events.Key) -> None:
-        """Run the action of a key that edits or submits."""
+        """Run the action of an edit or submit key at once."""
         if action := EDIT_ACTIONS.get(event.key):
             event.prevent_default().stop()
             await self.run_action(action)
 
 
 class Field(TextField):
-    """A named input field."""
+    """An input field for an argument or setting of the question."""
 
     def __init__(self, name: str, value: str = "") -> None:
         """Create a field with a name and an initial text."""
@@ -421,9 +418,9 @@ class FieldRow(Horizontal):
 def format_key_line(
     active_actions: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()
 ) -> Text:
-    """Format the keys of the focused widget and the keys of the available actions.
+    """Format a line of keys of the focused widget and of the available actions.
 
-    Keys that do not fit the width are omitted. Each key has its action as the metadata `key`.
+    Keys that do not fit the width are omitted. The style of each key has its action as the metadata `key`.
 
     >>> format_key_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     'PgDn next  PgUp back'
@@ -449,7 +446,7 @@ def _key_width(key: Key) -> int:
 def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
     """Return Textual bindings for keys.
 
-    Enter has no binding, since fields handle this key. The page keys have priority, since lists also handle these keys.
+    Enter has no binding, because fields handle it. The page keys have priority over the page keys of lists.
     """
     return [
         Binding(key.name, key.action, key.label, show=False, tooltip=key.help, priority=key.name.startswith("page"))
@@ -459,7 +456,7 @@ def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
 
 
 def mark_keys(sentence: str) -> Text:
-    """Return a sentence in which each key name has the key as the metadata `press`.
+    """Make each key name in a sentence clickable; its metadata `press` is the key.
 
     >>> [span.style.meta for span in mark_keys("F7 copies, escape closes").spans]
     [{'press': 'f7'}, {'press': 'escape'}]

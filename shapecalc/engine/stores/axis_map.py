@@ -1,10 +1,12 @@
-"""Maps between the axes of a source array and the axes of the output of moves.
+"""Maps between the axes of a source array and the axes of an output array.
 
-A map is computed from the atoms of a view. An axis is divided into parts. A group is the smallest set of source parts
-and output parts that enumerate the same elements. Where the moves split axes at the same boundaries, a group has one
-part of a source axis and one part of an output axis. Otherwise the group is mixed: it has several source parts, which
-the output divides differently. A part has a stride along its axis, which is negative if the part is read in reverse.
-Each source axis has an index at which reading starts.
+The output is computed from the source by moves (`core.moves`), such as a reshape or a permutation. A reshape splits an
+axis into parts, which are sub-axes, and merges parts into an axis. A group contains the source parts and the output
+parts of the same elements. Most groups have one source part and one output part. A group with several source parts is
+mixed: the boundaries of its output parts differ from the boundaries of its source parts. For example, a reshape of 2,3
+to 3,2 yields one mixed group.
+
+A map is computed from the layout of the output (`core.layout`), in which a part is called an atom.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ from shapecalc.core.moves import Move, ShapeVector, Take, unravel
 
 
 class MoveError(ValueError):
-    """The error for moves that one pass cannot execute; the message gives the reason."""
+    """Raised for moves that cannot be executed in one pass over the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class AxisPart:
-    """A part of an axis: `size` indices that are `stride` apart.
+    """A sub-axis of `size` indices, with a stride along its axis.
 
     The stride is negative if the part is read in reverse.
     """
@@ -41,9 +43,9 @@ class AxisPart:
 
 @dataclass(frozen=True, slots=True)
 class PartGroup:
-    """Parts of the source and of the output that enumerate the same elements.
+    """The source parts and the output parts of the same elements.
 
-    The parts of each side are ordered from the outermost to the innermost.
+    Both tuples begin with the outermost part.
     """
 
     sources: tuple[AxisPart, ...]
@@ -51,12 +53,12 @@ class PartGroup:
 
     @property
     def size(self) -> int:
-        """The number of elements that the group enumerates."""
+        """The number of elements."""
         return prod(part.size for part in self.outputs)
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the output divides the elements differently from the source."""
+        """Whether the group has several source parts."""
         return len(self.sources) > 1
 
 
@@ -64,16 +66,16 @@ class PartGroup:
 class AxisMap:
     """A map from parts of source axes to parts of output axes.
 
-    An output part that is in no group repeats the elements.
+    The elements are broadcast along `repeated_parts`, which are output parts outside all groups.
     """
 
     source_shape: IntTuple
     output_shape: IntTuple
     groups: tuple[PartGroup, ...]
     starts: IntTuple
-    """The index on each source axis at which reading starts."""
+    """The index of the first element that is read, on each source axis."""
     rolls: IntTuple
-    """The shift by which each source axis is rolled before it is read."""
+    """The shift of each source axis, which is rolled before it is read."""
     repeated_parts: tuple[AxisPart, ...] = ()
 
     @property
@@ -100,7 +102,7 @@ def _sort_by_axis(parts: Iterable[AxisPart], rank: int) -> tuple[tuple[AxisPart,
 
 
 def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
-    """Return the map from an array to the output of moves; no dim may be 0.
+    """Return the axis map of moves that are applied to a non-empty array.
 
     Raises `MoveError` for moves that cannot be executed in one pass over the data.
 
@@ -110,7 +112,7 @@ def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
     """
     padded_shape = tuple(
         [2 * size + 1 for size in source_shape]
-    )  # with gaps between axes, atoms of two axes never merge
+    )  # gaps between the source axes prevent `View.normalize` from merging adjacent axes
     strides = contiguous_strides(padded_shape)
     axes = [(Atom(size, stride),) if size != 1 else () for size, stride in zip(source_shape, strides, strict=True)]
     view, shape = View(tuple(axes)), source_shape
@@ -124,10 +126,10 @@ def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
 
 
 def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
-    """Return the maps that execute moves in the fewest passes over the data.
+    """Split moves into the fewest passes over the data; return the map of each pass.
 
-    Ties are resolved in favour of the smallest intermediate arrays. Raises `MoveError` for a move that no pass can
-    execute.
+    Ties are resolved in favour of the smallest intermediate arrays. Raises `MoveError` if a single move cannot be
+    executed in one pass.
 
     >>> from shapecalc.core.moves import Permute, Reshape
     >>> len(split_into_axis_maps((2, 3), [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2)), Permute((1, 0))]))
@@ -152,9 +154,10 @@ def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple
 
 
 class _MapBuilder:
-    """A builder of axis maps, which converts atoms of a view to parts of axes."""
+    """Convert the atoms of a layout to an axis map."""
 
     def __init__(self, source_shape: IntTuple, padded_shape: IntTuple, view: View) -> None:
+        """Store the layout `view` of a source that is padded to `padded_shape`."""
         if view.fixed:
             raise MoveError("what is mixed is not picked from")
         self.source_shape, self.padded_shape = source_shape, padded_shape
@@ -165,7 +168,7 @@ class _MapBuilder:
         self.levels: dict[Any, tuple[int | None, int]] = {((), ()): (None, 1)}
 
     def build(self, output_shape: IntTuple) -> AxisMap:
-        """Return the map of the view, which has the shape `output_shape`."""
+        """Return the axis map; `output_shape` is the shape of the layout."""
         runs: dict[Any, list[tuple[int, AxisPart]]] = {}
         repeated = []
         for axis, atoms in enumerate(self.axes):
@@ -182,6 +185,10 @@ class _MapBuilder:
         return AxisMap(self.source_shape, output_shape, groups, self._axis_starts(), tuple(self.rolls), tuple(repeated))
 
     def _build_group(self, key: Any, outputs: list[tuple[int, AxisPart]]) -> PartGroup:
+        """Return the group with the given pairs of a stride and an output part.
+
+        `key` is the source part of the group, or the index space of a mixed group.
+        """
         if isinstance(key, AxisPart):
             return PartGroup((key,), (outputs[0][1],))
         base, start = key
@@ -192,7 +199,7 @@ class _MapBuilder:
         return PartGroup(tuple(map(self._source_part, base)), tuple([part for _, part in outputs]))
 
     def _source_part(self, atom: Any) -> AxisPart:
-        """Return the part of a source axis that an atom steps through."""
+        """Return the source part of an atom."""
         if atom.stride == 0 or len(atom.base) > 1:
             raise MoveError("a reshape mixes what is mixed or repeated already")
         axis, scale = self._resolve_index_space(atom.space)
@@ -205,9 +212,10 @@ class _MapBuilder:
         return AxisPart(axis, atom.size, stride)
 
     def _resolve_index_space(self, index_space: Any) -> tuple[int | None, int]:
-        """Return the rolled axis of an index space, and the stride of its index.
+        """Return the rolled axis of an index space (`Atom.space`), and a stride.
 
-        If no axis is rolled, the axis is None, and the stride is in elements of the padded source.
+        The stride is the step along that axis for a step of 1 in the index space. If no axis is rolled, the axis is
+        None, and the stride is in elements of the padded source.
         """
         if index_space not in self.levels:
             (base, *others), start = index_space
@@ -228,7 +236,7 @@ class _MapBuilder:
         return self.levels[index_space]
 
     def _index_space_extent(self, index_space: Any) -> int:
-        """Return the distance between the first and last index read in an index space."""
+        """Return the difference between the largest and smallest index read in a space."""
         pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
         while pending:
             atom = pending.pop()
@@ -239,7 +247,7 @@ class _MapBuilder:
         return extent
 
     def _axis_starts(self) -> IntTuple:
-        """Return the index on each source axis at which reading starts."""
+        """Return the start index of each source axis."""
         starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
         for axis, first in self.offsets.items():
             starts[axis] += first  # type: ignore[index]  # None, the key of the whole source, does not occur here

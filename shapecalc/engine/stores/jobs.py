@@ -1,9 +1,9 @@
 """Jobs on stores: plan and execute a chain, and rename and verify its output.
 
-An incomplete output is called a part. It is the folder `OUT.part` with the array, a manifest, and a log with a line per
-finished task. Only the owner of the folder can resume a part. A process locks the manifest, so that only one process
-writes a part at a time. To verify an output, the source index of each output element is computed from the moves alone,
-and the elements at both indices are compared.
+An incomplete output is in a folder `OUT.part`, which contains the array, a manifest, and a log with a line per
+finished task. Only the owner of the folder can resume the job. A process locks the manifest, so that only one process
+at a time writes into the folder. To verify an output, the source index of each output element is computed from the
+moves alone, and the output element is compared with the source element.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ WORKER_OVERHEAD = 24 << 20
 COMPARE_BATCH = 1 << 18
 """The maximum number of elements that are compared at once."""
 SAMPLE_SIZE = 64
-"""The number of random elements in a sample; the first and the last are added."""
+"""The number of random elements in a sample, without the first and last element of the array."""
 IndexArrays = tuple[Any, ...]
-"""An index array for each axis."""
+"""One index array per axis."""
 
 
 class StoreJob(Record):
-    """A chain to execute on a store: its source, plan, and threads per worker."""
+    """The plan for executing a chain on a store, with the threads per worker."""
 
     source: str
-    """The source with an absolute path, because workers have other working directories."""
+    """The absolute path of the source, because a worker has its own working directory."""
     source_state: str
     """The digest of the source, computed before the source was opened."""
     store: store_io.Store
@@ -105,7 +105,7 @@ class PartialOutput:
         self._log.flush()
 
     def drop_changed_tasks(self, pass_number: int, store_pass: Pass) -> bool:
-        """Discard finished tasks of a pass whose files have changed.
+        """Discard a finished task of a pass if the files of the task have changed.
 
         Returns whether all tasks of the pass are still finished.
         """
@@ -125,9 +125,9 @@ class PartialOutput:
         )
 
     def clean_up_files(self, pass_number: int) -> None:
-        """Remove incomplete files of a pass, and compare the others with the log.
+        """Remove the incomplete files of a pass, and check the complete files.
 
-        Raises `FileError` if their number or total size differs.
+        Raises `FileError` if the number or total size of the complete files differs from the log.
         """
         logged = [done for (own_number, _), done in self.finished_tasks.items() if own_number == pass_number]
         expected = sum([done.file_count for done in logged]), sum([done.byte_count for done in logged])
@@ -152,7 +152,7 @@ class _ChunkReader:
         self.read_chunk = lru_cache(max(1, most))(self._read_chunk)
 
     def read_elements(self, index: IndexArrays, count: int) -> Any:
-        """Return the elements at index arrays, which are broadcast to length `count`."""
+        """Return `count` elements; each index array is broadcast to length `count`."""
         array, chunks = self.store.array, self.store.chunks
         if not array.shape:
             return self.store.reader[()].reshape(1).repeat(count)
@@ -181,16 +181,16 @@ class _ChunkReader:
 
 
 def part_folder(output_path: Path) -> Path:
-    """Return the folder of an incomplete output."""
+    """Return the folder in which an incomplete output is stored."""
     return output_path.with_name(f"{output_path.name}.part")
 
 
 @contextmanager
 def lock_part(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[PartialOutput]:
-    """Create or, with `resume`, reopen the part of an output; yield the locked part.
+    """Create or, with `resume`, reopen the folder of an incomplete output; lock it.
 
-    Raises `FileError` if a part exists and `resume` is false, if the part belongs to another request, source or owner,
-    or if another process has locked it; `OSError` if the part cannot be written.
+    Raises `FileError` if the folder exists and `resume` is false, if the folder belongs to another request, source or
+    owner, or if another process has locked the folder; `OSError` if the folder cannot be written.
     """
     folder = part_folder(output_path)
     if os.path.lexists(folder):
@@ -212,7 +212,7 @@ def lock_part(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> I
 
 
 def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Raise `FileError` if a part belongs to another request or source."""
+    """Raise `FileError` if an incomplete output belongs to another request or source."""
     try:
         stored = json.loads((folder / MANIFEST_FILE).read_text("utf-8"))
     except (OSError, ValueError):
@@ -223,7 +223,7 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _check_owner(folder: Path) -> None:
-    """Raise `FileError` if a part is not a folder that this user owns."""
+    """Raise `FileError` if `folder` is not a folder, or is owned by another user."""
     if folder.is_symlink() or not folder.is_dir():
         raise FileError(f"{folder}: it is no folder of its own")
     if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():
@@ -268,9 +268,9 @@ def is_array_folder(folder: Path) -> bool:
 
 
 def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -> None:
-    """Rename the array of the last pass to the output, and remove the part.
+    """Rename the array of the last pass to the output path.
 
-    An existing output is first moved into the part.
+    An existing output is first moved into the folder of the incomplete output. This folder is removed at the end.
     """
     partial.clean_up_files(pass_number)
     replace_folder(partial.array_folder(pass_number), output_path, partial.folder / BACKUP_FOLDER)
@@ -279,7 +279,7 @@ def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -
 
 
 def recover_interrupted_rename(output_path: Path) -> None:
-    """Complete or roll back a rename that was interrupted."""
+    """Complete or roll back the interrupted rename of a finished output."""
     folder = part_folder(output_path)
     if not (folder / BACKUP_FOLDER).is_dir():
         return
@@ -298,17 +298,17 @@ def recover_interrupted_rename(output_path: Path) -> None:
 
 
 def _remove_part(folder: Path) -> None:
-    """Remove a part, starting with the replaced array in it."""
+    """Remove the folder of an incomplete output, the replaced array first."""
     shutil.rmtree(folder / BACKUP_FOLDER, ignore_errors=True)
     shutil.rmtree(folder)
 
 
 def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chunks: IntTuple | None = None) -> StoreJob:
-    """Plan the execution of an answer on a store.
+    """Plan the execution of a resolved chain on a store.
 
     If the memory does not suffice for all threads of a worker, fewer threads are used. Raises `FileError` if the store
-    cannot be used, if the chain cannot be executed, or if the memory is too small; `ShapeError` (usage) if the answer
-    is refused or has named dims.
+    cannot be used, if the chain cannot be executed, or if the memory is too small; `ShapeError` (usage) if the chain
+    was refused or has named dims.
     """
     path = os.path.join(Path.cwd(), source)  # noqa: PTH118 - a Path would normalize the name of the array
     state = store_io.source_state(path)
@@ -340,8 +340,9 @@ def run_job(
 ) -> None:
     """Execute a job; call `tick` with the output bytes of each finished task.
 
-    Raises `FileError` if the output cannot be written, if the output exists and `force` is false, if a part exists and
-    `resume` is false, or if the part belongs to another job. After `KeyboardInterrupt` the part remains.
+    Raises `FileError` if the output cannot be written, if the output exists and `force` is false, if an
+    incomplete output exists and `resume` is false, or if the incomplete output belongs to another job. After
+    `KeyboardInterrupt` the incomplete output remains.
     """
     output_path = output_path.absolute()
     source = Path(split_file_argument(job.source)[0])
@@ -413,11 +414,11 @@ def _run_pass(
 def find_first_difference(
     answer: Trace | Chain, source: str, output: str, mode: str, memory: int, tick: Callable[[int], object]
 ) -> ElementDifference | None:
-    """Return the first element of an output that differs from the answer.
+    """Compare an output with its source; return the first wrong output element.
 
-    `mode` is `all`, or `sample` for a few elements. Up to `memory` bytes of decoded chunks are cached. If the output
-    has another shape or element type, its first element is returned. Returns None if there is no difference. Raises
-    `FileError` if an array cannot be opened, `OSError` or `UnreadableError` if it is damaged.
+    `mode` is `all`, or `sample` for a few elements. Up to `memory` bytes of decoded chunks are cached. If the shape or
+    the element type is wrong, the result describes them and has the index (). Returns None if no wrong element is
+    found. Raises `FileError` if an array cannot be opened, `OSError` or `UnreadableError` if an array is damaged.
     """
     before, after = store_io.open_store(source), store_io.open_store(output)
     if after.array.shape != answer.output or after.array.dtype != before.array.dtype:
@@ -448,9 +449,9 @@ def _view_as_bytes(elements: Any) -> Any:
 
 
 def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
-    """Yield index arrays that cover all elements, and the length of the arrays.
+    """Yield batches of element indices that cover the array, and the batch sizes.
 
-    Each yield covers at most one chunk and at most `COMPARE_BATCH` elements.
+    A batch is within one chunk and has at most `COMPARE_BATCH` elements.
     """
     shape = store.array.shape
     steps = c_order_tile([*map(min, shape, store.chunks)], COMPARE_BATCH)
@@ -461,9 +462,9 @@ def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]
 
 
 def _iter_sampled_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
-    """Yield the index arrays of a random sample, and their length.
+    """Yield one batch of random element indices, and the batch size.
 
-    The sample includes the first and the last element.
+    The batch includes the first and the last element.
     """
     shape, rng = store.array.shape, np.random.default_rng()
     if prod(shape):

@@ -1,13 +1,13 @@
 """Plans for stores: passes over the data, output chunks, and regions per task.
 
-A task fills one rectangular region of the output. The search for the extent of this region begins with the elements of
-one source chunk. If these elements span more than one index of an outer part, the region covers all indices of the
-inner parts. The region is then shrunk until it fits the memory.
+A task fills one rectangular region of the output. The search for the shape of this region starts with the smallest
+region that contains the elements of one source chunk. The region is then shrunk until the task fits in memory.
 
-A map takes one pass over the data, or two passes with an intermediate store, whichever reads and writes fewer bytes.
-The intermediate store has one axis for each source part, in output order, so that the first pass only reorders parts.
-Each of its chunks is written by one task of the first pass and read by one task of the second pass. A task of the
-second pass fills either the chunks that a single pass would write, or whole rows, whichever moves fewer bytes.
+An axis map (see `axis_map`) is executed in one pass over the data, or in two passes with an intermediate store,
+whichever transfers fewer bytes. The intermediate store has one axis per source part, so that the first pass only
+reorders axes. A chunk of the intermediate store is written by one task of the first pass and read by one task of the
+second pass. Two shapes are tried for the tasks of the second pass: the output chunks of a single pass, and rows of the
+output.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ MAX_CHUNK_BYTES = 1 << 26
 MIN_CHUNK_BYTES = 1 << 20
 """The minimum size of an output chunk in bytes, even if the source chunks are smaller."""
 MIN_TASK_BYTES = 1 << 25
-"""The output size, in bytes, up to which a task is enlarged even if that saves no reads."""
+"""The output size of a task, in bytes, below which the task is enlarged even if that saves no reads."""
 MAX_TARGETS = 64
-"""The maximum number of fill targets of a task, unless every possible task has more."""
+"""The maximum number of fill targets of a task; a task shape with more targets has infinite cost."""
 MAX_COUNTED_TASKS = 256
-"""The maximum number of tasks whose reads are counted; otherwise this many are sampled."""
+"""The maximum number of tasks whose reads are counted exactly; of more tasks, a sample is counted."""
 MAX_SHARED_CHUNKS = 10_000
-"""The maximum number of chunks of a task for which shared chunks are counted only once."""
+"""The maximum number of source chunks of a task that are checked for duplicates."""
 SAMPLED_TASKS = 8
 """The number of tasks that are sampled to estimate the cost of a task size."""
 ROW_CHUNK_BYTES = 1 << 23
-"""The maximum size, in bytes, of the rows of an unchunked array that are treated as one chunk."""
+"""The chunk size, in bytes, that is assumed for an unchunked array; a chunk consists of rows."""
 MIN_INTERMEDIATE_BYTES = 1 << 22
-"""The size, in bytes, to which smaller chunks of an intermediate store are enlarged if the memory suffices."""
+"""The minimum chunk size of an intermediate store, in bytes, if the memory suffices."""
 
 
 class PlanError(ValueError):
-    """The error for a pass whose smallest task does not fit the memory."""
+    """Raised if the smallest task of a pass does not fit in memory."""
 
     def __init__(self, needed_bytes: int) -> None:
-        """Record the memory, in bytes, that the smallest task needs."""
+        """Store the memory, in bytes, that the smallest task requires."""
         super().__init__(f"a task needs {needed_bytes} bytes")
         self.needed_bytes = needed_bytes
 
@@ -88,7 +88,10 @@ class Pass(Record):
 
     @property
     def task_memory(self) -> int:
-        """The maximum memory of a task in bytes: output, input blocks, encoded chunk."""
+        """The maximum memory of a task in bytes.
+
+        The memory contains the output region, the blocks of the source, and an encoded chunk.
+        """
         output = prod(self.task_shape) * self.itemsize * (2 if self.axis_map.is_mixed else 1)
         return (
             output
@@ -152,9 +155,10 @@ class _TaskSearch:
         self.costs: dict[IntTuple, float] = {}
 
     def iter_initial_tasks(self) -> Iterator[IntTuple]:
-        """Yield the task shapes from which the search starts, shrunk to fit the memory.
+        """Yield the two task shapes from which the search starts.
 
-        They are the smallest region that contains a source chunk, and the complete output.
+        The first covers the elements of one source chunk, the second the complete output. Both are shrunk to fit in
+        memory.
         """
         for steps in (self.enclose_source_chunk(), tuple([ladder[-1] for ladder in self.extents])):
             yield self.shrink(steps, self.memory, whole_task=1)
@@ -170,7 +174,7 @@ class _TaskSearch:
         return self.shrink(task, chunk_bytes, whole_task=0)
 
     def enclose_source_chunk(self) -> IntTuple:
-        """Return the shape of the smallest output region that contains a source chunk."""
+        """Return the shape of an output region that contains all elements of one chunk."""
         in_chunk = _count_outputs_in_chunk(self.axis_map, self.source_chunks)
         steps = []
         for atoms, ladder in zip(self.output_parts, self.extents, strict=True):
@@ -198,9 +202,9 @@ class _TaskSearch:
         return self.costs[task_shape]
 
     def shrink(self, task_shape: IntTuple, max_bytes: int, *, whole_task: int) -> IntTuple:
-        """Shrink a task until it fits `max_bytes`.
+        """Shrink a task shape until a task takes at most `max_bytes`.
 
-        With `whole_task`, all memory that a task allocates is counted, otherwise only the output region.
+        If `whole_task` is 1, all memory of the task is counted; if `whole_task` is 0, only the output region.
         """
         while self._task_bytes(task_shape, whole_task) > max_bytes:
             smaller = [*self._iter_smaller(task_shape)]
@@ -222,16 +226,16 @@ class _TaskSearch:
         return Pass(self.axis_map, self.itemsize, self.source_chunks, chunks, task_shape).task_memory
 
     def _iter_smaller(self, task_shape: IntTuple) -> Iterator[IntTuple]:
+        """Yield the task shapes with one axis reduced to at most half its size."""
         for axis, (step, ladder) in enumerate(zip(task_shape, self.extents, strict=True)):
             if step > 1:
                 smaller = ladder[max(0, bisect_left(ladder, step // 2 + 1) - 1)]
                 yield (*task_shape[:axis], smaller, *task_shape[axis + 1 :])
 
     def grow(self, chunks: IntTuple) -> IntTuple:
-        """Return the task shape with the fewest reads that fits the memory.
+        """Enlarge a chunk shape to the task shape of lowest cost that fits in memory.
 
-        The shape is a multiple of the chunk shape.
-
+        The task shape is a multiple of the chunk shape.
         A task of fewer than `MIN_TASK_BYTES` is enlarged even if that saves no reads.
         """
         best = steps = chunks
@@ -247,6 +251,7 @@ class _TaskSearch:
         return best
 
     def _iter_larger(self, task_shape: IntTuple, chunks: IntTuple) -> Iterator[IntTuple]:
+        """Yield the task shapes with one axis enlarged to at most four times its size."""
         for axis, (step, size, ladder) in enumerate(
             zip(task_shape, self.axis_map.output_shape, self.extents, strict=True)
         ):
@@ -262,10 +267,10 @@ class _TaskSearch:
 def plan_store(
     maps: Sequence[AxisMap], itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None = None
 ) -> StorePlan:
-    """Return the plan for a sequence of maps, with up to `memory` bytes per task.
+    """Plan a sequence of axis maps, with at most `memory` bytes per task.
 
-    `chunks` is the chunk shape of the final output; None selects one. Raises `PlanError` if the smallest task needs
-    more memory.
+    `chunks` is the chunk shape of the final output; if it is None, a chunk shape is chosen. Raises `PlanError` if the
+    smallest task needs more memory.
     """
     passes: tuple[Pass, ...] = ()
     for number, axis_map in enumerate(maps, 1):
@@ -277,7 +282,7 @@ def plan_store(
 def _plan_axis_map(
     axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None
 ) -> tuple[Pass, ...]:
-    """Plan one pass, or two with an intermediate store if two move fewer bytes."""
+    """Plan one pass, or two passes if two transfer fewer bytes."""
     alone = StorePlan((plan_pass(axis_map, itemsize, source_chunks, memory, chunks),))
     if alone.bytes_read <= 2 * alone.bytes_written:
         return alone.passes
@@ -293,7 +298,7 @@ def _plan_axis_map(
 
 
 def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
-    """Split a map into the maps to and from an intermediate store.
+    """Split an axis map into a map to and a map from an intermediate store.
 
     The intermediate store has one axis for each source part.
     """
@@ -312,9 +317,9 @@ def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
 def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int) -> IntTuple:
     """Return the chunk shape of the intermediate store.
 
-    `region` is the extent of a task of the second pass. Initially, a chunk covers as much of each part as both a source
-    chunk and a region cover, so that each chunk is read only once. A small chunk is then enlarged to
-    `MIN_INTERMEDIATE_BYTES`, as far as the tasks of both passes fit the memory.
+    `region` is the shape of a task of the second pass. Along each part, a chunk initially has the smaller of two sizes:
+    the size of a source chunk and the size of `region`. Each chunk is therefore read only once. A small chunk is
+    then enlarged to `MIN_INTERMEDIATE_BYTES`, as far as the tasks of both passes fit in memory.
     """
     axis_map, room = single_pass.axis_map, max(1, memory // (4 * single_pass.itemsize))
     parts = [atom for run in axis_map.groups for atom in run.sources]
@@ -326,6 +331,7 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
     rows = _source_rows(axis_map)
 
     def task_size(sizes: Mapping[AxisPart, int]) -> int:
+        """Return the element count of the larger task of both passes."""
         first, second = ({atom: max(sizes[atom], limits[atom]) for atom in parts} for limits in (before, after))
         return max(prod(first.values()), prod(_closed_size(row, second) for row in rows))
 
@@ -339,26 +345,26 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
 
 
 def _source_rows(axis_map: AxisMap) -> list[list[AxisPart]]:
-    """Return rows of source parts: one per output axis, then one per mixed group."""
+    """Group the source parts by output axis; each mixed group follows separately."""
     clean = {run.outputs[0]: run.sources[0] for run in axis_map.groups if not run.is_mixed}
     rows = [[clean[atom] for atom in atoms if atom in clean] for atoms in axis_map.output_parts]
     return rows + [[*run.sources] for run in axis_map.groups if run.is_mixed]
 
 
 def _closed_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
-    """Return the size of a row; parts inside the first wide part are counted in full.
+    """Return the element count of the smallest region of `row` with the given counts.
 
-    A part is wide if more than one of its indices is used.
+    The region has all indices of each part inside the first part with a count above 1.
     """
     wide = next((place for place, atom in enumerate(row) if counts[atom] > 1), len(row) - 1)
     return prod(counts[atom] if place <= wide else atom.size for place, atom in enumerate(row))
 
 
 def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
-    """Return the number of indices of each part in a chunk.
+    """Return the number of indices of each part that a chunk covers.
 
-    With `upper_bound`, the number is the maximum over all chunks; otherwise it is the number in a chunk that is aligned
-    with the parts.
+    With `upper_bound`, the number is the maximum over all chunks; otherwise it is the number for a chunk that begins at
+    a multiple of the part's stride.
     """
     counts: dict[AxisPart, int] = {}
     for size, atoms in zip(chunk, axes, strict=True):
@@ -371,7 +377,10 @@ def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, uppe
 def _propagate_counts(
     counts: Mapping[AxisPart, int], groups: Iterable[tuple[Sequence[AxisPart], Sequence[AxisPart]]]
 ) -> dict[AxisPart, int]:
-    """Convert counts per part on one side of groups to counts on the other side."""
+    """Convert index counts of source parts to index counts of output parts, or back.
+
+    `groups` are pairs of the parts with known counts and the parts to count.
+    """
     result: dict[AxisPart, int] = {}
     for before, after in groups:
         count = prod(counts[atom] for atom in before)
@@ -382,13 +391,13 @@ def _propagate_counts(
 
 
 def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[AxisPart, int]:
-    """Return the number of indices of each output part in a source chunk."""
+    """Return the number of indices of each output part that a source chunk covers."""
     in_chunk = _count_in_chunk(chunk, axis_map.source_parts, upper_bound=False)
     return _propagate_counts(in_chunk, [(run.sources, run.outputs) for run in axis_map.groups])
 
 
 def choose_row_chunks(shape: IntTuple, itemsize: int) -> IntTuple:
-    """Return the chunk shape of an unchunked array: rows of `ROW_CHUNK_BYTES`.
+    """Return a chunk shape for an unchunked array: rows of about `ROW_CHUNK_BYTES`.
 
     >>> choose_row_chunks((100, 1024, 1024), 4)
     (2, 1024, 1024)
@@ -404,7 +413,7 @@ def plan_pass(
     chunks: IntTuple | None = None,
     chunk_bytes: int = 0,
 ) -> Pass:
-    """Return the plan of one pass, with at most `memory` bytes per task.
+    """Plan one pass over the data, with at most `memory` bytes per task.
 
     If `chunks` is None, the output chunks have about `chunk_bytes` bytes, or the size of the source chunks if
     `chunk_bytes` is 0. Raises `PlanError` if the smallest task needs more memory.
@@ -434,11 +443,11 @@ def plan_pass(
 
 
 def _candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, int]) -> list[int]:
-    """Return candidate extents of a task along an axis, in ascending order.
+    """Return candidate sizes of a task along an axis, in ascending order.
 
-    An extent is a part's stride times a divisor of the part's size or a power of two. For the outermost part, the
-    factor is the part's size, a power of two, or the part's number of indices in a source chunk, multiplied or divided
-    by a power of two.
+    A candidate is the stride of a part times an index count: a divisor of the part's size, or a power of two. For the
+    outermost part, the index count is the part's size, a power of two, or the index count in a source chunk
+    (`in_chunk`), multiplied or divided by a power of two.
     """
     steps = {1}
     for place, atom in enumerate(parts):

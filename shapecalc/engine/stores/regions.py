@@ -1,8 +1,8 @@
-"""Fill regions of the output from the source regions that they read.
+"""Fill regions of the output with elements of the source.
 
-A region is a tuple of half-open ranges, one per axis or per part. A range of an axis, or of a group, is a region of its
-parts only if it has one index of each outer part and all indices of each inner part. Any other range is split into a
-few such regions. Each block of source chunks that an output region needs is read once.
+A region is a tuple of half-open ranges, one per axis, or one per part of an axis or group (see `axis_map`). A range of
+flat indices is split into a few regions of parts. For example, the range 2 to 9 of an axis with parts of sizes 3 and 4
+is split into row 0 from column 2, row 1, and column 0 of row 2. Each block of source chunks is read once per task.
 """
 
 from __future__ import annotations
@@ -24,48 +24,49 @@ AxisRange = tuple[int, int]
 """The start (inclusive) and the stop (exclusive) of a range of indices."""
 Region = tuple[AxisRange, ...]
 SplitRange = tuple[AxisRange, Region]
-"""A range of an axis, and the region of its parts with the same elements."""
+"""A range of an axis, and the equivalent region of the parts of the axis."""
 
 MAX_COPY_BYTES = 1 << 22
 """The maximum number of bytes that are copied at once, unless one row is larger.
 
-A copy of this size uses a single thread, because a worker has one core.
+Copies of this size are single-threaded, because a worker has one core.
 """
 
 
 class FillTarget(Record):
-    """A subregion of an output region, with one range per group, filled at once."""
+    """A subregion of an output region that covers one contiguous range of each group."""
 
     ranges: Region
     """The ranges of the target on the output axes, relative to the output region."""
     part_ranges: dict[AxisPart, AxisRange]
     """The range of each output part in the target."""
     filled_ranges: dict[AxisPart, AxisRange]
-    """The range of each output part that is copied from the source; repeated parts are broadcast."""
+    """The range of each output part that is copied; the copy is broadcast along repeated parts."""
     group_ranges: Region
     """The range of each group in the target."""
 
 
 class SourceRegion(Record):
-    """A region of source parts, by axis, and the window of a target that it fills."""
+    """A region of the source, and the window of a fill target to which it is copied."""
 
     target_number: int
-    """The index of the target."""
+    """The index of the fill target."""
     window: Region
-    """The range of each group, relative to the target."""
+    """The range of each group, relative to the start of the target."""
     parts: tuple[Region, ...]
+    """The region of source parts, per source axis."""
 
 
 class AxisRead(Record):
-    """A range of a source axis to read, with the regions of parts that it contains."""
+    """A range of a source axis to read, and the regions of parts inside the range."""
 
     span: AxisRange
     regions: dict[int, list[Region]]
-    """The regions of parts in the range, by the index of the source region that they belong to."""
+    """The regions of parts inside the range, keyed by the index of their `SourceRegion`."""
 
 
 def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
-    """Yield the regions of a grid of `steps` in an array of `shape`, in C order.
+    """Yield the cells of a grid over an array, in C order; `steps` is the cell shape.
 
     >>> [*iter_grid((3, 2), (2, 2))]
     [((0, 2), (0, 2)), ((2, 3), (0, 2))]
@@ -75,7 +76,7 @@ def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
 
 
 def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region:
-    """Return the region of a grid with a given flat index in C order.
+    """Return the grid cell with the given flat index in C order.
 
     >>> region_at(1, (3, 2), (2, 2))
     ((2, 3), (0, 2))
@@ -88,7 +89,7 @@ def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region
 
 
 def count_regions(shape: Sequence[int], steps: Sequence[int]) -> int:
-    """Return the number of regions of a grid.
+    """Return the number of cells of a grid.
 
     >>> count_regions((3, 2), (2, 2)), count_regions((3, 0), (2, 1))
     (2, 0)
@@ -128,7 +129,7 @@ def _split_by_parts(span: AxisRange, parts: Sequence[AxisPart]) -> list[SplitRan
 
 
 def find_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
-    """Return the fill targets that make up an output region."""
+    """Split an output region into fill targets."""
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
     targets: list[FillTarget] = []
@@ -144,7 +145,7 @@ def find_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
 
 
 def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
-    """Estimate the number of fill targets of a region from its widest ranges."""
+    """Estimate the number of fill targets of an output region."""
     count = 1
     whole: dict[AxisPart, AxisRange] = {}
     for positions, atoms in zip(region, axis_map.output_parts, strict=True):
@@ -156,10 +157,10 @@ def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
 
 
 def _parts_to_fix(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
-    """Return the parts that must have a single index in a target.
+    """Return the output parts along which a region is split into single indices.
 
-    In each group, these are the parts outside the innermost part with an incomplete range. If each of them has a single
-    index, the group has a single range.
+    In each group, these are the parts outside the innermost part with an incomplete range. With a single index of each
+    of these parts, the elements of the group are one contiguous range.
     """
     fixed = []
     for run in axis_map.groups:
@@ -169,7 +170,7 @@ def _parts_to_fix(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[
 
 
 def _group_range(ranges: Sequence[AxisRange], parts: Sequence[AxisPart]) -> AxisRange:
-    """Return the range of a group that equals a region of its parts."""
+    """Convert a region of the parts of a group to a range of the group."""
     first = last = 0
     for (start, stop), atom in zip(ranges, parts, strict=True):
         first, last = first * atom.size + start, last * atom.size + stop - 1
@@ -177,7 +178,7 @@ def _group_range(ranges: Sequence[AxisRange], parts: Sequence[AxisPart]) -> Axis
 
 
 def find_source_regions(axis_map: AxisMap, targets: Sequence[FillTarget]) -> list[SourceRegion]:
-    """Return the source regions from which targets are filled."""
+    """Return the source regions from which the fill targets are copied."""
     result = []
     atoms = [atom for run in axis_map.groups for atom in run.sources]
     for number, target in enumerate(targets):
@@ -193,9 +194,9 @@ def find_source_regions(axis_map: AxisMap, targets: Sequence[FillTarget]) -> lis
 
 
 def regions_in_span(span: AxisRange, start: int, parts: Sequence[AxisPart], region: Region) -> list[Region]:
-    """Return the regions of parts whose indices on the source axis are in a range.
+    """Intersect a region of parts with the range `span` of their source axis.
 
-    Only indices inside `region`, a region of the parts, are considered.
+    Returns the intersection as a list of regions of the parts. `start` is the index of the first element on the axis.
 
     >>> regions_in_span((3, 9), 0, [AxisPart(0, 3, 4), AxisPart(0, 4, 1)], ((0, 3), (1, 4)))
     [((0, 1), (3, 4)), ((1, 2), (1, 4))]
@@ -216,6 +217,7 @@ def regions_in_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regi
         whole = end, end
 
     def split_positions(positions: range) -> list[Region]:
+        """Return the intersections at single indices of the outermost part."""
         return [
             ((position, position + 1), *inner_region)
             for position in positions
@@ -227,7 +229,7 @@ def regions_in_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regi
 
 
 def spanned_range(start: int, parts: Sequence[AxisPart], region: Region) -> AxisRange:
-    """Return the range of an axis that a region of its parts spans."""
+    """Return the smallest range of an axis that contains a region of its parts."""
     first = last = start
     for (begin, end), atom in zip(region, parts, strict=True):
         ends = begin * atom.stride, (end - 1) * atom.stride
@@ -238,8 +240,8 @@ def spanned_range(start: int, parts: Sequence[AxisPart], region: Region) -> Axis
 def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, max_chunks: float = inf) -> int:
     """Return the number of source elements that are decoded to fill a region.
 
-    A chunk is always decoded as a whole. If there are more than `max_chunks` chunks, a chunk that several parts of the
-    region share is counted several times.
+    A chunk is always decoded as a whole. If there are more than `max_chunks` chunks, a chunk is counted once for each
+    source region that overlaps it; otherwise each chunk is counted once.
 
     >>> from shapecalc.engine.stores.axis_map import build_axis_map
     >>> count_decoded_elements(build_axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
@@ -263,7 +265,7 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
 
 
 def _chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -> Collection[int]:
-    """Return the indices of the chunks of an axis that overlap a region of its parts."""
+    """Return the chunk indices, along an axis with chunk size `step`, of a region."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     if not axis_map.rolls[axis]:
         return _chunks_of_parts(start, atoms, region, step)
@@ -272,6 +274,7 @@ def _chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -
 
 
 def _chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step: int) -> Collection[int]:
+    """Return the chunk indices of a region along an axis that is not rolled."""
     first, last = spanned_range(start, parts, region)
     wide = [abs(atom.stride) for atom, part in zip(parts, region, strict=True) if _range_length(part) > 1]
     if max(wide, default=0) <= step or last - first == prod(map(_range_length, region)):
@@ -285,14 +288,14 @@ def _chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step
 
 
 def _count_positions(chunks: Collection[int], size: int, step: int) -> int:
-    """Return the total size of chunks along an axis; the last chunk may be shorter."""
+    """Return the total size of the given chunks of an axis with chunk size `step`."""
     return len(chunks) * step - (-(-size // step) * step - size if size // step in chunks else 0)
 
 
 def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, block: Sequence[int]) -> list[Any]:
-    """Return regions of the output as arrays.
+    """Compute regions of the output from slices of `source`.
 
-    `source` is read by slices. Each slice is inside one block of shape `block`, and each block is read once.
+    A slice is inside one block of shape `block`, and each block is read once.
     """
     outputs = [np.empty([*map(_range_length, region)], source.dtype) for region in regions]
     targets = [
@@ -325,7 +328,7 @@ def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, bloc
 
 
 def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[Region]) -> list[AxisRead]:
-    """Return the ranges of a source axis to read, each in one cell of a grid."""
+    """Return the ranges of a source axis to read, one per block of size `step`."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     extents = [spanned_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
@@ -343,9 +346,9 @@ def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[R
 
 
 def _iter_steps(size: int, roll: int, step: int, first: int, last: int) -> Iterator[AxisRange]:
-    """Split a range of an axis at the boundaries of a grid of `step`.
+    """Split the range from `first` to `last` of a rolled axis at block boundaries.
 
-    The range has indices after the roll, the grid has indices before the roll.
+    The blocks of size `step` are blocks of the axis before the roll.
     """
     for begin, end, on in ((0, roll, size - roll), (roll, size, -roll)):
         low, high = max(first, begin), min(last, end)
@@ -357,9 +360,9 @@ def _iter_steps(size: int, roll: int, step: int, first: int, last: int) -> Itera
 def iter_blocks(
     axis_map: AxisMap, source_regions: Sequence[SourceRegion], block: Sequence[int]
 ) -> Iterator[tuple[Region, dict[int, list[list[Region]]]]]:
-    """Yield each source block to read, with the regions of parts in it.
+    """Yield the source ranges to read from each block, and the regions inside them.
 
-    The regions of parts are keyed by the index of the source region, and listed by axis.
+    The second item maps the index of a source region to the regions of parts along each axis.
     """
     axes = [
         find_axis_reads(axis_map, axis, step, [source_region.parts[axis] for source_region in source_regions])
@@ -382,7 +385,10 @@ def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
 
 
 def _target_view(axis_map: AxisMap, target: FillTarget, output: Any) -> Any:
-    """Return a view of the target with one axis per part, repeated parts first."""
+    """Return the view of a fill target in `output`, with one axis per output part.
+
+    The axes of repeated parts come first.
+    """
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
     view = output[(*[slice(*span) for span in target.ranges], ...)]
@@ -402,7 +408,7 @@ def _slice_within(part: AxisRange, whole: AxisRange) -> slice:
 
 
 def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) -> Any:
-    """Return the view that a source region fills, with one axis per source part.
+    """Return the destination view of a source region, with one axis per source part.
 
     The axes of repeated parts come first.
     """
@@ -419,7 +425,10 @@ def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) ->
 def _copy_block(
     axis_map: AxisMap, view: Any, block: Any, crop: Region, source_region: SourceRegion, regions: Sequence[Region]
 ) -> None:
-    """Copy the elements of a block that belong to a source region into its view."""
+    """Copy elements of a source block to `view`, the destination of a source region.
+
+    `crop` is the range of the source that `block` contains.
+    """
     shape, strides, first, targets = list[int](), list[int](), list[slice](), list[slice]()
     for axis, (region, atoms, (begin, _)) in enumerate(zip(regions, axis_map.source_parts, crop, strict=True)):
         shape += [*map(_range_length, region)]
@@ -431,10 +440,10 @@ def _copy_block(
 
 
 def _copy_elements(target: Any, source: Any) -> None:
-    """Copy elements in the target's memory order, in blocks of `MAX_COPY_BYTES`.
+    """Copy elements in the memory order of the target, `MAX_COPY_BYTES` at a time.
 
-    If the target has more axes than the source, the source is repeated. A non-contiguous target for which tiles are the
-    fastest method is filled from a contiguous buffer, block by block.
+    If the target has more axes than the source, the source is broadcast. If a tiled copy is the fastest method, a
+    non-contiguous target is filled through a contiguous buffer.
     """
     if target.ndim != source.ndim or source.nbytes < SMALL_COPY_BYTES:
         target[...] = source

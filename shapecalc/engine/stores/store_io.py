@@ -1,7 +1,7 @@
 """Arrays in stores: Zarr for input and output, HDF5 and .npy only for input.
 
-Metadata of a Zarr array that a chain does not change are copied: element type, codecs, fill value, attributes, order,
-separators. Writing through the arrays of the Zarr library costs copies, comparisons and an event loop, which take
+The metadata of the output are copied from a Zarr source, except for the shape, the chunks and the names of dims.
+Writing through the arrays of the Zarr library costs copies, comparisons and an event loop, which take
 longer than many codecs. This module therefore encodes whole chunks with the array's codecs and writes the files itself.
 A chunk is flushed to the disk before its task is logged as finished.
 
@@ -55,7 +55,7 @@ XARRAY_DIMS = "_ARRAY_DIMENSIONS"
 """The attribute in which xarray stores the names of dims in Zarr version 2."""
 SHARDING_CODEC = "sharding_indexed"
 BLOSC_LENGTH = slice(12, 16)
-"""The bytes of a Blosc chunk that contain its compressed length.
+"""The bytes of a Blosc chunk header that contain the compressed length.
 
 Source: README_CHUNK_FORMAT.rst of Blosc/c-blosc.
 """
@@ -69,7 +69,7 @@ class ArrayMetadata(Record):
 
     @property
     def document(self) -> dict[str, Any]:
-        """The metadata file that contains the shape."""
+        """The parsed metadata file that contains the shape."""
         document: dict[str, Any] = self.files["zarr.json" if self.version == 3 else ".zarray"]
         return document
 
@@ -94,7 +94,7 @@ class Store(Record):
     array: Any
     """The array object of the library that opened the store."""
     reader: Any
-    """The reader of slices; each slice must be inside one block."""
+    """The object that reads slices of the array; each slice must be inside one block."""
     chunks: IntTuple
     """The shape of a chunk, which is decoded as a whole."""
     block: IntTuple
@@ -102,11 +102,11 @@ class Store(Record):
     metadata: ArrayMetadata | None
     """The metadata of a Zarr array; None for other formats."""
     scratch_bytes: int = 0
-    """The size, in bytes, of the scratch file into which the array is unpacked while it is open."""
+    """The size, in bytes, of the scratch file with the unpacked array; 0 without a scratch file."""
 
 
 def source_state(text: str) -> str:
-    """Return a digest of the names, sizes and times of the files of a source.
+    """Return a digest of the file names, file sizes and timestamps of a source.
 
     The digest identifies a source and its current content. Raises `FileError` if the files cannot be listed.
     """
@@ -120,9 +120,9 @@ def source_state(text: str) -> str:
 
 
 def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files of an array in a fixed order.
+    """Yield the path and status of each file of an array, in a fixed order.
 
-    A folder that several symbolic links refer to is listed once.
+    A folder with several symbolic links to it is listed once.
     """
     if not root.is_dir():
         yield str(root), root.stat()
@@ -148,15 +148,15 @@ def open_store(text: str) -> Store:
 
 
 def store_path(text: str) -> Path:
-    """Return the folder of the array at a path, or the file that contains the array."""
+    """Return the path of the array folder, or of the file that contains the array."""
     path, member = split_file_argument(text)
     return Path(path, *member.split("/")) if path.endswith(".zarr") else Path(path)
 
 
 def _store_stamp(path: Path) -> tuple[int, ...]:
-    """Return the stamp of a file, or of the metadata of an array.
+    """Return the `file_stamp` of a file, or of the metadata file of an array folder.
 
-    Returns an empty tuple if neither exists.
+    Returns an empty tuple if neither file exists.
     """
     return next(filter(None, map(file_stamp, (path / "zarr.json", path / ".zarray", path))), ())
 
@@ -204,7 +204,7 @@ def _open_hdf5(path: str, member: str) -> Store:
 def _make_block_store(
     array: Any, path: str, chunks: IntTuple, metadata: ArrayMetadata | None, scratch: int = 0
 ) -> Store:
-    """Return a store that reads several small chunks at once through its library."""
+    """Return a store that reads blocks of chunks through the library of its format."""
     block = block_shape(chunks, array.shape, array.dtype.itemsize)
     return Store(array, SliceReader(array, path), chunks, block, metadata, scratch)
 
@@ -223,9 +223,9 @@ def block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> t
 
 
 def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: IntTuple) -> None:
-    """Create the output array of a map; only its metadata are written.
+    """Create the output array of an axis map by writing its metadata.
 
-    Raises `OSError` if they cannot be written.
+    Raises `OSError` if the metadata cannot be written.
     """
     chunks = tuple([max(1, chunk) for chunk in chunks])
     if source.metadata is not None:
@@ -237,7 +237,7 @@ def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: IntTupl
 
 
 def open_chunks(folder: str) -> ZarrChunks:
-    """Open the chunks of a Zarr array for writing; open arrays are cached."""
+    """Open a Zarr array for writing its chunk files; open arrays are cached."""
     return _open_chunks(folder, _store_stamp(Path(folder)))
 
 
@@ -256,7 +256,10 @@ def _open_zarr_array(folder: str, mode: str) -> Any:
 
 
 def read_metadata(folder: Path) -> ArrayMetadata:
-    """Read the metadata of an array; raise `OSError` or `ValueError`."""
+    """Read the metadata of a Zarr array.
+
+    Raises `OSError` if a file cannot be read, `ValueError` if a file is invalid.
+    """
     names, version = (["zarr.json"], 3) if (folder / "zarr.json").exists() else ([".zarray", ".zattrs"], 2)
     files = {}
     for name in names:
@@ -266,9 +269,9 @@ def read_metadata(folder: Path) -> ArrayMetadata:
 
 
 def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
-    """Write the metadata of an array into its folder; raise `OSError` if that fails.
+    """Write the metadata of an array; raise `OSError` if a file cannot be written.
 
-    The file that contains the shape is written last; if it exists, the others exist as well.
+    The file that contains the shape is written last, so its existence shows that the metadata are complete.
     """
     folder.mkdir(exist_ok=True)
     for name in sorted(metadata.files, reverse=True):
@@ -276,7 +279,7 @@ def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
 
 
 def output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: IntTuple) -> ArrayMetadata:
-    """Return the metadata of the output of a map, with the given chunks or shards."""
+    """Return the metadata of the output array; `chunks` is the chunk or shard shape."""
     main = {**source.document, "shape": [*axis_map.output_shape]}
     files: dict[str, Any] = {**source.files}
     if source.version == 2:
@@ -301,7 +304,7 @@ def _supports_rank(codec: Mapping[str, Any], rank: int) -> bool:
 
 
 def _output_codec(codec: Mapping[str, Any], shards: IntTuple, source_shards: IntTuple) -> Mapping[str, Any]:
-    """Return a codec for the output.
+    """Return the codec of the output that corresponds to a codec of the source.
 
     An output shard has about as many chunks as a source shard.
     """
@@ -314,7 +317,9 @@ def _output_codec(codec: Mapping[str, Any], shards: IntTuple, source_shards: Int
 
 
 def divide_shape(shape: IntTuple, count: int) -> IntTuple:
-    """Divide a shape into at most `count` equal parts, from the first axis on.
+    """Return the shape of the chunks that divide `shape` into at most `count` chunks.
+
+    The first axes are divided first.
 
     >>> divide_shape((6, 4), 12), divide_shape((7, 4), 4)
     ((1, 2), (7, 1))
@@ -328,7 +333,10 @@ def divide_shape(shape: IntTuple, count: int) -> IntTuple:
 
 
 def _output_axis_names(names: Sequence[str | None], axis_map: AxisMap) -> list[str | None]:
-    """Return the name of each output axis; None unless it is a whole source axis."""
+    """Return the name of each output axis; None if an axis has no name.
+
+    An output axis has the name of a source axis if it contains all indices of that axis, and no others.
+    """
     names_out: list[str | None] = [None] * len(axis_map.output_shape)
     for run in axis_map.groups:
         (source, *more), output = run.sources, run.outputs[0]
@@ -354,7 +362,7 @@ class WriteSummary(Record):
 
 
 class SliceReader(Record):
-    """An array that its library reads by slices."""
+    """A reader of slices of an array, which converts errors to `UnreadableError`."""
 
     array: Any
     path: str
@@ -371,7 +379,7 @@ class SliceReader(Record):
 
 
 class ZarrChunks(Record):
-    """The chunks of a Zarr array; for a sharded array, the shards."""
+    """An accessor to the chunk files of a Zarr array, or to its shard files."""
 
     array: Any
     folder: Path
@@ -450,7 +458,7 @@ class ZarrChunks(Record):
         return written
 
     def summarize_files(self, region: Region) -> WriteSummary:
-        """Return a summary of the existing chunk files of a region."""
+        """Return a summary of the existing chunk files that overlap a region."""
         summary = WriteSummary()
         for index in self.chunk_indices(region):
             with suppress(FileNotFoundError):
@@ -459,7 +467,7 @@ class ZarrChunks(Record):
 
 
 def make_chunks(array: Any, folder: Path) -> ZarrChunks:
-    """Return the chunks of a Zarr array in a folder."""
+    """Return an accessor to the chunk files of a Zarr array."""
     from zarr.core.array_spec import ArrayConfig
     from zarr.core.buffer import default_buffer_prototype
 
@@ -478,7 +486,7 @@ def _is_filled_with(part: Any, value: Any) -> bool:
 
 @contextmanager
 def codec_loop() -> Iterator[None]:
-    """Run an event loop for the codecs on this thread, inside a block.
+    """Run an event loop for the codecs on this thread, inside a `with` block.
 
     `asyncio.run` is not used, because it starts a thread when it ends, which fails if the memory is exhausted.
     """

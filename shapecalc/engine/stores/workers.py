@@ -32,9 +32,9 @@ from shapecalc.engine.stores.store_io import WriteSummary, codec_loop, open_chun
 
 NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.comm.tls"
 MIN_SINGLE_CHUNK_BYTES = 1 << 20
-"""The minimum size, in bytes, of a chunk that is filled separately.
+"""The minimum size, in bytes, of a chunk that is computed separately.
 
-Smaller chunks, and all chunks of a mixed map, are sliced from the filled region of their task.
+For smaller chunks, and for mixed axis maps, the whole region of a task is computed and then split into chunks.
 """
 RETRIES = 3
 """The number of times a task is restarted if its worker dies."""
@@ -46,24 +46,27 @@ MAX_WORKERS = 256
 
 
 class PassJob(Record):
-    """A pass to run, with its source and its target."""
+    """A pass to run, with the paths of the source and the target."""
 
     store_pass: Pass
     source: str
     target: str
     source_state: str
-    """The digest of the source, which must be equal on every worker."""
+    """The digest of the source; the digest on every worker must be equal."""
 
 
 TaskRunner = Callable[[PassJob, Iterable[int]], Iterator[tuple[int, WriteSummary]]]
-"""A function that runs tasks of a pass, and yields the number and summary of each finished task."""
+"""A function that runs numbered tasks of a pass, and yields the number and summary of each finished task."""
 
 
 class Cluster:
     """A connected Dask cluster."""
 
     def __init__(self, client: Any) -> None:
-        """Read the thread count of each worker; raise `FileError` without workers."""
+        """Read the thread count of each worker.
+
+        Raises `FileError` if the cluster has no workers.
+        """
         self.client = client
         self.address = client.scheduler.address
         self.threads = [int(count) for count in client.nthreads().values()]
@@ -71,7 +74,7 @@ class Cluster:
             raise FileError("the cluster has no workers")
 
     def check_workers(self, source: str, target: Path) -> None:
-        """Raise `FileError` if a worker is not consistent with this process.
+        """Raise `FileError` if a worker differs from this process.
 
         Each worker must have the same version of shapecalc, the same source and the same output folder.
         """
@@ -84,7 +87,7 @@ class Cluster:
                     raise FileError(f"worker {worker}: its {name} is {actual.get(name)}, and here {value}")
 
     def run(self, pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
-        """Run tasks; at most twice as many tasks as threads are submitted at a time.
+        """Run tasks on the workers; at most two tasks per thread are submitted at a time.
 
         Raises `FileError` if the connection to the scheduler is lost, or if there were no workers for
         `WORKERLESS_SECONDS`.
@@ -113,7 +116,7 @@ class Cluster:
 
 
 def run_task(pass_job: PassJob, number: int) -> WriteSummary:
-    """Run the task with a given number; on return, its output is on the disk.
+    """Run the task `number`, and flush its output to the disk.
 
     Raises `FileError` if the source cannot be opened or decoded, `OSError` if the source cannot be read or the output
     cannot be written.
@@ -145,7 +148,10 @@ def run_task(pass_job: PassJob, number: int) -> WriteSummary:
 
 
 def run_task_on_worker(pass_job: PassJob, number: int) -> WriteSummary:
-    """Run a task on a worker; raise `FileError` if the source differs on the worker."""
+    """Check the source on this worker, and run a task.
+
+    Raises `FileError` if the source differs from the source of the job.
+    """
     _check_source(pass_job.source, pass_job.source_state, pass_job.target)
     return run_task(pass_job, number)
 
@@ -157,7 +163,7 @@ def _check_source(source: str, expected_state: str, _target: str) -> None:
 
 
 def _iter_grid_in_region(region: Region, steps: IntTuple) -> Iterator[Region]:
-    """Yield the cells of a grid that starts at the first index of a region."""
+    """Yield the cells of a grid over a region; `steps` is the cell shape."""
     for part in iter_grid([stop - start for start, stop in region], steps):
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])
 
@@ -168,9 +174,9 @@ def _run_bounded(
     numbers: Iterable[int],
     on_finished: Callable[[int], object] = int,
 ) -> Iterator[tuple[int, WriteSummary]]:
-    """Run tasks, at most `max_pending` at a time; yield their numbers and summaries.
+    """Run tasks, at most `max_pending` at a time; yield task numbers and summaries.
 
-    `on_finished` is called at least once a second with the number of tasks that finished since its last call.
+    `on_finished` is called at least once a second with the number of tasks that finished since the previous call.
     """
     remaining, pending = iter(numbers), dict[Future[WriteSummary], int]()
     while True:
@@ -184,7 +190,10 @@ def _run_bounded(
 
 
 def make_thread_runner(count: int) -> TaskRunner:
-    """Return a runner with `count` threads; closing it waits for running tasks."""
+    """Return a task runner with `count` threads.
+
+    Closing the iterator of the runner waits for running tasks.
+    """
 
     def run_tasks(pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         with ThreadPoolExecutor(count, thread_name_prefix="shapecalc-task") as threads:
@@ -197,9 +206,9 @@ def make_thread_runner(count: int) -> TaskRunner:
 
 
 def describe_worker(source: str, folder: str) -> dict[str, object]:
-    """Return the version of this process, and identifiers of its source and folder.
+    """Return values that must be equal on all workers of a job.
 
-    The source is identified by its files, the folder by its inode.
+    The values are the version of shapecalc, the digest of the source, and the inode of the output folder.
     """
     return {
         "shapecalc": __version__,
@@ -209,7 +218,7 @@ def describe_worker(source: str, folder: str) -> dict[str, object]:
 
 
 def _try_read(read: Callable[[], str]) -> str:
-    """Return the result of `read`, or the reason for its failure."""
+    """Return the result of `read`, or the error message if `read` fails."""
     try:
         return read()
     except (OSError, FileError) as error:
@@ -218,9 +227,11 @@ def _try_read(read: Callable[[], str]) -> str:
 
 @contextmanager
 def open_cluster(address: str, memory: int) -> Iterator[Cluster]:
-    """Connect to the cluster at `tcp://HOST:PORT`, or start one for `local:N`.
+    """Connect to a Dask scheduler, or start a local cluster.
 
-    Only the workers of a local cluster are limited to `memory` bytes. Raises `FileError` if Dask is not installed or
+    `address` is `tcp://HOST:PORT`, `tls://HOST:PORT`, or `local:N` for N local workers.
+
+    Only local workers are limited to `memory` bytes. Raises `FileError` if Dask is not installed or
     the scheduler does not respond; `ValueError` for any other address.
     """
     kind, _, rest = address.partition(":")

@@ -578,9 +578,9 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
     """
-    from shapecalc.reasoning.equiv import answer_chains, check_equivalence
+    from shapecalc.reasoning.equiv import check_equivalence, resolve_chain_pair
 
-    return check_equivalence(*answer_chains(first, second, parse_sizes(where or {})))
+    return check_equivalence(*resolve_chain_pair(first, second, parse_sizes(where or {})))
 
 
 def simplify(

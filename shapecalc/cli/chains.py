@@ -214,12 +214,12 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
 
     The options apply to every stage that accepts them and does not set them itself.
     """
-    from shapecalc.reasoning.equiv import EquivalenceVerdict, answer_parsed_chains, check_equivalence
+    from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence, resolve_parsed_chains
 
     where = options.pop("where")
     try:
         sizes = {} if where is None else parse_sizes(where)
-        answers = answer_parsed_chains(*_parse_chain_pair(first, second, options, output_options), sizes)
+        answers = resolve_parsed_chains(*_parse_chain_pair(first, second, options, output_options), sizes)
         result = check_equivalence(*answers)
     except ShapeError as error:
         if isinstance(error, MissingOpError):
@@ -377,7 +377,7 @@ def run_find(
     before: list[str] | None, after: list[str] | None, output_options: OutputOptions, **texts: str | None
 ) -> int:
     """Print the chains from one shape to another; return 1 if there are none."""
-    from shapecalc.engine.chain_search import answer_rearrangement, find_chains, find_chains_for_arrays
+    from shapecalc.engine.chain_search import find_chains, find_chains_for_arrays, resolve_rearrangement
 
     try:
         shapes = _parse_shape_pair(texts["input"], texts["output"], required=not before)
@@ -393,7 +393,7 @@ def run_find(
             if way.layout:
                 output.print_stderr(f"shapecalc: chain {number}: {way.layout}")
         for way in result.ways[:1]:  # all chains have the same shapes, so they hold under the same conditions
-            for condition in answer_rearrangement(way, {}).conditions:
+            for condition in resolve_rearrangement(way, {}).conditions:
                 output.print_stderr(f"shapecalc: holds when {condition.phrase}")
         output.print_stderr(
             f"shapecalc: {_search_summary(result) if result.ways or arrays else _no_chain_text(shapes or ())}"

@@ -82,7 +82,7 @@ def _print_worksheet(
 
     write = lookup(form or _worksheet_format(output_options.out), FORMATTERS, "format")
     seed = seed or new_seed()
-    text = write(make_worksheet(draw_exercises(topics, seed, count), topics, seed, answers=sheet["with_answers"]))
+    text = write(make_worksheet(draw_exercises(topics, seed, count), topics, seed, with_answers=sheet["with_answers"]))
     if output_options.out is None:
         print_stdout(text)
     else:
@@ -151,7 +151,7 @@ def _run_exercises(topics: str, seed: str | None) -> int:
     if interactive:
         print_stdout("")
     print_stdout(f"score: {drill}; in all {progress.tally}")
-    if complaint := progress.pop_complaint():
+    if complaint := progress.pop_error_message():
         print_stderr(f"shapecalc: {complaint}")
     return ExitCode.OK if drill.right == drill.answered else ExitCode.FAILED
 
@@ -181,10 +181,10 @@ def _wrap_to_terminal(text: str) -> str:
 
 def _select_hint(drill: Drill, hint_number: int) -> str:
     """Return the hint with the given number; the last hint if there are fewer."""
-    from shapecalc.teaching.judging import answer_line, graded_hints
+    from shapecalc.teaching.judging import graded_hints, resolve_line
 
     task = drill.exercise.task
-    hints = graded_hints(task, answer_line(task.question))
+    hints = graded_hints(task, resolve_line(task.question))
     return hints[min(hint_number, len(hints) - 1)]
 
 
@@ -201,7 +201,7 @@ def _judge_answer(drill: Drill, line: str, progress: Progress, *, interactive: b
         print_stdout(_wrap_to_terminal(escape_unprintable(problem)))
         return False
     verdict, kind = judge_answer(drill.exercise, line), drill.exercise.kind.name
-    wrong = f"{'wrong: ' * bool(line)}{verdict.said}"
+    wrong = f"{'wrong: ' * bool(line)}{verdict.feedback}"
     message = escape_unprintable(f"right, streak {drill.streak + 1}" if verdict.right else wrong)
     print_stdout(_wrap_to_terminal(message) if interactive else message)
     if task.puzzle and (picture := draw_comparison(task, line, width=get_terminal_size().columns)):

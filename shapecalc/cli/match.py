@@ -128,7 +128,9 @@ def _match_summary(matcher: Matcher, counts: dict[CheckVerdict, int]) -> str:
 
 def _match_json(matcher: Matcher, results: list[ArrayResult]) -> dict[str, object]:
     """Return the JSON object of a `match` run: pattern, named sizes and arrays."""
-    names = {name: {"size": to_json(size), "from": matcher.first_seen[name]} for name, size in matcher.sizes.items()}
+    names = {
+        name: {"size": to_json(size), "from": matcher.binding_locations[name]} for name, size in matcher.sizes.items()
+    }
     arrays = [result.as_json() for result in results]
     ok = all(result.exit_code == 0 for result in results)
     return {"pattern": str(matcher.pattern), "ok": ok, "names": names, "arrays": arrays}

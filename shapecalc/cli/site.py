@@ -198,7 +198,7 @@ def station_picture(station: str, width: int) -> str:
     True
     """
     task = next(lesson.task for lesson in load_path_lessons() if lesson.id == station)
-    return render_svg(judging.draw_task(task, judging.answer_line(task.question), width=width, height=16), task.prompt)
+    return render_svg(judging.draw_task(task, judging.resolve_line(task.question), width=width, height=16), task.prompt)
 
 
 def judge_prediction(question: str, prediction: str, station: str) -> str:
@@ -206,9 +206,9 @@ def judge_prediction(question: str, prediction: str, station: str) -> str:
 
     `station` is the id of the lesson whose typical mistakes the verdict explains, or empty.
 
-    >>> json.loads(judge_prediction("reshape 2,3,4 0,-1", "2,12", ""))["said"]
+    >>> json.loads(judge_prediction("reshape 2,3,4 0,-1", "2,12", ""))["feedback"]
     'the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'
     """
-    default = Lesson("", "", "", question, judging.derivation_text(judging.answer_line(question)))
+    default = Lesson("", "", "", question, judging.derivation_text(judging.resolve_line(question)))
     lesson = next((lesson for lesson in load_path_lessons() if lesson.id == station), default)
     return json.dumps(fields(judge_lesson(lesson, prediction)))

@@ -20,7 +20,7 @@ from shapecalc.diagnosis.match import (
 class FrameworkTraits(Record):
     """The properties of a framework that determine how its messages are interpreted."""
 
-    is_dialect: bool = False
+    has_dialect: bool = False
     """Whether shapecalc has a dialect for the framework, and can therefore check requests in its messages."""
     zero_copies: bool = False
     """Whether a 0 in a target copies the input dim by default."""
@@ -80,7 +80,7 @@ class CodeCall(Record):
         return all(not INTEGER.fullmatch(text) or int(text) == size for text, size in pairs)
 
 
-COPYING_DIALECT = partial(FrameworkTraits, is_dialect=True, zero_copies=True)
+COPYING_DIALECT = partial(FrameworkTraits, has_dialect=True, zero_copies=True)
 """The constructor for a framework with a dialect in which a 0 copies the input dim."""
 FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     "keras": FrameworkTraits(forwards_messages=True, markers=("/keras/", "keras.layers", "keras/src", "keras_core")),
@@ -89,22 +89,22 @@ FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     "jax": FrameworkTraits(forwards_messages=True, markers=("/jax/", "jax._src", "jaxlib", "jax.numpy")),
     "mxnet": FrameworkTraits(forwards_messages=True, zero_copies=True, markers=("mxnet",)),
     "theano": FrameworkTraits(forwards_messages=True, markers=("apply node that caused the error", "/theano/")),
-    "torch": FrameworkTraits(is_dialect=True, markers=("/torch/", "torch.")),
-    "tensorflow": FrameworkTraits(is_dialect=True, markers=("/tensorflow/", "tensorflow.")),
+    "torch": FrameworkTraits(has_dialect=True, markers=("/torch/", "torch.")),
+    "tensorflow": FrameworkTraits(has_dialect=True, markers=("/tensorflow/", "tensorflow.")),
     "onnxruntime": COPYING_DIALECT(
         markers=("/onnxruntime/", "onnxruntime."), shape_source="the model file, and what is fed to it"
     ),
     "openvino": COPYING_DIALECT(
         markers=("/openvino/", "openvino."), shape_source="the constant that is the node's second input"
     ),
-    "numpy": FrameworkTraits(is_dialect=True, markers=("/numpy/", "numpy.")),
+    "numpy": FrameworkTraits(has_dialect=True, markers=("/numpy/", "numpy.")),
     "onnx": COPYING_DIALECT(shape_source="the model file"),
     "tensorrt": COPYING_DIALECT(shape_source="the log of trtexec --verbose, or the model file"),
     "onednn": COPYING_DIALECT(
         shape_source="the lines of ONEDNN_VERBOSE=all before this one, and the shapes of its tensors"
     ),
     "opencv": FrameworkTraits(zero_copies=True, shape_source="the model file"),
-    "tflite": FrameworkTraits(is_dialect=True, shape_source="the model file"),
+    "tflite": FrameworkTraits(has_dialect=True, shape_source="the model file"),
     **dict.fromkeys(("coreml", "paddle", "tvm"), FrameworkTraits(zero_copies=True)),
     **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()),
 }
@@ -162,9 +162,11 @@ PRINTED_SHAPE = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\(|#
 """The text before a shape that is printed in a log or a comment."""
 
 
-def _node_patterns(frameworks: str, *patterns: str, before: bool = True) -> tuple[NodePattern, ...]:
+def _node_patterns(frameworks: str, *patterns: str, precedes_message: bool = True) -> tuple[NodePattern, ...]:
     """Compile patterns for frameworks; `before` sets `NodePattern.precedes_message`."""
-    return tuple(NodePattern(frozenset(frameworks.split()), before, re.compile(pattern)) for pattern in patterns)
+    return tuple(
+        NodePattern(frozenset(frameworks.split()), precedes_message, re.compile(pattern)) for pattern in patterns
+    )
 
 
 NODE_PATTERNS = (
@@ -179,7 +181,7 @@ NODE_PATTERNS = (
         r"while validating node '[\w:]{0,20}::(?P<op>\w{1,40}) (?P<name>[^\s(]{1,200})",
         r"\[cpu\] (?P<op>\w{1,40}) node with name '(?P<name>[^']{1,200})'",
     ),
-    *_node_patterns("openvino", r"of reshape node (?P<name>\S{1,200}) mismatch", before=False),
+    *_node_patterns("openvino", r"of reshape node (?P<name>\S{1,200}) mismatch", precedes_message=False),
     *_node_patterns(
         "tensorrt",
         r"(?P<name>\(unnamed layer\* \d{1,9}\)) \[",
@@ -193,7 +195,7 @@ NODE_PATTERNS = (
         "tensorrt",
         r"while parsing node number \d{1,9} \[(?P<op>\w{1,40})",
         r" name: \"(?P<name>[^\"]{1,200})\" op_type: \"(?P<op>\w{1,40})\"",
-        before=False,
+        precedes_message=False,
     ),
     *_node_patterns(
         "tensorflow keras tflite",
@@ -202,12 +204,12 @@ NODE_PATTERNS = (
         r"'\{\{node (?P<name>[^{}]{1,200})\}\} = (?P<op>\w{1,40})\[",
         r"\[\[\{?\{?node:? (?P<name>[^\s{}=\]]{1,200})(?: = (?P<op>\w{1,40})\[)?",
         r"node number (?P<name>\d{1,9}) \((?P<op>\w{1,40})\)",
-        before=False,
+        precedes_message=False,
     ),
     *_node_patterns("tensorflow keras", r"layer '?\"?(?P<name>[\w/]{1,200})'?\"? \(type (?P<op>\w{1,40})\)"),
     *_node_patterns("keras", r"(?:of|with) layer '?\"?(?P<name>[\w/]{1,200})"),
-    *_node_patterns("paddle", r"\[operator < (?P<op>\w{1,40}) > error\]", before=False),
-    *_node_patterns("opencv", r"\[reshape\]:\((?P<name>[^()]{1,200})\): getm", before=False),
+    *_node_patterns("paddle", r"\[operator < (?P<op>\w{1,40}) > error\]", precedes_message=False),
+    *_node_patterns("opencv", r"\[reshape\]:\((?P<name>[^()]{1,200})\): getm", precedes_message=False),
     *_node_patterns("mxnet", r"error in operator (?P<name>[^\s:]{1,200}):"),
     *_node_patterns("numpy dask cupy jax", r", in (?P<op>transpose|squeeze|expand_dims|broadcast_to|split) "),
     *_node_patterns("einops", r"processing (?P<op>rearrange)-reduction"),
@@ -219,7 +221,9 @@ For each framework, the first matching pattern with a name gives the name, and t
 """
 
 
-def find_node(match: TemplateMatch, framework: str | None, cleaned: CleanText, bounds: tuple[int, int]) -> FailingNode:
+def find_failing_node(
+    match: TemplateMatch, framework: str | None, cleaned: CleanText, bounds: tuple[int, int]
+) -> FailingNode:
     """Find the name and the op of the failing node in the text around a message.
 
     Only the span `bounds`, which contains no other message, is searched.

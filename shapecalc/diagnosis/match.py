@@ -35,7 +35,7 @@ from shapecalc.core.record import Record
 PrintedSizes = tuple[int | str, ...]
 """The sizes of a printed shape: numbers, names, and `?` for an unknown size."""
 
-HOLE_KINDS: Mapping[str, str] = {
+PLACEHOLDER_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list"), "list"),
     "shapes": "lists",  # the shapes of all operands
     **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "groups", "features"), "count"),
@@ -47,7 +47,7 @@ HOLE_KINDS: Mapping[str, str] = {
 """The kind of each placeholder, by name; the kind selects the parser."""
 QUOTE_CHARACTERS = frozenset("'\"<>&`")
 """The characters that may be escaped or replaced in the input."""
-MAX_GAP = 400
+MAX_PLACEHOLDER_LENGTH = 400
 """The maximum number of characters for a placeholder of kind `words`."""
 
 CLOSING_BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
@@ -246,10 +246,10 @@ def _match_at(template: MessageTemplate, cleaned: CleanText, start: int) -> Temp
     end = start + len(parts[0])
     values: dict[str, Any] = {}
     for hole, part in zip(parts[1::2], parts[2::2], strict=True):
-        if HOLE_KINDS[hole] in HOLE_PARSERS:
-            value, after = HOLE_PARSERS[HOLE_KINDS[hole]](cleaned.text, end)
+        if PLACEHOLDER_KINDS[hole] in PLACEHOLDER_PARSERS:
+            value, after = PLACEHOLDER_PARSERS[PLACEHOLDER_KINDS[hole]](cleaned.text, end)
         else:
-            after = cleaned.lower.find(part, end, end + MAX_GAP)
+            after = cleaned.lower.find(part, end, end + MAX_PLACEHOLDER_LENGTH)
             value = None if after < 0 else cleaned.text[end:after].strip()
         if value is None or not cleaned.lower.startswith(part, after):
             return None
@@ -316,7 +316,7 @@ def parse_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | No
     return (tuple(lists), end) if len(lists) > 1 else (None, end)
 
 
-HOLE_PARSERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
+PLACEHOLDER_PARSERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
     "list": parse_sizes_at,
     "lists": parse_lists,
     "count": parse_count,
@@ -526,12 +526,12 @@ def _find_candidates(lower: str, start: int, end: int, template: MessageTemplate
     return [*positions.values()]
 
 
-def clean_text(part: str, join_lines: Callable[[list[str]], str] = "\n".join) -> CleanText:
+def clean_text(excerpt: str, join_lines: Callable[[list[str]], str] = "\n".join) -> CleanText:
     """Remove decorations from an excerpt, and join its lines with blanks.
 
     `join_lines` joins the cleaned lines with newlines; `unwrap_lines` omits the newline after a wrapped line.
     """
-    lines = [" ".join(line.split()) for line in join_lines(clean_lines(part)).split("\n")]
+    lines = [" ".join(line.split()) for line in join_lines(clean_lines(excerpt)).split("\n")]
     kept = [line for line in lines if line]
     text = " ".join(kept)
     return CleanText(text, text.lower(), tuple(accumulate(len(line) + 1 for line in kept)))

@@ -187,7 +187,7 @@ class ParsedMessage:
     @property
     def dialect(self) -> str | None:
         """The dialect that checks the request; None if the framework has no dialect."""
-        return self.framework if self.traits.is_dialect else None
+        return self.framework if self.traits.has_dialect else None
 
     @property
     def shapes(self) -> tuple[Any, ...]:
@@ -208,12 +208,12 @@ def parse_messages(text: str) -> list[ParsedMessage]:
         result += _parse_excerpts(sentences.find_excerpts(text, sentences.TEMPLATES, sentences.RELATED_WORDS))
     if len(text) <= sentences.SHORT_TEXT and "\n" in text:
         result = max(
-            result, _parse_excerpts([(text, sentences.TEMPLATES)], sentences.unwrap_lines), key=_information_count
+            result, _parse_excerpts([(text, sentences.TEMPLATES)], sentences.unwrap_lines), key=_count_information
         )
         result = result or _parse_excerpts([(text, sentences.TEMPLATES)], "".join)
     about_shapes = [message for message in result if message.about is None]
     by_relevance = sorted(
-        result, key=lambda other: (str(other.about).startswith(NODE_SUBJECT), -_information_count([other]))
+        result, key=lambda other: (str(other.about).startswith(NODE_SUBJECT), -_count_information([other]))
     )
     return about_shapes or by_relevance[:1]
 
@@ -227,7 +227,7 @@ def has_known_message(text: str) -> bool:
     return bool(parse_messages(text))
 
 
-def _information_count(messages: list[ParsedMessage]) -> int:
+def _count_information(messages: list[ParsedMessage]) -> int:
     """Count the known causes, shapes and numbers in messages; a shape counts twice."""
     causes = [message for message in messages if message.about is None and message.cause != "unspecified"]
     shapes = [value for message in messages for value in message.shapes if value is not None]
@@ -301,7 +301,7 @@ def _select_matches(matches: Iterable[TemplateMatch]) -> list[TemplateMatch]:
 def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, int]) -> ParsedMessage:
     sentence = match.template
     framework = context.identify_framework(match, cleaned)
-    node = context.find_node(match, framework, cleaned, bounds)
+    node = context.find_failing_node(match, framework, cleaned, bounds)
     quote = _extract_quote(match, cleaned)
     after = cleaned.text[match.end : match.end + context.MAX_DISTANCE]
     op, cause, unrelated = _identify_op(sentence, framework, node), sentence.cause, "not-about-shape"

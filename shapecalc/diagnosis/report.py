@@ -227,7 +227,7 @@ def advise(message: ParsedMessage) -> Advice:
     """Return the advice for a message."""
     if message.about is not None:
         return _advise_on_subject(message, message.about)
-    trace = _answer_request(message)
+    trace = _resolve_request(message)
     if trace is not None and trace.output is not None and message.dialect is None and message.op != "concat":
         trace = None  # the default rules may differ from the rules of a framework without a dialect
     likely, general = (
@@ -261,7 +261,7 @@ def _advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     return Advice("; ".join([summary, *_declaration_findings(message)]), tuple(texts), None, None)
 
 
-def _answer_request(message: ParsedMessage) -> Trace | None:
+def _resolve_request(message: ParsedMessage) -> Trace | None:
     """Resolve the failing request of a message; return None if it is incomplete.
 
     The request is resolved under the rules of the message's dialect, if it has one.

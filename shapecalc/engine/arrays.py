@@ -74,52 +74,52 @@ class Source(Record):
             return self.load()
 
 
-def open_source(text: str) -> Source:
+def open_source(location: str) -> Source:
     """Open an array in a file or a store.
 
     `text` is a path, optionally with a colon and an array name: `x.npy`, `x.zarr:group/array`, `x.h5:/data`. Raises
     `FileError` if the array cannot be used.
     """
-    if not split_file_argument(text)[0].endswith(STORE_SUFFIXES):
-        return open_array(text)
-    with raise_file_errors(text):
-        return _make_store_source(text)
+    if not split_file_argument(location)[0].endswith(STORE_SUFFIXES):
+        return open_array(location)
+    with raise_file_errors(location):
+        return _make_store_source(location)
 
 
-def open_array(text: str) -> Source:
+def open_array(location: str) -> Source:
     """Open an array in a file, such as `x.npy` or `w.npz:NAME`; read only its header.
 
     Raises `FileError` if the array cannot be used.
     """
-    path, member = split_file_argument(text)
-    with raise_file_errors(text):
+    path, member = split_file_argument(location)
+    with raise_file_errors(location):
         if path.endswith(".npy"):
             with headers.open_regular_file(path) as file:
-                return _source_from_array(text, path, _map_npy(file))
+                return _source_from_array(location, path, _map_npy(file))
         if path.endswith(".safetensors"):
-            return _source_from_array(text, path, _map_tensor(path, member))
+            return _source_from_array(location, path, _map_tensor(path, member))
         with headers.open_archive(path) as archive:
             header = headers.read_member_header(
                 archive, headers.find_entry(headers.archive_entries(archive), path, member)
             )
-        return Source(text, Path(path), header.shape, header.numpy_dtype, lambda: _unpack_npz_member(path, member))
+        return Source(location, Path(path), header.shape, header.numpy_dtype, lambda: _unpack_npz_member(path, member))
 
 
 @contextmanager
-def raise_file_errors(text: str) -> Iterator[None]:
+def raise_file_errors(location: str) -> Iterator[None]:
     """Convert `OSError` and `UnreadableError` to a `FileError` that names the file."""
     try:
         yield
     except (OSError, headers.UnreadableError) as error:
-        raise FileError(f"{text}: {headers.error_reason(error)}") from None
+        raise FileError(f"{location}: {headers.error_reason(error)}") from None
 
 
-def _source_from_array(text: str, path: str, array: Any) -> Source:
+def _source_from_array(location: str, path: str, array: Any) -> Source:
     mapped = None
     if isinstance(array, np.memmap):
         status = Path(path).stat()
         mapped = MappedFile(str(Path(path).absolute()), array.offset, (status.st_dev, status.st_ino))
-    return Source(text, Path(path), array.shape, array.dtype, lambda: array, mapped)
+    return Source(location, Path(path), array.shape, array.dtype, lambda: array, mapped)
 
 
 def _map_npy(file: IO[bytes]) -> Any:
@@ -180,12 +180,12 @@ def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
     return np.dtype(name if name in np.sctypeDict else f"V{itemsize}").newbyteorder("<")
 
 
-def _make_store_source(text: str) -> Source:
+def _make_store_source(location: str) -> Source:
     """Return the `Source` of an array in a store; read only the metadata.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.
     """
-    path, member = split_file_argument(text)
+    path, member = split_file_argument(location)
     if ".." in member.split("/"):
         raise headers.UnreadableError("the name of an array leads out of its store")
     if path.endswith(".zarr"):
@@ -197,7 +197,7 @@ def _make_store_source(text: str) -> Source:
     def raise_not_loadable() -> Any:
         raise headers.UnreadableError("the elements of a store are carried from store to store: -o OUT.zarr")
 
-    return Source(text, Path(path), shape, kind, raise_not_loadable)
+    return Source(location, Path(path), shape, kind, raise_not_loadable)
 
 
 def _read_hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]]:

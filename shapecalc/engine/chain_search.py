@@ -49,9 +49,9 @@ def find_chains(before: Shape, after: Shape) -> ChainSearch:
     """
     found = search_chains(before, after)
     for way in found.ways[:1]:
-        if (answer := answer_rearrangement(way, {})).problem:
+        if (answer := resolve_rearrangement(way, {})).problem:
             raise ShapeError(answer.problem, answer)
-    return replace(found, ways=tuple(way for way in found.ways if agrees_with_rearrangement(way)))
+    return replace(found, ways=tuple(way for way in found.ways if has_intended_effect(way)))
 
 
 def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shape, Shape] | None = None) -> ChainSearch:
@@ -72,7 +72,9 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
         return ChainSearch((), 0)
     fitting = find_chains_for_pairs(valid, *shapes) if shapes else generalize_pairs(valid)
     samples = list(zip(fitting.sizes, arrays, strict=False))
-    solutions = [way for way in fitting.search.ways if all(maps_array_to(way, sizes, *pair) for sizes, pair in samples)]
+    solutions = [
+        way for way in fitting.search.ways if all(is_valid_for_arrays(way, sizes, *pair) for sizes, pair in samples)
+    ]
     return ChainSearch(tuple(solutions), len(solutions))
 
 
@@ -86,7 +88,7 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
     if before.size != after.size:
         return None
     positions = _source_positions(*_element_keys(before, after))
-    atoms = None if positions is None else atoms_from_positions(positions)
+    atoms = None if positions is None else factor_positions(positions)
     return None if atoms is None else ArrayPair(before.shape, after.shape, atoms)
 
 
@@ -120,12 +122,12 @@ def _source_positions(before: Any, after: Any) -> Any:
     return order[ranks] if (ordered[ranks] == after).all() else None
 
 
-def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
+def factor_positions(positions: Any) -> SizesAndStrides | None:
     """Factor a sequence of flat indices into sizes and strides, outermost first.
 
     Returns None if no split and transpose of a tensor yields its elements in this order.
 
-    >>> atoms_from_positions(np.arange(6).reshape(2, 3).T.ravel())
+    >>> factor_positions(np.arange(6).reshape(2, 3).T.ravel())
     ((3, 1), (2, 3))
     """
     atoms: list[tuple[int, int]] = []
@@ -144,23 +146,23 @@ def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
     return tuple(atoms) if expected == [stride for _, stride in ordered] else None
 
 
-def answer_rearrangement(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
+def resolve_rearrangement(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
     """Resolve the chain of a rearrangement; `sizes` are the sizes of named dims.
 
-    >>> answer_rearrangement(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
+    >>> resolve_rearrangement(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
     """
     return answer_chain(*parse_chain(way.chain), sizes)
 
 
-def agrees_with_rearrangement(way: Rearrangement) -> bool:
+def has_intended_effect(way: Rearrangement) -> bool:
     """Return whether the chain of a rearrangement has the intended effect.
 
     The chain is compared with the split and the permutation of the rearrangement.
     If there are more than `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if the named
     dims have no small example sizes.
     """
-    answer = answer_rearrangement(way, {})
+    answer = resolve_rearrangement(way, {})
     if answer.output != way.after:
         return False
     sizes = {} if answer.is_concrete else example_sizes(answer, smallest=False)
@@ -168,18 +170,18 @@ def agrees_with_rearrangement(way: Rearrangement) -> bool:
     moves, count = moves_of(answer).substitute(sizes), prod(output)
     if count > MAX_EXECUTED or max(len(split), len(output), len(way.before)) > MAX_DIMS:
         sampled = [Random(seed).randrange(count) for seed in range(SAMPLED_ELEMENTS)]
-        return all(input_index(moves, sample) == _expected_position(split, way.perm, sample) for sample in sampled)
+        return all(input_index(moves, sample) == _expected_index(split, way.perm, sample) for sample in sampled)
     positions = np.arange(count)
     result = apply_moves(moves.moves, positions.reshape(moves.input))
-    return np.array_equal(result.ravel(), _expected_position(split, way.perm, positions) + 0 * positions)
+    return np.array_equal(result.ravel(), _expected_index(split, way.perm, positions) + 0 * positions)
 
 
-def maps_array_to(way: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
+def is_valid_for_arrays(way: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
     """Return whether the chain of a rearrangement converts `before` to `after`.
 
     `sizes` are the sizes of the named dims.
     """
-    answer = answer_rearrangement(way, sizes)
+    answer = resolve_rearrangement(way, sizes)
     result = run(answer, before).array if answer.output == after.shape and answer.input == before.shape else None
     return result is not None and _to_bytes(result) == _to_bytes(after.astype(result.dtype))
 
@@ -194,7 +196,7 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
     return known  # type: ignore[return-value]
 
 
-def _expected_position(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
+def _expected_index(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
     """Compute the flat input index for a flat output index of a split and transpose."""
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

@@ -40,20 +40,20 @@ MAX_NODES_PER_DIM = 48
 """The maximum number of nodes that are walked to fit the expression of one dim."""
 MAX_WALKED_NODES = 4000
 """The maximum number of nodes that are walked to fit the expressions of all dims of a model."""
-MAX_LARGEST_TENSORS = 5
+LARGEST_TENSOR_COUNT = 5
 """The number of tensors in the list of the largest tensors."""
 UNIT_LANE = Lane(1, FrozenDict(), judged=False)
 """A lane with a batch size of 1 and no free dims."""
 
 
-class _PassiveTracker(BatchTracker):
+class _NonFixingTracker(BatchTracker):
     """A batch tracker that fixes no nodes."""
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
 
 
-class _SymbolicDims:
+class _SymbolicDimResolver:
     """A resolver of the symbolic dims of a model.
 
     `resolve_dims` must be called for the nodes in the order of the walk.
@@ -83,7 +83,7 @@ class _SymbolicDims:
         small = WalkState(
             replace(walk.model, inputs=()), replace(walk.choice, inputs=(), lanes=(UNIT_LANE,) * FLOOR_SIZES)
         )
-        self._walker = Walker(small, _PassiveTracker())
+        self._walker = Walker(small, _NonFixingTracker())
         self._walker.tracker.start_walk(small)
 
     def shape(self, number: int) -> tuple[Dim | None, ...] | None:
@@ -161,7 +161,7 @@ class _SymbolicDims:
             return
         self._searched.add((names, sizes))
         dim = self._fit_dim(sizes, names) if not {*names}.isdisjoint(self.naming.results) else None
-        dim = self._sum_of_inputs(node, axis, sizes) if dim is None else dim
+        dim = self._sum_input_dims(node, axis, sizes) if dim is None else dim
         for name in names:
             dim = self._fit_floor(nodes, read, name, number, axis, sizes) if dim is None else dim
         self._store_dim(sizes, dim)
@@ -191,7 +191,7 @@ class _SymbolicDims:
         is_resolved = shape is not None and None not in shape and is_same_in_all_lanes(values)
         return not is_resolved and maker is not None and not maker.bodies
 
-    def _sum_of_inputs(self, node: Node, axis: int, sizes: ObservedSizes) -> Dim | None:
+    def _sum_input_dims(self, node: Node, axis: int, sizes: ObservedSizes) -> Dim | None:
         """Return the sum of the input dims on an axis; None if it differs from `sizes`."""
         shapes = [self.shape(number) or () for number in node.inputs]
         dims = [dim for shape in shapes for dim in shape[axis : axis + 1] if dim is not None]
@@ -204,7 +204,7 @@ class _SymbolicDims:
     def _fit_floor(
         self,
         nodes: Sequence[Node],
-        read_tensors: Sequence[int],
+        input_tensors: Sequence[int],
         name: str,
         number: int,
         axis: int,
@@ -220,7 +220,7 @@ class _SymbolicDims:
         if self._node_budget < len(nodes) or fit_floor(pairs, unique=False) is None:
             return None
         self._node_budget -= len(nodes)
-        shapes = self._walk_at_sizes(nodes, read_tensors, name, range(first, first + FLOOR_SIZES), number)
+        shapes = self._walk_at_sizes(nodes, input_tensors, name, range(first, first + FLOOR_SIZES), number)
         pairs += [(x, shape[axis]) for x, shape in zip(range(first, first + FLOOR_SIZES), shapes, strict=True) if shape]
         fit = fit_floor(pairs)
         if fit is None:
@@ -233,7 +233,7 @@ class _SymbolicDims:
         return floor
 
     def _walk_at_sizes(
-        self, nodes: Sequence[Node], read_tensors: Sequence[int], name: str, sizes: range, output: int
+        self, nodes: Sequence[Node], input_tensors: Sequence[int], name: str, sizes: range, output: int
     ) -> LaneShapes:
         """Walk nodes at each size of the dim `name`; return the shapes of one output.
 
@@ -244,7 +244,7 @@ class _SymbolicDims:
             {other: lanes[self._declared_index] or 0 for other, lanes in self._sizes.items()},
         )
         walk.values.clear()
-        for number in read_tensors:
+        for number in input_tensors:
             walk.set_shape(
                 number, tuple(self._shapes_at_sizes(number, home, name, sizes)) or None, self._walk.dtypes[number]
             )
@@ -275,7 +275,7 @@ def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
         walk = walk_model(walk.model, replace(walk.choice, lanes=(*walk.lanes, *walk.choice.extra_lanes)), tracker)
     declared_lane = next(index for index, lane in enumerate(walk.lanes) if lane.batch == tracker.declared_batch)
     kinds = {dtype: helper.tensor_dtype_to_np_dtype(dtype) for dtype in helper.get_all_tensor_dtypes()}
-    dims_of_walk, nodes = _SymbolicDims(walk, tracker, walk.lanes[declared_lane]), []
+    dims_of_walk, nodes = _SymbolicDimResolver(walk, tracker, walk.lanes[declared_lane]), []
     for node in iter_nodes((walk.model.graph,)):
         outputs = []
         for number in filter(None, node.outputs):
@@ -295,7 +295,7 @@ def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
         FrozenDict({name: size for name, size in walk.lanes[declared_lane].sizes.items() if name}),
         dims.count(None),
         sum(tensor.shape is None for _, tensor in tensors),
-        tuple(sorted(tensors, key=lambda pair: -(pair[1].bytes or 0))[:MAX_LARGEST_TENSORS]),
+        tuple(sorted(tensors, key=lambda pair: -(pair[1].bytes or 0))[:LARGEST_TENSOR_COUNT]),
     )
 
 

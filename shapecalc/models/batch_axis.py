@@ -110,12 +110,12 @@ def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
     return result
 
 
-def samples_along_axis(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
+def sample_numbers_along_axis(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
     """Return the sample number at each index of the batch axis.
 
     `size` is the size of the axis.
 
-    >>> samples_along_axis(BatchAxis(0, 2), 8, 2)
+    >>> sample_numbers_along_axis(BatchAxis(0, 2), 8, 2)
     array([0, 0, 1, 1, 0, 0, 1, 1])
     """
     return np.arange(size) // mark.inner % batch
@@ -133,7 +133,7 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
     size = len(samples)
     for inner in range(1, size // batch + 1):
         if size % (inner * batch) == 0:
-            agree = (samples_along_axis(BatchAxis(axis, inner), size, batch) == samples) | (samples < 0)
+            agree = (sample_numbers_along_axis(BatchAxis(axis, inner), size, batch) == samples) | (samples < 0)
             if agree.all():
                 return BatchAxis(axis, inner)
     return LostBatch("the samples change places")
@@ -305,7 +305,7 @@ def batch_norm_axis(node: NodeInLane, input_index: int, axis: int, output_index:
     return axis if input_index == output_index == 0 and not node.attributes.get("training_mode") else None
 
 
-def matmul_rule(second: int = 1) -> AxisRule:
+def matmul_rule(second_input: int = 1) -> AxisRule:
     """Return the axis rule of a matrix product `(..., m, k) @ (..., k, n)`.
 
     `second` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix. If
@@ -314,15 +314,15 @@ def matmul_rule(second: int = 1) -> AxisRule:
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
         if (
-            input_index not in (0, second)
+            input_index not in (0, second_input)
             or node.input_rank(input_index) == 1
-            or _has_flag(node, "transBatchA", "transBatchB")
+            or _has_true_attribute(node, "transBatchA", "transBatchB")
         ):
             return None
         from_end = axis - node.input_rank(input_index)
-        if from_end >= -2 and _has_flag(node, "transB" if input_index else "transA"):
+        if from_end >= -2 and _has_true_attribute(node, "transB" if input_index else "transA"):
             from_end = -3 - from_end
-        leading = max(2, node.input_rank(0), node.input_rank(second)) - 2
+        leading = max(2, node.input_rank(0), node.input_rank(second_input)) - 2
         if from_end < -2:
             return leading + 2 + from_end
         if from_end == (-1 if input_index == 0 else -2):
@@ -332,7 +332,7 @@ def matmul_rule(second: int = 1) -> AxisRule:
     return rule
 
 
-def _has_flag(node: NodeInLane, *names: str) -> bool:
+def _has_true_attribute(node: NodeInLane, *names: str) -> bool:
     """Return whether one of the attributes `names` is set and not 0."""
     return any(node.attributes.get(name) for name in names)
 
@@ -348,7 +348,7 @@ def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) 
     return input_index if (axis ^ int(is_transposed)) == input_index else None
 
 
-def conv_rule(weights: int = 1) -> AxisRule:
+def conv_rule(kernel_input: int = 1) -> AxisRule:
     """Return the axis rule of a convolution; `weights` is the kernel's input index.
 
     The convolution is pointwise along the batch axis, and along each spatial axis with a kernel size of 1, a stride of
@@ -358,7 +358,7 @@ def conv_rule(weights: int = 1) -> AxisRule:
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
         if input_index or axis < 2:
             return 0 if input_index == axis == 0 else None
-        kernel = node.inputs[weights]
+        kernel = node.inputs[kernel_input]
         reads_one = kernel is not None and axis < len(kernel) and kernel[axis] == 1
         is_padded = any((*node.attributes.get("pads", ()), node.attributes.get("auto_pad", b"NOTSET") != b"NOTSET"))
         unit_strides = {*node.attributes.get("strides", (1,))} == {1}
@@ -465,7 +465,9 @@ def concat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
         if shape is None or shape[along] > MAX_AXIS_LENGTH:
             return LostBatch("no shape")
         size = shape[along]
-        parts.append(samples_along_axis(mark, size, node.batch) if isinstance(mark, BatchAxis) else np.full(size, -1))
+        parts.append(
+            sample_numbers_along_axis(mark, size, node.batch) if isinstance(mark, BatchAxis) else np.full(size, -1)
+        )
     return infer_mark(along, np.concatenate(parts), node.batch)
 
 
@@ -480,7 +482,7 @@ def _mark_after_selection(node: NodeInLane, axis: int, select: Callable[[np.ndar
         return mark
     if shape is None or shape[axis] > MAX_AXIS_LENGTH:
         return LostBatch("no shape")
-    samples = select(samples_along_axis(mark, shape[axis], node.batch))
+    samples = select(sample_numbers_along_axis(mark, shape[axis], node.batch))
     if samples is None or not len(samples):
         return LostBatch(f"nobody can say which samples {node.op} takes")
     return infer_mark(axis, samples, node.batch)
@@ -502,8 +504,8 @@ def slice_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     mark, rank = node.marks[0], node.input_rank(0)
     if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, BatchAxis):
         return LostBatch(f"nobody can say which samples {node.op} takes")
-    axes = tuple(range(len(starts))) if _is_omitted(node, "axes", 3) else node.integer_argument("axes", 3)
-    steps = (1,) * len(starts) if _is_omitted(node, "steps", 4) else node.integer_argument("steps", 4)
+    axes = tuple(range(len(starts))) if _is_argument_absent(node, "axes", 3) else node.integer_argument("axes", 3)
+    steps = (1,) * len(starts) if _is_argument_absent(node, "steps", 4) else node.integer_argument("steps", 4)
     if axes is None or steps is None:
         return LostBatch(f"nobody can say which samples {node.op} takes")
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
@@ -512,7 +514,7 @@ def slice_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     return mark
 
 
-def _is_omitted(node: NodeInLane, name: str, input_index: int) -> bool:
+def _is_argument_absent(node: NodeInLane, name: str, input_index: int) -> bool:
     """Return whether an optional argument is neither an attribute nor an input."""
     return name not in node.attributes and node.is_absent(input_index)
 
@@ -626,7 +628,7 @@ def scatter_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
     written = np.array(-1)
     if isinstance(updates, BatchAxis):
         along = [-1 if axis == updates.axis else 1 for axis in range(index_rank)]
-        written = samples_along_axis(updates, shape[updates.axis], node.batch).reshape(along)
+        written = sample_numbers_along_axis(updates, shape[updates.axis], node.batch).reshape(along)
     if isinstance(data, BatchAxis):
         targets = _samples_at_indices(data, before, taken[..., data.axis], node.batch)
         one_target = updates is None and (targets == targets.flat[0]).all()

@@ -41,7 +41,7 @@ BATCH_NAMES = ("N", "B", "batch")
 """The candidate names for a batch dim without a name."""
 NO_BATCH = "none"
 """The value of `--batch` for a model without a batch dim."""
-HELD_BACK_BATCHES = (5, 7, 11, 13, 17)
+VALIDATION_BATCHES = (5, 7, 11, 13, 17)
 """The batch sizes of the validation lanes, which are not judged but used to fit symbolic dims."""
 PERTURBATIONS = ((0, ()), (2, (-2, 8, 1)), (4, (32, 8, 1)), (7, (1,)))
 """Perturbations of the sizes of the free dims, except the batch dim: a start index in `PRIMES`, and candidate steps.
@@ -172,7 +172,7 @@ class InputGuess:
     def choose_sizes(
         self,
         conditions: Sequence[Condition] = (),
-        size: int | None = None,
+        default_size: int | None = None,
         sums: Mapping[str, Sequence[str]] = EMPTY_DICT,
     ) -> InputChoice:
         """Choose sizes that satisfy conditions, and build the lanes.
@@ -183,15 +183,15 @@ class InputGuess:
         naming, others = self._guesser, self._other_dims
         totals = {**{name: terms for name in others if (terms := naming.sum_terms(name, others))}, **sums}
         sizes = {
-            **dict.fromkeys(others, size or DEFAULT_SIZES[0]),
-            **({} if size else naming.declared_sizes),
+            **dict.fromkeys(others, default_size or DEFAULT_SIZES[0]),
+            **({} if default_size else naming.declared_sizes),
             **naming.where,
         }
         home = {naming.batch: naming.declared_batch or 1}
         base = {name: sizes[name] for name in others if name not in totals}
         base = _satisfy_conditions(base, conditions, [name for name in self.unsized_dims if name in base], home)
         judged = sorted({*self._judged, naming.declared_batch or 1})
-        held_back = (batch for batch in chain(HELD_BACK_BATCHES, count(judged[-1] + 1)) if batch not in judged)
+        held_back = (batch for batch in chain(VALIDATION_BATCHES, count(judged[-1] + 1)) if batch not in judged)
         lanes = [naming.build_lane(batch, base, totals, judged=True) for batch in judged]
         lanes.append(naming.build_lane(next(held_back), base, totals))
         moved = []
@@ -217,13 +217,13 @@ class InputGuess:
             tuple(moved[len(PERTURBATIONS) :]),
         )
 
-    def iter_other_sizes(self) -> Iterator[InputChoice]:
+    def iter_fallback_choices(self) -> Iterator[InputChoice]:
         """Yield choices with other default sizes, then choices with equal or summed dims."""
         for size in DEFAULT_SIZES[not self._guesser.declared_sizes :] if self.unsized_dims else ():
             yield self.choose_sizes((), size)
-        yield from self.iter_related_dims()
+        yield from self.iter_related_dim_choices()
 
-    def iter_related_dims(self, conditions: Sequence[Condition] = ()) -> Iterator[InputChoice]:
+    def iter_related_dim_choices(self, conditions: Sequence[Condition] = ()) -> Iterator[InputChoice]:
         """Yield choices in which some free dims are equal, or sums of other free dims.
 
         The first choice makes all dims equal, the next choices make two dims equal, and the last choices make one dim
@@ -283,11 +283,11 @@ def _perturb_sizes(sizes: Mapping[str, int], prime_index: int, steps: Sequence[i
     return result
 
 
-def _check_size_names(where: Mapping[str, int], others: Sequence[str], batch: str) -> None:
+def _check_size_names(where: Mapping[str, int], free_dims: Sequence[str], batch: str) -> None:
     """Raise `ShapeError` (usage) if `where` contains a name that is not in `others`."""
     for name in where:
-        if name not in others:
-            names = ", ".join(others) or f"none beside the batch {batch}"
+        if name not in free_dims:
+            names = ", ".join(free_dims) or f"none beside the batch {batch}"
             hint = f"it is the batch: write {where[name]} behind the file" if name == batch else f"it has {names}"
             raise usage_error(f"no free dim is called {escape_unprintable(truncate(name))}", hint, argument="where")
 
@@ -399,7 +399,7 @@ class _ShapeGuesser:
         for shapes in [[_rename_dims(dims, dict.fromkeys(twins, self.batch)) for dims in self.shapes], self.shapes][
             not twins :
         ]:
-            ways = self._axes_to_free(shapes)
+            ways = self._candidate_axes_to_free(shapes)
             likeliest = [axes[0] for axes in ways.values()]
             choices = islice(every_choice(*ways.values()), MAX_CHOICES)
             nearest = sorted(choices, key=lambda axes, first=likeliest: sum(map(ne, axes, first)))  # type: ignore[misc]
@@ -419,7 +419,7 @@ class _ShapeGuesser:
             doubtful += axis is not None and declared.dims == (1,)
         return result, doubtful
 
-    def _axes_to_free(self, shapes: list[InputDims]) -> dict[InputKey, list[int | None]]:
+    def _candidate_axes_to_free(self, shapes: list[InputDims]) -> dict[InputKey, list[int | None]]:
         """Return the candidate axes to free for each group of inputs, the best first.
 
         The candidate None frees no axis.
@@ -440,13 +440,13 @@ class _ShapeGuesser:
                 result[_input_key(value)] = [*axes, None] if is_likely else [None, *axes]
         return result
 
-    def sum_terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
+    def sum_terms(self, name: str, other_dims: Sequence[str]) -> tuple[str, ...]:
         """Return the terms of a dim that the file declares as a sum, such as `past + 1`.
 
         Returns `()` if the dim is not a sum of integers and of names in `others`.
         """
         terms = tuple([term.strip() for term in self.written_names.get(name, "").split("+")])
-        readable = [term.isdecimal() or (term in others and term != name) for term in terms]
+        readable = [term.isdecimal() or (term in other_dims and term != name) for term in terms]
         return terms if len(terms) > 1 and all(readable) else ()
 
     def build_lane(
@@ -522,9 +522,9 @@ class DimFitter:
         self._constant_term: Term = ((), (1,) * len(self._lanes))
         self._name_terms = [self._evaluate_term(((name, 1),)) for name in names]
         self._pair_terms = [
-            self._evaluate_term(_count_powers(pair)) for pair in combinations_with_replacement(names, 2)
+            self._evaluate_term(_product_of_names(pair)) for pair in combinations_with_replacement(names, 2)
         ]
-        triples = [self._evaluate_term(_count_powers(three)) for three in combinations_with_replacement(names, 3)]
+        triples = [self._evaluate_term(_product_of_names(three)) for three in combinations_with_replacement(names, 3)]
         shared = [
             powers
             for powers, _ in (*self._name_terms, *self._pair_terms, self._constant_term)
@@ -625,6 +625,6 @@ class DimFitter:
         return powers, tuple(values)
 
 
-def _count_powers(names: Sequence[str]) -> Powers:
+def _product_of_names(names: Sequence[str]) -> Powers:
     """Return the product of the dims `names`, in which a name may occur repeatedly."""
     return tuple(sorted((name, names.count(name)) for name in {*names}))

@@ -206,15 +206,15 @@ def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> Judged
     """
     most = max(2, MAX_NODE_VISITS // (len(model.graph.nodes) + 1))
     first, *others = guess_inputs(model, options)
-    outcomes = [_judge_at_best_sizes(model, first, most)]
+    outcomes = [_judge_at_working_sizes(model, first, most)]
     for guess in [*others[: most - 2], *others[most - 2 :][-1:]]:
         if not any(outcomes[-1].ranking_key):
             break
-        outcomes.append(_judge_at_best_sizes(model, guess, most))
+        outcomes.append(_judge_at_working_sizes(model, guess, most))
     return min(outcomes, key=lambda outcome: outcome.ranking_key) if others else outcomes[0]
 
 
-def _judge_at_best_sizes(model: Model, guess: InputGuess, max_tries: int) -> JudgedModel:
+def _judge_at_working_sizes(model: Model, guess: InputGuess, max_tries: int) -> JudgedModel:
     """Judge a model at the first sizes at which it runs.
 
     First, sizes are chosen that satisfy the conditions of failing nodes. Then at most `max_tries` fallback choices of
@@ -230,10 +230,12 @@ def _judge_at_best_sizes(model: Model, guess: InputGuess, max_tries: int) -> Jud
             break
         outcome = _judge_choice(model, guess.choose_sizes((*conditions,)))
     if not outcome.can_run_as_declared():
-        others = (_judge_choice(model, choice) for choice in islice(guess.iter_other_sizes(), max_tries))
+        others = (_judge_choice(model, choice) for choice in islice(guess.iter_fallback_choices(), max_tries))
         return next((other for other in others if other.can_run_as_declared()), first)
     if outcome.depends_on_declared_sizes():
-        others = (_judge_choice(model, choice) for choice in islice(guess.iter_related_dims((*conditions,)), max_tries))
+        others = (
+            _judge_choice(model, choice) for choice in islice(guess.iter_related_dim_choices((*conditions,)), max_tries)
+        )
         return next(
             (other for other in others if other.can_run_as_declared() and not other.depends_on_declared_sizes()),
             outcome,

@@ -387,7 +387,7 @@ def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: in
     return None
 
 
-def _shared_batch_check(batch_inputs_of: Callable[[Attributes], BatchInputs]) -> SizeCheck:
+def _shared_batch_check(get_batch_inputs: Callable[[Attributes], BatchInputs]) -> SizeCheck:
     """Return a check that all inputs have the same batch size.
 
     `batch_inputs_of` returns the inputs with a batch axis, given the attributes of the node.
@@ -395,7 +395,7 @@ def _shared_batch_check(batch_inputs_of: Callable[[Attributes], BatchInputs]) ->
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
         sizes: dict[str, int] = {}
-        for name, index, axis in batch_inputs_of(node.attributes):
+        for name, index, axis in get_batch_inputs(node.attributes):
             shape = shapes[index] if index < len(shapes) else None
             if shape is not None and axis < len(shape):
                 sizes[name] = shape[axis]
@@ -416,7 +416,9 @@ def _recurrent_batch_inputs(attributes: Attributes) -> BatchInputs:
     ]
 
 
-def _contraction_check(axes_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeCheck:
+def _contraction_check(
+    get_contracted_axes: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]],
+) -> SizeCheck:
     """Return a check that two contracted axes have the same size.
 
     `axes_of` maps the attributes of a node to three values: the input index and the axis of the first tensor, those of
@@ -424,7 +426,7 @@ def _contraction_check(axes_of: Callable[[Attributes], tuple[tuple[int, int], tu
     """
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
-        (first, axis), (second, other), times = axes_of(node.attributes)
+        (first, axis), (second, other), times = get_contracted_axes(node.attributes)
         one, two = (shapes[index] if index < len(shapes) else None for index in (first, second))
         if one is None or two is None or axis >= len(one) or other >= len(two) or one[axis] == two[other] * times:
             return None
@@ -537,7 +539,7 @@ DEPTH_TO_SPACE, SPACE_TO_DEPTH = (
 )
 
 
-def _expand_keys(specs: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
+def _split_operator_names(specs: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
     """Return the operator table with one operator name per key.
 
     A key of `specs` may contain several operator names, separated by spaces.
@@ -561,7 +563,7 @@ COMPARISON_FUNCTIONS: dict[str, Any] = {
 }
 COMPARISON_FUNCTIONS |= {"GreaterOrEqual": np.greater_equal, "Less": np.less, "LessOrEqual": np.less_equal}
 """NumPy's binary functions that return booleans, by operator."""
-ONNX_OPERATORS = _expand_keys(
+ONNX_OPERATORS = _split_operator_names(
     {
         **{
             name: OperatorSpec(SAME_AS_FIRST, _dtype_preserving_evaluator(function), axis_rule=batch.broadcast_axis)
@@ -690,7 +692,7 @@ ONNX_OPERATORS = _expand_keys(
     }
 )
 """The entries of ONNX's own operators, by operator name."""
-CONTRIB_OPERATORS = _expand_keys(
+CONTRIB_OPERATORS = _split_operator_names(
     {
         "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
         "FusedConv": OperatorSpec(axis_rule=batch.conv_rule(), onnx_equivalent="Conv"),

@@ -217,7 +217,7 @@ class BatchTracker:
             for to, tensor in enumerate(node.outputs):
                 self._store_marks(
                     tensor,
-                    self._resolve_shared_samples(node, [output_mark(lane, to) if lane else None for lane in lanes]),
+                    self._replace_shared_samples(node, [output_mark(lane, to) if lane else None for lane in lanes]),
                 )
 
     def marks_of(self, tensor: int) -> LaneMarks | None:
@@ -387,7 +387,7 @@ class BatchTracker:
             )
         return np.full(shape, -UNBOUNDED), np.full(shape, UNBOUNDED)
 
-    def _resolve_shared_samples(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
+    def _replace_shared_samples(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
         """Replace `SharedSample` marks by their intended marks; record a silent failure.
 
         Nothing happens unless the node uses one sample for the whole batch in every tracked lane. A failure is recorded
@@ -396,11 +396,11 @@ class BatchTracker:
         shared = [mark for mark in marks if isinstance(mark, SharedSample)]
         if not shared or len(shared) < sum(self._tracked_lanes):
             return marks
-        if self._has_used_elements(node.outputs[0]):
+        if self._are_elements_used(node.outputs[0]):
             self.stops.append(UnlistedFailure(node, shared[0].why, None, silent=True))
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
-    def _has_used_elements(self, tensor: int) -> bool:
+    def _are_elements_used(self, tensor: int) -> bool:
         """Return whether some node or model output uses the elements of a tensor.
 
         A node such as Shape uses only the shape of its input.
@@ -422,9 +422,9 @@ class BatchTracker:
 
     def judge_node(self, visit: NodeVisit) -> LaneShapes:
         """Judge a listed node; return its output shape in each lane after the best fix."""
-        return self._judge(visit).outputs
+        return self._record_verdict(visit).outputs
 
-    def _judge(self, visit: NodeVisit) -> NodeVerdict:
+    def _record_verdict(self, visit: NodeVisit) -> NodeVerdict:
         """Return the verdict on a listed node; record its marks, verdict and failure."""
         node = visit.node
         before = self.marks_of(node.inputs[0]) if node.inputs else None
@@ -619,7 +619,7 @@ class UnfixedNodeTracker(BatchTracker):
 
         The shapes are those after the best fix, unless the node must stay unfixed.
         """
-        verdict = self._judge(visit)
+        verdict = self._record_verdict(visit)
         if visit.node.path != self._path and not self._is_downstream(visit.node):
             return visit.outputs if verdict.verdict in SILENT_VERDICTS else verdict.outputs
         judged = len(self._walk.judged_lanes)

@@ -28,9 +28,9 @@ from shapecalc.models.walk_state import is_same_in_all_lanes
 
 CoreArguments = FrozenDict
 """The arguments of a core op by name."""
-OpSetting = tuple[str, int | None, bool | None]
+VersionedOp = tuple[str, int | None, bool | None]
 """A core op, the opset version of the model, and the value of `allowzero`, or None."""
-UNKNOWN_ANSWER = (None, None, ())
+UNKNOWN_RESULT = (None, None, ())
 """The output, problem and conditions of an op whose output is unknown."""
 MAX_TARGET_DIMS = 10_000
 """The maximum number of entries in a shape, permutation or axes argument; with more entries, the output is unknown."""
@@ -57,7 +57,7 @@ COUNT_ATTRIBUTES = ("num_outputs", "group", "num_groups")
 
 
 @dataclass(slots=True, eq=False)
-class CoreAnswers:
+class CoreResults:
     """The results of a core op; each tuple has one entry per lane.
 
     Equal queries return the same object, so results are compared by identity.
@@ -91,7 +91,7 @@ class NodeVisit:
     """The error in each lane; None where the node runs or the output is unknown."""
     unknown_reason: str
     """The reason why the node cannot be judged, such as `no shape` or `external target`; empty if it can be judged."""
-    answers: CoreAnswers
+    answers: CoreResults
 
     def argument_values(self, name: str) -> tuple[Any, ...]:
         """Return the value of an argument in each lane; None where unknown or absent."""
@@ -161,11 +161,11 @@ class CoreQueries:
 
     def __init__(self) -> None:
         """Start with an empty cache."""
-        self._cache: dict[object, CoreAnswers] = {}
+        self._cache: dict[object, CoreResults] = {}
 
     def query(
         self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
-    ) -> CoreAnswers:
+    ) -> CoreResults:
         """Run the core op of a listed node in each lane, or return the cached results.
 
         `switch` is the value of `allowzero`. `shapes` and `arguments` contain the shape of the first input and the
@@ -176,7 +176,7 @@ class CoreQueries:
         answers = self._cache.get(key)
         if answers is None:
             question = LISTED_OPERATORS[node.op].op, node.opset or None, switch
-            answers = self._cache[key] = _query_lanes(question, shapes, arguments)
+            answers = self._cache[key] = _run_in_all_lanes(question, shapes, arguments)
         return answers
 
     def query_symbolic(
@@ -195,23 +195,23 @@ class CoreQueries:
         (output,), (problem,), (conditions,) = answers.outputs, answers.problems, answers.conditions
         if output is None and problem is None:
             return None
-        return (output, conditions) if _is_consistent(visit, output, conditions, lanes) else None
+        return (output, conditions) if _equals_walk_output(visit, output, conditions, lanes) else None
 
 
-def _query_lanes(
-    op_setting: OpSetting, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
-) -> CoreAnswers:
+def _run_in_all_lanes(
+    op_setting: VersionedOp, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
+) -> CoreResults:
     """Run a core op in each lane."""
     op, opset, switch = op_setting
     try:
         version = rules_for(Request(op, (), {}, "onnx", opset, None, switch)).version
     except ShapeError:
-        return CoreAnswers(None, (None,) * len(shapes), (None,) * len(shapes), ((),) * len(shapes))
-    answers = map(partial(_query_lane, op_setting), shapes, arguments)
-    return CoreAnswers(version, *zip(*answers, strict=True))
+        return CoreResults(None, (None,) * len(shapes), (None,) * len(shapes), ((),) * len(shapes))
+    answers = map(partial(_run_in_lane, op_setting), shapes, arguments)
+    return CoreResults(version, *zip(*answers, strict=True))
 
 
-def _query_lane(op_setting: OpSetting, shape: Any, arguments: CoreArguments | None) -> Any:
+def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments | None) -> Any:
     """Run a core op in one lane; return its output, problem and conditions.
 
     The output of a Reshape with an unknown input is its target if all entries are above 0. An empty input uses the
@@ -219,19 +219,19 @@ def _query_lane(op_setting: OpSetting, shape: Any, arguments: CoreArguments | No
     """
     if shape is None or arguments is None:
         is_explicit = op_setting[0] == "reshape" and arguments is not None and min(arguments["target"], default=0) > 0
-        return (arguments["target"], None, ()) if is_explicit and arguments else UNKNOWN_ANSWER
+        return (arguments["target"], None, ()) if is_explicit and arguments else UNKNOWN_RESULT
     op, opset, switch = op_setting
     if any(type(dim) is int and dim > INT64_MAX for dim in shape):
-        return UNKNOWN_ANSWER
+        return UNKNOWN_RESULT
     dialect = "onnxruntime" if 0 in shape else "onnx"
     try:
         trace = resolve(Request(op, shape, arguments, dialect, opset, None, switch))
     except (ShapeError, TypeError):  # an attribute may have a type that core does not accept
-        return UNKNOWN_ANSWER
+        return UNKNOWN_RESULT
     return trace.output, trace.problem, trace.conditions
 
 
-def _is_consistent(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
+def _equals_walk_output(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
     """Return whether a symbolic output equals the output of a node in each lane.
 
     `output` is None if the op fails. Lanes with a batch size of 0 are ignored.
@@ -288,7 +288,7 @@ class ShapeInference:
         self._signatures: dict[object, NodeSignature | None] = {}
         self._cache: dict[object, InferredTypes] = {}
 
-    def signature_of(self, node: Node) -> NodeSignature | None:
+    def find_signature(self, node: Node) -> NodeSignature | None:
         """Return the signature of a node; None if ONNX has no schema for the operator.
 
         Nodes with the same operator, attributes, present inputs and present outputs have the same signature.

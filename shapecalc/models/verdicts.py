@@ -44,7 +44,7 @@ class BatchVerdict(Enum):
 FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.SCRAMBLES, BatchVerdict.SWALLOWS, BatchVerdict.ONLY)
 """The verdicts on failing nodes, the worst first."""
 NO_SAMPLE_AXIS = "no axis separates the samples"
-PART_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
+BATCH_POSITION_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
 """The description of the position of the batch, by the second result of `locate_batch`; `{}` is the axis."""
 MAX_TARGETS = 256
 """The maximum number of candidate targets for each choice of the entry that is the batch dim."""
@@ -93,7 +93,7 @@ class BatchRun:
         return "ok" if self.output is not None else "fails" if self.error else "blocked"
 
     @property
-    def samples_verdict(self) -> BatchVerdict:
+    def sample_verdict(self) -> BatchVerdict:
         """The verdict on this run: `SAFE`, `SWALLOWS`, `SCRAMBLES` or `UNKNOWN`."""
         here, there = self.batch_in, self.batch_out
         if there is None:
@@ -216,7 +216,7 @@ def _judge_samples(runs: Sequence[BatchRun], other_runs: Sequence[BatchRun], bat
     """Return the verdict on a node that runs at all batch sizes, and the reason."""
     # Samples are distinguishable only at batch sizes of 2 and more, in tensors that depend on the batch.
     visible = [run for run in other_runs if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
-    fates = [run.samples_verdict for run in visible]
+    fates = [run.sample_verdict for run in visible]
     if BatchVerdict.SCRAMBLES in fates:
         return BatchVerdict.SCRAMBLES, "no axis of the output separates the samples any more"
     if BatchVerdict.UNKNOWN in fates:
@@ -226,7 +226,7 @@ def _judge_samples(runs: Sequence[BatchRun], other_runs: Sequence[BatchRun], bat
         )
     if BatchVerdict.SWALLOWS in fates:
         axis, part = visible[fates.index(BatchVerdict.SWALLOWS)].batch_out or (0, "whole")
-        return BatchVerdict.SWALLOWS, f"{batch} was axis 0; now it is {PART_TEXTS[part].format(axis)}"
+        return BatchVerdict.SWALLOWS, f"{batch} was axis 0; now it is {BATCH_POSITION_TEXTS[part].format(axis)}"
     return BatchVerdict.SAFE, "" if any(run.input_mark for run in runs) or not batch else f"{batch} does not reach it"
 
 
@@ -306,12 +306,12 @@ def reshape_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
         for place in range(len(after)):
             if (mark == 0 and (place >= len(before) or own_zeros)) or place >= len(constant_entries):
                 continue
-            for target in _complete_targets(constant_entries, place, mark, () if own_zeros else before, after):
+            for target in _iter_reshape_targets(constant_entries, place, mark, () if own_zeros else before, after):
                 yield _reshape_candidate(node, target, place, mark, own_zeros)
     yield from _insertion_candidates(node)
 
 
-def _complete_targets(
+def _iter_reshape_targets(
     constant_entries: Sequence[int | None],
     batch_entry: int,
     symbol: int,
@@ -340,20 +340,20 @@ def _complete_targets(
 
 
 def _reshape_candidate(
-    node: BatchFailure, target: tuple[int, ...], batch_entry: int, symbol: int, keeps_zeros: bool
+    node: BatchFailure, target: tuple[int, ...], batch_entry: int, symbol: int, zero_is_size: bool
 ) -> FixCandidate:
     """Build a candidate fix of a Reshape with a new target.
 
     `symbol` (0 or -1) is the target entry at index `batch_entry`. If `keeps_zeros`, each 0 in the target means a size
     of 0, as in the original target.
     """
-    switch = node.switch if keeps_zeros else None
+    switch = node.switch if zero_is_size else None
     how = f"copies axis {batch_entry}" if symbol == 0 else "counts it"
     if symbol == 0:
         assumes = "the batch stays first" if batch_entry == 0 else f"the batch stays on axis {batch_entry}"
     else:
         assumes = _inference_assumption(node, target)
-    allowzero = False if node.switch and 0 in target and not keeps_zeros else None
+    allowzero = False if node.switch and 0 in target and not zero_is_size else None
     return FixCandidate((target,) * len(node.batches), NodeFix(target, allowzero, assumes, how), switch)
 
 

@@ -34,8 +34,8 @@ from shapecalc.models.free_dims import InputChoice
 from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, FirstInputShape, OperatorSpec
 from shapecalc.models.propagate import BatchTracker
 from shapecalc.models.queries import (
-    CoreAnswers,
     CoreArguments,
+    CoreResults,
     NodeSignature,
     NodeVisit,
     ShapeInference,
@@ -44,8 +44,8 @@ from shapecalc.models.queries import (
     read_arguments,
 )
 from shapecalc.models.walk_state import (
-    FROM_DATA,
     NO_SHAPE,
+    SIZE_FROM_DATA,
     LaneFailures,
     LaneValues,
     WalkState,
@@ -82,12 +82,12 @@ class Walker:
         if graph is not walk.model.graph:
             walk.add_initializers(graph.initializers)
         for node in graph.nodes:
-            before = walk.live_lanes, self.trial_depth, self.tracker
+            before = walk.running_lanes, self.trial_depth, self.tracker
             is_listed = not node.bodies and not node.domain and node.op in LISTED_OPERATORS
             try:
                 (self._listed if is_listed else self._bodies if node.bodies else self._others).visit_node(node)
             except MALFORMED_ERRORS:
-                walk.live_lanes, self.trial_depth, self.tracker = before
+                walk.running_lanes, self.trial_depth, self.tracker = before
                 self._visit_malformed(node, is_listed=is_listed)
 
     def _visit_malformed(self, node: Node, *, is_listed: bool) -> None:
@@ -109,7 +109,7 @@ class Walker:
         """
         walk, why = self.walk, ""
         if failures is not None:
-            failures = walk.mask_dead_lanes(failures)
+            failures = walk.mask_skipped_lanes(failures)
         fails = failures is not None and any(failures[lane] for lane in walk.judged_lanes)
         if fails and failures is not None:
             self.tracker.add_failure(node, failures)
@@ -133,10 +133,10 @@ class ListedNodeVisitor:
         """Judge a listed node, and record its output after the best fix."""
         walk, call = self._walk, LISTED_OPERATORS[node.op]
         shapes = walk.shapes_of(node.inputs[0] if node.inputs else 0)
-        arguments = self._arguments_in_lanes(node)
+        arguments = self._core_arguments(node)
         switch = read_allowzero(node) if node.attributes else None
         answers = self._core.query(node, switch, shapes, arguments)
-        problems = walk.mask_dead_lanes(answers.problems)
+        problems = walk.mask_skipped_lanes(answers.problems)
         outputs = answers.outputs
         if call.returns_shape:
             outputs = tuple([None if sizes is None else (len(sizes),) for sizes in outputs])
@@ -148,12 +148,12 @@ class ListedNodeVisitor:
     def judge_malformed(self, node: Node, reason: str) -> None:
         """Judge a listed node that violates its ONNX schema; the verdict is unknown."""
         unknown = self._walk.all_unknown
-        answers = CoreAnswers(None, unknown, unknown, ())
+        answers = CoreResults(None, unknown, unknown, ())
         self._walker.tracker.judge_node(
             NodeVisit(node, LISTED_OPERATORS[node.op], unknown, unknown, None, unknown, unknown, reason, answers)
         )
 
-    def _arguments_in_lanes(self, node: Node) -> tuple[CoreArguments | None, ...]:
+    def _core_arguments(self, node: Node) -> tuple[CoreArguments | None, ...]:
         """Return the arguments of a node's core op in each lane; None where unknown."""
         walk = self._walk
         number = node.inputs[1] if len(node.inputs) > 1 and has_target_input(node) else ABSENT
@@ -165,12 +165,12 @@ class ListedNodeVisitor:
     def _unknown_reason(self, node: Node, shapes: LaneShapes, arguments: Sequence[CoreArguments | None]) -> str:
         """Return the reason why a node cannot be judged; empty if it can be judged."""
         walk = self._walk
-        if walk.live_lanes is not None and not any(walk.live_lanes[lane] for lane in walk.judged_lanes):
+        if walk.running_lanes is not None and not any(walk.running_lanes[lane] for lane in walk.judged_lanes):
             return "it never runs: the If around it takes the other branch"
         if walk.has_unknown(shapes):
             return walk.unknown_reasons.get(node.inputs[0] if node.inputs else 0, NO_SHAPE)
         if walk.has_unknown(arguments):
-            return "external target" if walk.origins.get(node.inputs[1]) == "external" else FROM_DATA
+            return "external target" if walk.origins.get(node.inputs[1]) == "external" else SIZE_FROM_DATA
         return ""
 
     def _record_output(self, visit: NodeVisit, fixed_shapes: LaneShapes) -> None:
@@ -199,7 +199,7 @@ class ListedNodeVisitor:
             output,
             fixed_shapes,
             walk.dtypes[first],
-            walk.unknown_reasons.get(first, FROM_DATA) if None in fixed_shapes else "",
+            walk.unknown_reasons.get(first, SIZE_FROM_DATA) if None in fixed_shapes else "",
         )
 
 
@@ -350,7 +350,7 @@ class UnlistedNodeVisitor:
         walk = self._walk
         if self._inference is None:
             self._inference = ShapeInference()
-        form = self._inference.signature_of(node)
+        form = self._inference.find_signature(node)
         if form is None:
             walk.set_unknown(node, f"custom operator {node.op}")
             self._walker.tracker.propagate(node)
@@ -461,7 +461,7 @@ class ControlFlowVisitor:
 
         Each branch is walked in the lanes in which the branch may run.
         """
-        walk, outer_live = self._walk, self._walk.live_lanes
+        walk, outer_live = self._walk, self._walk.running_lanes
         known = walk.elements_of(node.inputs[0]) or walk.all_unknown
         chosen = [None if array is None or array.size != 1 else bool(array.item()) for array in known]
         bodies = {body.name: body for body in node.bodies}
@@ -470,9 +470,9 @@ class ControlFlowVisitor:
             if body is not None:
                 may_run = [condition in (None, taken) for condition in chosen]
                 if not all(may_run) or outer_live is not None:
-                    walk.live_lanes = tuple([a and b for a, b in zip(may_run, outer_live or may_run, strict=True)])
+                    walk.running_lanes = tuple([a and b for a, b in zip(may_run, outer_live or may_run, strict=True)])
                 self._visit_graph(body)
-                walk.live_lanes = outer_live
+                walk.running_lanes = outer_live
         for index, number in enumerate(node.outputs):
             inner = [body.outputs[index] for _, body in branches if body is not None and index < len(body.outputs)]
             self._merge_branches(number, inner, chosen)
@@ -514,7 +514,7 @@ class ControlFlowVisitor:
         if conditional and len(body.inputs) > 1:
             walk.set_elements(body.inputs[1], (np.array(True),) * len(walk.lanes), BOOL)
         inner, after = body.inputs[2:], body.outputs[1 : 1 + len(carried)]
-        self._walk_until_stable(body, [*zip(carried, inner, after, strict=False)])
+        self._walk_to_fixed_point(body, [*zip(carried, inner, after, strict=False)])
         for number, result in zip(node.outputs, after, strict=False):
             walk.set_shape(number, walk.shapes[result], walk.dtypes[result], CHANGED_BY_LOOP)
         turns = self._iteration_counts(node, body, has_condition=conditional)
@@ -553,14 +553,14 @@ class ControlFlowVisitor:
             turns = [size if turn is None else turn for turn, (size, _) in zip(turns, cuts, strict=True)]
             walk.set_shape(inner, tuple([shape for _, shape in cuts]), walk.dtypes[number])
             self._walker.tracker.mark_scan_input(node, number, inner, axis)
-        self._walk_until_stable(body, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)])
+        self._walk_to_fixed_point(body, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)])
         for number, result in zip(node.outputs[:states], body.outputs, strict=False):
             walk.set_shape(number, walk.shapes[result], walk.dtypes[result], CHANGED_BY_LOOP)
         along = node.attributes.get("scan_output_axes") or (0,) * len(node.outputs)
         for number, result, axis in zip(node.outputs[states:], body.outputs[states:], along, strict=False):
             self._record_scan_output(number, result, turns, axis)
 
-    def _walk_until_stable(self, body: NodeGraph, loop_values: Sequence[LoopValue]) -> None:
+    def _walk_to_fixed_point(self, body: NodeGraph, loop_values: Sequence[LoopValue]) -> None:
         """Walk a loop body with carried shapes and marks that hold in every iteration.
 
         The shapes and marks are found with trials, in which the body is walked. After each trial, a carried shape that
@@ -576,7 +576,7 @@ class ControlFlowVisitor:
             shapes, marks = stable
         else:
             shapes, marks = [walk.all_unknown] * len(first), walker.tracker.lost_marks(len(first))
-        self._walk_with_values(body, loop_values, shapes, marks)
+        self._walk_body(body, loop_values, shapes, marks)
 
     def _walk_trial(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: list[LaneShapes], marks: list[Any]
@@ -589,7 +589,7 @@ class ControlFlowVisitor:
         walk, walker, judge, count = self._walk, self._walker, self._walker.tracker, len(self._walk.values)
         walker.tracker = trial = judge.copy_for_trial()
         walker.trial_depth += 1
-        self._walk_with_values(body, loop_values, shapes, marks)
+        self._walk_body(body, loop_values, shapes, marks)
         walker.trial_depth -= 1
         walker.tracker = judge
         for number in [*walk.values][count:]:
@@ -601,7 +601,7 @@ class ControlFlowVisitor:
         ]
         return common, trial.merge_loop_marks(marks, after)
 
-    def _walk_with_values(
+    def _walk_body(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: Sequence[LaneShapes], marks: Sequence[Any]
     ) -> None:
         """Walk a loop body, given the shapes and batch marks of its carried values."""

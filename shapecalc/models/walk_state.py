@@ -20,7 +20,7 @@ LaneValues = tuple[Any, ...]
 """The elements of a small tensor in each lane, as a NumPy array; None where the elements are unknown."""
 LaneFailures = tuple[str | None, ...]
 """The error message of a node in each lane; None where the node runs."""
-NO_SHAPE, FROM_DATA = "no shape", "size from data"
+NO_SHAPE, SIZE_FROM_DATA = "no shape", "size from data"
 
 
 class WalkState:
@@ -50,7 +50,7 @@ class WalkState:
         self.initializers: dict[int, Initializer] = {}
         self.non_tensor_types: dict[int, tuple[bytes | None, ...]] = {}
         """The serialized TypeProto of each non-tensor (such as a sequence) in each lane, by tensor number."""
-        self.live_lanes: tuple[bool, ...] | None = None
+        self.running_lanes: tuple[bool, ...] | None = None
         """Whether the current branch of an If may run, for each lane; None if it may run in all lanes."""
         self._record_inputs(model.inputs)
         self.add_initializers(model.graph.initializers)
@@ -93,11 +93,11 @@ class WalkState:
         """Return whether a tensor is constant, or computed only from constants."""
         return self.origins.get(number) in ("initializer", "Constant", "folded")
 
-    def mask_dead_lanes(self, values: tuple[T | None, ...]) -> tuple[T | None, ...]:
+    def mask_skipped_lanes(self, values: tuple[T | None, ...]) -> tuple[T | None, ...]:
         """Replace values by None in the lanes where the current branch does not run."""
-        if self.live_lanes is None:
+        if self.running_lanes is None:
             return values
-        return tuple([value if live else None for value, live in zip(values, self.live_lanes, strict=True)])
+        return tuple([value if live else None for value, live in zip(values, self.running_lanes, strict=True)])
 
     def set_shape(self, number: int, shapes: LaneShapes | None, dtype: int, reason: str = "") -> None:
         """Record the shape of a tensor in each lane, and its element type.
@@ -106,7 +106,7 @@ class WalkState:
         """
         if number == ABSENT:
             return
-        shapes = shapes and self.mask_dead_lanes(shapes)
+        shapes = shapes and self.mask_skipped_lanes(shapes)
         if shapes is None or None in shapes:
             if reason:
                 self.unknown_reasons[number] = reason
@@ -131,7 +131,7 @@ class WalkState:
         known = [None if array is None else array.shape for array in arrays]
         if shapes is not None:
             known = [shape if own is None else own for own, shape in zip(known, shapes, strict=True)]
-        self.values[number] = self.mask_dead_lanes(tuple(arrays))
+        self.values[number] = self.mask_skipped_lanes(tuple(arrays))
         self.set_shape(number, tuple(known), dtype)
 
     def has_unknown(self, values: Sequence[Any]) -> bool:
@@ -143,7 +143,7 @@ class WalkState:
         for number in node.inputs:
             if number and self.has_unknown(self.shapes_of(number)):
                 return self.unknown_reasons.get(number, NO_SHAPE)
-        return f"{FROM_DATA}: {node.op} {node.name or node.path} above it"
+        return f"{SIZE_FROM_DATA}: {node.op} {node.name or node.path} above it"
 
 
 def is_same_in_all_lanes(values: Sequence[Any]) -> bool:

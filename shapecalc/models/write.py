@@ -42,7 +42,7 @@ from shapecalc.models.walk_state import WalkState
 
 PREFERRED_PROOF_BATCH = 3
 """The preferred batch size, besides the declared one, for the proof."""
-MAX_REPORTED_DOUBTS = 3
+MAX_REPORTED_ASSUMPTIONS = 3
 """The maximum number of fixes whose assumptions are reported if the model is not proved."""
 
 
@@ -82,7 +82,7 @@ class ModelEditor:
         """
         self.proto = proto
         self._messages = import_onnx_messages()
-        self._read_counts = Counter(_iter_read_names(proto))
+        self._read_counts = Counter(_iter_used_names(proto))
         self._initializers_of: dict[int, dict[str, Any]] = {}
         self.inserted_nodes: set[str] = set()
         """The names of the inserted nodes."""
@@ -109,7 +109,7 @@ class ModelEditor:
             node = graph.node[int(index)]
         return graph, node
 
-    def set_argument(self, graph: Any, node: Any, opset: int, fix: NodeFix) -> None:
+    def set_target(self, graph: Any, node: Any, opset: int, fix: NodeFix) -> None:
         """Set the target of a node to the target of a fix.
 
         Depending on `opset`, the target is an attribute or an input.
@@ -123,7 +123,7 @@ class ModelEditor:
         if fix.allowzero is False:
             _remove_matching(node.attribute, lambda attribute: attribute.name == "allowzero")
 
-    def insert_argument_nodes(self, graph: Any, node: Any, rank: int, entry_index: int, source: str, axis: int) -> None:
+    def insert_target_nodes(self, graph: Any, node: Any, rank: int, entry_index: int, source: str, axis: int) -> None:
         """Insert nodes that compute one entry of a node's target.
 
         The target has `rank` entries. The entry `entry_index` becomes the size of the axis `axis` of the tensor
@@ -401,7 +401,7 @@ def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_pa
     doubted = [] if proof.proved else [pair for pair in fixed_nodes if pair[1].assumes.startswith(NO_TRANSPOSE)]
     doubts = [
         f"; the fix of {node_name(judged.node)} {format_assumption(fix)}"
-        for judged, fix in doubted[:MAX_REPORTED_DOUBTS]
+        for judged, fix in doubted[:MAX_REPORTED_ASSUMPTIONS]
     ]
     freed = tuple(value for value in report.inputs if value.name in fixed.freed_inputs)
     stays = tuple(value for value in report.inputs if report.axis_to_free(value) is not None)
@@ -438,14 +438,14 @@ def apply_fixes(
 def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: NodeFix, walk: WalkState) -> bool:
     """Apply a fix to a ModelProto; return whether the fix could be applied."""
     if fix.entry_index is None:
-        editor.set_argument(graph, message, node.opset, fix)
+        editor.set_target(graph, message, node.opset, fix)
         return True
     inputs = zip(walk.model.inputs, walk.inputs, strict=True)
     source = next(((value.name, dims.index(walk.batch)) for value, dims in inputs if dims and walk.batch in dims), None)
     entries = walk.shapes[node.inputs[1]] if len(node.inputs) > 1 else None
     if source is None or "/@" in node.path or entries is None or entries[0] is None:
         return False
-    editor.insert_argument_nodes(graph, message, entries[0][0], fix.entry_index, *source)
+    editor.insert_target_nodes(graph, message, entries[0][0], fix.entry_index, *source)
     return True
 
 
@@ -560,10 +560,10 @@ def _set_attribute(node: Any, name: str, value: Any) -> None:
     node.attribute.append(helper.make_attribute(name, value))
 
 
-def _remove_matching(items: Any, is_unwanted: Any) -> None:
+def _remove_matching(items: Any, should_remove: Any) -> None:
     """Remove the unwanted items from a repeated protobuf field."""
     for index in range(len(items) - 1, -1, -1):
-        if is_unwanted(items[index]):
+        if should_remove(items[index]):
             del items[index]
 
 
@@ -580,7 +580,7 @@ def iter_graphs(proto: Any) -> Iterator[Any]:
                 stack += attribute.graphs
 
 
-def _iter_read_names(proto: Any) -> Iterator[str]:
+def _iter_used_names(proto: Any) -> Iterator[str]:
     """Yield the name of each node input and graph output, with repetitions."""
     for graph in iter_graphs(proto):
         for node in graph.node:

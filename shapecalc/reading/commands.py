@@ -451,7 +451,7 @@ def parse_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
     raise usage_error(message, "write 'INPUT | OP ... | OP ...'")
 
 
-def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | None, str]]:
+def command_pieces(op: str, arguments: Mapping[str, object]) -> list[tuple[str | None, str]]:
     """Return the words of a command line, each with its argument name.
 
     The argument name is None for the op and for the spelling of an option.
@@ -460,10 +460,13 @@ def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | Non
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
     """
     flags = {param.name for param in params_of(OPS[op]) if param.kind is ParamKind.FLAG} if op in OPS else set()
-    slots = ("input", *[name for name in (OPS[op].positional_only_names if op in OPS else texts) if name != "input"])
+    slots = (
+        "input",
+        *[name for name in (OPS[op].positional_only_names if op in OPS else arguments) if name != "input"],
+    )
     pieces: list[tuple[str | None, str]] = [(None, op)]
-    pieces += [(name, str(texts[name])) for name in slots if texts.get(name) is not None]
-    for name, value in texts.items():
+    pieces += [(name, str(arguments[name])) for name in slots if arguments.get(name) is not None]
+    for name, value in arguments.items():
         if name in slots or value is None:
             continue
         if isinstance(value, bool) or (name in flags and value in ("0", "1")):
@@ -509,7 +512,7 @@ def command_line(answer: Trace | Chain) -> str:
 
     if answer.op == "chain":
         return join(["shapecalc", "chain", chain_text(answer)])
-    (request,) = _requests_without_texts(answer)
+    (request,) = _normalized_requests(answer)
     return join(["shapecalc", *_command_words(request.op, argument_texts(request))])
 
 
@@ -520,7 +523,7 @@ def chain_text(answer: Trace | Chain) -> str:
     >>> chain_text(sc.chain((2, 3), "transpose", "reshape [1, -1]"))
     '2,3 | transpose | reshape 1,-1'
     """
-    return " | ".join([shape_text(answer.input), *map(stage_line, _requests_without_texts(answer))])
+    return " | ".join([shape_text(answer.input), *map(stage_line, _normalized_requests(answer))])
 
 
 def stage_line(request: Request) -> str:
@@ -542,13 +545,13 @@ def stage_text(op: str, options: Mapping[str, object]) -> str:
     return _quote_words(_command_words(op, options))
 
 
-def _requests_without_texts(answer: Trace | Chain) -> list[Request]:
+def _normalized_requests(answer: Trace | Chain) -> list[Request]:
     """Return the requests of an answer without the arguments as the user typed them."""
     return [replace(trace.request, argument_texts={}) for trace in answer.traces]
 
 
-def _command_words(op: str, texts: Mapping[str, object]) -> list[str]:
-    pieces = command_pieces(op, texts)
+def _command_words(op: str, arguments: Mapping[str, object]) -> list[str]:
+    pieces = command_pieces(op, arguments)
     return [word for name, text in pieces for word in (split_outside_brackets(text) if name == "operands" else [text])]
 
 

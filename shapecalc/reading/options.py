@@ -184,12 +184,12 @@ class OptionLookup:
         aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (SHUFFLE_SPELLINGS.get(spelling, spelling),)
         return next((self._known[alias] for alias in aliases if alias in self._known), None)
 
-    def unknown_option_error(self, word: str, owner: str) -> ShapeError:
+    def unknown_option_error(self, word: str, command_name: str) -> ShapeError:
         """Return the usage error for an unknown option."""
         self.find("")
         names = dict.fromkeys(option.spelling for option, _ in self._known.values())
         return usage_error(
-            f"{owner} has no option '{escape_unprintable(word[:40])}'", suggestion(word.partition("=")[0], names)
+            f"{command_name} has no option '{escape_unprintable(word[:40])}'", suggestion(word.partition("=")[0], names)
         )
 
 
@@ -216,7 +216,12 @@ def strip_leading_space(text: str) -> str:
 
 
 def parse_words(
-    words: Iterable[str], options: OptionLookup, owner: str, *, allow_unknown: bool = False, allow_named: bool = False
+    words: Iterable[str],
+    options: OptionLookup,
+    command_name: str,
+    *,
+    allow_unknown: bool = False,
+    allow_named: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
     """Split words into positional values and options by name.
 
@@ -239,7 +244,7 @@ def parse_words(
                 values.append(strip_leading_space(word))
         elif not _parse_option(word, waiting, options, result):
             if not allow_unknown:
-                raise options.unknown_option_error(word, owner)
+                raise options.unknown_option_error(word, command_name)
             values.append(word)
     return values, result
 
@@ -272,14 +277,16 @@ def _parse_option(word: str, remaining_words: Iterator[str], options: OptionLook
 
 
 def assign_positional(
-    values: Sequence[str], names: Sequence[str], options: Mapping[str, Any], owner: str
+    values: Sequence[str], names: Sequence[str], options: Mapping[str, Any], command_name: str
 ) -> dict[str, Any]:
     """Assign positional values to names, and merge them with the options.
 
     Raises `ShapeError` (usage) for an extra value, or for a name that already has a value in `options`.
     """
     if len(values) > len(names):
-        raise ExtraValueError(Problem(USAGE, f"{owner} does not take '{escape_unprintable(values[len(names)][:40])}'"))
+        raise ExtraValueError(
+            Problem(USAGE, f"{command_name} does not take '{escape_unprintable(values[len(names)][:40])}'")
+        )
     arguments = dict(zip(names, values, strict=False))
     for name in arguments.keys() & options.keys():
         raise usage_error(f"{name} is given twice, by its place and by its name", argument=name)

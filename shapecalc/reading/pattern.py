@@ -186,7 +186,7 @@ class Matcher:
         self.pattern = pattern
         self.sizes: dict[str, Dim] = dict(sizes or {})
         """The sizes of the bound names."""
-        self.first_seen: dict[str, str] = dict.fromkeys(self.sizes, "as given")
+        self.binding_locations: dict[str, str] = dict.fromkeys(self.sizes, "as given")
         """The location at which each name was bound."""
         self._fixed_names = frozenset(fixed_names)
         self._expected = tuple([self._compile_dim(dim) for dim in pattern.dims])
@@ -268,11 +268,11 @@ class Matcher:
         if seen_at:
             prefix = f"{location}, " if location else ""
             self.sizes = {name: size for name, size in sizes.items() if name[0] != "?"}
-            self.first_seen |= {name: f"{prefix}dim {index}" for name, index in seen_at.items()}
+            self.binding_locations |= {name: f"{prefix}dim {index}" for name, index in seen_at.items()}
         return None
 
     def _bind_products(
-        self, dims: Mapping[int, Dim | None], shape: Shape, sizes: dict[str, Dim], seen_at: dict[str, int]
+        self, dims: Mapping[int, Dim | None], shape: Shape, sizes: dict[str, Dim], bound_axes: dict[str, int]
     ) -> int | None:
         """Bind the free names in products, by solving products with one free name.
 
@@ -287,7 +287,7 @@ class Matcher:
                 if value is None:
                     return axis
                 sizes |= dict.fromkeys(free, value)
-                seen_at |= dict.fromkeys(free, axis)
+                bound_axes |= dict.fromkeys(free, axis)
         return _find_unsatisfiable(pending, shape, sizes)
 
     def _free_names(self, dim: Monomial, sizes: Mapping[str, Dim]) -> list[str]:
@@ -295,13 +295,13 @@ class Matcher:
         return [name for name, _ in dim.powers if name not in sizes and name not in self._fixed_names]
 
     def _explain_mismatch(
-        self, axis: int, size: Dim, expected: Dim, sizes: Mapping[str, Dim], seen_at: Mapping[str, int]
+        self, axis: int, size: Dim, expected: Dim, sizes: Mapping[str, Dim], bound_axes: Mapping[str, int]
     ) -> str:
         """Return the reason why a size does not match."""
         shown = f"dim {axis} is {dim_text(size)}"
         if isinstance(expected, int):
             return f"{shown}, not {dim_text(expected)}"
-        origins = self.first_seen | {name: f"dim {at}" for name, at in seen_at.items()}
+        origins = self.binding_locations | {name: f"dim {at}" for name, at in bound_axes.items()}
         known = [name for name, _ in expected.powers if name in sizes and name[0] != "?"]
         if len(known) < len(expected.powers):
             own = any(name in self._fixed_names for name, _ in expected.powers)

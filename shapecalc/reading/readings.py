@@ -217,7 +217,7 @@ def _recognize_file(user_input: UserInput) -> list[str] | None:
         return [*layers, *options]
     if command == "code":
         return ["code", name, *options, *(["--input", " ".join(others)] if others else [])]
-    return ["check" if _is_case(beginning) else "doctor", *user_input.arguments]
+    return ["check" if _starts_with_case(beginning) else "doctor", *user_input.arguments]
 
 
 def _is_folder(word: str) -> bool:
@@ -266,7 +266,7 @@ def _read_beginning(path: Path) -> str:
     return text
 
 
-def _is_case(text: str) -> bool:
+def _starts_with_case(text: str) -> bool:
     """Return whether a string starts with a case of `shapecalc check`.
 
     Leading comments are skipped.
@@ -296,7 +296,7 @@ def _recognize_cases(user_input: UserInput) -> list[str] | None:
         and " " in text
     ):
         return split_outside_brackets(text)
-    return ["check", "-"] if _is_case(text) else None
+    return ["check", "-"] if _starts_with_case(text) else None
 
 
 def _recognize_shapes(user_input: UserInput) -> list[str] | None:
@@ -325,7 +325,7 @@ def _recognize_one_shape(user_input: UserInput) -> list[str] | None:
     return ["size", user_input.text.strip()] if len(user_input.words) == 1 and is_shape(user_input.text) else None
 
 
-SHUFFLE_PARTS = {
+SHUFFLE_ATTRIBUTES = {
     "first": r"first[_ ]?transpose",
     "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=]))",
     "second": r"second[_ ]?transpose",
@@ -334,11 +334,13 @@ SHUFFLE_PARTS = {
 
 The expressions match the attribute names in C++, in Python and in logs.
 """
-PART_NUMBERS = r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
+ATTRIBUTE_VALUE = (
+    r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
+)
 """A regular expression for an attribute value, such as ` = Dims{2, {3, -1}}`."""
-SHUFFLE_PART = re.compile(
+SHUFFLE_ATTRIBUTE = re.compile(
     r"(?:\b(\w{1,40})(?:\.|->)(?:set)?|\b(\w{1,40}) ?= ?[\w.>-]{0,40})?"
-    rf"(?:{'|'.join(f'(?P<{part}>{name}{PART_NUMBERS})' for part, name in SHUFFLE_PARTS.items())}"
+    rf"(?:{'|'.join(f'(?P<{part}>{name}{ATTRIBUTE_VALUE})' for part, name in SHUFFLE_ATTRIBUTES.items())}"
     r"|(?P<made>add_?shuffle)|(?P<literal>zero_?is_?placeholder\W{1,5}(?:false|0)))",
     re.IGNORECASE,
 )
@@ -346,7 +348,7 @@ SHUFFLE_PART = re.compile(
 
 The first two groups match the name of the variable that contains the layer.
 """
-OTHER_LAYER = re.compile(r"set_?input|network(?:\.|->)add(?!_?shuffle)", re.IGNORECASE)
+UNSUPPORTED_CALL = re.compile(r"set_?input|network(?:\.|->)add(?!_?shuffle)", re.IGNORECASE)
 """A regular expression for code that Shuffles cannot express.
 
 It matches a call that sets a shape at run time, and a call that adds a layer of another kind.
@@ -365,13 +367,15 @@ def _recognize_shuffles(user_input: UserInput) -> list[str] | None:
     layers of another kind, for shapes set at run time, and for several Shuffles with separate inputs.
     """
     layers = _parse_shuffles(user_input.line)
-    part_words = [word for word in user_input.words if re.search("|".join(SHUFFLE_PARTS.values()), word, re.IGNORECASE)]
+    part_words = [
+        word for word in user_input.words if re.search("|".join(SHUFFLE_ATTRIBUTES.values()), word, re.IGNORECASE)
+    ]
     other_words = [word.rpartition("=")[2] for word in user_input.words if word not in part_words]
     printed = _find_shapes(" ".join(part_words))
     shapes = [*filter(is_shape, other_words), *printed, *_find_shapes(user_input.line)]
     if not layers or not shapes or _recognize_message(user_input):
         return None
-    if OTHER_LAYER.search(user_input.line):
+    if UNSUPPORTED_CALL.search(user_input.line):
         raise usage_error("this is more than Shuffles of numbers", "write chain 'INPUT | shuffle --first ... | ...'")
     if len(layers) > 1 and len(printed) > 1:
         raise usage_error("these layers have inputs of their own", "give one of them at a time")
@@ -383,7 +387,9 @@ def _recognize_shuffles(user_input: UserInput) -> list[str] | None:
 
 def _find_shapes(text: str) -> list[str]:
     """Return the shapes in a string, except those inside Shuffles."""
-    return [named or numbers for named, numbers in PRINTED_SHAPE.findall(SHUFFLE_PART.sub(" ", " ".join(text.split())))]
+    return [
+        named or numbers for named, numbers in PRINTED_SHAPE.findall(SHUFFLE_ATTRIBUTE.sub(" ", " ".join(text.split())))
+    ]
 
 
 def _parse_shuffles(text: str) -> list[str]:
@@ -395,15 +401,15 @@ def _parse_shuffles(text: str) -> list[str]:
     ['--second 1,0', '--first 1,0', '--to 3,-1']
     """
     layers = list[tuple[str, dict[str, str]]]()
-    for match in SHUFFLE_PART.finditer(text):
+    for match in SHUFFLE_ATTRIBUTE.finditer(text):
         part, owner = str(match.lastgroup), match[1] or match[2] or ""
         last = next((parts for name, parts in reversed(layers) if name == owner), None)
-        later_parts = [*SHUFFLE_PARTS][[*SHUFFLE_PARTS, part].index(part) :]
+        later_parts = [*SHUFFLE_ATTRIBUTES][[*SHUFFLE_ATTRIBUTES, part].index(part) :]
         if last is None or part in ("made", *last) or (not owner and not last.keys().isdisjoint(later_parts)):
             last = {}
             layers.append((owner, last))
         if part != "made":
-            numbers = re.sub(r"\s", "", match[match.lastindex + 1]) if part in SHUFFLE_PARTS else ""  # type: ignore[operator]
+            numbers = re.sub(r"\s", "", match[match.lastindex + 1]) if part in SHUFFLE_ATTRIBUTES else ""  # type: ignore[operator]
             last[part] = f"--{part} {numbers}" if numbers else "--no-zero-is-placeholder"
     return [" ".join(parts.values()) for _, parts in layers if parts]
 

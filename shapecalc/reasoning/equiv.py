@@ -228,12 +228,12 @@ def _compare_atom_steps(
         yield index, (input_index(first, index), input_index(second, index))
 
 
-def answer_parsed_chains(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
+def resolve_parsed_chains(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
     """Resolve two parsed chains; `sizes` maps symbolic sizes to their values.
 
     Raises `ShapeError` (usage) for a stage that cannot be parsed, and for a name in `sizes` that occurs in no chain.
     """
-    known = [_chain_names(spec) if sizes else () for spec in (first, second)]
+    known = [_symbolic_size_names(spec) if sizes else () for spec in (first, second)]
     check_size_names(sizes, known[0] + known[1])
     first_chain, second_chain = (
         answer_chain(spec.input, spec.stages, {name: sizes[name] for name in sizes if name in names})
@@ -242,7 +242,7 @@ def answer_parsed_chains(first: ChainRequest, second: ChainRequest, sizes: Mappi
     return first_chain, second_chain
 
 
-def _chain_names(parsed: ChainRequest) -> tuple[str, ...]:
+def _symbolic_size_names(parsed: ChainRequest) -> tuple[str, ...]:
     """Return the names of the symbolic sizes in a parsed chain."""
     return dims.dim_names(
         [
@@ -253,7 +253,7 @@ def _chain_names(parsed: ChainRequest) -> tuple[str, ...]:
     )
 
 
-def answer_chains(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
+def resolve_chain_pair(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
     """Resolve each of two chains that is a string; return both chains.
 
     `sizes` maps symbolic sizes in the strings to their values. Raises `ShapeError` (usage) as `parse_chain_request` and
@@ -262,7 +262,7 @@ def answer_chains(first: str | Chain, second: str | Chain, sizes: Mapping[str, i
     one = parse_chain_request(first) if isinstance(first, str) else first
     other = parse_chain_request(second, one.input) if isinstance(second, str) else second
     specs = [chain for chain in (one, other) if isinstance(chain, ChainRequest)]
-    answers = iter(answer_parsed_chains(specs[0], specs[-1], sizes) if specs else ())
+    answers = iter(resolve_parsed_chains(specs[0], specs[-1], sizes) if specs else ())
     return tuple([next(answers) if isinstance(chain, ChainRequest) else chain for chain in (one, other)])  # type: ignore[return-value]
 
 
@@ -457,7 +457,7 @@ class _ChainPair:
     def _candidate_conditions(self) -> Iterator[Condition]:
         """Yield conditions under which the chains may be equal, the weakest first."""
         named_dims = [dims.named_dim(name) for name in self.names]
-        for divisor in _divisors(self.dims):
+        for divisor in _candidate_divisors(self.dims):
             for dim in named_dims:
                 if divisor != dim:
                     yield from require_divisible(dim, divisor)
@@ -490,13 +490,13 @@ def _implies_any(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
     return any(all(map(known.implies, implied)) for implied in lists)
 
 
-def _divisors(values: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
+def _candidate_divisors(all_dims: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
     """Return the divisors of symbolic sizes that the dims suggest.
 
     The divisors are the coefficients of the dims, except 0 and 1, and the symbolic sizes in their denominators.
     """
     divisors: list[dims.Dim] = []
-    for dim in map(dims.monomial, values):
+    for dim in map(dims.monomial, all_dims):
         divisors += [dim.numerator, dim.denominator]
         divisors += [dims.named_dim(name) for name, power in dim.powers if power < 0]
     return tuple(dict.fromkeys(divisor for divisor in divisors if divisor not in (0, 1)))

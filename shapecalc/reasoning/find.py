@@ -59,7 +59,7 @@ Each word in a layout is an axis, and each letter of the word is a factor of the
 SizesAndStrides = tuple[tuple[int, int], ...]
 """Pairs of a size and a stride, the outermost pair first."""
 
-FACTOR_SIDES = "source", "out"
+AXIS_ATTRIBUTES = "source", "out"
 """The attribute names for the input axis and the output axis of a factor."""
 
 
@@ -238,7 +238,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
     [[(0, 0, 3), (0, 1, 2), (1, 1, 4)]]
     """
     known = Assumptions(before + after)
-    stack = [_match_unique_names(PartialSplit(before, after, frozenset()), known)]
+    stack = [_match_unique_symbols(PartialSplit(before, after, frozenset()), known)]
     seen, best = set[SharedFactors](), dict[SharedFactors, None]()
     work = 0
     while stack:
@@ -256,7 +256,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
                 best.clear()
             best[partial.factors] = None
         stack += sorted(
-            _next_splits(partial, known), key=lambda longer: (-longer.min_count, -_last_factor_index(longer, partial))
+            _next_splits(partial, known), key=lambda longer: (-longer.min_count, -_added_factor_key(longer, partial))
         )
     return FactorSplits(tuple(best), not stack)
 
@@ -278,7 +278,7 @@ def _unfinished_axes(shape: Shape) -> list[int]:
     return [axis for axis, dim in enumerate(shape) if dim != 1]
 
 
-def _last_factor_index(split: PartialSplit, previous: PartialSplit) -> int:
+def _added_factor_key(split: PartialSplit, previous: PartialSplit) -> int:
     """Return a sort key of the factor that `split` adds to `previous`."""
     (part,) = split.factors - previous.factors
     return part.source * len(previous.after) + part.out
@@ -291,7 +291,7 @@ def _exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | None:
     return second if known.divides(second, first) else None
 
 
-def _match_unique_names(split: PartialSplit, known: Assumptions) -> PartialSplit:
+def _match_unique_symbols(split: PartialSplit, known: Assumptions) -> PartialSplit:
     """Match two axes by a symbolic size that occurs in only one axis of each shape."""
     sources, outs = (_axes_by_name(shape) for shape in (split.before, split.after))
     for name in [name for name in sources if name in outs]:
@@ -598,7 +598,7 @@ def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
     if len(sizes) < len(factors_of_pairs):
         return none
     dims = _factor_dims(list(zip(*sizes, strict=True)), model)
-    before, after = (_multiply_by_axis(model, dims, *side) for side in zip(FACTOR_SIDES, *ranks, strict=True))
+    before, after = (_multiply_by_axis(model, dims, *side) for side in zip(AXIS_ATTRIBUTES, *ranks, strict=True))
     symbols = [(index, str(dim)) for index, dim in enumerate(dims) if not isinstance(dim, int)]
     values = tuple({name: column[index] for index, name in symbols} for column in sizes)
     return PairSearch(ChainSearch((_build_rearrangement(before, after, model, dims),), 1), values)
@@ -613,18 +613,18 @@ def _multiply_by_axis(factors: Sequence[PairFactor], dims: Sequence[Dim], side: 
     return tuple(product([dim for factor_axis, dim in pairs if factor_axis == axis]) for axis in range(rank))
 
 
-def _factor_dims(sizes: Sequence[IntTuple], model: Sequence[PairFactor]) -> list[Dim]:
+def _factor_dims(sizes: Sequence[IntTuple], reference: Sequence[PairFactor]) -> list[Dim]:
     """Return the dim of each factor: an integer, or a name if its sizes differ.
 
     `sizes` contains the sizes of each factor in all pairs.
     """
-    order = sorted(range(len(model)), key=lambda index: (model[index].source, -model[index].stride))
+    order = sorted(range(len(reference)), key=lambda index: (reference[index].source, -reference[index].stride))
     new_names = map(named_dim, chain(ascii_uppercase, (f"A{count}" for count in range(len(order)))))
     dims = {index: sizes[index][0] if len({*sizes[index]}) == 1 else next(new_names) for index in order}
-    return [dims[index] for index in range(len(model))]
+    return [dims[index] for index in range(len(reference))]
 
 
-def _align_sizes(model: Sequence[PairFactor], factors: Sequence[PairFactor]) -> IntTuple | None:
+def _align_sizes(reference: Sequence[PairFactor], factors: Sequence[PairFactor]) -> IntTuple | None:
     """Align the factors of a pair with those of a reference pair; return the sizes.
 
     The reference pair has the most factors. The size is 1 for each factor that only the reference pair has. Returns
@@ -632,7 +632,7 @@ def _align_sizes(model: Sequence[PairFactor], factors: Sequence[PairFactor]) -> 
     """
     remaining = list(factors)
     sizes, present = [], []
-    for factor in model:
+    for factor in reference:
         if remaining and (remaining[0].source, remaining[0].out) == (factor.source, factor.out):
             present.append(factor)
             sizes.append(remaining.pop(0).size)

@@ -234,7 +234,7 @@ def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, 
         yield index, dims
     else:
         large = [axis for axis, dim in enumerate(target_dims) if dim != 1]
-        if len(large) == 1 and (len(dims) == 1 < len(target_dims) or _is_square_map(dims, target_dims[large[0]])):
+        if len(large) == 1 and (len(dims) == 1 < len(target_dims) or _is_square_image(dims, target_dims[large[0]])):
             yield index + large[0], (-1,)
 
 
@@ -251,9 +251,14 @@ def _find_square_replacements(shape: Shape, target: Shape, start: int, count: in
             yield axis, (isqrt(pixels), isqrt(pixels))
 
 
-def _is_square_map(sides: Shape, pixels: Dim) -> bool:
+def _is_square_image(sides: Shape, pixel_count: Dim) -> bool:
     """Return whether there are two equal sides, and the pixel count is a square."""
-    return len(sides) == 2 and sides[0] == sides[1] and isinstance(pixels, int) and isqrt(pixels) ** 2 == pixels
+    return (
+        len(sides) == 2
+        and sides[0] == sides[1]
+        and isinstance(pixel_count, int)
+        and isqrt(pixel_count) ** 2 == pixel_count
+    )
 
 
 def find_differing_dims(shape: Shape, target: Shape) -> tuple[int, Shape, Shape]:
@@ -571,7 +576,7 @@ def propose_batch_changes(trace: Trace) -> ArgumentChanges:
                 yield ArgumentChange(stage.argument, value, why)
 
 
-def propose_last_resorts(trace: Trace, problem: Problem) -> ArgumentChanges:
+def propose_fallback_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
     """Yield the targets to try if no other change makes the request resolve.
 
     Each token, from right to left, is replaced by the aligned input dim and then by -1. Finally, -1 is appended.
@@ -674,7 +679,9 @@ def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix,
     if _is_operand_mismatch(trace, problem):
         return _successful_attempts(attempts)
     if not _successful_attempts(attempts):
-        attempts += _try_fixes(trace.request, _describe_changes(trace.request, propose_last_resorts(trace, problem)))
+        attempts += _try_fixes(
+            trace.request, _describe_changes(trace.request, propose_fallback_changes(trace, problem))
+        )
     if _successful_attempts(attempts) or depth == 1:
         return _successful_attempts(attempts)
     for fix, answer in attempts:

@@ -119,7 +119,7 @@ def _replace_arguments(trace: Trace, **arguments: object) -> Request:
     return replace(trace.request, arguments={name: value for name, value in changed.items() if value is not None})
 
 
-def _requested_stages(trace: Trace) -> Iterator[Stage]:
+def _stages_from_arguments(trace: Trace) -> Iterator[Stage]:
     """Yield the stages that execute an argument of the request as the user wrote it."""
     for stage in trace.stages:
         if stage.requested and trace.request.arguments.get(stage.argument) == stage.requested:
@@ -127,7 +127,7 @@ def _requested_stages(trace: Trace) -> Iterator[Stage]:
 
 
 def _invert_permutations(trace: Trace) -> Iterator[MisreadRequest]:
-    for stage in _requested_stages(trace):
+    for stage in _stages_from_arguments(trace):
         if isinstance(stage.move, Permute):
             axes = stage.move.axes
             inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
@@ -140,7 +140,7 @@ def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:
 
     If several ways of counting lead to the same request, one sentence describes all of them.
     """
-    for stage in _requested_stages(trace):
+    for stage in _stages_from_arguments(trace):
         last, shift = len(stage.before) - 1, len(stage.before) - len(stage.requested)
         ways = {"counted from 1": (1, 1), "counted from the right": (last, -1), "lined up at the right": (shift, 1)}
         ways_by_target: dict[Shape, list[str]] = {}
@@ -153,7 +153,7 @@ def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:
 
 
 def _copy_zeros_from_input(trace: Trace) -> Iterator[MisreadRequest]:
-    for stage in _requested_stages(trace):
+    for stage in _stages_from_arguments(trace):
         sentence = f"0 was taken from the input: it copies from the tensor that {stage.label} gets"
         if stage.before != trace.input and (target := _fill_zeros(stage, trace.input)):
             yield _replace_arguments(trace, **{stage.argument: target}), sentence
@@ -176,7 +176,7 @@ def _fill_zeros(stage: Stage, shape: Shape, start: int = 0, increment: int = 1) 
 
 
 def _omit_transposes(trace: Trace) -> Iterator[MisreadRequest]:
-    stages = [*_requested_stages(trace)]
+    stages = [*_stages_from_arguments(trace)]
     for stage in stages if len(stages) > 1 else ():
         if isinstance(stage.move, Permute):
             yield _replace_arguments(trace, **{stage.argument: None}), f"the transpose {stage.label} was left out"

@@ -160,13 +160,13 @@ def _is_one_more(large: Dim, small: Dim) -> bool:
     return isinstance(large, int) and isinstance(small, int) and large == small + 1 > 2
 
 
-def _fix_input_or_operands(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:
+def _pair_with_input_and_operands(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:
     """Pair each shape fix with the argument `operands`, and with `input`."""
     return tuple([(name, way) for way in shape_fixes for name in ("operands", "input")])
 
 
 SHAPE_FIXES: Mapping[str, tuple[tuple[str, ShapeFix], ...]] = {
-    "broadcast": _fix_input_or_operands(
+    "broadcast": _pair_with_input_and_operands(
         reshape_to_other, insert_unit_dims, drop_unit_dim, move_channels, swap_last_axes, fix_off_by_one
     ),
     "matmul": (
@@ -182,8 +182,8 @@ SHAPE_FIXES: Mapping[str, tuple[tuple[str, ShapeFix], ...]] = {
         *(("weight", swap_last_axes), ("input", flatten_last_axes), ("input", move_channels)),
         *(("weight", widen_weight), ("input", pool_feature_map)),
     ),
-    "concat": _fix_input_or_operands(insert_unit_dims, fix_off_by_one, move_channels, swap_last_axes),
-    "stack": _fix_input_or_operands(drop_unit_dim, insert_unit_dims, move_channels, swap_last_axes),
+    "concat": _pair_with_input_and_operands(insert_unit_dims, fix_off_by_one, move_channels, swap_last_axes),
+    "stack": _pair_with_input_and_operands(drop_unit_dim, insert_unit_dims, move_channels, swap_last_axes),
     "conv": (("input", move_channels_first), ("input", insert_unit_dims)),
 }
 """The candidate fixes for each op's arguments; they are tried in this order."""
@@ -234,20 +234,20 @@ def _highest_rank_operand(operands: Sequence[Shape | str]) -> Shape:
     return max(shapes, key=len) if shapes else ()
 
 
-def keeps_batch(before: Request, after: Trace) -> bool:
+def keeps_batch(request: Request, answer: Trace) -> bool:
     """Return whether a fix keeps the first dim of the highest-rank operand.
 
     A fix that adds a first dim of 1 to the input is also accepted. Returns False if the answer after the fix has
     conditions.
     """
-    if after.conditions:
+    if answer.conditions:
         return False
-    widest = _highest_rank_operand((before.input, *before.arguments.get("operands", ())))
-    if len(widest) < 2 or (before.op in ("concat", "stack") and after.request.arguments.get("axis", 0) == 0):
+    widest = _highest_rank_operand((request.input, *request.arguments.get("operands", ())))
+    if len(widest) < 2 or (request.op in ("concat", "stack") and answer.request.arguments.get("axis", 0) == 0):
         return True
-    if after.output is None or (before.op == "broadcast" and len(after.output) > len(widest)):
+    if answer.output is None or (request.op == "broadcast" and len(answer.output) > len(widest)):
         return False
-    return after.output[0] == widest[0] or after.input == (1, *before.input)
+    return answer.output[0] == widest[0] or answer.input == (1, *request.input)
 
 
 def find_size_mismatch(request: Request) -> tuple[int, int] | None:

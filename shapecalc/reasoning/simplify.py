@@ -123,11 +123,11 @@ def short_forms(
         return
     if any(atom.base for axis in axes for atom in axis):
         return
-    axes, narrow, expanded = _undo_repeat(axes, after)
+    axes, narrow, expanded = _split_off_expand(axes, after)
     new_axes = next((axis for axis, dim in enumerate(expanded) if dim == narrow[axis]), len(expanded))
     for first in dict.fromkeys((0, new_axes)):  # the expand can also add the leading axes
         repeat = () if narrow[first:] == expanded else (Expand(expanded),)
-        for moves in _forms_without_repeat(before, axes[first:], narrow[first:], known, for_shuffle):
+        for moves in _forms_without_expand(before, axes[first:], narrow[first:], known, for_shuffle):
             yield (*moves, *repeat, *_reshape_if_needed(expanded, after))
 
 
@@ -149,7 +149,7 @@ def _transpose_if_needed(axes: AxisOrder) -> tuple[Permute, ...]:
     return () if list(axes) == sorted(axes) else (Permute(tuple(axes)),)
 
 
-def _undo_repeat(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Shape, Shape]:
+def _split_off_expand(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Shape, Shape]:
     """Return the axes and the shape before the last expand, and the shape after it.
 
     The expand creates the atoms with stride 0. If an axis contains atoms with stride 0 and other atoms, every atom of
@@ -164,7 +164,7 @@ def _undo_repeat(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Shape, S
     return unrepeated, narrow, after
 
 
-def _forms_without_repeat(
+def _forms_without_expand(
     before: Shape, axes: StridedAxes, after: Shape, known: Assumptions, for_shuffle: bool
 ) -> Iterator[MoveSequence]:
     """Yield the short forms of a layout that requires no expand."""
@@ -174,7 +174,7 @@ def _forms_without_repeat(
         return
     row = _sort_by_input(column)
     if row:
-        order = _axes_in_order(before, column)
+        order = _axes_in_output_order(before, column)
         first = order and _transpose_then_reshape(before, order, after)
         candidates = [
             _reshape_then_transpose(axes, before, after),
@@ -196,12 +196,12 @@ def _sort_by_input(atoms: Atoms) -> Atoms | None:
     return tuple(row[::-1]) if len(row) == len(atoms) else None
 
 
-def _split_transpose_merge(before: Shape, row: Atoms, column: Atoms, after: Shape) -> MoveSequence:
+def _split_transpose_merge(before: Shape, input_atoms: Atoms, output_atoms: Atoms, after: Shape) -> MoveSequence:
     """Return the general short form, given the atoms in input order and output order."""
-    split, transposed = (tuple([atom.size for atom in atoms]) for atoms in (row, column))
+    split, transposed = (tuple([atom.size for atom in atoms]) for atoms in (input_atoms, output_atoms))
     return (
         *_reshape_if_needed(before, split),
-        Permute(find_permutation(row, column)),
+        Permute(find_permutation(input_atoms, output_atoms)),
         *_reshape_if_needed(transposed, after),
     )
 
@@ -226,7 +226,7 @@ def _cover_atom(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] 
     return items
 
 
-def _axes_in_order(before: Shape, column: Atoms) -> list[int] | None:
+def _axes_in_output_order(before: Shape, output_atoms: Atoms) -> list[int] | None:
     """Return the input axes in output order, without the axes of size 1.
 
     Returns None if an atom does not consist of whole axes.
@@ -235,7 +235,7 @@ def _axes_in_order(before: Shape, column: Atoms) -> list[int] | None:
         _atom_end(atom): (axis, atom.stride) for axis, atoms in enumerate(contiguous_axes(before)) for atom in atoms
     }
     order = list[int]()
-    for atom in column:
+    for atom in output_atoms:
         covering_axes = _cover_atom(atom, ends)
         if covering_axes is None:
             return None
@@ -272,10 +272,10 @@ def _reshape_then_transpose(axes: StridedAxes, before: Shape, after: Shape) -> M
 def _shuffle_form(before: Shape, axes: StridedAxes, after: Shape, known: Assumptions) -> Iterator[MoveSequence]:
     """Yield the transpose, reshape and transpose of a single Shuffle, if it suffices."""
     row = _sort_by_input(tuple(chain(*axes)))
-    units = _axis_units(before, row, known) if row else []
+    units = _group_inseparable_axes(before, row, known) if row else []
     ends = {_atom_end(atom): (atom, atom.stride) for _, atoms in units for atom in atoms}
     parts = [[part for atom in axis for part in _cover_atom(atom, ends) or ()] for axis in axes]
-    path = _order_with_adjacent_rows([*(atoms for _, atoms in units), *parts])
+    path = _order_with_contiguous_sequences([*(atoms for _, atoms in units), *parts])
     if not path:
         return
     index = {atom: i for i, atom in enumerate(path)}
@@ -290,13 +290,15 @@ def _shuffle_form(before: Shape, axes: StridedAxes, after: Shape, known: Assumpt
     )
 
 
-def _axis_units(before: Shape, row: Atoms, known: Assumptions) -> list[tuple[list[int], list[Atom]]]:
+def _group_inseparable_axes(
+    before: Shape, input_atoms: Atoms, known: Assumptions
+) -> list[tuple[list[int], list[Atom]]]:
     """Group consecutive input axes that cannot be separated, with their atoms.
 
     The atoms are in input order. An atom is split at the end of an axis. If an atom cannot be split there, the axis is
     grouped with the next axis.
     """
-    units, remaining = list[tuple[list[int], list[Atom]]](), list(row[::-1])
+    units, remaining = list[tuple[list[int], list[Atom]]](), list(input_atoms[::-1])
     axes, atoms, rest = list[int](), list[Atom](), product(())
     for axis, dim in enumerate(before):
         axes.append(axis)
@@ -317,11 +319,11 @@ def _axis_units(before: Shape, row: Atoms, known: Assumptions) -> list[tuple[lis
     return [*units, (last_axes + axes, last_atoms + atoms)]
 
 
-def _order_with_adjacent_rows(rows: Iterable[Sequence[Atom]]) -> list[Atom] | None:
+def _order_with_contiguous_sequences(sequences: Iterable[Sequence[Atom]]) -> list[Atom] | None:
     """Return the atoms in an order that keeps each sequence contiguous, or None."""
     successor, predecessor = dict[Atom, Atom](), dict[Atom, Atom]()
     atoms = dict[Atom, None]()
-    for row in rows:
+    for row in sequences:
         atoms |= dict.fromkeys(row)
         for atom, following in pairwise(row):
             if successor.setdefault(atom, following) != following or predecessor.setdefault(following, atom) != atom:
@@ -481,14 +483,14 @@ class _ChainSimplifier:
             proved, after = repeated.chain, repeated.after
         return Simplification(proved, before, after, shorter=True)
 
-    def _cost(self, plan: Segments) -> Cost:
+    def _cost(self, segments: Segments) -> Cost:
         """Return the cost of a sequence of segments."""
-        moves = [move for piece in plan for move in piece.moves]
-        return cost_of(plan[0].before if plan else (), moves, self.known, self.itemsize)
+        moves = [move for piece in segments for move in piece.moves]
+        return cost_of(segments[0].before if segments else (), moves, self.known, self.itemsize)
 
-    def _count_stages(self, plan: Segments) -> int:
+    def _count_stages(self, segments: Segments) -> int:
         """Return the number of stages in a sequence of segments."""
-        return sum(1 if piece.is_original else len(self.builder.group_stages(piece.moves)) for piece in plan)
+        return sum(1 if piece.is_original else len(self.builder.group_stages(piece.moves)) for piece in segments)
 
     def _choose_segments(self) -> Segments:
         """Return the segments of the cheapest chain.
@@ -550,13 +552,13 @@ class _ChainSimplifier:
             return ()
         return short_forms(before, view.axes, after, self.known, for_shuffle=self.goal is Goal.SHUFFLES)
 
-    def _prove(self, plan: Segments) -> Chain | None:
+    def _prove(self, segments: Segments) -> Chain | None:
         """Return the chain of the segments if it is valid and proved equal, else None."""
-        answer = self._answer(plan)
+        answer = self._resolve(segments)
         if answer is None or answer.problem:
             return None
         traces, shape = iter(answer.traces), answer.input
-        for piece in plan:
+        for piece in segments:
             new_traces = tuple(islice(traces, self._count_stages((piece,))))
             replacement = _subchain(shape, new_traces, answer.conditions)
             original = _subchain(piece.traces[0].input, piece.traces, self.chain.conditions)
@@ -565,10 +567,10 @@ class _ChainSimplifier:
             shape = replacement.output or ()
         return answer
 
-    def _answer(self, plan: Segments) -> Chain | None:
+    def _resolve(self, segments: Segments) -> Chain | None:
         """Resolve the chain of the segments; return None if a move has no request."""
         requests: list[Request] = []
-        for piece in plan:
+        for piece in segments:
             new_requests = (
                 [piece.traces[0].request]
                 if piece.is_original

@@ -170,14 +170,14 @@ def _division_text(answer: Trace | Chain, step_index: int, holes: Holes) -> str:
 
 
 def _draw_columns(
-    layout: StageLayout, sides: tuple[LargeTextColumn, LargeTextColumn, LargeTextColumn], scale: Scale
+    layout: StageLayout, columns: tuple[LargeTextColumn, LargeTextColumn, LargeTextColumn], scale: Scale
 ) -> list[Text]:
     """Draw a stage: its input dims, wires, requested values and output dims.
 
     The three columns contain the input dims, the requested values and the output dims.
     """
-    before, tokens, after = sides
-    rows, pitch, centre = max(1, *(len(side.texts) for side in sides)), scale.rows + 1, scale.rows // 2
+    before, tokens, after = columns
+    rows, pitch, centre = max(1, *(len(side.texts) for side in columns)), scale.rows + 1, scale.rows // 2
     canvas, lines = Canvas(UNICODE, rows * pitch), BrailleCells()
     left = before.width(scale) + COLUMN_GAP
     right = left + 16

@@ -32,18 +32,18 @@ class GlyphSet(Record):
 
     box_lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
     """The 16 box-drawing characters, indexed by the sum of their line directions."""
-    size_line: str = "┄"
+    copied_size_line: str = "┄"
     """The dotted line for an output dim that copies only the size of an input dim."""
-    falling: str = "╲"
+    falling_line: str = "╲"
     """The line of an axis that moves to a higher index."""
-    rising: str = "╱"  # noqa: RUF001
+    rising_line: str = "╱"  # noqa: RUF001
     """The line of an axis that moves to a lower index."""
     crossing: str = "╳"  # noqa: RUF001
     """The crossing of a falling and a rising line."""
     junction: str = "•"
     """The junction of lines from all four sides."""
     pointer: str = "▸"
-    wall: str = "┤"
+    line_end: str = "┤"
     """The end of the line of a dropped or summed axis."""
     block: str = "█"
     shade: str = "░"
@@ -219,7 +219,7 @@ class Canvas:
         for row in self._rows:
             for x, (_, style, ways) in row.items():
                 if left <= x < right and ways == LEFT | RIGHT:
-                    row[x] = self.glyphs.size_line, style, TEXT_FLAG
+                    row[x] = self.glyphs.copied_size_line, style, TEXT_FLAG
 
     def render(self, width: int, rows: Sequence[int] | None = None) -> Text:
         """Render the given rows as text, or all rows if `rows` is None.
@@ -266,7 +266,7 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
     return range(first, min(row_count, first + limit))
 
 
-def fit_pitch(row_count: int, height: int, other_lines: int, max_height: int = 20) -> int:
+def fit_pitch(row_count: int, height: int, reserved_lines: int, max_height: int = 20) -> int:
     """Return the largest row spacing, from 1 to 3 lines, that fits the height.
 
     The rows must fit into `height` and `max_height` lines, together with lines that are reserved for other text.
@@ -274,7 +274,7 @@ def fit_pitch(row_count: int, height: int, other_lines: int, max_height: int = 2
     >>> [fit_pitch(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
     """
-    largest = (min(height, max_height) - other_lines - 1) // max(1, row_count - 1)
+    largest = (min(height, max_height) - reserved_lines - 1) // max(1, row_count - 1)
     return max(1, min(3, largest, height // 7))  # a larger pitch is slower to draw without being clearer
 
 

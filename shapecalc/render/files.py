@@ -58,7 +58,7 @@ MIN_CONTRAST = 4.5
 FONT_FILE = files("shapecalc.render") / "fonts" / "DejaVuSansMono.ttf"
 """The font file; DejaVu Sans Mono has all glyphs of the pictures."""
 FONT_FAMILY = "DejaVu Sans Mono"
-ENDINGS = (".svg", ".png", ".html")
+PICTURE_SUFFIXES = (".svg", ".png", ".html")
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 80, 40, 400
 """The default, minimum and maximum width of a picture in characters."""
 QUESTION_STEP = -1
@@ -176,10 +176,10 @@ def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool],
     return "\n".join(["<style>", font, *bold, *light, *media, "</style>"])
 
 
-def legible_shade(colour: Colour, page: Colour, ink: Colour) -> Colour:
+def legible_shade(colour: Colour, page: Colour, text_colour: Colour) -> Colour:
     """Mix the colour of normal text into a colour until it is legible on the page."""
-    shades = (_mix_colours(colour, ink, part / 20) for part in range(20))
-    return next((shade for shade in shades if contrast_ratio(shade, page) >= MIN_CONTRAST), ink)
+    shades = (_mix_colours(colour, text_colour, part / 20) for part in range(20))
+    return next((shade for shade in shades if contrast_ratio(shade, page) >= MIN_CONTRAST), text_colour)
 
 
 def _mix_colours(first: Colour, second: Colour, fraction: float) -> Colour:
@@ -214,19 +214,19 @@ def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
     return ShapeError(Problem(FILE, missing_package_message(str(error.name), "film")))
 
 
-def match_extension(name: str, endings: Iterable[str], kind: str) -> str:
+def match_extension(name: str, suffixes: Iterable[str], kind: str) -> str:
     """Return the supported extension that a file name ends in.
 
     `kind` is the noun for the file in the error message. Raises `ShapeError` (usage) if the name ends in none of the
     supported extensions.
 
-    >>> match_extension("a/B.SVG", ENDINGS, "picture")
+    >>> match_extension("a/B.SVG", PICTURE_SUFFIXES, "picture")
     '.svg'
     """
-    matches = [ending for ending in endings if name.lower().endswith(ending) and len(name) > len(ending)]
+    matches = [ending for ending in suffixes if name.lower().endswith(ending) and len(name) > len(ending)]
     if not matches:
         visible_name = escape_unprintable(truncate(name))
-        raise usage_error(f"'{visible_name}' is not a {kind}", f"end it in {', '.join(endings)}")
+        raise usage_error(f"'{visible_name}' is not a {kind}", f"end it in {', '.join(suffixes)}")
     return matches[0]
 
 
@@ -252,7 +252,7 @@ def render_still(
     `ShapeError` (usage) for an unknown extension, step or theme, and `ShapeError` (file) if the renderer is not
     installed.
     """
-    ending = match_extension(name, ENDINGS, "picture")
+    ending = match_extension(name, PICTURE_SUFFIXES, "picture")
     check_step(answer, step)
     if theme is not None:
         check_theme(theme)

@@ -54,25 +54,25 @@ SAMPLE_TEXT = "0123456789 │┃║█░ abcdefghijklm"
 """The sample that is drawn in each text style to determine the palette of a GIF."""
 
 
-class Look(Record):
+class TextStyle(Record):
     """A text style of a film: colour, weight and background."""
 
     terminal_style: str
     colour: str = ""
     """The text colour; empty for the default text colour of the page."""
-    is_quiet: bool = False
+    is_dimmed: bool = False
     is_bold: bool = False
     background: str = ""
     """The background colour; empty for none."""
 
 
-LOOKS: Mapping[str, Look] = {
-    "ink": Look(""),
-    "bold": Look("bold", is_bold=True),
-    "quiet": Look("", is_quiet=True),
-    "lit": Look("bold reverse", "#ffffff", is_bold=True, background="#0072B2"),
-    "bad": Look("bold red", "#C00000", is_bold=True),
-    **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(HUES)},
+TEXT_STYLES: Mapping[str, TextStyle] = {
+    "ink": TextStyle(""),
+    "bold": TextStyle("bold", is_bold=True),
+    "quiet": TextStyle("", is_dimmed=True),
+    "lit": TextStyle("bold reverse", "#ffffff", is_bold=True, background="#0072B2"),
+    "bad": TextStyle("bold red", "#C00000", is_bold=True),
+    **{f"axis{number}": TextStyle(hue, hue) for number, hue in enumerate(HUES)},
 }
 """The text styles of films, keyed by name.
 
@@ -80,13 +80,15 @@ All information that a colour conveys is also in the text.
 """
 
 
-def look_colour(look: Look, theme: str) -> str:
+def text_style_colour(text_style: TextStyle, theme: str) -> str:
     """Return the CSS colour of a text style, adjusted to be legible in a theme."""
     page, ink, quiet = files.PAGE_COLOURS[theme]
-    if look.background:
-        return look.colour
+    if text_style.background:
+        return text_style.colour
     return files.css_colour(
-        files.legible_shade(_parse_rgb(look.colour) if look.colour else quiet if look.is_quiet else ink, page, ink)
+        files.legible_shade(
+            _parse_rgb(text_style.colour) if text_style.colour else quiet if text_style.is_dimmed else ink, page, ink
+        )
     )
 
 
@@ -96,22 +98,22 @@ def _parse_rgb(text: str) -> Colour:
 
 
 @cache
-def terminal_styles(page: Colour | None) -> Mapping[str, str]:
+def terminal_styles(background: Colour | None) -> Mapping[str, str]:
     """Return the Rich style of each text style of films, keyed by name.
 
     If the background colour of the terminal is known, colours are adjusted to be legible on it.
     """
-    styles = {name: look.terminal_style for name, look in LOOKS.items()}
-    if page is None:
+    styles = {name: look.terminal_style for name, look in TEXT_STYLES.items()}
+    if background is None:
         return styles
     ink = max(
-        (files.PAGE_COLOURS[theme][1] for theme in files.PAGE_COLOURS), key=lambda colour: contrast_ratio(colour, page)
+        (files.PAGE_COLOURS[theme][1] for theme in files.PAGE_COLOURS),
+        key=lambda colour: contrast_ratio(colour, background),
     )
-    for name, look in LOOKS.items():
+    for name, look in TEXT_STYLES.items():
         if look.colour and not look.background:
-            styles[name] = (
-                f"{'bold ' * look.is_bold}{files.css_colour(files.legible_shade(_parse_rgb(look.colour), page, ink))}"
-            )
+            shade = files.legible_shade(_parse_rgb(look.colour), background, ink)
+            styles[name] = f"{'bold ' * look.is_bold}{files.css_colour(shade)}"
     return styles
 
 
@@ -127,7 +129,7 @@ def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = N
     """
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
-        canvas.write(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.look])
+        canvas.write(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.text_style])
     return canvas.render(film.width)
 
 
@@ -149,7 +151,9 @@ def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
 def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
     """Render the sprites of one moment of a film as an SVG without animation."""
     return _svg_document(
-        film, "".join(_sprite_element(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme
+        film,
+        "".join(_sprite_element(word.text, word.text_style, word.x, word.y) for word in sprites if word.text),
+        theme,
     )
 
 
@@ -177,12 +181,14 @@ def style_sheet(theme: str | None) -> str:
 
 def _colour_rules(theme: str) -> str:
     """Return the CSS rules for the colours of all text styles in a theme."""
-    inks = "".join(f".{name}{{fill:{look_colour(look, theme)}}}" for name, look in LOOKS.items())
-    behind = "".join(f".{name}-behind{{fill:{look.background}}}" for name, look in LOOKS.items() if look.background)
+    inks = "".join(f".{name}{{fill:{text_style_colour(look, theme)}}}" for name, look in TEXT_STYLES.items())
+    behind = "".join(
+        f".{name}-behind{{fill:{look.background}}}" for name, look in TEXT_STYLES.items() if look.background
+    )
     return f".page{{fill:{page_background(theme)}}}{inks}{behind}"
 
 
-def _sprite_element(text: str, look: str, x: float, y: float, animation: str = "") -> str:
+def _sprite_element(text: str, text_style: str, x: float, y: float, animation: str = "") -> str:
     """Return the SVG element of a text at a position in character cells.
 
     The text style is specified by its name. `animation` is an SVG animation of the position.
@@ -193,7 +199,7 @@ def _sprite_element(text: str, look: str, x: float, y: float, animation: str = "
         _format_number(x * files.CELL_WIDTH),
         _format_number(y * files.CELL_HEIGHT),
     )
-    class_name = f' class="{look}"' if look != "ink" else ""
+    class_name = f' class="{text_style}"' if text_style != "ink" else ""
     if text in BAR_WIDTHS:
         middle, thickness = (
             _format_number(x * files.CELL_WIDTH + (files.CELL_WIDTH - BAR_WIDTHS[text]) / 2),
@@ -206,9 +212,9 @@ def _sprite_element(text: str, look: str, x: float, y: float, animation: str = "
         f" {GLYPH_SPACING}" if {*text} & {*"█░━"} else "",
     )
     word = f'<text{class_name} x="{left}" y="{baseline}" textLength="{width}"{spacing}>{escape(text)}'
-    if not LOOKS[look].background:
+    if not TEXT_STYLES[text_style].background:
         return f"{word}{animation}</text>"
-    behind = f'<rect class="{look}-behind" x="{left}" y="{top}" width="{width}" height="{files.CELL_HEIGHT}"/>'
+    behind = f'<rect class="{text_style}-behind" x="{left}" y="{top}" width="{width}" height="{files.CELL_HEIGHT}"/>'
     return f"<g>{animation}{behind}{word}</text></g>" if animation else f"{behind}{word}</text>"
 
 
@@ -228,7 +234,8 @@ def _group_element(start: float, end: float, tracks: Iterable[Track], seconds: f
     visibility = f'<animate attributeName="visibility" calcMode="discrete" values="{values}" {times}/>'
     hidden = "" if start == 0 else ' visibility="hidden"'
     elements = "".join(
-        _sprite_element(word.text, word.look, *word.points[0][1:], _motion_element(word, seconds)) for word in tracks
+        _sprite_element(word.text, word.text_style, *word.points[0][1:], _motion_element(word, seconds))
+        for word in tracks
     )
     return f"<g{hidden}>{visibility if len(changes) > 1 else ''}{elements}</g>"
 
@@ -279,14 +286,14 @@ def _script_data(film: Film) -> dict[str, object]:
     The data are the tracks, the captions and start times of the frames, and the sizes of cells and bars.
     """
     words = [
-        [word.text, word.look, *_round_numbers((word.start, word.end)), [*map(_round_numbers, word.points)]]
+        [word.text, word.text_style, *_round_numbers((word.start, word.end)), [*map(_round_numbers, word.points)]]
         for word in collect_tracks(film)
         if word.text
     ]
     prompts = [fields(frame.prompt).values() if frame.prompt else () for frame in film.frames]
     timed_frames = zip(film.starts, film.frames, prompts, strict=False)
     frames = [[round(start, 2), frame.sentence, *prompt] for start, frame, prompt in timed_frames]
-    behind = [name for name, look in LOOKS.items() if look.background]
+    behind = [name for name, look in TEXT_STYLES.items() if look.background]
     cell = [files.CELL_WIDTH, files.CELL_HEIGHT, BASELINE_OFFSET]
     looks = {"behind": behind, "bars": BAR_WIDTHS, "cell": cell}
     return {"seconds": round(film.seconds, 2), "frames": frames, "words": words, **looks}
@@ -323,7 +330,7 @@ def render_gif(film: Film, theme: str | None) -> bytes:
     def rasterize(svg: str) -> Image.Image:
         return Image.open(BytesIO(files.render_png(svg, ZOOM))).convert("RGB")
 
-    sample = [Sprite(0, row, SAMPLE_TEXT, look) for row, look in enumerate(LOOKS)]
+    sample = [Sprite(0, row, SAMPLE_TEXT, look) for row, look in enumerate(TEXT_STYLES)]
     palette = rasterize(render_moment(film, sample, theme or "light")).quantize(64)
 
     def draw_elements(size: Film, elements: str) -> Image.Image:
@@ -347,7 +354,9 @@ def render_gif(film: Film, theme: str | None) -> bytes:
         for sprite in sprites:
             if sprite.text:
                 place = round(ZOOM * sprite.x * files.CELL_WIDTH), round(ZOOM * sprite.y * files.CELL_HEIGHT)
-                image.paste(draw_text(sprite.text, sprite.look)[0], place, draw_text(sprite.text, sprite.look)[1])
+                image.paste(
+                    draw_text(sprite.text, sprite.text_style)[0], place, draw_text(sprite.text, sprite.text_style)[1]
+                )
         box = (previous and (ImageChops.difference(image, previous).getbbox() or (0, 0, 1, 1))) or (0, 0, *image.size)
         chunks += getdata(image.crop(box), box[:2], duration=10 * hundredths)
         previous = image

@@ -92,7 +92,7 @@ class Column(Record):
         return max(self.mark_width + bool(self.mark_width) + dims, self.min_width)
 
 
-class Gap(Record):
+class ColumnGap(Record):
     """The gap between two columns of the flow diagram: wires, title and tokens."""
 
     wiring: Wiring
@@ -115,8 +115,8 @@ class FlowLayout(Record):
     """The columns and gaps of a flow, and the range of visible columns."""
 
     columns: tuple[Column, ...]
-    gaps: tuple[Gap, ...]
-    window: tuple[int, int]
+    gaps: tuple[ColumnGap, ...]
+    visible_columns: tuple[int, int]
     """The indices of the first and the last visible column, both inclusive."""
     pitch: int
     """The distance between two axes, in lines."""
@@ -124,7 +124,7 @@ class FlowLayout(Record):
     @property
     def height(self) -> int:
         """The height of the visible columns in lines, excluding the heading."""
-        first, last = self.window
+        first, last = self.visible_columns
         dims = max([1, *(len(column.cells) for column in self.columns[first : last + 1])])
         return max([1 + self.pitch * (dims - 1), *(gap.wiring.height for gap in self.gaps[first:last])])
 
@@ -163,21 +163,21 @@ def _make_gap(
     size: tuple[int, int],
     spacing: tuple[int, int],
     glyphs: GlyphSet,
-) -> Gap:
+) -> ColumnGap:
     """Return the gap of a stage, between its input column and its output column.
 
     `size` is the available width in cells and height in lines; `spacing` is an item of `SPACINGS`.
     """
     tokens = _wire_tokens(layout, glyphs)
     for out in layout.size_only_dims:
-        tokens[out] += f"{glyphs.size_line}{mark_text(layout.cells_before[out].mark, glyphs)}"
+        tokens[out] += f"{glyphs.copied_size_line}{mark_text(layout.cells_before[out].mark, glyphs)}"
     title, (pitch, room), (width, height) = clip(layout.title, 24, glyphs), spacing, size
     least, free = (
         input_column.width + output_column.width + SPACINGS[-1][1],
         len(title) + 1 - output_column.width - SPACINGS[-1][1],
     )
     wires = route_wires(layout, pitch, (width - least - 2, height), free, glyphs)
-    return Gap(wires, title, tuple(tokens), room)
+    return ColumnGap(wires, title, tuple(tokens), room)
 
 
 def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
@@ -192,7 +192,7 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
     return [clip(token, MAX_DIM_WIDTH, glyphs) for token in tokens]
 
 
-def _fit_window(widths: Sequence[int], gaps: tuple[Gap, ...], index: int, width: int) -> tuple[int, int]:
+def _fit_columns(widths: Sequence[int], gaps: tuple[ColumnGap, ...], index: int, width: int) -> tuple[int, int]:
     """Return the first and the last column that fit the width, both inclusive.
 
     The columns before and after the stage at `index` are always included.
@@ -291,7 +291,7 @@ def _lay_out_columns(
             continue
         stages = zip(all_layouts, columns, columns[1:], strict=False)
         gaps = tuple([_make_gap(*stage, size, (lines, room), glyphs) for stage in stages])
-        window = _fit_window([column.width for column in columns], gaps, index, size[0])
+        window = _fit_columns([column.width for column in columns], gaps, index, size[0])
         if window == (0, len(all_layouts)):
             break
     return FlowLayout(columns, gaps, window, lines)
@@ -315,12 +315,12 @@ def _flow_notes(
     Notes on copied sizes, operands and mixed axes are included only with `with_explanations`. Notes on omitted stages
     and on the refusal are always included.
     """
-    notes, (first, last) = list[str](), flow_layout.window
+    notes, (first, last) = list[str](), flow_layout.visible_columns
     shown_layouts = all_layouts[first:last]
     for layout, gap in zip(shown_layouts, flow_layout.gaps[first:last], strict=True):
         if layout.stage.kind is StageKind.SHAPE and layout.stage.is_finished:
             sizes = format_count(len(layout.cells), "size", "sizes")
-            notes.append(f"{glyphs.size_line} copies a size: the answer is a vector of {sizes}")
+            notes.append(f"{glyphs.copied_size_line} copies a size: the answer is a vector of {sizes}")
         for out in sorted(layout.size_only_dims)[:1]:
             line = glyphs.horizontal
             mark = mark_text(layout.cells_before[out].mark, glyphs)
@@ -330,7 +330,7 @@ def _flow_notes(
     notes += _operand_notes(all_layouts, first, last)
     notes += [note for layout in shown_layouts if layout.newly_marked_dims for note in _mixing_notes(layout, glyphs)]
     notes = notes if with_explanations else []
-    if flow_layout.window != (0, len(all_layouts)):
+    if flow_layout.visible_columns != (0, len(all_layouts)):
         notes.append(f"{glyphs.ellipsis} stages {first + 1} to {last} of {len(all_layouts)}")
     texts = [Text(note, "dim") for note in dict.fromkeys(notes)]
     if shown_layouts and (problem := shown_layouts[-1].problem):
@@ -401,7 +401,7 @@ class _FlowDrawing(Record):
 
     def draw(self, all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout) -> None:
         """Draw the visible columns and the wires between them."""
-        first, last = flow_layout.window
+        first, last = flow_layout.visible_columns
         x = self.draw_column(flow_layout.columns[first], first, 0)
         strokes = self.canvas.glyphs
         title = "input" if first == 0 else clip(f"{strokes.ellipsis}{all_layouts[first - 1].title}", x - 1, strokes)
@@ -418,13 +418,13 @@ class _FlowDrawing(Record):
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
             marked = f"{mark.ljust(widest)} " if widest else ""
             self.canvas.write(
-                x, self._row_line(row), f"{marked}{dim.rjust(width)}", self._dim_style(cell, (column_index, row))
+                x, self._canvas_line(row), f"{marked}{dim.rjust(width)}", self._dim_style(cell, (column_index, row))
             )
         if column.is_scalar:
             self.canvas.write(x, 1, SCALAR_TEXT)
         return x + column.width + 1
 
-    def draw_stage(self, layout: StageLayout, gap: Gap, output_column: Column, column_index: int, x: int) -> int:
+    def draw_stage(self, layout: StageLayout, gap: ColumnGap, output_column: Column, column_index: int, x: int) -> int:
         """Draw a stage and its output column; return the x coordinate for the next wires."""
         right = x + gap.width(output_column.width)
         self.canvas.write(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
@@ -437,12 +437,12 @@ class _FlowDrawing(Record):
             token = gap.tokens[row]
             if (column_index, row) in self.holes:
                 token = clip(cell.token, MAX_DIM_WIDTH, self.canvas.glyphs)
-            draw_token(self.canvas, cell, token, self.step_index, (right, self._row_line(row)))
+            draw_token(self.canvas, cell, token, self.step_index, (right, self._canvas_line(row)))
             if layout.refused_dim == row:
-                self.canvas.write(right - 1, self._row_line(row), self.canvas.glyphs.fail, "bold red")
+                self.canvas.write(right - 1, self._canvas_line(row), self.canvas.glyphs.fail, "bold red")
         return self.draw_column(output_column, column_index, right + 1)
 
-    def _row_line(self, row: int) -> int:
+    def _canvas_line(self, row: int) -> int:
         """Return the canvas line of a row of dims; line 0 is the heading."""
         return 1 + self.pitch * row
 

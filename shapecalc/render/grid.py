@@ -40,7 +40,7 @@ HEADING_LINES = 3
 TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
-MAX_COMPARED = 4096
+MAX_COMPARED_ELEMENTS = 4096
 """The maximum number of elements that are compared to find a difference.
 
 The elements are compared in C order. In larger tensors, the second element along each axis is also compared.
@@ -51,7 +51,7 @@ class Element(Record):
     """An element in a table, with its index in the input tensor."""
 
     text: str
-    source: tuple[int, ...]
+    input_index: tuple[int, ...]
     is_highlighted: bool
 
 
@@ -126,7 +126,7 @@ class ElementTable(Record):
         return max(self.label_width + self.columns * self.cell_width, len(self.title), len(self.position_text), note)
 
 
-class JourneyPoint(Record):
+class PathTensor(Record):
     """One tensor on the path of the elements: the input, or the output of a stage."""
 
     name: str
@@ -136,32 +136,32 @@ class JourneyPoint(Record):
     marks: tuple[DimMark | None, ...]
 
 
-class Journey(Record):
+class TensorPath(Record):
     """The path of the elements from the input to the output of an answer.
 
     It consists of the tensors, the moves between consecutive tensors, and the sizes of named dims.
     """
 
-    points: tuple[JourneyPoint, ...]
+    tensors: tuple[PathTensor, ...]
     moves: tuple[Move, ...]
     sizes: Mapping[str, int]
 
-    def source_index(self, point_index: int, index: Index) -> Index:
+    def source_index(self, tensor_index: int, index: Index) -> Index:
         """Return the input index of an element, from its index in a later tensor."""
-        for earlier in range(point_index, 0, -1):
-            index = index_before_move(index, self.points[earlier - 1].shape, self.moves[earlier - 1])
+        for earlier in range(tensor_index, 0, -1):
+            index = index_before_move(index, self.tensors[earlier - 1].shape, self.moves[earlier - 1])
         return index
 
-    def indices_of(self, cursor: Index) -> list[Index | None]:
+    def indices_of(self, input_index: Index) -> list[Index | None]:
         """Return the index of an input element in each tensor.
 
         If the element is repeated, the index is that of the first copy. After the element is dropped, the index is
         None.
         """
-        indices: list[Index | None] = [cursor]
+        indices: list[Index | None] = [input_index]
         for number, move in enumerate(self.moves):
             index = indices[-1]
-            indices.append(None if index is None else index_after_move(index, self.points[number].shape, move))
+            indices.append(None if index is None else index_after_move(index, self.tensors[number].shape, move))
         return indices
 
 
@@ -343,7 +343,9 @@ def _element_text(table: ElementTable, index: Index) -> Text:
     """
     element = table.element_at(index)
     text = element.text.rjust(table.cell_width - 2)
-    style = make_style(bold=element.is_highlighted, reverse=element.is_highlighted, meta_item=("cell", element.source))
+    style = make_style(
+        bold=element.is_highlighted, reverse=element.is_highlighted, meta_item=("cell", element.input_index)
+    )
     return Text(f"[{text}]" if element.is_highlighted else f" {text} ", style)
 
 
@@ -355,9 +357,9 @@ def _separator_line(table: ElementTable, label_width: int, column_count: int, gl
     return Text(f"{line * left}{crossing}{line * (table.last_mark_width + column_count * table.cell_width)}", "dim")
 
 
-def build_journey(
+def build_tensor_path(
     answer: Trace | Chain, named_sizes: Mapping[str, int] | None = None, *, complete: bool = True
-) -> Journey:
+) -> TensorPath:
     """Return the path of the elements from the input to the output of an answer.
 
     `named_sizes` has the size of each named dim; by default, the sizes are the smallest ones that meet the conditions.
@@ -382,10 +384,10 @@ def build_journey(
     moves = moves.substitute(sizes_with_results(answer.results, sizes))
     labels = [("input", "", input_cells(answer)), *[(layout.name, layout.title, layout.cells) for layout in moving]]
     points = [
-        JourneyPoint(name, title, tuple([int(str(dim)) for dim in shape]), tuple([cell.mark for cell in cells]))
+        PathTensor(name, title, tuple([int(str(dim)) for dim in shape]), tuple([cell.mark for cell in cells]))
         for (name, title, cells), shape in zip(labels, moves.shapes, strict=True)
     ]
-    return Journey(tuple(points), moves.moves, sizes)
+    return TensorPath(tuple(points), moves.moves, sizes)
 
 
 def draw_grid(
@@ -415,12 +417,12 @@ def draw_grid(
     1 |  [3] 4  5     1 |   1  4
                       2 |   2  5
     """
-    journey = build_journey(answer)
-    if any(0 in point.shape for point in journey.points):
+    journey = build_tensor_path(answer)
+    if any(0 in point.shape for point in journey.tensors):
         raise usage_error("there are no elements to show")
     cursor = (0,) * len(answer.input) if cursor is None else cursor
     tables = [
-        _point_table(journey, number, index, lambda _, source: source == cursor, value, glyphs)
+        _tensor_table(journey, number, index, lambda _, source: source == cursor, value, glyphs)
         for number, index in enumerate(journey.indices_of(cursor))
     ]
     lines = arrange_tables(tables, width, height - bool(journey.sizes), glyphs)
@@ -456,11 +458,11 @@ def draw_question_grid(
     0 |   0 [1] 2     1 |  _  _
     1 |   3  4  5     2 |  _  _
     """
-    journey = build_journey(answer)
-    if any(0 in point.shape for point in journey.points):
+    journey = build_tensor_path(answer)
+    if any(0 in point.shape for point in journey.tensors):
         raise usage_error("there are no elements to show")
-    input_table = _point_table(journey, 0, cursor, lambda _, source: source == cursor, None, glyphs)
-    output_table = _point_table(journey, len(journey.points) - 1, None, lambda *_: False, None, glyphs)
+    input_table = _tensor_table(journey, 0, cursor, lambda _, source: source == cursor, None, glyphs)
+    output_table = _tensor_table(journey, len(journey.tensors) - 1, None, lambda *_: False, None, glyphs)
     marks = ("",) * len(output_table.shape)
     output_table = replace(
         output_table, title=f"output {shape_text(output_table.shape)}", long_title="", position_text="", marks=marks
@@ -489,7 +491,7 @@ def draw_output_grids(
     >>> draw_output_grids(pair, sc.equiv(*pair).counterexample).plain.splitlines()[:2]
     ['first 3,2        second 3,2', '3 is at [0,1]    1 is at [0,1]']
     """
-    journeys = [build_journey(answer, counterexample.sizes) for answer in answers]
+    journeys = [build_tensor_path(answer, counterexample.sizes) for answer in answers]
     return stack_texts(
         arrange_tables(
             _output_tables(journeys, ("first", "second"), counterexample.index, glyphs), width, height, glyphs
@@ -498,23 +500,23 @@ def draw_output_grids(
 
 
 def _output_tables(
-    journeys: Iterable[Journey], names: tuple[str, str], index: Index | None, glyphs: GlyphSet
+    paths: Iterable[TensorPath], names: tuple[str, str], index: Index | None, glyphs: GlyphSet
 ) -> list[ElementTable]:
     """Return a table of each output, with the element at one index highlighted."""
     tables = []
-    for name, journey in zip(names, journeys, strict=True):
-        last = len(journey.points) - 1
-        if 0 in journey.points[last].shape:
+    for name, journey in zip(names, paths, strict=True):
+        last = len(journey.tensors) - 1
+        if 0 in journey.tensors[last].shape:
             raise usage_error("there are no elements to show")
-        table = _point_table(journey, last, index, lambda at, _: at == index, None, glyphs)
+        table = _tensor_table(journey, last, index, lambda at, _: at == index, None, glyphs)
         title, at = f"{name} {shape_text(table.shape)}", "" if index is None else table.position_text
         tables.append(replace(table, title=title, long_title="", position_text=at))
     return tables
 
 
-def _point_table(
-    journey: Journey,
-    point_index: int,
+def _tensor_table(
+    path: TensorPath,
+    tensor_index: int,
     index: Index | None,
     is_highlighted: Callable[[Index, Index], bool],
     value: Callable[[Index], object] | None,
@@ -526,25 +528,25 @@ def _point_table(
     element in the tensor, and its index in the input. `value` returns the input element at an index; by default,
     elements are numbered from 0.
     """
-    point = journey.points[point_index]
+    point = path.tensors[tensor_index]
     focus = (0,) * len(point.shape) if index is None else index
 
     def element(element_index: Index) -> Element:
-        source = journey.source_index(point_index, element_index)
-        shown = ravel(source, journey.points[0].shape) if value is None else value(source)
+        source = path.source_index(tensor_index, element_index)
+        shown = ravel(source, path.tensors[0].shape) if value is None else value(source)
         return Element(
             clip(escape_unprintable(str(shown)), MAX_VALUE_WIDTH, glyphs), source, is_highlighted(element_index, source)
         )
 
-    separator = f" {glyphs.maps_to} " if point_index else " "
+    separator = f" {glyphs.maps_to} " if tensor_index else " "
     return ElementTable(
         f"{point.name}{separator}{shape_text(point.shape)}",
-        f"{point.title}{separator}{shape_text(point.shape)}" if point_index else "",
+        f"{point.title}{separator}{shape_text(point.shape)}" if tensor_index else "",
         f"{element(focus).text} is at {index_text(index)}" if index is not None else index_text(index),
         point.shape,
         tuple(mark_text(mark, glyphs) for mark in point.marks),
         focus,
-        min(MAX_VALUE_WIDTH, max(len(element(focus).text), len(str(prod(journey.points[0].shape) - 1)))),
+        min(MAX_VALUE_WIDTH, max(len(element(focus).text), len(str(prod(path.tensors[0].shape) - 1)))),
         element,
     )
 
@@ -569,7 +571,7 @@ def draw_mistake_grids(
     2 |   2  5        2 |    4  5
     """
     sizes = _common_sizes(answer, mistake)
-    ours, theirs = build_journey(answer, sizes), build_journey(mistake, sizes)
+    ours, theirs = build_tensor_path(answer, sizes), build_tensor_path(mistake, sizes)
     tables = _output_tables((ours, theirs), ("asked", "mistaken"), _first_difference(ours, theirs), glyphs)
     return stack_texts(arrange_tables(tables, width, height, glyphs))
 
@@ -585,11 +587,11 @@ def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str,
     return {} if counterexample is None else counterexample.sizes
 
 
-def _first_difference(first: Journey, second: Journey) -> Index | None:
+def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
     """Return the first index at which two outputs differ; None if no index is found."""
-    last_points = len(first.points) - 1, len(second.points) - 1
-    common = [*map(min, first.points[-1].shape, second.points[-1].shape)]
-    if 0 in common or len(first.points[-1].shape) != len(second.points[-1].shape):
+    last_points = len(first.tensors) - 1, len(second.tensors) - 1
+    common = [*map(min, first.tensors[-1].shape, second.tensors[-1].shape)]
+    if 0 in common or len(first.tensors[-1].shape) != len(second.tensors[-1].shape):
         return None
     for index in _compared_indices(common):
         if first.source_index(last_points[0], index) != second.source_index(last_points[1], index):
@@ -603,7 +605,7 @@ def _compared_indices(shape: list[int]) -> Iterator[Index]:
     The first indices in C order, up to a maximum number, are followed by the second index along each axis, last axis
     first.
     """
-    yield from islice(product(*map(range, shape)), MAX_COMPARED)
+    yield from islice(product(*map(range, shape)), MAX_COMPARED_ELEMENTS)
     for axis in reversed(range(len(shape))):
         if shape[axis] > 1:
             yield tuple(int(other == axis) for other in range(len(shape)))

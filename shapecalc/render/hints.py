@@ -141,7 +141,7 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
             question = f"how large is dim {out_dim}, which merges axes?" if rule == rules.MERGED else question
             heading = f"dim {out_dim} is made of:" if step.sources else f"no dim of the {name} becomes dim {out_dim}:"
     where = "\n".join([heading, *_index_table(rows, marked, note)])
-    return Hint(question, f"{step.rule.sentence}  [{step.rule}]", where, arithmetic_with_hole(step))
+    return Hint(question, f"{step.rule.sentence}  [{step.rule}]", where, arithmetic_with_placeholder(step))
 
 
 def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
@@ -187,13 +187,13 @@ def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], label_wid
     return name.ljust(label_width) + "".join(f"   {dim}" for dim in dims)
 
 
-def arithmetic_with_hole(step: Step, hole: str = "?") -> str:
+def arithmetic_with_placeholder(step: Step, placeholder: str = "?") -> str:
     """Return the arithmetic of a step, with a placeholder for the result.
 
     If the result occurs several times in the sentence, the last occurrence is replaced.
 
     >>> import shapecalc as sc
-    >>> arithmetic_with_hole(sc.reshape((2, 3, 4), (2, -1)).steps[1])
+    >>> arithmetic_with_placeholder(sc.reshape((2, 3, 4), (2, -1)).steps[1])
     '-1 is 24 elements (2*3*4) / 2 known = ?'
     """
     if step.rule == rules.GIVEN:
@@ -203,4 +203,4 @@ def arithmetic_with_hole(step: Step, hole: str = "?") -> str:
     if not matches:
         return sentence
     start, end = matches[-1].span()
-    return f"{sentence[:start]}{hole}{sentence[end:]}"
+    return f"{sentence[:start]}{placeholder}{sentence[end:]}"

@@ -150,12 +150,12 @@ class _Page:
         text, tag = " ".join(self.paragraph), self.tag
         self.paragraph, self.tag = [], ""
         if tag and (not text or len(tag) >= hang):
-            self._fill(tag, " " * indent, " " * indent)
+            self._add_wrapped(tag, " " * indent, " " * indent)
             tag = ""
         if text:
-            self._fill(text, f"{' ' * indent}{tag.ljust(hang)}", " " * (indent + hang))
+            self._add_wrapped(text, f"{' ' * indent}{tag.ljust(hang)}", " " * (indent + hang))
 
-    def _fill(self, text: str, first_indent: str, indent: str) -> None:
+    def _add_wrapped(self, text: str, first_indent: str, indent: str) -> None:
         wrapper = TextWrapper(self.width, first_indent, indent, break_on_hyphens=False, break_long_words=False)
         self.lines += wrapper.fill(text).replace(NON_BREAKING_SPACE, " ").split("\n")
 

@@ -25,7 +25,7 @@ from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import format_count, join_with_and
 from shapecalc.core.values import ELLIPSIS, parse_subscripts
 from shapecalc.render.canvas import GlyphSet, clip, clip_line, pack_notes, stack_texts
-from shapecalc.render.hints import arithmetic_with_hole
+from shapecalc.render.hints import arithmetic_with_placeholder
 from shapecalc.render.stage_layout import HUES, StageLayout, stage_operands
 
 RulerRow = tuple[str, Callable[[int], str]]
@@ -188,20 +188,20 @@ def _is_refused_column(
     return False
 
 
-def _answer_text(layout: StageLayout, column: OperandColumn, step_index: int, glyphs: GlyphSet) -> str:
+def _output_text(layout: StageLayout, column: OperandColumn, step_index: int, glyphs: GlyphSet) -> str:
     """Format the output dim of a table column.
 
     A placeholder replaces a dim that is hidden or not determined yet. A summed dim is drawn as the end of a line.
     """
     cell = layout.cells[column.out_dim] if column.out_dim is not None and column.out_dim < len(layout.cells) else None
     if column.out_dim is None:
-        return glyphs.wall
+        return glyphs.line_end
     if cell is None or cell.dim is None or cell.step_index > step_index:
         return cell.hole or glyphs.hole if cell else glyphs.hole
     return clip(str(cell.dim), MAX_DIM_WIDTH, glyphs)
 
 
-def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, answer_text: str, glyphs: GlyphSet) -> str:
+def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_text: str, glyphs: GlyphSet) -> str:
     """Format the dim of an operand in a table column.
 
     A prefix marks a 1 that is repeated, or a dim that causes the refusal.
@@ -212,7 +212,7 @@ def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, answer_t
         and column.out_dim is not None
         and not layout.problem
     )
-    if repeats and text == "1" and answer_text not in ("1", glyphs.hole) and answer_text[:1] != "[":
+    if repeats and text == "1" and output_text not in ("1", glyphs.hole) and output_text[:1] != "[":
         return f"{glyphs.pointer}{text}"
     return f"{glyphs.fail}{text}" if column.is_refused and text else text
 
@@ -251,7 +251,7 @@ def draw_operand_table(
     other = "operand {}" if "operands" in names else "kernel" if "kernel" in names else "weight"
     other = layout.stage.argument if layout.stage.argument == "target" else other
     heads = [other.format(operand.number) if operand.number else "input" for operand in operands]
-    answer_texts = [_answer_text(layout, slot, step_index, glyphs) for slot in slots]
+    answer_texts = [_output_text(layout, slot, step_index, glyphs) for slot in slots]
     pairs = [*zip(slots, answer_texts, strict=True)]
     rows = [[_dim_text(layout, slot, operand.number, end, glyphs) for slot, end in pairs] for operand in operands]
     notes = [*dict.fromkeys(_table_notes(answer, layout, slots, step_index, rows, glyphs))]
@@ -277,7 +277,7 @@ def draw_operand_table(
         [] if layout.problem else [Text(glyphs.horizontal * len(lines[0]), "dim"), format_row("answer", answer_texts)]
     )
     bars = _operand_bars(
-        layout, slots, operands, width - len(lines[0]) - 3, glyphs, is_answer_known=glyphs.hole not in answer_texts
+        layout, slots, operands, width - len(lines[0]) - 3, glyphs, is_output_known=glyphs.hole not in answer_texts
     )
     for place, bar in [*enumerate(bars[: len(rows)], 1), *[(-1, bar) for bar in bars[-1:]]]:
         lines[place].append(COLUMN_GAP).append_text(bar)
@@ -301,7 +301,10 @@ def _table_notes(
         yield f"{glyphs.pointer} a 1 is repeated", "dim"
     summed = [slot.label for slot in columns if slot.out_dim is None]
     if summed and not layout.problem:
-        yield f"{glyphs.wall} {join_with_and(summed)} {'goes' if len(summed) == 1 else 'go'}: summed along it", "dim"
+        yield (
+            f"{glyphs.line_end} {join_with_and(summed)} {'goes' if len(summed) == 1 else 'go'}: summed along it",
+            "dim",
+        )
     joined = [dim for slot in columns if slot.label.endswith(JOIN_SUFFIX) for dim in slot.dims_by_operand.values()]
     if not is_concrete(joined):
         yield "bars are not to scale: sizes have names", "dim"
@@ -321,7 +324,7 @@ def _operand_bars(
     width: int,
     glyphs: GlyphSet,
     *,
-    is_answer_known: bool,
+    is_output_known: bool,
 ) -> list[Text]:
     """Return a bar for each concatenated operand, and one for the output.
 
@@ -343,7 +346,7 @@ def _operand_bars(
     offset_bars = [Text(" " * start).append_text(part) for start, part in zip(edges, parts, strict=False)]
     return [
         *offset_bars,
-        Text().join(parts) if is_answer_known and not any(cell.hole for cell in layout.cells) else Text(),
+        Text().join(parts) if is_output_known and not any(cell.hole for cell in layout.cells) else Text(),
     ]
 
 
@@ -376,7 +379,7 @@ def draw_windows(
     """
     step, request = answer.steps[step_index], layout.request.arguments
     cell, numbers = layout.cells[step.out or 0], _window_parameters(step)
-    why = step.why if cell.dim is not None else arithmetic_with_hole(step, cell.hole or glyphs.hole)
+    why = step.why if cell.dim is not None else arithmetic_with_placeholder(step, cell.hole or glyphs.hole)
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     equal_dims = [str(other.out) for other in window_steps if _window_parameters(other) == numbers]
     subject = f"dim {step.out}" if len(equal_dims) < 2 else f"dims {join_with_and(equal_dims)}"

@@ -489,7 +489,7 @@ def _draw_lane_canvas(
     draw_wires(canvas, wires, (left, right), lambda axes, outs: _lane_style(layout, axes, outs, step_index))
     if is_vector:
         canvas.dash_lines(left, right)
-    end = (glyphs.size_line if is_vector else glyphs.horizontal) * HOLE_LINE_LENGTH
+    end = (glyphs.copied_size_line if is_vector else glyphs.horizontal) * HOLE_LINE_LENGTH
     for row in (row for row, cell in enumerate(layout.cells) if cell.hole):
         canvas.write(right - HOLE_LINE_LENGTH, 1 + pitch * row, end, "dim")
     for row, (text, cell) in enumerate(zip(before, layout.cells_before, strict=True)):
@@ -516,7 +516,7 @@ def _lane_token(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
     If the dim copies only the size of an axis, the mark of the axis is appended.
     """
     size = (
-        f"{glyphs.size_line}{mark_text(layout.cells_before[out_dim].mark, glyphs)}"
+        f"{glyphs.copied_size_line}{mark_text(layout.cells_before[out_dim].mark, glyphs)}"
         if out_dim in layout.size_only_dims
         else ""
     )
@@ -526,13 +526,13 @@ def _lane_token(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
 def _lane_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[str]:
     """Return the note on dims whose size is copied but whose elements are not."""
     if layout.stage.kind is StageKind.SHAPE:
-        return [f"{glyphs.size_line} copies a size; no element moves"]
+        return [f"{glyphs.copied_size_line} copies a size; no element moves"]
     if not layout.size_only_dims:
         return []
     out = next(
         (out for out in layout.size_only_dims if layout.cells[out].step_index == step_index), min(layout.size_only_dims)
     )
-    return [f"{glyphs.size_line} {size_only_note(layout, out, glyphs)}"]
+    return [f"{glyphs.copied_size_line} {size_only_note(layout, out, glyphs)}"]
 
 
 def _lane_texts(
@@ -592,7 +592,7 @@ def _is_count_step(layout: StageLayout, step: Step | None) -> bool:
     return problem.rule in COUNT_RULES and make_budget(layout) is not None
 
 
-def _is_cut_step(layout: StageLayout, step: Step | None) -> bool:
+def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
     """Return whether rulers can show a step, which must regroup or merge axes.
 
     Before a reshape is resolved, the step is None; then the request must not contain a 0.
@@ -627,7 +627,7 @@ def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Ste
 
 PICTURE_KINDS = (
     PictureKind(draw_budget, _is_count_step, lambda *_: True),
-    PictureKind(draw_rulers, _is_cut_step, can_draw_rulers),
+    PictureKind(draw_rulers, _is_ruler_step, can_draw_rulers),
     PictureKind(draw_windows, is_window_step, is_first_with_parameters),
     PictureKind(draw_operand_table, _is_operand_step, _is_last_operand_step),
     PictureKind(draw_lanes, lambda _layout, _step: True, _is_last_size_copy),

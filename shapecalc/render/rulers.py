@@ -103,7 +103,7 @@ def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | Non
     The step must regroup axes. If sizes are named, small sizes that meet the conditions must exist. Otherwise, the
     width must have one cell per element, or three cells per cut in one period of the misaligned cuts.
     """
-    groups, room = _find_regrouped_links(layout), width - RULER_LABEL_WIDTH
+    groups, room = _find_regrouped_groups(layout), width - RULER_LABEL_WIDTH
     if not is_regrouping_step(step) or not groups:
         return False
     if sizes := _find_sizes(answer, layout):
@@ -116,7 +116,7 @@ def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | Non
     return block.misaligned_strides is not None and block.period // min(block.misaligned_strides) <= room // 3
 
 
-def _find_regrouped_links(layout: StageLayout) -> list[AxisChange]:
+def _find_regrouped_groups(layout: StageLayout) -> list[AxisChange]:
     """Return the groups of dims that a reshape regroups, first those that mix axes."""
     groups = [link for link in layout.links if len(link.sources) > 1 or len(link.outputs) > 1]
     return sorted(groups, key=lambda link: not link.is_mixed)
@@ -156,9 +156,9 @@ def draw_rulers(
     all_axes = AxisChange(tuple(range(len(layout.cells_before))), tuple(range(len(layout.cells))))
     block, notes = _make_rulers(layout, all_axes, sizes, glyphs), _size_notes(layout, all_axes, sizes)
     if block.volume < 2:
-        return _nothing_to_cut_text(block.volume)
+        return _too_few_elements_text(block.volume)
     if block.volume > width - RULER_LABEL_WIDTH or block.height + len(notes) > height:
-        groups = _find_regrouped_links(layout)
+        groups = _find_regrouped_groups(layout)
         if not groups:
             return Text("every axis stays as it is", end="")
         block = _make_rulers(layout, groups[0], sizes, glyphs)
@@ -176,7 +176,7 @@ def draw_rulers(
     return stack_texts([clip_line(Text(layout.heading, "bold"), width, glyphs), text])
 
 
-def _nothing_to_cut_text(volume: int) -> Text:
+def _too_few_elements_text(volume: int) -> Text:
     return Text(f"{'one element' if volume else 'no elements'}: there is nothing to cut", end="")
 
 
@@ -188,7 +188,7 @@ def _draw_unresolved_rulers(
     volume = prod(ruler.size for ruler in before)
     after = tuple(Ruler(f"  {cell.hole or cell.dim}", "dim", 1, volume) for cell in layout.cells)
     if volume < 2:
-        return _nothing_to_cut_text(volume)
+        return _too_few_elements_text(volume)
     text = _render_rulers(Rulers(before, after, volume, ""), size[0], 1, glyphs, has_scale=False)
     lines = text.split("\n")[:-1][: size[1] - 1]
     return stack_texts([clip_line(Text(layout.heading, "bold"), size[0], glyphs), *lines])

@@ -31,7 +31,7 @@ from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
 from shapecalc.core.text import dim_text, escape_unprintable, format_count, shape_text, truncate
 from shapecalc.reading.commands import command_line
 from shapecalc.render.canvas import UNICODE, clip
-from shapecalc.render.grid import Journey, build_journey
+from shapecalc.render.grid import TensorPath, build_tensor_path
 from shapecalc.render.hints import conditions_text, sizes_text
 from shapecalc.render.pictures import division_text, draw_picture, draw_request, make_budget
 from shapecalc.render.stage_layout import (
@@ -48,9 +48,9 @@ from shapecalc.render.stage_layout import (
 )
 
 TensorShape = tuple[int, ...]
-PICTURE_HUNDREDTHS = 12
+MOTION_FRAME_HUNDREDTHS = 12
 """The duration of a GIF frame while sprites move, in hundredths of a second."""
-HIDDEN_CELLS, HOLE_TEXT = "…", "[ ]"
+ELIDED_CELLS_TEXT, HOLE_TEXT = "…", "[ ]"
 """The text for elided cells, and the placeholder of an output dim in the request."""
 BAR_GLYPHS = "│┃║"
 """The characters of the vertical bars between cells, from inner to outer axes.
@@ -83,14 +83,14 @@ LABEL_WIDTH = 8
 """The width of the labels before the dims, in cells."""
 FALL_SECONDS = 0.35
 """The time in which a piece of the budget bar moves down, in seconds."""
-MAX_SINGLE_ROWS = 12
+MAX_ROWS_WRITTEN_SINGLY = 12
 """The maximum number of rows that a gather writes one by one.
 
 If a tensor has more rows, they are written in blocks.
 """
 MAX_LISTED_CELLS = 8
 """The maximum number of cells that a caption lists."""
-PICK_SECONDS, REST_SECONDS = 0.55, 0.35
+MOVE_SECONDS, HIGHLIGHT_SECONDS = 0.55, 0.35
 """The time for which an element moves, and then stays highlighted, in seconds."""
 FILM_WIDTH, FILM_HEIGHT = 80, 24
 """The default size of a film, in character cells, which fits standard terminals."""
@@ -107,7 +107,7 @@ class Sprite(Record):
     x: float
     y: float
     text: str
-    look: str = "ink"
+    text_style: str = "ink"
     """The name of the text style of the sprite."""
 
 
@@ -161,7 +161,7 @@ class Track(Record):
     """The motion of a sprite while its text and text style stay unchanged."""
 
     text: str
-    look: str
+    text_style: str
     start: float
     end: float
     points: tuple[tuple[float, float, float], ...]
@@ -178,7 +178,7 @@ class Tape(Record):
     """The maximum number of cells in a line."""
     line_height: int
     """The height of a line in rows; bars use all rows, numbers only the lowest one."""
-    shown_count: int
+    visible_count: int
     """The number of visible cells."""
     top_row: int
 
@@ -190,15 +190,15 @@ class Tape(Record):
     @property
     def bottom_row(self) -> int:
         """The first row below the tape."""
-        return self.top_row + self.line_height * max(1, -(-self.shown_count // self.cells_per_line))
+        return self.top_row + self.line_height * max(1, -(-self.visible_count // self.cells_per_line))
 
     def cell_position(self, cell: int) -> tuple[int, int]:
         """Return the position of a cell, or of the ellipsis if the cell is elided."""
         line, column = divmod(cell, self.cells_per_line)
-        if cell >= self.shown_count:
+        if cell >= self.visible_count:
             line, column = (
-                (self.shown_count - 1) // self.cells_per_line,
-                (self.shown_count - 1) % self.cells_per_line + 1,
+                (self.visible_count - 1) // self.cells_per_line,
+                (self.visible_count - 1) % self.cells_per_line + 1,
             )
         return column * self.pitch + 1, self.top_row + line * self.line_height + self.line_height - 1
 
@@ -207,7 +207,7 @@ class Tape(Record):
 
         `layer` is the layer of the axis that the bar cuts, counted from the innermost axis.
         """
-        line = max(0, cell - (cell == self.shown_count)) // self.cells_per_line
+        line = max(0, cell - (cell == self.visible_count)) // self.cells_per_line
         row = min(layer, self.line_height - 1)
         x = (cell - line * self.cells_per_line) * self.pitch
         y = self.top_row + line * self.line_height + self.line_height - 1 - row
@@ -240,7 +240,9 @@ def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
     """Return a sprite at a fraction of the distance between two positions."""
     if start is None or (start.x == end.x and start.y == end.y):
         return end
-    return Sprite(start.x + (end.x - start.x) * fraction, start.y + (end.y - start.y) * fraction, end.text, end.look)
+    return Sprite(
+        start.x + (end.x - start.x) * fraction, start.y + (end.y - start.y) * fraction, end.text, end.text_style
+    )
 
 
 def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
@@ -250,10 +252,13 @@ def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
         duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))
         before = film.frames[number - 1].sprites if number else {}
         moves = any(len(_motion_points(before.get(key), sprite, 0, 0)) > 1 for key, sprite in frame.sprites.items())
-        steps = round(100 * frame.arrival_seconds) // PICTURE_HUNDREDTHS if moves else 0
+        steps = round(100 * frame.arrival_seconds) // MOTION_FRAME_HUNDREDTHS if moves else 0
         for step in range(1, steps):
-            yield sprites_at(film, starts, starts[number] + step * PICTURE_HUNDREDTHS / 100), PICTURE_HUNDREDTHS
-        yield tuple(frame.sprites.values()), duration - max(0, steps - 1) * PICTURE_HUNDREDTHS
+            yield (
+                sprites_at(film, starts, starts[number] + step * MOTION_FRAME_HUNDREDTHS / 100),
+                MOTION_FRAME_HUNDREDTHS,
+            )
+        yield tuple(frame.sprites.values()), duration - max(0, steps - 1) * MOTION_FRAME_HUNDREDTHS
 
 
 def collect_tracks(film: Film) -> list[Track]:
@@ -264,13 +269,13 @@ def collect_tracks(film: Film) -> list[Track]:
         for key, sprite in frame.sprites.items():
             previous = before.get(key)
             motion = _motion_points(previous, sprite, starts[number], frame.arrival_seconds)
-            if previous is not None and (previous.text, previous.look) == (sprite.text, sprite.look):
+            if previous is not None and (previous.text, previous.text_style) == (sprite.text, sprite.text_style):
                 track = result[last[key]]
                 points = track.points if len(motion) == 1 else (*track.points, *motion)
-                result[last[key]] = Track(track.text, track.look, track.start, starts[number + 1], points)
+                result[last[key]] = Track(track.text, track.text_style, track.start, starts[number + 1], points)
             else:
                 last[key] = len(result)
-                result.append(Track(sprite.text, sprite.look, starts[number], starts[number + 1], motion))
+                result.append(Track(sprite.text, sprite.text_style, starts[number], starts[number + 1], motion))
     return result
 
 
@@ -291,7 +296,7 @@ def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, r
     of a line is `layers`, or less if more cells are visible with a smaller height.
 
     >>> tape = make_tape((2, 3, 4), 2, 80, 0, 4, 2)
-    >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.shown_count, tape.cell_position(23)
+    >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.visible_count, tape.cell_position(23)
     (24, 3, 2, 24, (70, 1))
     """
     count, steps = prod(shape), bar_distances(shape)
@@ -324,7 +329,7 @@ def bar_distances(shape: TensorShape) -> list[int]:
     return result[::-1]
 
 
-def bar_positions(shape: TensorShape, layer: int, shown_count: int) -> list[int]:
+def bar_positions(shape: TensorShape, layer: int, visible_count: int) -> list[int]:
     """Return the positions of the bars of a layer, as cell indices.
 
     Layers beyond the outermost axis have bars only at the start and at the end.
@@ -334,7 +339,7 @@ def bar_positions(shape: TensorShape, layer: int, shown_count: int) -> list[int]
     """
     steps, count = bar_distances(shape), prod(shape)
     step = steps[layer] if layer < len(steps) else max(1, count)
-    return [*range(0, min(shown_count, count) + 1, step)]
+    return [*range(0, min(visible_count, count) + 1, step)]
 
 
 def match_bars(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
@@ -408,19 +413,21 @@ class FilmBuilder:
         """Return the left edge of the column of a dim."""
         return LABEL_WIDTH + dim * self.column_width
 
-    def add_sprite(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
+    def add_sprite(self, key: str, x: float, y: float, text: str, text_style: str = "ink") -> None:
         """Add a sprite to the frame, above all others; remove it if its text is blank."""
         self.sprites.pop(key, None)
         if text.strip():
-            self.sprites[key] = Sprite(x, y, clip(escape_unprintable(text), max(1, self.width - int(x)), UNICODE), look)
+            self.sprites[key] = Sprite(
+                x, y, clip(escape_unprintable(text), max(1, self.width - int(x)), UNICODE), text_style
+            )
 
-    def add_dim_sprite(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
+    def add_dim_sprite(self, key: str, dim: int, y: int, text: str, text_style: str = "ink") -> None:
         """Add a sprite to the frame, in the column of a dim.
 
         For the first dim that does not fit the width, an ellipsis is added; later dims are omitted.
         """
         if dim < self.column_count:
-            self.add_sprite(key, self.column_x(dim), y, clip(text, self.column_width - 1, UNICODE), look)
+            self.add_sprite(key, self.column_x(dim), y, clip(text, self.column_width - 1, UNICODE), text_style)
         elif dim == self.column_count:
             self.add_sprite(key, self.column_x(dim), y, UNICODE.ellipsis, "quiet")
             self.add_note(f"dims from {dim} on have no room")
@@ -434,11 +441,11 @@ class FilmBuilder:
         """Remove the sprites whose keys start with one of the prefixes."""
         self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(prefixes)}
 
-    def set_look(self, keys: Iterable[str], look: str = "lit") -> None:
+    def set_text_style(self, keys: Iterable[str], text_style: str = "lit") -> None:
         """Set the text style of the sprites with the given keys."""
         for key in keys:
             if key in self.sprites:
-                self.sprites[key] = replace(self.sprites[key], look=look)
+                self.sprites[key] = replace(self.sprites[key], text_style=text_style)
 
     def add_note(self, text: str) -> None:
         """Add a note that is shown at the bottom of all subsequent frames."""
@@ -468,7 +475,7 @@ def format_marked_dim(cell: Cell) -> str:
     return UNICODE.hole if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
-def hue_look(hue: str) -> str:
+def text_style_of_hue(hue: str) -> str:
     """Return the name of the text style for a colour; `ink` for an empty colour."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
@@ -487,7 +494,7 @@ def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: in
         builder.add_dim_sprite(f"index{dim}", dim, INDEX_ROW, str(dim), "quiet")
     for axis, cell in enumerate(layout.cells_before):
         builder.add_dim_sprite(
-            f"dim{stage_index}.{axis}", axis, INPUT_ROW, format_marked_dim(cell), hue_look(mark_hue(cell.mark))
+            f"dim{stage_index}.{axis}", axis, INPUT_ROW, format_marked_dim(cell), text_style_of_hue(mark_hue(cell.mark))
         )
     for dim, token in enumerate(_requested_tokens(layout)):
         builder.add_dim_sprite(f"asked{dim}", dim, REQUEST_ROW, token)
@@ -514,8 +521,8 @@ def add_step_frames(
     lit = [f"dim{stage_index}.{axis}" for axis in step.sources] + [f"asked{out}" for out in out_dims]
     if step.rule == COPIED_ZERO or layout.stage.kind is StageKind.PERMUTE:
         lit += [f"index{axis}" for axis in step.sources]
-    old_looks = {key: builder.sprites[key].look for key in lit if key in builder.sprites}
-    builder.set_look(lit)
+    old_looks = {key: builder.sprites[key].text_style for key in lit if key in builder.sprites}
+    builder.set_text_style(lit)
     if step.rule in INFER_RULES and out_dims:
         _add_inference_frames(builder, layout, stage_index, step_index, step, out_dims[0])
     else:
@@ -535,9 +542,11 @@ def add_step_frames(
         builder.prompt = make_prompt(layout, out_dims)
         size_note = size_only_note(layout, out_dims[0], UNICODE) if out_dims else ""
         builder.add_frame(f"{step.why}; {size_note}" if size_note else step.why, step_index)
-    old_looks |= {f"dim{stage_index + 1}.{out}": hue_look(mark_hue(layout.cells[out].mark)) for out in out_dims}
+    old_looks |= {
+        f"dim{stage_index + 1}.{out}": text_style_of_hue(mark_hue(layout.cells[out].mark)) for out in out_dims
+    }
     for key, look in old_looks.items():
-        builder.set_look([key], look)
+        builder.set_text_style([key], look)
 
 
 def _fill_hole(
@@ -624,36 +633,36 @@ def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int
         builder.add_frame(sentence, step_index, arrival_seconds=FALL_SECONDS, hold_seconds=FALL_SECONDS / 2)
 
 
-def add_input_tape(builder: FilmBuilder, journey: Journey) -> None:
+def add_input_tape(builder: FilmBuilder, path: TensorPath) -> None:
     """Add the tape of the input, and reserve rows for the tapes of all tensors."""
-    tapes = [_journey_tape(builder, journey, place, 0) for place in range(len(journey.points))]
-    gathers = any(not isinstance(move, Reshape) for move in journey.moves)
+    tapes = [_make_tensor_tape(builder, path, place, 0) for place in range(len(path.tensors))]
+    gathers = any(not isinstance(move, Reshape) for move in path.moves)
     builder.reserve_rows(max(tape.bottom_row for tape in tapes), 2 if gathers else 1)
-    builder.tape = _journey_tape(builder, journey, 0, builder.row_position(TAPE_HEADING_ROW) + 1)
-    for cell in range(builder.tape.shown_count):
+    builder.tape = _make_tensor_tape(builder, path, 0, builder.row_position(TAPE_HEADING_ROW) + 1)
+    for cell in range(builder.tape.visible_count):
         builder.add_sprite(_cell_key(builder, cell), *builder.tape.cell_position(cell), _cell_text(builder.tape, cell))
     _add_bars(builder, builder.tape)
 
 
-def _journey_tape(builder: FilmBuilder, journey: Journey, point_index: int, top_row: int) -> Tape:
+def _make_tensor_tape(builder: FilmBuilder, path: TensorPath, tensor_index: int, top_row: int) -> Tape:
     """Return the tape of one tensor on the path of the elements.
 
     Its lines are high enough for the bars of all tensors up to the next gather.
     """
-    number_width = len(str(max(0, prod(journey.points[0].shape) - 1)))
-    moves = journey.moves[point_index:]
+    number_width = len(str(max(0, prod(path.tensors[0].shape) - 1)))
+    moves = path.moves[tensor_index:]
     reshape_count = next((at for at, move in enumerate(moves) if not isinstance(move, Reshape)), len(moves))
     layers = max(
-        len(bar_distances(point.shape)) for point in journey.points[point_index : point_index + reshape_count + 1]
+        len(bar_distances(point.shape)) for point in path.tensors[tensor_index : tensor_index + reshape_count + 1]
     )
-    return make_tape(journey.points[point_index].shape, number_width, builder.width, top_row, builder.tape_rows, layers)
+    return make_tape(path.tensors[tensor_index].shape, number_width, builder.width, top_row, builder.tape_rows, layers)
 
 
 def _add_tape_heading(builder: FilmBuilder, tape: Tape, name: str, suffix: str) -> None:
     """Add the heading of a tape: its shape, strides and number of visible cells."""
     name = f"{name} {shape_text(tape.shape)}"
-    if tape.shown_count < tape.count:
-        name += f", first {tape.shown_count} of {tape.count} cells"
+    if tape.visible_count < tape.count:
+        name += f", first {tape.visible_count} of {tape.count} cells"
         builder.add_note("of large memories the first cells are shown")
     text = f"{name}, strides {shape_text(strides(tape.shape))}{suffix}" if tape.count else f"{name}: no elements"
     builder.add_sprite(f"head{builder.memory_number}", 0, tape.top_row - 1, text, "quiet")
@@ -673,34 +682,34 @@ def _add_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: st
     `name` and `suffix` are the start and the end of the heading.
     """
     _add_tape_heading(builder, tape, name, suffix)
-    if 0 < tape.shown_count < tape.count:
-        builder.add_sprite(f"dots{builder.memory_number}", *tape.cell_position(tape.count), HIDDEN_CELLS, "quiet")
+    if 0 < tape.visible_count < tape.count:
+        builder.add_sprite(f"dots{builder.memory_number}", *tape.cell_position(tape.count), ELIDED_CELLS_TEXT, "quiet")
     for layer in range(max(tape.line_height, len(bar_distances(tape.shape)))):
-        for place in bar_positions(tape.shape, layer, tape.shown_count):
+        for place in bar_positions(tape.shape, layer, tape.visible_count):
             bar = tape.bar_sprite(place, layer)
-            builder.add_sprite(f"bar{builder.memory_number}.{layer}.{place}", bar.x, bar.y, bar.text, bar.look)
+            builder.add_sprite(f"bar{builder.memory_number}.{layer}.{place}", bar.x, bar.y, bar.text, bar.text_style)
 
 
 def _add_reshape_frames(
-    builder: FilmBuilder, journey: Journey, point_index: int, sentence: str, step_index: int | None
+    builder: FilmBuilder, path: TensorPath, tensor_index: int, sentence: str, step_index: int | None
 ) -> None:
     """Add the frame of a reshape, in which bars move between fixed cells."""
-    old, shape = builder.tape, journey.points[point_index + 1].shape
+    old, shape = builder.tape, path.tensors[tensor_index + 1].shape
     new = replace(old, shape=shape)
     layers = max(1, len(bar_distances(old.shape)), len(bar_distances(shape)))
     builder.remove_sprites("bar")
     for layer in range(layers):
-        old_bars, new_bars = (bar_positions(tensor, layer, old.shown_count) for tensor in (old.shape, shape))
+        old_bars, new_bars = (bar_positions(tensor, layer, old.visible_count) for tensor in (old.shape, shape))
         for number, (start, end) in enumerate(match_bars(old_bars, new_bars)):
             key, bar, old_bar = (
                 f"bar{builder.memory_number}.{layer}.{start}~{number}",
                 new.bar_sprite(end, layer),
                 old.bar_sprite(start, layer),
             )
-            builder.add_sprite(key, bar.x, bar.y, bar.text, bar.look)
+            builder.add_sprite(key, bar.x, bar.y, bar.text, bar.text_style)
             builder.set_start_position(key, (old_bar.x, old_bar.y))
     _add_tape_heading(builder, new, "memory", ": no element moves")
-    builder.set_look([key for key in builder.sprites if key.startswith("bar")], "bold")
+    builder.set_text_style([key for key in builder.sprites if key.startswith("bar")], "bold")
     builder.add_frame(sentence, step_index, arrival_seconds=1.5)
     builder.remove_sprites("bar")
     builder.tape = new
@@ -708,26 +717,28 @@ def _add_reshape_frames(
 
 
 def _add_gather_frames(
-    builder: FilmBuilder, journey: Journey, point_index: int, sentence: str, step_index: int | None
+    builder: FilmBuilder, path: TensorPath, tensor_index: int, sentence: str, step_index: int | None
 ) -> None:
     """Add the frames of a gather, which writes elements to a new memory."""
     source = builder.tape
-    target = _journey_tape(builder, journey, point_index + 1, source.top_row + builder.tape_rows + builder.tape_gap + 1)
+    target = _make_tensor_tape(
+        builder, path, tensor_index + 1, source.top_row + builder.tape_rows + builder.tape_gap + 1
+    )
     builder.memory_number += 1
-    own, move, more = strides(source.shape), journey.moves[point_index], ""
+    own, move, more = strides(source.shape), path.moves[tensor_index], ""
     if isinstance(move, Permute):
         more = f"; read in strides {shape_text(own[axis] for axis in move.axes)}"
     _add_bars(builder, target, "written", more)
     builder.add_frame(sentence, step_index)
     for cells in cell_groups(target):
-        _add_pick_frame(builder, journey, point_index, (source, target), cells, step_index)
+        _add_write_frame(builder, path, tensor_index, (source, target), cells, step_index)
     _add_swap_frame(builder, (source, target), sentence, step_index)
 
 
-def _add_pick_frame(
+def _add_write_frame(
     builder: FilmBuilder,
-    journey: Journey,
-    point_index: int,
+    path: TensorPath,
+    tensor_index: int,
     tapes: tuple[Tape, Tape],
     cells: range,
     step_index: int | None,
@@ -738,19 +749,19 @@ def _add_pick_frame(
     """
     source, target = tapes
     written = [unravel(cell, target.shape) for cell in cells]
-    read: list[Index] = [index_before_move(index, source.shape, journey.moves[point_index]) for index in written]
+    read: list[Index] = [index_before_move(index, source.shape, path.moves[tensor_index]) for index in written]
     source_cells = [ravel(index, source.shape) for index in read]
     lit = [f"cell{builder.memory_number - 1}.{cell}" for cell in source_cells]
-    builder.set_look(lit)
+    builder.set_text_style(lit)
     for cell, index, source_cell in zip(cells, written, source_cells, strict=True):
-        value = ravel(journey.source_index(point_index + 1, index), journey.points[0].shape)
+        value = ravel(path.source_index(tensor_index + 1, index), path.tensors[0].shape)
         builder.add_sprite(_cell_key(builder, cell), *target.cell_position(cell), _cell_text(target, value), "lit")
         builder.set_start_position(_cell_key(builder, cell), source.cell_position(source_cell))
     mapping = f"out{index_span_text(written, target.shape)} = in{index_span_text(read, source.shape)}"
     builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), mapping, "bold")
     sentence = f"{_cells_text(cells)} {'takes' if len(cells) == 1 else 'take'} what is in {_cells_text(source_cells)}."
-    builder.add_frame(sentence.capitalize(), step_index, arrival_seconds=PICK_SECONDS, hold_seconds=REST_SECONDS)
-    builder.set_look([*lit, *(_cell_key(builder, cell) for cell in cells)], "ink")
+    builder.add_frame(sentence.capitalize(), step_index, arrival_seconds=MOVE_SECONDS, hold_seconds=HIGHLIGHT_SECONDS)
+    builder.set_text_style([*lit, *(_cell_key(builder, cell) for cell in cells)], "ink")
 
 
 def index_span_text(indices: Sequence[Index], shape: Index) -> str:
@@ -776,14 +787,14 @@ def _cells_text(cells: Sequence[int]) -> str:
     if all(after == before + 1 for before, after in pairwise(cells)):
         return f"cells {cells[0]} to {cells[-1]}"
     listed = ", ".join(map(str, cells[:MAX_LISTED_CELLS]))
-    return f"cells {listed}" + (f" {HIDDEN_CELLS}" if len(cells) > MAX_LISTED_CELLS else "")
+    return f"cells {listed}" + (f" {ELIDED_CELLS_TEXT}" if len(cells) > MAX_LISTED_CELLS else "")
 
 
 def _add_swap_frame(builder: FilmBuilder, tapes: tuple[Tape, Tape], sentence: str, step_index: int | None) -> None:
     """Add the frame in which the written memory replaces the memory that was read."""
     builder.remove_sprites("bar", "part", *(f"{kind}{builder.memory_number - 1}" for kind in ("cell", "head", "dots")))
     builder.tape = tape = replace(tapes[1], top_row=tapes[0].top_row)
-    for cell in range(tape.shown_count):
+    for cell in range(tape.visible_count):
         key = _cell_key(builder, cell)
         builder.add_sprite(key, *tape.cell_position(cell), builder.sprites[key].text)
     _add_bars(builder, tape)
@@ -798,19 +809,20 @@ def cell_groups(tape: Tape) -> list[range]:
     >>> cell_groups(make_tape((2, 3), 1, 40, 0, 3, 1))
     [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
     """
-    steps = [step for step in bar_distances(tape.shape) if step < tape.shown_count] or [max(1, tape.shown_count)]
+    steps = [step for step in bar_distances(tape.shape) if step < tape.visible_count] or [max(1, tape.visible_count)]
     row, single = steps[0], min(steps[0], 6)
-    rows = -(-tape.shown_count // row)
+    rows = -(-tape.visible_count // row)
     block = next(
-        (step for step in steps if tape.shown_count <= step * MAX_SINGLE_ROWS), row * -(-rows // MAX_SINGLE_ROWS)
+        (step for step in steps if tape.visible_count <= step * MAX_ROWS_WRITTEN_SINGLY),
+        row * -(-rows // MAX_ROWS_WRITTEN_SINGLY),
     )
     ends = [
         *range(1, single + 1),
         row,
-        *range(row, min(block, tape.shown_count), row),
-        *range(block, tape.shown_count, block),
+        *range(row, min(block, tape.visible_count), row),
+        *range(block, tape.visible_count, block),
     ]
-    ends = sorted({end for end in (*ends, tape.shown_count) if end <= tape.shown_count})
+    ends = sorted({end for end in (*ends, tape.visible_count) if end <= tape.visible_count})
     return [range(start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end]
 
 
@@ -825,7 +837,7 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
     all_layouts = stage_layouts(answer)
     board = FilmBuilder(width, max(MIN_FILM_HEIGHT, height), _dim_column_width(answer, all_layouts, width))
     title = escape_unprintable(command_line(answer).removeprefix("shapecalc "))
-    journey = _memory_journey(board, answer)
+    journey = _find_tensor_path(board, answer)
     board.add_sprite("title", 0, TITLE_ROW, title, "bold")
     _add_rail(board, all_layouts, 0)
     if journey is None:
@@ -854,20 +866,20 @@ def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...
     return max(6, min(longest + 3, (width - LABEL_WIDTH - 1) // max(1, ranks)))
 
 
-def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | None:
+def _find_tensor_path(builder: FilmBuilder, answer: Trace | Chain) -> TensorPath | None:
     """Return the path of the elements, up to the first stage that combines elements.
 
     Returns None if no memory can be drawn. A note in the film gives the reason, unless no element moves before the
     first stage with several operands or windows.
     """
     try:
-        journey = build_journey(answer, complete=False)
+        journey = build_tensor_path(answer, complete=False)
     except ShapeError as error:
         builder.add_note(f"no memory is drawn: {error.problem.message}")
         return None
     if not journey.moves and any(layout.stage.kind in COMBINING_KINDS for layout in stage_layouts(answer)):
         return None
-    volumes = [prod(point.shape) for point in journey.points]
+    volumes = [prod(point.shape) for point in journey.tensors]
     kept = zip(volumes, volumes[1:], journey.moves, strict=False)
     if any(before != after for before, after, move in kept if isinstance(move, Reshape)):
         builder.add_note("no memory is drawn: no small sizes meet the conditions")
@@ -908,7 +920,7 @@ def _add_stage_frames(
     builder: FilmBuilder,
     layout: StageLayout,
     stage_index: int,
-    journey: Journey | None,
+    path: TensorPath | None,
     move_count: int,
     answer: Trace | Chain,
 ) -> int:
@@ -929,16 +941,16 @@ def _add_stage_frames(
         if isinstance(step.value, tuple) or not has_room:  # a -1 needs no column: it has its own rows
             remaining += outs
         else:
-            _show_picture(builder, answer, layout, at)
+            _replace_picture(builder, answer, layout, at)
             add_step_frames(builder, layout, stage_index, at, step, outs)
-    _show_picture(builder, answer, layout, layout.step_range[-1] if steps else len(answer.steps))
+    _replace_picture(builder, answer, layout, layout.step_range[-1] if steps else len(answer.steps))
     builder.prompt = make_prompt(layout, remaining)
     last = (shape_steps or [*layout.step_range])[-1:]
     sentence, shown = (steps[last[0] - layout.step_range.start].why, last[0]) if last else (layout.title, None)
     move = layout.stage.move
-    if move is not None and journey is not None and not isinstance(move, ShapeVector):
+    if move is not None and path is not None and not isinstance(move, ShapeVector):
         (_add_reshape_frames if isinstance(move, Reshape) else _add_gather_frames)(
-            builder, journey, move_count, sentence, shown
+            builder, path, move_count, sentence, shown
         )
         return 1
     if shape_steps:
@@ -946,7 +958,7 @@ def _add_stage_frames(
     return 0
 
 
-def _show_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
+def _replace_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
     """Replace the picture in the frame with that of a step, if the step has a picture.
 
     Only the steps of stages with several operands or windows have pictures in films.
@@ -958,14 +970,14 @@ def _show_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayo
         _add_picture(builder, draw_picture(answer, step_index, width=builder.width, height=height), top)
 
 
-def _add_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey | None) -> None:
+def _add_request(builder: FilmBuilder, answer: Trace | Chain, path: TensorPath | None) -> None:
     """Add the drawing of the request to the frame, with placeholders for output dims.
 
     If memory is drawn, the drawing of the request fits above the tape.
     """
     height = (
         builder.row_position(TAPE_HEADING_ROW) - INDEX_ROW - 1
-        if journey
+        if path
         else builder.height - INDEX_ROW - builder.sentence_rows - 2
     )
     _add_picture(builder, draw_request(answer, width=builder.width, height=height, hole=HOLE_TEXT), INDEX_ROW)
@@ -979,7 +991,7 @@ def _add_picture(builder: FilmBuilder, text: Text, top_row: int) -> None:
             styles = [span.style for span in part.spans if isinstance(span.style, Style) and span.style.color]
             hue = styles[0].color.name.upper() if styles and styles[0].color else ""
             builder.add_sprite(
-                f"picture{row}.{start}", start, top_row + row, part.plain, hue_look(hue if hue in HUES else "")
+                f"picture{row}.{start}", start, top_row + row, part.plain, text_style_of_hue(hue if hue in HUES else "")
             )
 
 
@@ -1005,7 +1017,7 @@ def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
         return
     if layout.refused_dim is not None:
         token_key, hole_key = f"asked{layout.refused_dim}", f"hole{layout.refused_dim}"
-        builder.set_look([token_key, hole_key], "bad")
+        builder.set_text_style([token_key, hole_key], "bad")
         if hole_key in builder.sprites:
             builder.sprites[hole_key] = replace(builder.sprites[hole_key], text=UNICODE.fail)
     budget = make_budget(layout) if layout.is_regrouping and layout.cells else None

@@ -24,7 +24,7 @@ from shapecalc.render.canvas import RIGHT, UNICODE, Canvas, GlyphSet
 from shapecalc.render.stage_layout import StageLayout, wire_label
 
 Styles = Sequence[Style | str]
-StyleOf = Callable[[Collection[int], Collection[int]], Style | None]
+WireStyleFunction = Callable[[Collection[int], Collection[int]], Style | None]
 """A function that returns the style of the wires from input axes to output dims.
 
 Wires with the style None are hidden.
@@ -80,7 +80,7 @@ class Wiring(Record):
     """The named wires to the right of the trunks."""
     right_trunks: tuple[Trunk, ...] = ()
     """The trunks to the right of the named wires."""
-    lanes: tuple[int, ...] = ()
+    permuted_dims: tuple[int, ...] = ()
     """The output dim of each axis, if axes are permuted; otherwise empty."""
     layers: tuple[tuple[int, ...], ...] = ()
     """For each layer of crossings, the upper row of each pair of crossing wires."""
@@ -134,7 +134,7 @@ def route_wires(
     outs = tuple([axes.outputs[0] for axes in links if axes.outputs])
     if outs != tuple(sorted(outs)) and len(outs) == len(layout.cells_before) == len(layout.cells):
         layers = _swap_layers(outs, (free_width - 1) // 3, 3) or _swap_layers(outs, (width - 1) // 3, 2)
-        return Wiring(pitch, lanes=outs, layers=layers or (), is_unroutable=layers is None)
+        return Wiring(pitch, permuted_dims=outs, layers=layers or (), is_unroutable=layers is None)
     if not any(is_partially_connected(layout, link) for link in links):
         link_trunks = [_make_trunk(link.sources, link.outputs, pitch) for link in links]
         trunks = _assign_tracks(link_trunks)
@@ -249,7 +249,7 @@ def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> 
     return tuple(layers)
 
 
-def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: StyleOf) -> None:
+def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: WireStyleFunction) -> None:
     """Draw the wires between two columns of the canvas, below the heading row.
 
     `ends` are the first and the last x coordinate of the wires. Nothing is drawn if the wires do not fit; in this case,
@@ -271,7 +271,7 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
         _draw_trunks(canvas, wiring.left_trunks, left, right, style_of)
 
 
-def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: StyleOf) -> None:
+def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: WireStyleFunction) -> None:
     """Draw trunks between two columns of the canvas, and the ends of dropped axes."""
     first = left + 1 + _dropped_axes_width(trunks)
     for trunk in trunks:
@@ -280,7 +280,7 @@ def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int,
         if not trunk.right_lines:
             for line in trunk.left_lines:
                 canvas.draw_horizontal(1 + line, left, left + 1, style)
-                canvas.write(left + 1, 1 + line, canvas.glyphs.wall, style)
+                canvas.write(left + 1, 1 + line, canvas.glyphs.line_end, style)
             continue
         if trunk.is_straight:
             canvas.draw_horizontal(1 + trunk.span.start, left, right, style)
@@ -312,13 +312,13 @@ def _draw_trunk(
         canvas.write(bar, 1 + line, canvas.glyphs.junction, style)
 
 
-def _draw_braid(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of: StyleOf) -> None:
+def _draw_braid(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of: WireStyleFunction) -> None:
     """Draw the wires of permuted axes, which cross in pairs."""
-    lane_styles = [style_of((axis,), (out,)) for axis, out in enumerate(wiring.lanes)]
+    lane_styles = [style_of((axis,), (out,)) for axis, out in enumerate(wiring.permuted_dims)]
     pitch, strokes = wiring.pitch, canvas.glyphs
     hidden = frozenset(axis for axis, style in enumerate(lane_styles) if style is None)
     styles: list[Style | str] = [*(style or "" for style in lane_styles), ""]
-    line_glyphs = strokes.horizontal, strokes.rising, strokes.falling, strokes.crossing
+    line_glyphs = strokes.horizontal, strokes.rising_line, strokes.falling_line, strokes.crossing
     axes, lines = _braid_lines(wiring.layers, len(lane_styles), pitch, line_glyphs, hidden)
     for y, (text, styles_of) in enumerate(lines, 1):
         canvas.write_styled(left, y, text, styles_of(styles))

@@ -232,7 +232,7 @@ class Server:
         self.visitor_count = 0
         self._free_sessions = asyncio.Semaphore(config.max_sessions)
         self._sockets: set[web.WebSocketResponse] = set()
-        self._pictures: dict[str, bytes] = {}
+        self._downloads: dict[str, bytes] = {}
         self.connection_states: dict[RequestHandler, int] = {}
 
     def create_application(self) -> web.Application:
@@ -242,7 +242,7 @@ class Server:
             [
                 web.get("/", self.send_page),
                 web.get("/ws", self.run_session),
-                web.get("/download/{key}", self.send_picture),
+                web.get("/download/{key}", self.send_download),
             ]
             + [web.get(f"/page/{file.name}", partial(self.send_page_file, file)) for file in PAGE_FOLDER.iterdir()]
         )
@@ -260,7 +260,7 @@ class Server:
         """
         policy = self.config.access_policy
         reason = policy.rejection_reason(request.headers.get("Host", ""), request.headers.get("Origin"))
-        is_known = policy.is_valid_token(request.query.get("token")) or request.match_info.get("key") in self._pictures
+        is_known = policy.is_valid_token(request.query.get("token")) or request.match_info.get("key") in self._downloads
         if reason or not is_known:
             error = web.HTTPForbidden(text=reason or "open the whole address that shapecalc serve has printed")
             error.force_close()
@@ -278,9 +278,9 @@ class Server:
         text = file.read_text("utf-8").replace("TOKEN", self.config.access_policy.token)
         return web.Response(text=text, content_type=guess_type(file.name)[0])
 
-    async def send_picture(self, request: web.Request) -> web.Response:
+    async def send_download(self, request: web.Request) -> web.Response:
         """Respond with a stored picture or text of an app, and delete it."""
-        data = self._pictures.pop(request.match_info["key"], None)
+        data = self._downloads.pop(request.match_info["key"], None)
         if data is None:
             raise web.HTTPNotFound
         is_picture = data.startswith(b"<svg")
@@ -318,7 +318,7 @@ class Server:
             async with _app_process(self.config.command, app_environment(request.query)) as app:
                 ending = await _wait_for_first(
                     _forward_input(response, app, self.config.idle_timeout),
-                    _forward_output(response, app, self._store_picture),
+                    _forward_output(response, app, self._store_download),
                 )
             return CPU_EXCEEDED if app.returncode == CPU_LIMIT_EXIT else ending
         except OSError:
@@ -327,13 +327,13 @@ class Server:
             self.connection_states[request.protocol] = AUTHENTICATED
             self._free_sessions.release()
 
-    def _store_picture(self, picture: bytes) -> str:
+    def _store_download(self, picture: bytes) -> str:
         """Store a picture or a text for download; return its key."""
         # at most 8 files are stored for download
-        if len(self._pictures) >= 8:
-            del self._pictures[next(iter(self._pictures))]
+        if len(self._downloads) >= 8:
+            del self._downloads[next(iter(self._downloads))]
         key = token_urlsafe(32)
-        self._pictures[key] = picture
+        self._downloads[key] = picture
         return key
 
     async def end_sessions(self, _application: web.Application) -> None:
@@ -348,12 +348,12 @@ def _abort_connection(connection: RequestHandler) -> None:
     connection.force_close()
 
 
-def create_access_policy(host: str, further_hosts: list[str]) -> AccessPolicy:
+def create_access_policy(host: str, extra_hosts: list[str]) -> AccessPolicy:
     """Return the policy for the listening address and further host names.
 
     Raises `ShapeError` (usage) for an invalid name.
     """
-    names = [_check_host_name("--host", host), *(_check_host_name("--allow-host", name) for name in further_hosts)]
+    names = [_check_host_name("--host", host), *(_check_host_name("--allow-host", name) for name in extra_hosts)]
     return AccessPolicy(frozenset(names), token_urlsafe(32))
 
 
@@ -520,7 +520,7 @@ async def _forward_input(socket: web.WebSocketResponse, app: Process, idle_timeo
 
 
 async def _forward_output(
-    socket: web.WebSocketResponse, app: Process, store_picture: Callable[[bytes], str]
+    socket: web.WebSocketResponse, app: Process, store_download: Callable[[bytes], str]
 ) -> SessionEnd:
     """Forward the app's packets to the browser until the output of the app ends.
 
@@ -534,7 +534,7 @@ async def _forward_output(
             if kind == b"D":
                 await socket.send_bytes(content)
             elif kind == b"P":
-                await socket.send_str(json.dumps(["deliver_file_start", store_picture(content)]))
+                await socket.send_str(json.dumps(["deliver_file_start", store_download(content)]))
             elif kind == b"M" and (link := link_frame(content)):
                 await socket.send_str(link)
     except (ProtocolError, IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):

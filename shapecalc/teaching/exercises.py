@@ -33,16 +33,16 @@ from shapecalc.core.requests import DEFAULT_OPSET, default_dialect
 from shapecalc.core.text import escape_unprintable, lookup, shape_text
 from shapecalc.reading.commands import chain_text
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
-from shapecalc.teaching.judging import Judgement, Task, answer_line, derivation_text
+from shapecalc.teaching.judging import Judgement, Task, derivation_text, resolve_line
 
-DrawnShape = Sequence[int]
+IntegerShape = Sequence[int]
 
 REVIEW_INTERVALS = (2, 4, 8, 16, 32)
 """The number of exercises until a kind is repeated, indexed by the Leitner box of its card.
 
 A right answer moves the card to the next box, a wrong answer moves it to box 0.
 """
-MAX_SAME_FORM = 2
+MAX_EQUAL_FORMS = 2
 """The number of exercises of a kind that may differ only in their sizes."""
 MAX_REDRAWS = 30
 """The number of alternatives to draw if an exercise differs from earlier ones only in its sizes."""
@@ -50,12 +50,12 @@ SEED_BOUND = 10**6
 """The exclusive upper bound of generated seeds; short seeds are easy to type."""
 PREDICT_INSTRUCTION = "Write the output shape, or error if the request is refused."
 BUILD_INSTRUCTION = "Where a task stands in words, write the ops that do it: transpose 1,0 | reshape 6."
-USUAL_DIALECT = "onnx"
+DEFAULT_DIALECT = "onnx"
 """The default dialect of most ops."""
 BLANK = "________________"
-PICTURE_BLANK = "[      ]"
+DRAWING_BLANK = "[      ]"
 """The placeholder in the drawing of a worksheet question for a dim to fill in."""
-STYLE = """\
+WORKSHEET_CSS = """\
 @page { margin: 12mm; }
 body { font: 12pt/1.5 sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; color: #000; background: #fff; }
 code { font: 11pt ui-monospace, Menlo, Consolas, monospace; }
@@ -127,7 +127,7 @@ class Worksheet(Record):
     """The answers with their explanations; empty if the answers are not printed."""
     dialects_note: str = ""
     """The sentence on the dialects whose rules apply to the questions."""
-    pictured_answers: tuple[Trace | Chain | None, ...] = ()
+    answers_to_draw: tuple[Trace | Chain | None, ...] = ()
     """The answer to draw, without its output, below each question; None for a puzzle."""
 
 
@@ -155,7 +155,7 @@ def question_topic(question: str) -> str:
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')
     """
-    applied = {step.rule for step in answer_line(question).steps}
+    applied = {step.rule for step in resolve_line(question).steps}
     return next((kind.topic for kind in KINDS.values() if kind.rule in applied), BUILD)
 
 
@@ -218,7 +218,7 @@ def _command_line(op: str, shape: Sequence[object], *arguments: object) -> str:
     return " ".join([op, ",".join(map(str, shape)) or "[]", *texts])
 
 
-def _split_random_axis(random: Random, shape: DrawnShape) -> list[int]:
+def _split_random_axis(random: Random, shape: IntegerShape) -> list[int]:
     """Split a random axis of a shape; merge a prime axis with the next axis."""
     axis = random.randrange(len(shape) - 1)
     factors = [factor for factor in range(2, shape[axis]) if shape[axis] % factor == 0]
@@ -228,7 +228,7 @@ def _split_random_axis(random: Random, shape: DrawnShape) -> list[int]:
     return [*shape[:axis], factor, shape[axis] // factor, *shape[axis + 1 :]]
 
 
-def _draw_nondivisor(random: Random, shape: DrawnShape, difficulty: Difficulty) -> int:
+def _draw_nondivisor(random: Random, shape: IntegerShape, difficulty: Difficulty) -> int:
     """Return a random small integer that does not divide the size of `shape`."""
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: difficulty.largest_dim])
 
@@ -344,7 +344,7 @@ def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
-def draw_inferred_of_empty(random: Random, difficulty: Difficulty) -> str:
+def draw_inferred_with_copied_zero(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape of an empty tensor with a -1 entry and a 0 that copies a 0."""
     return _command_line("reshape", [0, *_draw_shape(random, difficulty)], [0, -1])
 
@@ -424,7 +424,7 @@ def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
     )
 
 
-def _replace_some_by_one(random: Random, shape: DrawnShape) -> list[int]:
+def _replace_some_by_one(random: Random, shape: IntegerShape) -> list[int]:
     """Replace some but not all dims of a shape by 1."""
     ones = {*random.sample(range(len(shape)), random.randint(1, len(shape) - 1))}
     return [1 if axis in ones else dim for axis, dim in enumerate(shape)]
@@ -472,7 +472,7 @@ def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("kept-by-minus-one", "broadcast", 3, rules.KEPT_DIM, min_rank=3)
-def draw_kept_by_minus_one(random: Random, difficulty: Difficulty) -> str:
+def draw_unchanged_by_minus_one(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand in PyTorch with a -1 entry, which leaves a dim unchanged."""
     target = _draw_shape(random, difficulty)
     input_shape = _replace_some_by_one(random, target)
@@ -613,13 +613,13 @@ class Drill:
         self.exercise = self._draw_next()
 
     def _draw_next(self) -> Exercise:
-        kind = self._kinds[next_due_name([*self._kinds], self._cards, self.answered)]
+        kind = self._kinds[next_kind_name([*self._kinds], self._cards, self.answered)]
         card = self._cards.get(kind.name)
         self._draw_counts[kind.name] += 1
         level = kind.first_level + (card.box if card else 0)
         seed = f"{self._seed}/{kind.name}/{self._draw_counts[kind.name]}"
         drawn, forms = draw_exercise(kind, level, seed), self._forms[kind.name]
-        if forms[drawn.task.form] >= MAX_SAME_FORM:
+        if forms[drawn.task.form] >= MAX_EQUAL_FORMS:
             others = (draw_exercise(kind, level + number // 10, f"{seed}/{number}") for number in range(MAX_REDRAWS))
             drawn = min((drawn, *others), key=lambda candidate: forms[candidate.task.form])
         forms[drawn.task.form] += 1
@@ -650,12 +650,12 @@ def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     For a wrong answer, the feedback names the mistake if it is a common one, and gives the right answer with its
     derivation. Invalid and empty answers are wrong.
 
-    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
+    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").feedback
     'it is 2,12: -1 = 24 / 2 = 12 [infer]'
-    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").said
+    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").feedback
     'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]'
     """
-    answer = judging.answer_line(exercise.task.question)
+    answer = judging.resolve_line(exercise.task.question)
     solution = f"{'one way is' if exercise.task.puzzle else 'it is'} {_answer_text(exercise, answer, 'refused')}"
     if not typed.strip():
         return Judgement(False, solution)
@@ -665,7 +665,7 @@ def judge_answer(exercise: Exercise, typed: str) -> Judgement:
         mistake = judging.find_chain_mistake(exercise.task, typed)
         return Judgement(mistake is None, f"{mistake.sentence}; {solution}" if mistake else "")
     prediction = judging.parse_prediction(typed)
-    if prediction == judging.requested_part(exercise.task, answer):
+    if prediction == judging.extract_prediction(exercise.task, answer):
         return Judgement(True, "")
     mistake = judging.find_mistake(exercise.task, answer, prediction)
     return Judgement(False, f"{mistake.sentence}; {solution}" if mistake else solution)
@@ -683,14 +683,14 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
         drill.record_answer(right=True)
 
 
-def next_due_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
+def next_kind_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
     """Return the name of the kind of exercise `number` of a drill.
 
     The kind is the one that has been due longest; if none is due, the first one without a card; if all have cards, the
     one that is due next.
 
     >>> cards = {"copied": Card(1, 4), "inferred": Card(0, 3)}
-    >>> [next_due_name(["copied", "inferred", "literal"], cards, number) for number in (2, 3)]
+    >>> [next_kind_name(["copied", "inferred", "literal"], cards, number) for number in (2, 3)]
     ['literal', 'inferred']
     """
     by_due = sorted((name for name in names if name in cards), key=lambda name: cards[name].due)
@@ -719,12 +719,12 @@ def restore_cards(boxes: Mapping[str, int]) -> dict[str, Card]:
     return {name: Card(box, REVIEW_INTERVALS[box] if box else 0) for name, box in valid.items()}
 
 
-def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, answers: bool) -> Worksheet:
+def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, with_answers: bool) -> Worksheet:
     """Build a worksheet from exercises, with the answers if `answers` is true."""
     tasks = [*exercises]
     note = f"shapecalc drill {topics} --print {len(tasks)} --seed {seed}"
-    right = tuple(answer_line(one.task.question) for one in tasks)
-    texts = tuple(_answer_text(*pair) for pair in zip(tasks, right, strict=True) if answers)
+    right = tuple(resolve_line(one.task.question) for one in tasks)
+    texts = tuple(_answer_text(*pair) for pair in zip(tasks, right, strict=True) if with_answers)
     questions = tuple(one.task.text for one in tasks)
     dialects = dialects_note([one.task.question for one in tasks])
     pictured = tuple(None if one.task.puzzle else answer for one, answer in zip(tasks, right, strict=True))
@@ -738,9 +738,9 @@ def dialects_note(questions: Sequence[str]) -> str:
     'Rules of ONNX (opset 25), for shuffle of tensorrt, of torch where it is named. Dims are counted from 0.'
     """
     named = {question.rpartition("--dialect ")[2].split()[0] for question in questions if "--dialect" in question}
-    ops = {trace.op for question in questions if "--dialect" not in question for trace in answer_line(question).traces}
-    special = {op: default_dialect(op) for op in sorted(ops) if default_dialect(op) != USUAL_DIALECT}
-    parts = [f"of {USUAL_DIALECT.upper()} (opset {DEFAULT_OPSET})"] if ops - {*special} else []
+    ops = {trace.op for question in questions if "--dialect" not in question for trace in resolve_line(question).traces}
+    special = {op: default_dialect(op) for op in sorted(ops) if default_dialect(op) != DEFAULT_DIALECT}
+    parts = [f"of {DEFAULT_DIALECT.upper()} (opset {DEFAULT_OPSET})"] if ops - {*special} else []
     parts += [f"for {op} of {dialect}" for op, dialect in special.items()]
     parts += [f"of {' or '.join(sorted(named))} where it is named"] if named else []
     return f"Rules {', '.join(parts)}. Dims are counted from 0."
@@ -783,9 +783,9 @@ def worksheet_text(sheet: Worksheet) -> str:
 
 def _instructions(sheet: Worksheet) -> list[str]:
     """Return the instructions and notes above the questions of a worksheet."""
-    has_puzzles = None in sheet.pictured_answers
+    has_puzzles = None in sheet.answers_to_draw
     sentences = (
-        (PREDICT_INSTRUCTION, not has_puzzles or any(sheet.pictured_answers)),
+        (PREDICT_INSTRUCTION, not has_puzzles or any(sheet.answers_to_draw)),
         (BUILD_INSTRUCTION, has_puzzles),
         (sheet.dialects_note, sheet.dialects_note),
     )
@@ -799,8 +799,8 @@ def worksheet_html(sheet: Worksheet) -> str:
     """
     blank = '<span class="blank">&nbsp;</span>'
     questions = [
-        f"<li><code>{escape(text)}</code> &rarr; {blank}{_picture_svg(text, answer)}</li>"
-        for text, answer in zip_longest(sheet.questions, sheet.pictured_answers)
+        f"<li><code>{escape(text)}</code> &rarr; {blank}{_render_svg(text, answer)}</li>"
+        for text, answer in zip_longest(sheet.questions, sheet.answers_to_draw)
     ]
     items = [f"<li>{escape(text)}</li>" for text in sheet.answers]
     answers = ['<section class="answers">', "<h2>Answers</h2>", "<ol>", *items, "</ol>", "</section>"] if items else []
@@ -808,7 +808,7 @@ def worksheet_html(sheet: Worksheet) -> str:
         [
             '<!DOCTYPE html>\n<html lang="en">',
             f'<head><meta charset="utf-8"><title>{escape(sheet.title)}</title>',
-            f"<style>\n{STYLE}\n</style></head>",
+            f"<style>\n{WORKSHEET_CSS}\n</style></head>",
             f"<body>\n<h1>{escape(sheet.title)}</h1>\n<p>Name {blank} Date {blank}</p>",
             *(f"<p>{escape(sentence)}</p>" for sentence in _instructions(sheet)),
             *("<ol>", *questions, "</ol>"),
@@ -818,7 +818,7 @@ def worksheet_html(sheet: Worksheet) -> str:
     )
 
 
-def _picture_svg(question: str, answer: Trace | Chain | None) -> str:
+def _render_svg(question: str, answer: Trace | Chain | None) -> str:
     """Render the drawing of a question, with blanks for the output dims, as an SVG.
 
     Returns an empty string if `answer` is None.
@@ -828,7 +828,7 @@ def _picture_svg(question: str, answer: Trace | Chain | None) -> str:
     from shapecalc.render.files import render_svg
     from shapecalc.render.pictures import draw_request
 
-    return "\n" + render_svg(Text(draw_request(answer, hole=PICTURE_BLANK).plain), question, "light") if answer else ""
+    return "\n" + render_svg(Text(draw_request(answer, hole=DRAWING_BLANK).plain), question, "light") if answer else ""
 
 
 FORMATTERS: Mapping[str, Callable[[Worksheet], str]] = {"text": worksheet_text, "html": worksheet_html}

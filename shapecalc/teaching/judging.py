@@ -27,7 +27,7 @@ from shapecalc.core.text import format_count, parse_axes, shape_text, split_outs
 from shapecalc.reading.commands import chain_text, parse_chain, parse_stage
 from shapecalc.reasoning.answers import answer_chain
 from shapecalc.reasoning.answers import answer_request as answer_request
-from shapecalc.reasoning.equiv import EquivalenceVerdict, answer_chains, check_equivalence
+from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence, resolve_chain_pair
 from shapecalc.reasoning.examples import trace_element, trace_element_back
 from shapecalc.reasoning.mistakes import Mistake, explain_misplacement, explain_prediction
 from shapecalc.render.hints import make_hint
@@ -84,7 +84,7 @@ class Task(Record):
         >>> Task("chain '2,3 | transpose'", puzzle="turn the table").text
         'turn the table: 2,3 -> 3,2'
         """
-        answer = answer_line(self.question)
+        answer = resolve_line(self.question)
         ends = f"{shape_text(answer.input)} -> {shape_text(answer.output or ())}"
         return f"{self.puzzle}: {ends}" if self.puzzle else self.question
 
@@ -115,33 +115,33 @@ class Judgement(Record):
     """Whether a prediction is right, and the feedback on it."""
 
     right: bool
-    said: str
+    feedback: str
 
 
-def answer_line(question: str) -> Trace | Chain:
+def resolve_line(question: str) -> Trace | Chain:
     """Resolve a command line without the leading `shapecalc`.
 
     Raises `ShapeError` (usage) if the line is invalid, or if its input is a file or `-`.
 
-    >>> answer_line("chain '2,3 | transpose | reshape -1'").output
+    >>> resolve_line("chain '2,3 | transpose | reshape -1'").output
     (6,)
     """
     words = split_outside_brackets(question)
     if words[:1] == ["chain"]:
         shape, stages = parse_chain(" ".join(words[1:]))
-        return answer_chain(_check_input_text(shape), stages, {})
+        return answer_chain(_require_shape_text(shape), stages, {})
     stage = parse_stage(words, with_input=True)
-    return answer_request(make_request(stage.op, _check_input_text(stage.input or ""), stage.options))
+    return answer_request(make_request(stage.op, _require_shape_text(stage.input or ""), stage.options))
 
 
-def _check_input_text(shape: str) -> str:
+def _require_shape_text(shape: str) -> str:
     """Return an input shape; raise `ShapeError` (usage) if it is a file or `-`."""
     if text.is_file_argument(shape) or shape.strip() == "-":
         raise usage_error("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
     return shape
 
 
-def requested_part(task: Task, answer: Trace | Chain) -> Prediction:
+def extract_prediction(task: Task, answer: Trace | Chain) -> Prediction:
     """Return the shape or index to predict in a task, taken from the answer."""
     if task.follow and answer.output is not None:
         return trace_element(answer, parse_axes(task.follow))[-1][1]
@@ -155,7 +155,7 @@ def correct_prediction(task: Task) -> Prediction:
     >>> correct_prediction(Task("transpose 2,3,4 1,2,0"))
     (3, 4, 2)
     """
-    return requested_part(task, answer_line(task.question))
+    return extract_prediction(task, resolve_line(task.question))
 
 
 def parse_prediction(typed: str) -> Prediction:
@@ -183,7 +183,7 @@ def invalid_reason(task: Task, typed: str) -> str:
     advice = f"type {CHAIN_SYNTAX}" if task.puzzle else advice
     try:
         if task.puzzle:
-            return "" if answer_typed_chain(task, typed) else advice
+            return "" if resolve_typed_chain(task, typed) else advice
         dims = parse_prediction(typed) or ()
     except ShapeError as error:
         return f"that is not an answer yet: {error.problem.message}; {advice}"
@@ -198,14 +198,14 @@ def invalid_reason(task: Task, typed: str) -> str:
     return "" if unknown is None else f"that is not an answer yet: {unknown} is not a {kind}; {advice}"
 
 
-def answer_typed_chain(task: Task, typed: str) -> Chain:
+def resolve_typed_chain(task: Task, typed: str) -> Chain:
     """Resolve a chain that the user typed as the solution of a puzzle.
 
     The typed chain may start with the input shape. Raises `ShapeError` if the chain is invalid or refused.
     """
-    solution = answer_line(task.question)
+    solution = resolve_line(task.question)
     stages = typed.strip().removeprefix(shape_text(solution.input)).lstrip(" |")
-    built = answer_chains(chain_text(solution), f"| {stages}", {})[1]
+    built = resolve_chain_pair(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
         raise ShapeError(built.problem)
     moves_of(built)  # raises for the op `shape`, which moves no elements
@@ -221,7 +221,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
     >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").sentence
     'at [0,1] is element 1 of the input, where element 3 is asked for'
     """
-    answer, built = answer_line(task.question), answer_typed_chain(task, typed)
+    answer, built = resolve_line(task.question), resolve_typed_chain(task, typed)
     comparison = check_equivalence(answer, built)
     if comparison.verdict is EquivalenceVerdict.SAME:
         return None
@@ -240,10 +240,10 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
 def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     """Return a hint on a wrong prediction, without revealing the answer.
 
-    >>> hint_text(Task("reshape 2,3,4 2,-1,2"), answer_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
+    >>> hint_text(Task("reshape 2,3,4 2,-1,2"), resolve_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
     """
-    right = requested_part(task, answer)
+    right = extract_prediction(task, answer)
     if mistake := find_mistake(task, answer, prediction):
         return mistake.sentence
     if prediction is None:
@@ -260,7 +260,7 @@ def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
 def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
     """Return the common mistake that results in a wrong prediction, or None.
 
-    >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40)).sentence
+    >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), resolve_line("reshape 2,3,4,5 0,-1"), (3, 40)).sentence
     'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
     """
     if task.stage:
@@ -294,7 +294,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
             )
         if not holes and drawn.stages[0].kind not in COMBINING_KINDS:
             return draw_question_grid(
-                answer_line(f"chain {shape_text(answer.input)}"), table_count=1, width=width, height=height
+                resolve_line(f"chain {shape_text(answer.input)}"), table_count=1, width=width, height=height
             )
     return (
         draw_flow(drawn, None, holes=holes, width=width, height=height)
@@ -312,7 +312,7 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
     from shapecalc.render.grid import draw_mistake_grids  # imported here, since most uses of this module do not draw
 
     with suppress(ShapeError):  # raised for an invalid answer, or if the elements cannot be drawn
-        answer = answer_line(task.question)
+        answer = resolve_line(task.question)
         mistake = (
             find_chain_mistake(task, typed) if task.puzzle else find_mistake(task, answer, parse_prediction(typed))
         )
@@ -326,18 +326,18 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
     No hint reveals the answer. The hints are about the first wrong dim of the prediction or, if `prediction` is None,
     about the first dim that a rule determines.
 
-    >>> graded_hints(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
+    >>> graded_hints(Task("reshape 2,3,4 0,-1"), resolve_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
     """
     if task.puzzle:
         ops = [trace.op for trace in answer.traces]
         first_shape = f"after the first, the shape is {shape_text(answer.traces[0].output or ())}"
         return f"{format_count(len(ops), 'op does', 'ops do')} it", " | ".join(f"{op} ?" for op in ops), first_shape
-    stage, right = _task_stage(task, answer), requested_part(task, answer)
+    stage, right = _task_stage(task, answer), extract_prediction(task, answer)
     if stage is None or task.follow:
         return (FOLLOW_HINT if task.follow else COUNT_HINT,)
     steps = [
-        (out, _deciding_step(stage, out)) for out in _differing_indices(right, prediction) or range(len(right or ()))
+        (out, _step_of_dim(stage, out)) for out in _differing_indices(right, prediction) or range(len(right or ()))
     ]
     ruled = [(out, step) for out, step in steps if step and step.rule != GIVEN]
     out, step = (ruled or steps or [(0, None)])[0]
@@ -366,7 +366,7 @@ def _stage_hints(stage: Stage) -> tuple[str, ...]:
 def derivation_text(answer: Trace | Chain) -> str:
     """Format the derivation of an answer in one line, or the message of its problem.
 
-    >>> derivation_text(answer_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
+    >>> derivation_text(resolve_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
     """
     if answer.problem is not None:
@@ -425,7 +425,7 @@ def _difference_message(task: Task, answer: Trace | Chain, right: Shape, predict
         faults.append("the sizes are right, and their order is not")
     for out in _differing_indices(right, prediction)[:1]:
         stage = _task_stage(task, answer)
-        step = _deciding_step(stage, out)
+        step = _step_of_dim(stage, out)
         because = f": {make_hint(stage, step, out).arithmetic}" if stage and step else ""
         faults.append(f"dim {out} is not {truncate(str(prediction[out]))}{because}")
     return "; ".join(faults)
@@ -437,7 +437,7 @@ def _differing_indices(right: Prediction, prediction: Prediction) -> list[int]:
     return [index for index, (expected, predicted) in enumerate(pairs) if expected != predicted]
 
 
-def _deciding_step(stage: Stage | None, index: int) -> Step | None:
+def _step_of_dim(stage: Stage | None, index: int) -> Step | None:
     """Return the step that determines a dim of a stage, by default the last step.
 
     Returns None if the stage has no steps.

@@ -23,18 +23,18 @@ from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text
 from shapecalc.teaching.progress import Progress
 
-PATH_IDS = (
+PATH_LESSON_IDS = (
     *("dim", "order", "plain-zero", "hole", "transpose", "perm-direction"),
     *("reshape-is-not-transpose", "shuffle-stages", "names"),
 )
 """The ids of the lessons in the introductory path, in order."""
-PATH_DONE = "path"
+PATH_DONE_ID = "path"
 """The id that marks the introductory path as completed or left by the user."""
 MAX_LESSON_FILE_BYTES = 1 << 16
 """The maximum size of a lesson file, in bytes."""
-REQUIRED = ("id", "title", "text", "question", "point")
-OPTIONAL = ("stage", "follow", "notes", "wrong")
-REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG = ("typed", "said"), ("same_as",)
+REQUIRED_KEYS = ("id", "title", "text", "question", "point")
+OPTIONAL_KEYS = ("stage", "follow", "notes", "wrong")
+REQUIRED_WRONG_KEYS, OPTIONAL_WRONG_KEYS = ("typed", "said"), ("same_as",)
 MULTILINE_KEYS = ("text", "point", "notes", "said")
 """The keys of a lesson file whose strings may have several lines."""
 MAX_TEXT_LENGTH = 2000
@@ -136,7 +136,7 @@ def load_path_lessons() -> tuple[Lesson, ...]:
     ['dim', 'order', 'plain-zero']
     """
     by_id = {lesson.id: lesson for lesson in load_lessons()}
-    return tuple(by_id[name] for name in PATH_IDS)
+    return tuple(by_id[name] for name in PATH_LESSON_IDS)
 
 
 def introductory_course() -> Course | None:
@@ -146,7 +146,9 @@ def introductory_course() -> Course | None:
     """
     progress = Progress()
     return (
-        None if progress.tally.asked or not progress.done <= {*PATH_IDS} else Course(load_path_lessons(), is_path=True)
+        None
+        if progress.tally.asked or not progress.done <= {*PATH_LESSON_IDS}
+        else Course(load_path_lessons(), is_path=True)
     )
 
 
@@ -163,13 +165,13 @@ def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
     """Judge a prediction in a lesson; the feedback does not reveal the right answer.
 
     >>> lesson = next(lesson for lesson in load_lessons() if lesson.id == "hole")
-    >>> judge_lesson(lesson, "2,6,2").right, judge_lesson(lesson, "2,4,2").said.partition(": ")[2]
+    >>> judge_lesson(lesson, "2,6,2").right, judge_lesson(lesson, "2,4,2").feedback.partition(": ")[2]
     (True, '-1 is 24 elements (2*3*4) / 4 known = ?')
     """
     if problem := judging.invalid_reason(lesson.task, typed):
         return Judgement(False, problem)
-    prediction, answer = judging.parse_prediction(typed), judging.answer_line(lesson.question)
-    if prediction == judging.requested_part(lesson.task, answer):
+    prediction, answer = judging.parse_prediction(typed), judging.resolve_line(lesson.question)
+    if prediction == judging.extract_prediction(lesson.task, answer):
         return Judgement(True, lesson.point)
     foreseen = next((wrong.said for wrong in lesson.wrong if judging.parse_prediction(wrong.typed) == prediction), "")
     return Judgement(False, foreseen or judging.hint_text(lesson.task, answer, prediction))
@@ -247,12 +249,12 @@ def _lesson_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     The question is checked only if the keys have no faults.
     """
     wrong = lesson.get("wrong", [])
-    form = [*_key_faults(lesson, REQUIRED, OPTIONAL)]
+    form = [*_key_faults(lesson, REQUIRED_KEYS, OPTIONAL_KEYS)]
     if not isinstance(wrong, list) or not all(isinstance(entry, dict) for entry in wrong):
         form.append((("wrong",), "wrong answers are written as [[lesson.wrong]]"))
     else:
         for number, entry in enumerate(wrong):
-            inner = _key_faults(entry, REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG)
+            inner = _key_faults(entry, REQUIRED_WRONG_KEYS, OPTIONAL_WRONG_KEYS)
             form += [(("wrong", number, *path), message) for path, message in inner]
     if not ID_PATTERN.fullmatch(str(lesson.get("id", "-"))) and not form:
         form.append((("id",), "an id is made of small letters, digits and hyphens, 40 at most"))
@@ -276,7 +278,7 @@ def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterat
 def _text_fault(name: str, text: str) -> str:
     """Return a message if a string is empty, too long or not printable, else `""`."""
     most = 60 if name == "title" else MAX_TEXT_LENGTH
-    if name in (*REQUIRED, *REQUIRED_OF_WRONG) and not text.strip():
+    if name in (*REQUIRED_KEYS, *REQUIRED_WRONG_KEYS) and not text.strip():
         return f"{name} is empty"
     if len(text) > most:
         return f"{name} has {len(text)} characters, and {most} are the most"
@@ -290,14 +292,14 @@ def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the faults of a question, and of the texts that depend on its answer."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
     try:
-        answer = judging.answer_line(task.question)
+        answer = judging.resolve_line(task.question)
     except ShapeError as error:
         yield ("question",), f"the question cannot be read: {error.problem.message}"
         return
     if faults := [*_task_faults(task, answer)]:
         yield from faults
         return
-    right = prediction_text(judging.requested_part(task, answer))
+    right = prediction_text(judging.extract_prediction(task, answer))
     for name in ("title", "text"):
         if reveals_answer(lesson[name], right):
             yield (name,), f"{name} gives the answer away, which is {right}"
@@ -345,7 +347,7 @@ def _wrong_answer_faults(
     if question := wrong.get("same_as", ""):
         stage = task.stage if question.startswith("shuffle") else ""
         try:
-            other = judging.requested_part(replace(task, stage=stage), judging.answer_line(question))
+            other = judging.extract_prediction(replace(task, stage=stage), judging.resolve_line(question))
         except ShapeError as error:
             yield "same_as", f"the question cannot be read: {error.problem.message}"
             return

@@ -71,14 +71,14 @@ class Score:
     """
 
     right: int = 0
-    asked: int = 0
+    answered: int = 0
 
     def record_answer(self, *, right: bool) -> None:
         """Count an answer; an answer that the app reveals must be recorded as wrong."""
-        self.right, self.asked = self.right + right, self.asked + 1
+        self.right, self.answered = self.right + right, self.answered + 1
 
     def __str__(self) -> str:
-        return f"{self.right} of {self.asked} right" if self.asked else ""
+        return f"{self.right} of {self.answered} right" if self.answered else ""
 
 
 class Progress:
@@ -89,7 +89,7 @@ class Progress:
     >>> from os import devnull
     >>> progress = Progress(Path(devnull, "lessons.json"))
     >>> progress.mark_done("hole")
-    >>> sorted(progress.done), progress.pop_complaint() != "", progress.pop_complaint()
+    >>> sorted(progress.done), progress.pop_error_message() != "", progress.pop_error_message()
     (['hole'], True, '')
     """
 
@@ -129,7 +129,7 @@ class Progress:
                 is_changed = True
                 self._write()
         except OSError as error:
-            self._complain(f"progress is not kept: {self.file} cannot be written: {error.strerror}")
+            self._set_error_message(f"progress is not kept: {self.file} cannot be written: {error.strerror}")
         if not is_changed:
             change()
 
@@ -173,18 +173,20 @@ class Progress:
         self._content, self._is_unreadable = {}, True
         if self.file.is_file():
             name = self._backup_path().name
-            self._complain(f"progress starts anew: {self.file} {reason}; it is renamed to {name} before the next save")
+            self._set_error_message(
+                f"progress starts anew: {self.file} {reason}; it is renamed to {name} before the next save"
+            )
         else:
-            self._complain(f"progress is not kept: {self.file} {reason}")
+            self._set_error_message(f"progress is not kept: {self.file} {reason}")
 
-    def pop_complaint(self) -> str:
+    def pop_error_message(self) -> str:
         """Return, only once, the reason why progress is not saved, or an empty string."""
         complaint = next((text for text, is_reported in self._complaints.items() if not is_reported), "")
         if complaint:
             self._complaints[complaint] = True
         return complaint
 
-    def _complain(self, complaint: str) -> None:
+    def _set_error_message(self, complaint: str) -> None:
         self._complaints.setdefault(escape_unprintable(complaint), False)
 
 

@@ -45,7 +45,7 @@ from shapecalc.tui.explore import Explore
 from shapecalc.tui.files import save_screen
 from shapecalc.tui.question import (
     CHAIN,
-    FIRST_QUESTION,
+    EXAMPLE_QUESTION,
     QUESTION_OPS,
     SETTING_DESCRIPTIONS,
     SWITCH_DESCRIPTIONS,
@@ -306,7 +306,8 @@ class ShapecalcApp(App[QuestionResult]):
             step = None
         if learns is None:
             learns = (
-                step is not None and (self.user_file.mode or MODE_NAMES[question == FIRST_QUESTION]) == MODE_NAMES[True]
+                step is not None
+                and (self.user_file.mode or MODE_NAMES[question == EXAMPLE_QUESTION]) == MODE_NAMES[True]
             )
         self.explore = Explore(question, step, progress, big=big, learns=learns)
         self.starts_with_lessons = lesson
@@ -352,7 +353,7 @@ class ShapecalcApp(App[QuestionResult]):
 
     def _store_question(self) -> None:
         """Add the last question to the user file, unless it is the built-in example."""
-        if self._last_question is not None and self._last_question.line != question_command(FIRST_QUESTION, None):
+        if self._last_question is not None and self._last_question.line != question_command(EXAMPLE_QUESTION, None):
             self.user_file.add_question(self._last_question.line)
 
     def exit(

@@ -29,12 +29,12 @@ from shapecalc.reasoning.equiv import Equivalence, EquivalenceVerdict, check_equ
 from shapecalc.reasoning.simplify import Simplification, simplify
 from shapecalc.render.grid import draw_output_grids
 from shapecalc.tui.explore_text import problem_text
-from shapecalc.tui.question import CHAIN, answer_question, question_from_words
+from shapecalc.tui.question import CHAIN, question_from_words, resolve_question
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, Pane, copy_text
 
 MAX_COMPARED_ELEMENTS = 1 << 18
 """The maximum number of elements that are compared after each key press."""
-VERDICT_MARKS = {
+VERDICT_SYMBOLS = {
     EquivalenceVerdict.SAME: ("✓", "green"),
     EquivalenceVerdict.SAME_WHEN: ("✓", "yellow"),
     EquivalenceVerdict.DIFFERENT: ("≠", "red"),
@@ -78,7 +78,7 @@ def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
     question = question_from_words([CHAIN, text])
     if not question.texts["input"]:
         question = question.with_text("input", shape_text(first.input))
-    result = answer_question(question, "stages" if "|" in text else "input")
+    result = resolve_question(question, "stages" if "|" in text else "input")
     if result.answer is None or not words:
         return ChainComparison(first, None, text, None, result.problem, result.is_incomplete or not words)
     try:
@@ -97,7 +97,7 @@ def verdict_text(comparison: ChainComparison) -> Text:
         return problem_text(comparison.problem)
     if comparison.equivalence is None:
         return Text()
-    mark, style = VERDICT_MARKS[comparison.equivalence.verdict]
+    mark, style = VERDICT_SYMBOLS[comparison.equivalence.verdict]
     text = Text(f"{mark} {comparison.equivalence}", "bold")
     text.stylize(style, 0, len(mark))
     more = (COMPARE_MORE_HINT,) if comparison.equivalence.verdict is EquivalenceVerdict.UNDECIDED else ()
@@ -282,7 +282,7 @@ class Simplify(Dialog[str | None]):
         self.query_one("#conclusion", Static).update(conclusion_text(simplification))
 
     @on(OptionList.OptionSelected)
-    def accept_short_form(self) -> None:
+    def accept_simplified_chain(self) -> None:
         """Close the dialog and return the simplified chain, if it is shorter."""
         if self.simplification:
             self.dismiss(chain_text(self.simplification.chain))

@@ -23,7 +23,7 @@ from shapecalc.render.code import TARGETS, write_code
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import ChoiceList, Dialog, KeyHelp, copy_text
 
-SIGN_HELP = (
+LEGEND = (
     ("a b c", "axes of the input without a name; a dim keeps the letters of its axes"),
     ("bc  a-d", "b and c merged into one dim, b the outer; a to d merged"),
     ("c1 b·c1", "the outer part of c, which was split, also on its wire; b merged with it"),
@@ -64,7 +64,7 @@ WIDGET_HELP = {
     "hole; enter gives up to three hints. The arrow keys light another dim and its origin.",
 }
 """The help on the widgets that are not input fields, keyed by widget id."""
-EXTRA_HELP = (
+EXTRA_KEYS = (
     ("tab", "move to the next field, as enter does in a field"),
     ("mouse", "everything can be clicked: a dim shows its origin, a step opens, a key is pressed"),
     ("^P /", "commands without a key: a second chain, a link to share, settings, earlier requests"),
@@ -88,7 +88,7 @@ class HelpDialog(Dialog[None]):
         for shown, help_ in self.keys:
             keys.add_row(Text(shown), Text(help_))
         signs = Table.grid(padding=(0, 2))
-        for sign, meaning in SIGN_HELP:
+        for sign, meaning in LEGEND:
             signs.add_row(Text(sign, "bold", no_wrap=True), meaning)
         with VerticalScroll():
             yield Static(self.about, markup=False, classes="words")

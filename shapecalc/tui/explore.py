@@ -28,18 +28,18 @@ from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
 from shapecalc.tui.chains import Equiv, Simplify
-from shapecalc.tui.dialogs import EXTRA_HELP, CodeScreen, DoctorScreen, widget_help
+from shapecalc.tui.dialogs import EXTRA_KEYS, CodeScreen, DoctorScreen, widget_help
 from shapecalc.tui.files import FilesDialog, save_answer
 from shapecalc.tui.film import FilmScreen
 from shapecalc.tui.lessons import DrillScreen, Lessons
 from shapecalc.tui.question import (
     CHAIN,
-    FILES_CLOSED_MESSAGE,
+    FILES_DISABLED_MESSAGE,
     Question,
     chain_from_code,
     element_reader,
+    find_invalid_text,
     may_open_files,
-    problem_span,
     question_command,
     question_from_words,
 )
@@ -49,7 +49,7 @@ from shapecalc.tui.themes import next_theme
 
 IDLE_SECONDS = 0.05
 """The time since the last drawing, in seconds, after which the screen is drawn at once."""
-OTHER_LINES = 12
+RESERVED_LINES = 12
 """The number of screen lines that the flow diagram and the step drawing cannot use."""
 BORDER_LINES = 2
 """The number of border lines in `OTHER_LINES`; a short terminal shows no borders."""
@@ -176,8 +176,8 @@ class Explore(widgets.HelpScreen[None]):
         """Focus the next field."""
         self.focus_next(Input)
 
-    @on(widgets.MarkClicked)
-    async def handle_click(self, event: widgets.MarkClicked) -> None:
+    @on(widgets.MetadataClicked)
+    async def handle_click(self, event: widgets.MetadataClicked) -> None:
         """Handle a click on a dim of the flow diagram, on a step, a key or an element."""
         if event.kind == "key":
             await self.run_action(str(event.value))
@@ -371,7 +371,7 @@ class Explore(widgets.HelpScreen[None]):
         if may_open_files():
             self.app.push_screen(FilesDialog("."), self._open_file)
         else:
-            self.notify(FILES_CLOSED_MESSAGE, markup=False)
+            self.notify(FILES_DISABLED_MESSAGE, markup=False)
 
     async def _open_file(self, path: str | None) -> None:
         if path is not None:
@@ -395,7 +395,7 @@ class Explore(widgets.HelpScreen[None]):
     def _visible_answer(self) -> Trace | Chain | None:
         """Return the answer if it is visible; notify the user if it is hidden."""
         if self.state.hides_answer:
-            self.notify(explore_text.WOULD_REVEAL, markup=False)
+            self.notify(explore_text.HIDDEN_ANSWER_WARNING, markup=False)
         return None if self.state.hides_answer else self.state.answer
 
     def action_film(self) -> None:
@@ -445,7 +445,7 @@ class Explore(widgets.HelpScreen[None]):
         """Return the help for the focused widget, and the keys with their effects."""
         about = widget_help(str(self.focused.id) if self.focused else "", self.state.question.op)
         keys = widgets.LEARNING_KEYS if self.state.is_learning else widgets.KEYS
-        return about, [*((key.display, key.help) for key in keys), *EXTRA_HELP, *widgets.COMMON_KEYS]
+        return about, [*((key.display, key.help) for key in keys), *EXTRA_KEYS, *widgets.COMMON_KEYS]
 
     async def _open_optional_question(self, question: Question | None) -> None:
         if question is not None:
@@ -507,10 +507,10 @@ class Explore(widgets.HelpScreen[None]):
     def _draw_answer(self, width: int) -> None:
         """Draw the flow diagram, the list of steps and the current step of the answer."""
         state = self.state
-        reserved = OTHER_LINES - BORDER_LINES - 1 if self.has_class("-low") else OTHER_LINES
+        reserved = RESERVED_LINES - BORDER_LINES - 1 if self.has_class("-low") else RESERVED_LINES
         height = explore_text.flow_height(state, self.app.size.height - reserved)
         self._set_text("flow", explore_text.flow_text(state, width, height))
-        self._set_text("rail", explore_text.rail_text(state, width))
+        self._set_text("rail", explore_text.step_line_text(state, width))
         self.query_one(widgets.Pane).set_renderer(
             partial(explore_text.picture_text, state, element_reader(state.result.source))
         )
@@ -525,7 +525,7 @@ class Explore(widgets.HelpScreen[None]):
         problem = None if state.result.is_incomplete or hides else state.result.problem
         if problem is None:
             return Text()
-        span = problem_span(state.question, state.result)
+        span = find_invalid_text(state.question, state.result)
         fields = self.query(f"#field-{span[0]}") if span else None
         if span is None or not fields:
             return explore_text.problem_line_text(problem, 0, 0, width)

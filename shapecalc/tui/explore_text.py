@@ -29,39 +29,39 @@ from shapecalc.tui.question import Question, QuestionResult
 from shapecalc.tui.state import ExploreState, Hole
 
 WORKS_QUESTION = "Does this work?"
-YES_OR_NO = "y for yes, n for no; PgDn shows it. ^G asks nothing and shows everything."
+VALIDITY_HELP = "y for yes, n for no; PgDn shows it. ^G asks nothing and shows everything."
 HOLE_HELP = "Type the size for the lit hole; enter gives a hint, PgDn shows it."
 NEXT_HINT = "PgDn goes on."
 CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a hole to type into."
-CORRECT = "That is right."
-WRONG_REFUSED, WRONG_WORKS = "no: it works", "no: it is refused"
+CORRECT_FEEDBACK = "That is right."
+WRONG_REFUSAL_FEEDBACK, WRONG_VALIDITY_FEEDBACK = "no: it works", "no: it is refused"
 MAX_ENTRY_LENGTH = 12
 """The maximum number of characters of an entry that the flow diagram displays."""
-WRONG_MARK = UNICODE.fail
+WRONG_SYMBOL = UNICODE.fail
 HIDDEN_ANSWER = "answer hidden"
-WOULD_REVEAL = "this would show the answer, which is hidden: ^G reveals it"
+HIDDEN_ANSWER_WARNING = "this would show the answer, which is hidden: ^G reveals it"
 MAX_LINES = 2
 """The maximum height, in lines, of the status and of a problem's message."""
 MIN_NAME_WIDTH = 8
 """The minimum width of the operator name in the title, in cells."""
 LINES_ABOVE_HOLE = 3
 """The number of lines above a hole, for heading, first axis and count of omitted axes."""
-TABLE_HINT = 2
+TABLE_HINT_NUMBER = 2
 """The number of the hint that is a table, among the hints on a hole, counted from 1."""
 MIN_FLOW_LINES = 4
 """The minimum height of the flow diagram, in lines."""
 CARET = "▲"
 FOLLOW_HELP = "The arrow keys follow another element; it is marked at every stage."
-TRANSPOSE_LESSON, RESHAPE_LESSON = "Transpose moves axes.", "Reshape only moves the cuts."
-STAGE_LESSONS = {
-    StageKind.PERMUTE: (TRANSPOSE_LESSON, RESHAPE_LESSON),
-    StageKind.RESHAPE: (TRANSPOSE_LESSON, RESHAPE_LESSON),
-    StageKind.MERGE: (RESHAPE_LESSON,),
+TRANSPOSE_SENTENCE, RESHAPE_SENTENCE = "Transpose moves axes.", "Reshape only moves the cuts."
+STAGE_SENTENCES = {
+    StageKind.PERMUTE: (TRANSPOSE_SENTENCE, RESHAPE_SENTENCE),
+    StageKind.RESHAPE: (TRANSPOSE_SENTENCE, RESHAPE_SENTENCE),
+    StageKind.MERGE: (RESHAPE_SENTENCE,),
 }
 """The sentences on the difference between transposes and reshapes, keyed by stage kind."""
 
 
-def title_text(question: Question, result: QuestionResult, width: int, hidden_text: str = "", score: str = "") -> Text:
+def title_text(question: Question, result: QuestionResult, width: int, placeholder: str = "", score: str = "") -> Text:
     """Format the title: the operator, the element count, the score and the answer.
 
     In a narrow terminal, the title is only the answer. A non-empty `hidden_text` replaces the answer.
@@ -74,14 +74,14 @@ def title_text(question: Question, result: QuestionResult, width: int, hidden_te
         count = element_count_text((), product(answer.input))
         texts = [
             *filter(None, (count, score)),
-            clip(escape_unprintable(hidden_text or _answer_text(answer)), width, UNICODE),
+            clip(escape_unprintable(placeholder or _answer_text(answer)), width, UNICODE),
         ]
     left = clip(left, max(0, width - len(texts[-1]) - 2), UNICODE) if width - len(texts[-1]) > MIN_NAME_WIDTH else ""
     while len(texts) > 1 and len(left) + 2 + len("   ".join(texts)) > width:
         del texts[0]
     right = "   ".join(texts)
     line = Text(no_wrap=True, end="").append(left.ljust(width - len(right)), "bold")
-    refused = answer is None or (answer.output is None and not hidden_text)
+    refused = answer is None or (answer.output is None and not placeholder)
     return line.append(right, "bold" if not refused else "bold red" if not result.is_incomplete else "bold dim")
 
 
@@ -129,7 +129,7 @@ def status_text(state: ExploreState, width: int) -> Text:
             width,
         )
     if state.asks_validity or state.is_awaiting_input:
-        question, how = (WORKS_QUESTION, YES_OR_NO) if state.asks_validity else (_hole_question(state), HOLE_HELP)
+        question, how = (WORKS_QUESTION, VALIDITY_HELP) if state.asks_validity else (_hole_question(state), HOLE_HELP)
         return stack_texts([Text(clip(question, width, UNICODE), "bold"), Text(clip(how, width, UNICODE))])
     if state.is_complete:
         provisos = _condition_sentences(answer) + (
@@ -139,8 +139,8 @@ def status_text(state: ExploreState, width: int) -> Text:
     if state.current_step >= state.end_step:
         return Text()
     step = answer.steps[state.current_step]
-    out_of_turn = _pictured_step(state) != state.current_step
-    text = _wrap_text(CORRECT if out_of_turn else f"{escape_unprintable(step.why)}  [{step.rule}]", width)
+    out_of_turn = _step_to_draw(state) != state.current_step
+    text = _wrap_text(CORRECT_FEEDBACK if out_of_turn else f"{escape_unprintable(step.why)}  [{step.rule}]", width)
     onward = CHOOSE_HINT if state.open_holes else NEXT_HINT if state.is_learning else ""
     return text.append(f"\n{clip(onward, width, UNICODE)}") if onward and "\n" not in text else text
 
@@ -153,7 +153,7 @@ def _stage_summary(answer: Trace | Chain, width: int) -> str:
     'Squeeze drops dims of 1. Expand repeats dims of 1.'
     """
     sentences = (
-        STAGE_LESSONS.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",)) for stage in answer.stages
+        STAGE_SENTENCES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",)) for stage in answer.stages
     )
     return clip(" ".join(dict.fromkeys(chain.from_iterable(sentences))), width, UNICODE)
 
@@ -218,7 +218,7 @@ def flow_text(state: ExploreState, width: int, height: int) -> Text:
     )
 
 
-def rail_text(state: ExploreState, width: int) -> Text:
+def step_line_text(state: ExploreState, width: int) -> Text:
     """Draw a line of stages and steps, and below it a line of shapes.
 
     The current step is marked. While the user predicts whether the request is valid, draw only the names of the ops and
@@ -236,7 +236,7 @@ def rail_text(state: ExploreState, width: int) -> Text:
     return stack_texts([Text(clip(line, width, UNICODE)) for line in lines])
 
 
-def _pictured_step(state: ExploreState) -> int:
+def _step_to_draw(state: ExploreState) -> int:
     """Return the step that determines the current hole, or the current step."""
     if state.current_hole is not None:
         return state.predictions.cells[state.current_hole].step_index
@@ -280,7 +280,7 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
     """
     if (comparison := comparison_text(state, width, height)) or state.visible_answer is None:
         return comparison
-    step, holes = _pictured_step(state), hole_texts(state)
+    step, holes = _step_to_draw(state), hole_texts(state)
     if not state.shows_big_step:
         return draw_picture(state.visible_answer, step, width=width, height=height, holes=holes)
     large = draw_large_stage(
@@ -312,7 +312,7 @@ def hole_texts(state: ExploreState) -> dict[Hole, str]:
     predictions, askable, texts = state.predictions, {*state.open_holes, state.current_hole}, {}
     for hole in state.holes:
         typed = escape_unprintable(predictions.texts.get(hole, ""))[-MAX_ENTRY_LENGTH:]
-        mark = WRONG_MARK if predictions.is_wrong(hole) else " "
+        mark = WRONG_SYMBOL if predictions.is_wrong(hole) else " "
         texts[hole] = f"[{mark}{typed.ljust(3)}]" if hole in askable or typed else UNICODE.hole
     return texts
 
@@ -336,18 +336,19 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
     if state.asks_validity or not state.is_learning:
         return Text()
     works = not (state.answer and state.answer.problem)
-    first = min((cell.step_index for cell in predictions.questions.values()), default=state.end_step)
+    first = min((cell.step_index for cell in predictions.holes_to_predict.values()), default=state.end_step)
     if predictions.is_valid is (not works) and not predictions.texts and (state.shown_step_count <= first or not works):
-        lines.append(Text(f"{WRONG_MARK} {WRONG_REFUSED if works else WRONG_WORKS}", "red"))
+        lines.append(Text(f"{WRONG_SYMBOL} {WRONG_REFUSAL_FEEDBACK if works else WRONG_VALIDITY_FEEDBACK}", "red"))
     if hole is not None and predictions.is_wrong(hole):
-        lines.append(Text(f"{WRONG_MARK} {_entry_error(state, hole)}", "red"))
+        lines.append(Text(f"{WRONG_SYMBOL} {_entry_error(state, hole)}", "red"))
     if state.mistake is not None:
         lines += [Text(line, "red") for line in wrap(mistake_sentence(state.mistake), width)]
     hint_count = predictions.hint_count(hole) if hole is not None and state.is_awaiting_input else 0
     if hole is not None and hint_count and (state.mistake is None or predictions.requested_hints.get(hole)):
         helps = _wrap_hint(predictions.hint(hole).levels[hint_count - 1], width)
         lines += map(
-            Text, helps if hint_count != TABLE_HINT or len(helps) + len(lines) <= height else [helps[0].rstrip(":")]
+            Text,
+            helps if hint_count != TABLE_HINT_NUMBER or len(helps) + len(lines) <= height else [helps[0].rstrip(":")],
         )
     return stack_texts(lines) if lines else Text()
 
@@ -369,7 +370,7 @@ def comparison_text(state: ExploreState, width: int, height: int) -> Text:
 def _hole_question(state: ExploreState) -> str:
     """Format the question about the current hole, with the number of the question."""
     assert state.current_hole is not None
-    steps = sorted({cell.step_index for cell in state.predictions.questions.values()})
+    steps = sorted({cell.step_index for cell in state.predictions.holes_to_predict.values()})
     number = steps.index(state.predictions.cells[state.current_hole].step_index) + 1
     return f"{number} of {len(steps)}: {escape_unprintable(state.predictions.hint(state.current_hole).question)}"
 

@@ -25,13 +25,13 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, is_file_argument, shape_text
 from shapecalc.engine.atomic_files import write_atomically
 from shapecalc.engine.headers import iter_arrays
-from shapecalc.render.files import ENDINGS, render_still
+from shapecalc.render.files import PICTURE_SUFFIXES, render_still
 from shapecalc.render.film import FORMATS, render_film
 from shapecalc.tui.widgets import COPY_TITLE, ChoiceList, Dialog, KeyHelp, TextField
 
 MAX_ENTRIES = 1000
 """The maximum number of entries in the list for a folder or an archive."""
-ARCHIVE_ENDINGS = (".npz", ".safetensors")
+ARCHIVE_SUFFIXES = (".npz", ".safetensors")
 """The extensions of files that contain several named arrays."""
 FILM_KIND = "film"
 
@@ -50,7 +50,7 @@ def list_entries(path: str) -> list[Entry]:
 
     Raises `OSError` if the path cannot be read.
     """
-    if path.endswith(ARCHIVE_ENDINGS):
+    if path.endswith(ARCHIVE_SUFFIXES):
         return [
             Entry(array.name.removeprefix(path), array.name, False) for array in islice(iter_arrays(path), MAX_ENTRIES)
         ]
@@ -58,7 +58,7 @@ def list_entries(path: str) -> list[Entry]:
     inside = sorted(child for child in Path(path).iterdir() if not child.name.startswith("."))
     entries += [Entry(f"{child.name}/", str(child), True) for child in inside if _is_folder(child)]
     files = (child for child in inside if is_file_argument(child.name) and not _is_folder(child))
-    return (entries + [Entry(file.name, str(file), file.name.endswith(ARCHIVE_ENDINGS)) for file in files])[
+    return (entries + [Entry(file.name, str(file), file.name.endswith(ARCHIVE_SUFFIXES)) for file in files])[
         :MAX_ENTRIES
     ]
 
@@ -167,7 +167,7 @@ class SaveDialog(Dialog[None]):
 
     def compose_contents(self) -> ComposeResult:
         """Compose the list of file extensions above the field for the file name."""
-        endings = FORMATS if self.kind == FILM_KIND else ENDINGS
+        endings = FORMATS if self.kind == FILM_KIND else PICTURE_SUFFIXES
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
         yield TextField(f"shapecalc-{self.kind}.svg", id="name")
         yield Static("enter saves it, escape closes", id="words", markup=False)

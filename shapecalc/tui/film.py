@@ -214,7 +214,7 @@ class Scrubber(widgets.ClickableText):
 
     def on_click(self, event: events.Click) -> None:
         """Post a message with the clicked position, as a fraction of the duration."""
-        self.post_message(widgets.MarkClicked("part", max(0.0, min(1.0, (event.x - 3) / self.track_width))))
+        self.post_message(widgets.MetadataClicked("part", max(0.0, min(1.0, (event.x - 3) / self.track_width))))
 
 
 class FilmPane(widgets.FocusableText):
@@ -249,7 +249,7 @@ class FilmScreen(widgets.Dialog[None]):
         """
         super().__init__()
         self.score = score
-        self._scored: Prompt | None = None
+        self._scored_question: Prompt | None = None
         self.answer, self.step_index, self.hidden_steps = answer, step_index, hidden_steps
         self.player: Player | None = None
         self._clock: Timer | None = None
@@ -335,12 +335,12 @@ class FilmScreen(widgets.Dialog[None]):
 
     def _score_answer(self, question: Prompt | None, *, is_right: bool) -> None:
         """Score the first answer to a question; ignore later answers."""
-        if question is not None and question is not self._scored:
+        if question is not None and question is not self._scored_question:
             self.score.record_answer(right=is_right)
-            self._scored = question
+            self._scored_question = question
 
-    @on(widgets.MarkClicked)
-    def seek_to_click(self, event: widgets.MarkClicked) -> None:
+    @on(widgets.MetadataClicked)
+    def seek_to_click(self, event: widgets.MetadataClicked) -> None:
         """Seek to the clicked position of the progress bar."""
         if event.kind == "part":
             self._change_player(lambda player: player.seek(float(str(event.value)) * player.film.seconds))

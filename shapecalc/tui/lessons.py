@@ -24,8 +24,8 @@ from shapecalc.render.grid import draw_grid
 from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
 from shapecalc.teaching.exercises import Drill, judge_answer, new_seed, question_topic
-from shapecalc.teaching.judging import Prediction, Task, answer_line
-from shapecalc.teaching.lessons import PATH_DONE, Course, Lesson, judge_lesson, load_lessons
+from shapecalc.teaching.judging import Prediction, Task, resolve_line
+from shapecalc.teaching.lessons import PATH_DONE_ID, Course, Lesson, judge_lesson, load_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import AnswerField, ChoiceList, ClickableText, Dialog, Key, format_key_line, make_bindings
@@ -50,14 +50,14 @@ KEYS = (
     Key("down", "↑↓", "scroll", "scroll(1)", "scroll down", 10),
 )
 """The keys that all screens with a task have."""
-ABOUT = (
+EXERCISES_TEXT = (
     "Questions that get harder. A missed one comes back soon, a known one later each time. Showing the "
     "answer counts as a miss; a hint does not count."
 )
 MIN_LIST_WIDTH = 76
 """The minimum terminal width, in cells, for the list and a lesson side by side."""
-HELLO = "Ten minutes from nothing: type what you think, and enter judges it. "
-END = (
+WELCOME_TEXT = "Ten minutes from nothing: type what you think, and enter judges it. "
+PATH_END_TEXT = (
     "Missed at first: {missed}.\nNext: exercises about {topic}.\n\n^S keeps this screen in a file. "
     "esc goes on to the main screen, where ^R plays any question as a film, and F5 has all lessons.\n"
 )
@@ -151,11 +151,11 @@ class TaskPane(Vertical):
             (0 if prediction != self._last_prediction else self._hint_count),
             prediction,
         )
-        hints = judging.graded_hints(self.current_task, answer_line(self.current_task.question), prediction)
+        hints = judging.graded_hints(self.current_task, resolve_line(self.current_task.question), prediction)
         self.show_feedback(hints[min(self._hint_count, len(hints) - 1)])
         self._hint_count += 1
 
-    def accept_prediction(self, typed: str) -> bool:
+    def is_new_prediction(self, typed: str) -> bool:
         """Return whether a prediction is new; show a hint if it is empty or repeated."""
         if typed.strip() in ("", self.last_judged_prediction):
             self.show_hint()
@@ -177,7 +177,7 @@ class TaskPane(Vertical):
         """
         if self.current_task is None:
             return
-        answer, width = answer_line(self.current_task.question), max(MIN_PICTURE_WIDTH, self.size.width - 2)
+        answer, width = resolve_line(self.current_task.question), max(MIN_PICTURE_WIDTH, self.size.width - 2)
         parts, size = list[Text | None](), dict[str, Any](width=width, height=GRID_HEIGHT)
         if not self.is_revealed:
             size["height"] = self.query_one("#pictures").size.height
@@ -239,7 +239,7 @@ class TaskScreen(Dialog[Question | None]):
 
     def warn_about_progress(self) -> None:
         """Warn the user once if the progress cannot be saved."""
-        if complaint := self.progress.pop_complaint():
+        if complaint := self.progress.pop_error_message():
             self.notify(complaint, severity="warning", markup=False)
 
     def on_resize(self) -> None:
@@ -303,7 +303,7 @@ class DrillScreen(TaskScreen):
         """Judge the prediction; if it is already judged, go to the next exercise."""
         if self.is_answered:
             self.action_next()
-        elif self.pane.accept_prediction(event.value):
+        elif self.pane.is_new_prediction(event.value):
             self._judge(event.value)
 
     def action_answer(self) -> None:
@@ -324,7 +324,7 @@ class DrillScreen(TaskScreen):
         self.score_answer(is_right=judgement.right)
         box = self.drill.record_answer(right=judgement.right)
         self.progress.record_answer(self.exercise.kind.name, box, right=judgement.right)
-        self.pane.show_feedback(judgement.said or "right", is_right=judgement.right if typed else None)
+        self.pane.show_feedback(judgement.feedback or "right", is_right=judgement.right if typed else None)
         self.pane.reveal_answer()
         self.show_keys()
         self.warn_about_progress()
@@ -385,7 +385,7 @@ class Lessons(TaskScreen):
         done = self.progress.done
         indexed = [*enumerate(self.course.lessons)]
         opened = [index for index, lesson in indexed if lesson.id == self.opening_lesson]
-        if self.course.is_path and not opened and PATH_DONE not in done:  # resume after the last completed lesson
+        if self.course.is_path and not opened and PATH_DONE_ID not in done:  # resume after the last completed lesson
             opened = [max((index + 1 for index, lesson in indexed if lesson.id in done), default=0)]
         self.index = next(iter(opened or [index for index, lesson in indexed if lesson.id not in done]), 0)
         self.query_one("#list").can_focus = False
@@ -420,16 +420,16 @@ class Lessons(TaskScreen):
         """Display the selected lesson, topic of exercises, or end of the path."""
         lesson, self.is_answered = self.lesson, False
         if lesson is None and self.course.is_path:
-            self.progress.mark_done(PATH_DONE)
+            self.progress.mark_done(PATH_DONE_ID)
             self.pane.show_task(self._end_text(), None)
             self.pane.query_one("#shown", Static).update(
-                draw_explanation(answer_line(self.course.lessons[-1].question))
+                draw_explanation(resolve_line(self.course.lessons[-1].question))
             )
         elif lesson is None:
-            self.pane.show_task(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{ABOUT}\n"), None)
+            self.pane.show_task(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{EXERCISES_TEXT}\n"), None)
         else:
             position = f"{self.index + 1} of {len(self.course.lessons)}: " if self.course.is_path else ""
-            words = f"{HELLO if position and not self.index else ''}{' '.join(lesson.text.split())}\n"
+            words = f"{WELCOME_TEXT if position and not self.index else ''}{' '.join(lesson.text.split())}\n"
             text = Text.assemble((f"{position}{lesson.title}\n\n", "bold"), words)
             self.pane.show_task(text, lesson.task, lesson.notes if self.are_notes_shown else "")
         self.show_keys()
@@ -440,7 +440,9 @@ class Lessons(TaskScreen):
             ", ".join(f"'{lesson.title}'" for lesson in self.course.lessons if lesson.task in self.missed_tasks)
             or "nothing"
         )
-        return Text.assemble(("The end of the path\n\n", "bold"), END.format(missed=missed, topic=self._topic))
+        return Text.assemble(
+            ("The end of the path\n\n", "bold"), PATH_END_TEXT.format(missed=missed, topic=self._topic)
+        )
 
     @property
     def _topic(self) -> str:
@@ -494,7 +496,7 @@ class Lessons(TaskScreen):
             self._open_entry()
         elif self.is_answered:
             self.action_go(1)
-        elif self.pane.accept_prediction(event.value):
+        elif self.pane.is_new_prediction(event.value):
             self._judge(self.lesson, event.value)
 
     def _judge(self, lesson: Lesson, typed: str) -> None:
@@ -502,7 +504,7 @@ class Lessons(TaskScreen):
         self.is_answered = judgement.right
         if not judging.invalid_reason(lesson.task, typed):
             self.score_answer(is_right=judgement.right)
-        self.pane.show_feedback(f"{'Right. ' * judgement.right}{judgement.said}", is_right=judgement.right)
+        self.pane.show_feedback(f"{'Right. ' * judgement.right}{judgement.feedback}", is_right=judgement.right)
         if judgement.right:
             self.progress.mark_done(lesson.id)
             self._fill_list()
@@ -553,7 +555,7 @@ class Lessons(TaskScreen):
         A learning path has no list: the path is marked as completed, and the screen is closed.
         """
         if self.course.is_path:
-            self.progress.mark_done(PATH_DONE)
+            self.progress.mark_done(PATH_DONE_ID)
         if self._is_list_visible or self.course.is_path:
             self.dismiss(None)
             return

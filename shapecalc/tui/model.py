@@ -99,7 +99,7 @@ class NodeListState:
         )
         self._select(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
 
-    def trace(self) -> Trace | None:
+    def resolve_selected_node(self) -> Trace | None:
         """Resolve the op of the selected node, with the displayed fix applied.
 
         Returns None if the node cannot be resolved.
@@ -179,7 +179,7 @@ class ModelScreen(HelpScreen[None]):
 
     def redraw(self) -> None:
         """Redraw the list and the selected node."""
-        self.query_one("#nodes", Pane).set_renderer(partial(list_text, self.nodes))
+        self.query_one("#nodes", Pane).set_renderer(partial(node_list_text, self.nodes))
         self.query_one("#node", Pane).set_renderer(partial(node_text, self.nodes))
 
     def action_change(self, method: str, *arguments: int) -> None:
@@ -239,7 +239,7 @@ class ModelScreen(HelpScreen[None]):
         self.app.call_from_thread(self.notify, text, title=title, severity=severity, markup=False, timeout=20)
 
 
-def list_text(nodes: NodeListState, width: int, height: int) -> Text:
+def node_list_text(nodes: NodeListState, width: int, height: int) -> Text:
     """Render a title, and the part of the list around the selected node."""
     failing_count = sum(map(report.is_failing, nodes.report.nodes))
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
@@ -260,7 +260,7 @@ def _node_row(judged: report.JudgedNode, width: int, *, selected: bool) -> Text:
 
 
 def _fit_width(text: str, width: int) -> str:
-    return set_cell_size(_shorten_start(text, width), width)
+    return set_cell_size(_truncate_start(text, width), width)
 
 
 def node_text(nodes: NodeListState, width: int, height: int) -> Text:
@@ -271,7 +271,7 @@ def node_text(nodes: NodeListState, width: int, height: int) -> Text:
     judged = nodes.selected_node
     if judged is None:
         return Text()
-    name = _shorten_start(escape_unprintable(report.node_name(judged.node)), width // 2)
+    name = _truncate_start(escape_unprintable(report.node_name(judged.node)), width // 2)
     head = f"{name}  {report.format_verdict(judged, nodes.report)}"
     lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if report.is_failing(judged) else "bold")]
     target = "" if judged.target is None else report.format_shape(judged.target)
@@ -288,7 +288,7 @@ def node_text(nodes: NodeListState, width: int, height: int) -> Text:
 
 def _node_picture(nodes: NodeListState, width: int, height: int) -> Text:
     """Render the flow diagram of the selected node, or the reason why there is none."""
-    trace = nodes.trace()
+    trace = nodes.resolve_selected_node()
     if trace is None:
         why = "the model computes the target then" if nodes.shown_fix else "a shape is not known"
         return Text(clip(f"no picture: {why}", width, UNICODE), "dim")
@@ -304,7 +304,7 @@ def _fix_lines(nodes: NodeListState, judged: report.JudgedNode, width: int) -> l
     return lines
 
 
-def _shorten_start(text: str, width: int) -> str:
+def _truncate_start(text: str, width: int) -> str:
     """Truncate a long name at its start, since names of nodes share prefixes."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 

@@ -44,9 +44,9 @@ COMPLETIONS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
 
 If one of them makes the question valid, the text is incomplete, not invalid.
 """
-MAX_STAGE_VALUES = 2
+MAX_COMPLETION_VALUES = 2
 """The maximum number of values that are appended to an op name as a completion."""
-FILES_CLOSED_MESSAGE = "a served app opens no files and writes none"
+FILES_DISABLED_MESSAGE = "a served app opens no files and writes none"
 SETTING_DESCRIPTIONS = {
     "opset": "the version of ONNX's operators to follow",
     "dtype": "the type of the elements, in the spelling of the framework",
@@ -55,7 +55,7 @@ SETTING_DESCRIPTIONS = {
 """Descriptions of the settings whose values the user types."""
 SWITCH_DESCRIPTIONS = {None: "as the dialect has it", True: "on", False: "off"}
 """Descriptions of the values of a switch, which is a boolean option of a dialect."""
-_files_are_open = True
+_are_files_enabled = True
 """Whether this process may open input files."""
 
 
@@ -180,7 +180,7 @@ class QuestionResult(Record):
         return next(candidates, (0, None))
 
 
-FIRST_QUESTION = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
+EXAMPLE_QUESTION = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
 """The built-in example: a transpose, and a reshape with a 0 and a -1."""
 
 
@@ -196,7 +196,7 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
     {'dialect': 'onnxruntime', 'opset': '13'}
     """
     if not words:
-        return FIRST_QUESTION
+        return EXAMPLE_QUESTION
     if words[0] == CHAIN:
         return _chain_question(words[1:], defaults)
     if words[0] == EQUIV:
@@ -251,7 +251,7 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
     The texts are copied verbatim if there is no answer, if the input is a file, if the question has the setting
     `where`, or if the question is a refused chain.
 
-    >>> question_command(FIRST_QUESTION, None)
+    >>> question_command(EXAMPLE_QUESTION, None)
     'shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1'
     """
     as_typed = "where" in question.settings or is_file_argument(question.texts.get("input", ""))
@@ -268,13 +268,13 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
 
 def may_open_files() -> bool:
     """Return whether this process may open input files."""
-    return _files_are_open
+    return _are_files_enabled
 
 
 def disable_files() -> None:
     """Prevent this process from opening input files."""
-    global _files_are_open
-    _files_are_open = False
+    global _are_files_enabled
+    _are_files_enabled = False
 
 
 def open_source(text: str) -> Source | None:
@@ -284,9 +284,9 @@ def open_source(text: str) -> Source | None:
     """
     if not is_file_argument(text):
         return None
-    if not _files_are_open:
+    if not _are_files_enabled:
         hint = "write the shape itself, such as 2,3,4"
-        raise ShapeError(Problem(FILE, FILES_CLOSED_MESSAGE, hint, argument="input"))
+        raise ShapeError(Problem(FILE, FILES_DISABLED_MESSAGE, hint, argument="input"))
     from shapecalc.engine import arrays
 
     try:
@@ -295,12 +295,12 @@ def open_source(text: str) -> Source | None:
         raise ShapeError(Problem(FILE, str(error), argument="input")) from None
 
 
-def answer_question(question: Question, focused_field: str | None = None) -> QuestionResult:
+def resolve_question(question: Question, focused_field: str | None = None) -> QuestionResult:
     """Resolve a question; `focused_field` is the field that the user is editing.
 
-    >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").is_incomplete
+    >>> resolve_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").is_incomplete
     True
-    >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-1"})).answer.output
+    >>> resolve_question(Question("reshape", {"input": "2,3,4", "target": "0,-1"})).answer.output
     (2, 12)
     """
     source = None
@@ -389,12 +389,14 @@ def _matching_completions(question: Question, focused_field: str, text: str) -> 
     if question.is_chain:
         word = text.rpartition("|")[2].lstrip()
         ops = [op for op in OPS if focused_field == "stages" and op.startswith(word)]
-        return [text + op.removeprefix(word) + " 1" * values for op in ops for values in range(MAX_STAGE_VALUES + 1)]
+        return [
+            text + op.removeprefix(word) + " 1" * values for op in ops for values in range(MAX_COMPLETION_VALUES + 1)
+        ]
     words = (word for param in params_of(OPS[question.op]) if param.name == focused_field for word in param.choices)
     return [word for word in words if word.lower().startswith(text.strip().lower())]
 
 
-def problem_span(question: Question, result: QuestionResult) -> tuple[str, int, int] | None:
+def find_invalid_text(question: Question, result: QuestionResult) -> tuple[str, int, int] | None:
     """Return the field that causes a problem, and start and end of the invalid text.
 
     Returns None if no field causes the problem.

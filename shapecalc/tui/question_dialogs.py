@@ -29,7 +29,7 @@ from shapecalc.tui.question import (
     SWITCH_DESCRIPTIONS,
     Question,
     QuestionResult,
-    answer_question,
+    resolve_question,
 )
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, SearchableList
 
@@ -125,7 +125,7 @@ class ChooseDialog(Dialog[Question | None]):
     def _show_preview(self) -> None:
         op = self.question.op
         self.query_one("#about", Static).update(OPS[op].summary if op in OPS else "Several ops in a row.")
-        result = answer_question(self.question)
+        result = resolve_question(self.question)
         text = title_text(self.question, result, max(20, self.query_one("#preview").size.width), self.hidden_text)
         if result.problem:
             text = Text.assemble(text, "\n", (escape_unprintable(result.problem.message), "red"))
@@ -145,7 +145,7 @@ class DialectRow(Record):
         return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
 
     @property
-    def texts(self) -> tuple[str, str, str]:
+    def cell_texts(self) -> tuple[str, str, str]:
         """The texts of the columns: dialect, setting and answer."""
         return self.question.dialect, self.setting, escape_unprintable(self.answer_text)
 
@@ -179,7 +179,7 @@ def dialect_rows(question: Question) -> list[DialectRow]:
                 if switch
                 else dialect_question
             )
-            result.append(DialectRow(row_question, setting, answer_question(row_question)))
+            result.append(DialectRow(row_question, setting, resolve_question(row_question)))
     return result
 
 
@@ -225,10 +225,10 @@ class CompareDialog(Dialog[Question | None]):
         """Fill the table, and mark the answers that differ from the current answer."""
         table: DataTable[Text] = self.query_one(DataTable)
         table.add_columns("", *COLUMN_HEADINGS)
-        current = DialectRow(self.question, "", answer_question(self.question))
+        current = DialectRow(self.question, "", resolve_question(self.question))
         for row in self.rows:
             differs = row.answer_text != current.answer_text
-            *texts, answer = map(Text, row.texts)
+            *texts, answer = map(Text, row.cell_texts)
             answer.style = "bold" if differs else ""
             table.add_row(Text("≠" if differs else "", "bold red"), *texts, answer)
         table.move_cursor(row=nearest_row_index(self.rows, current))
@@ -243,14 +243,15 @@ class CompareDialog(Dialog[Question | None]):
         """Choose the widths of the columns, and truncate texts that do not fit."""
         _, _, setting, answer = (column.key for column in table.ordered_columns)
         longest = [
-            max(map(len, column)) for column in zip(COLUMN_HEADINGS, *(row.texts for row in self.rows), strict=True)
+            max(map(len, column))
+            for column in zip(COLUMN_HEADINGS, *(row.cell_texts for row in self.rows), strict=True)
         ]
         available = table.scrollable_content_region.width - 1 - 2 * table.cell_padding * len(table.columns) - longest[0]
         setting_width = min(longest[1], max(MIN_SETTING_WIDTH, available - min(longest[2], MIN_ANSWER_WIDTH)))
         for key, row in zip([*table.rows], self.rows, strict=True):
             for column, text, width in (
-                (setting, row.texts[1], setting_width),
-                (answer, row.texts[2], available - setting_width),
+                (setting, row.cell_texts[1], setting_width),
+                (answer, row.cell_texts[2], available - setting_width),
             ):
                 cell = Text(clip(text, width, UNICODE), table.get_cell(key, column).style)
                 table.update_cell(key, column, cell, update_width=True)
@@ -258,7 +259,7 @@ class CompareDialog(Dialog[Question | None]):
     @on(DataTable.RowHighlighted)
     def show_row(self, event: DataTable.RowHighlighted) -> None:
         """Display the row under the cursor without truncation."""
-        dialect, setting, answer = self.rows[event.cursor_row].texts
+        dialect, setting, answer = self.rows[event.cursor_row].cell_texts
         self.query_one("#row", Static).update(f"{', '.join(filter(None, (dialect, setting)))}: {answer}")
 
     @on(DataTable.RowSelected)

@@ -15,7 +15,7 @@ from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import VisitorProgress
 from shapecalc.tui.app import NO_FILE, ShapecalcApp, UserFile
 from shapecalc.tui.explore import Explore
-from shapecalc.tui.question import Question, answer_question, question_from_words
+from shapecalc.tui.question import Question, question_from_words, resolve_question
 
 PROGRAM = "shapecalc"
 MAX_LINKED_QUESTION = 2000
@@ -40,7 +40,7 @@ def parse_link(line: str, step: str) -> tuple[Question, int | None]:
     shapes = (*question.texts.values(), question.second_chain.partition("|")[0])
     if any(is_file_argument(text.strip()) for text in shapes):
         raise ShapeError(Problem(FILE, "a link may not name a file", "write the shape itself, such as 2,3,4"))
-    result = answer_question(question)
+    result = resolve_question(question)
     if result.answer is None and result.problem is not None:
         raise ShapeError(result.problem)
     number = step.strip()

@@ -18,16 +18,16 @@ from shapecalc.core.text import parse_dims, split_outside_brackets
 from shapecalc.reading.commands import stage_line
 from shapecalc.reasoning.fixing import Fix, apply_fix
 from shapecalc.reasoning.mistakes import Mistake, explain_prediction, find_same_shape_mistake
-from shapecalc.render.grid import build_journey
+from shapecalc.render.grid import build_tensor_path
 from shapecalc.render.hints import Hint, is_size_requested, is_worth_asking, make_hint
 from shapecalc.render.stage_layout import Cell, stage_layouts, unresolved_trace
 from shapecalc.teaching.progress import Score
-from shapecalc.tui.question import Question, answer_question
+from shapecalc.tui.question import Question, resolve_question
 
 Hole = tuple[int, int]
 """The position of a hidden dim in the flow diagram: its column, and its index in the column."""
 
-VALIDITY_QUESTION = (0, 0)
+VALIDITY_HOLE = (0, 0)
 """The pseudo-hole of the question whether the request is valid.
 
 This position is the first input dim, which is never hidden.
@@ -79,7 +79,7 @@ class Predictions:
         """The cell of each dim that a step determines, keyed by position."""
 
     @cached_property
-    def questions(self) -> Mapping[Hole, Cell]:
+    def holes_to_predict(self) -> Mapping[Hole, Cell]:
         """The cell of each dim that the user must predict, keyed by position."""
         candidates = ((hole, cell, self._layouts[hole[0] - 1].stage) for hole, cell in self.cells.items())
         return {
@@ -91,9 +91,9 @@ class Predictions:
     @property
     def output_holes(self) -> tuple[Hole, ...]:
         """The positions of the output dims that a step determines."""
-        return tuple(filter(self.is_output, self.cells))
+        return tuple(filter(self.is_in_output, self.cells))
 
-    def is_output(self, hole: Hole) -> bool:
+    def is_in_output(self, hole: Hole) -> bool:
         """Return whether a hole is in the last column, which is the output."""
         return hole[0] == len(self._layouts)
 
@@ -106,7 +106,7 @@ class Predictions:
         hidden = dict[Hole, None]()
         for hole, cell in self.cells.items():
             if cell.step_index >= step_count and (
-                not self.is_right(hole) if hole in self.questions else self._copies_hidden_dim(hole, hidden)
+                not self.is_right(hole) if hole in self.holes_to_predict else self._copies_hidden_dim(hole, hidden)
             ):
                 hidden[hole] = None
         return tuple(hidden)
@@ -116,9 +116,9 @@ class Predictions:
         (column, index), dim = hole, self.cells[hole].dim or 0
         return (column - 1, index) in hidden and not is_size_requested(self._layouts[column - 1].stage, index, dim)
 
-    def questions_at(self, step: int) -> tuple[Hole, ...]:
+    def holes_at_step(self, step: int) -> tuple[Hole, ...]:
         """Return the positions of the dims to predict that a step determines."""
-        return tuple(hole for hole, cell in self.questions.items() if cell.step_index == step)
+        return tuple(hole for hole, cell in self.holes_to_predict.items() if cell.step_index == step)
 
     def type_char(self, hole: Hole, char: str) -> None:
         """Append a character to the text in a hole; a backspace deletes a character."""
@@ -189,7 +189,10 @@ class Predictions:
     @property
     def predicted_output(self) -> list[Dim | None]:
         """The output shape as predicted; None for each dim without a valid prediction."""
-        return [self.typed_dim(hole) if hole in self.questions else self.cells[hole].dim for hole in self.output_holes]
+        return [
+            self.typed_dim(hole) if hole in self.holes_to_predict else self.cells[hole].dim
+            for hole in self.output_holes
+        ]
 
 
 class History:
@@ -228,7 +231,7 @@ class History:
 def has_elements(answer: Trace | Chain | None) -> bool:
     """Return whether the elements can be drawn as a grid at every stage of an answer."""
     try:
-        return answer is not None and prod(build_journey(answer).points[0].shape) > 0
+        return answer is not None and prod(build_tensor_path(answer).tensors[0].shape) > 0
     except ShapeError:
         return False
 
@@ -236,8 +239,8 @@ def has_elements(answer: Trace | Chain | None) -> bool:
 class ExploreState:
     """The state of the main screen: a question, its answer and the predictions.
 
-    >>> from shapecalc.tui.question import FIRST_QUESTION
-    >>> state = ExploreState(FIRST_QUESTION)
+    >>> from shapecalc.tui.question import EXAMPLE_QUESTION
+    >>> state = ExploreState(EXAMPLE_QUESTION)
     >>> state.go_to_step(5)
     >>> state.current_step, state.answer.steps[5].rule, state.is_available("step(1)"), state.is_available("fix")
     (5, 'infer', True, False)
@@ -251,7 +254,7 @@ class ExploreState:
         In learning mode, `score` counts the first attempt at each prediction.
         """
         self.question = question
-        self.result = answer_question(question)
+        self.result = resolve_question(question)
         self.answer: Trace | Chain | None = self.result.answer
         """The answer to the question, or to the last valid question if the question is invalid."""
         self.requested_step = step
@@ -315,7 +318,7 @@ class ExploreState:
         self._replace_question(question, focused_field)
 
     def _replace_question(self, question: Question, focused_field: str | None = None) -> None:
-        self.question, self.result = question, answer_question(question, focused_field)
+        self.question, self.result = question, resolve_question(question, focused_field)
         if self.result.answer is None or self.result.answer == self.answer:
             return
         self.answer, self.highlighted, self.cursor = self.result.answer, None, None
@@ -360,7 +363,7 @@ class ExploreState:
         Returns `first` if no such step exists.
         """
         question_steps = (
-            self.predictions.cells[hole].step_index for hole in self.holes if hole in self.predictions.questions
+            self.predictions.cells[hole].step_index for hole in self.holes if hole in self.predictions.holes_to_predict
         )
         return min((step for step in question_steps if step >= first), default=first)
 
@@ -388,7 +391,7 @@ class ExploreState:
         If `is_valid` is None, the validity is revealed, and the prediction counts as wrong.
         """
         resolves = self.answer is not None and self.answer.problem is None
-        self.predictions.score_attempt(VALIDITY_QUESTION, is_right=is_valid is resolves)
+        self.predictions.score_attempt(VALIDITY_HOLE, is_right=is_valid is resolves)
         self.predictions.is_valid = resolves if is_valid is None else is_valid
         self.go_to_step(self._next_question_step(0))
         self._is_before_refusal = False
@@ -413,12 +416,12 @@ class ExploreState:
     @property
     def hides_answer(self) -> bool:
         """Whether the output or the refusal of the request is still hidden."""
-        return self.asks_validity or any(map(self.predictions.is_output, self.holes))
+        return self.asks_validity or any(map(self.predictions.is_in_output, self.holes))
 
     @property
     def open_holes(self) -> tuple[Hole, ...]:
         """The holes of the first column with holes, into which the user can type."""
-        questions = [hole for hole in self.holes if hole in self.predictions.questions]
+        questions = [hole for hole in self.holes if hole in self.predictions.holes_to_predict]
         return tuple(hole for hole in questions if hole[0] == questions[0][0])
 
     @property
@@ -429,8 +432,8 @@ class ExploreState:
         """
         if not self.is_learning or self.is_complete or self.asks_validity:
             return None
-        questions = () if self.is_revealed else self.predictions.questions_at(self.current_step)
-        if self._last_typed in self.predictions.questions:
+        questions = () if self.is_revealed else self.predictions.holes_at_step(self.current_step)
+        if self._last_typed in self.predictions.holes_to_predict:
             return self._last_typed
         return (
             self.highlighted
@@ -441,7 +444,7 @@ class ExploreState:
     @property
     def _current_questions(self) -> tuple[Hole, ...]:
         """The positions of the hidden dims that the current step determines."""
-        questions = () if self.is_revealed or not self.holes else self.predictions.questions_at(self.current_step)
+        questions = () if self.is_revealed or not self.holes else self.predictions.holes_at_step(self.current_step)
         return tuple(hole for hole in questions if not self.predictions.is_right(hole))
 
     @property
@@ -451,7 +454,7 @@ class ExploreState:
         if (
             not self.is_learning
             or self.answer is None
-            or not any(map(mine.is_wrong, filter(mine.is_output, mine.questions)))
+            or not any(map(mine.is_wrong, filter(mine.is_in_output, mine.holes_to_predict)))
         ):
             return None
         return _cached_mistake(self.answer, tuple(mine.predicted_output))
@@ -516,7 +519,7 @@ class ExploreState:
 
         At the end of an axis, the cursor wraps around and moves along the preceding axis.
         """
-        shape = build_journey(self.answer).points[0].shape if self.answer else ()
+        shape = build_tensor_path(self.answer).tensors[0].shape if self.answer else ()
         axis_offset, direction = ARROW_MOVES[key]
         if len(shape) < -axis_offset:
             return

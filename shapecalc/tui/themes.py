@@ -88,9 +88,9 @@ def line_filters(name: str, *, has_colour: bool) -> Sequence[LineFilter]:
 class _StyleFilter(LineFilter):
     """A Textual line filter that maps the style of each segment."""
 
-    def __init__(self, style_of: Callable[[str, Style], Style]) -> None:
+    def __init__(self, map_style: Callable[[str, Style], Style]) -> None:
         super().__init__()
-        self.style_of = style_of
+        self.style_of = map_style
 
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
         """Apply the function to the style of each segment of a line."""
@@ -108,10 +108,10 @@ def _colourless_style(style: Style) -> Style:
     if max(parts) - min(parts) < MIN_HUE_RANGE:
         return grey
     background = BLACK if grey.bgcolor is None else grey.bgcolor.get_truecolor()
-    return grey + Style(color=Color.from_triplet(_contrasting_ink(background)))
+    return grey + Style(color=Color.from_triplet(_contrasting_colour(background)))
 
 
-def _contrasting_ink(background: ColorTriplet) -> ColorTriplet:
+def _contrasting_colour(background: ColorTriplet) -> ColorTriplet:
     return max((WHITE, BLACK), key=lambda ink: contrast_ratio(ink, background))
 
 
@@ -131,7 +131,7 @@ def _legible_style(style: Style, min_contrast: float) -> Style:
     colour, background = style.color.get_truecolor(), style.bgcolor.get_truecolor()
     if contrast_ratio(colour, background) >= min_contrast:
         return style
-    extreme = _contrasting_ink(background)
+    extreme = _contrasting_colour(background)
     shades = (blend_rgb(colour, extreme, part / SHADE_COUNT) for part in range(1, SHADE_COUNT))
     shade = next((shade for shade in shades if contrast_ratio(shade, background) >= min_contrast), extreme)
     return style + Style(color=Color.from_triplet(shade))

@@ -118,7 +118,7 @@ Whether the terminal accepts the text depends on its settings.
 
 
 @dataclass
-class MarkClicked(Message):
+class MetadataClicked(Message):
     """A message posted after a click on text whose style has metadata, such as a dim."""
 
     kind: str
@@ -133,7 +133,7 @@ class ClickableText(Widget):
     as long as all other work after a key press.
     """
 
-    KINDS = ("dim", "step", "key", "cell")
+    METADATA_KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
 
     def __init__(self, widget_id: str, action: str = "") -> None:
@@ -165,12 +165,12 @@ class ClickableText(Widget):
 
     def on_click(self, event: events.Click) -> None:
         """Post the metadata of the clicked text, or the action of the widget."""
-        for kind in self.KINDS:
+        for kind in self.METADATA_KINDS:
             if kind in event.style.meta:
-                self.post_message(MarkClicked(kind, event.style.meta[kind]))
+                self.post_message(MetadataClicked(kind, event.style.meta[kind]))
                 return
         if self.action and self.text:
-            self.post_message(MarkClicked("key", self.action))
+            self.post_message(MetadataClicked("key", self.action))
 
 
 class FocusableText(ClickableText, can_focus=True):
@@ -246,8 +246,8 @@ class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
         """Yield the widgets in the box; subclasses override this method."""
         yield from ()
 
-    @on(MarkClicked)
-    async def handle_click(self, event: MarkClicked) -> None:
+    @on(MetadataClicked)
+    async def handle_click(self, event: MetadataClicked) -> None:
         """Run the action of a clicked key."""
         if event.kind == "key":
             await self.run_action(str(event.value))
@@ -315,7 +315,7 @@ class KeyHelp(Static):
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
         """Create the widget; without an id, it has a margin."""
-        super().__init__(mark_keys(sentence), id=id, classes=None if id else "words", markup=False)
+        super().__init__(make_keys_clickable(sentence), id=id, classes=None if id else "words", markup=False)
         self.sentence = sentence
 
     def on_click(self, event: events.Click) -> None:
@@ -455,10 +455,10 @@ def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
     ]
 
 
-def mark_keys(sentence: str) -> Text:
+def make_keys_clickable(sentence: str) -> Text:
     """Make each key name in a sentence clickable; its metadata `press` is the key.
 
-    >>> [span.style.meta for span in mark_keys("F7 copies, escape closes").spans]
+    >>> [span.style.meta for span in make_keys_clickable("F7 copies, escape closes").spans]
     [{'press': 'f7'}, {'press': 'escape'}]
     """
     text = Text(sentence)

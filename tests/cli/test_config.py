@@ -11,7 +11,7 @@ import shapecalc as sc
 from shapecalc.__main__ import TextualApp
 from shapecalc.cli.output import OutputOptions
 from shapecalc.cli.terminal import read_opening_question
-from shapecalc.tui.question import FIRST_QUESTION, question_command, question_from_words
+from shapecalc.tui.question import EXAMPLE_QUESTION, question_command, question_from_words
 from tests.cli.conftest import rows
 
 NUMPY = '[tool.shapecalc]\ndialect = "numpy"\n'
@@ -80,7 +80,7 @@ def test_defaults_open_in_the_app():
 def test_defaults_are_reported_before_tui_and_serve(line, expected, file, capsys):
     file.write_text(NUMPY)
     question = read_opening_question(TextualApp(), shlex.split(line), OutputOptions())
-    assert question == FIRST_QUESTION if not line else question_command(question, None) == f"shapecalc {expected}"
+    assert question == EXAMPLE_QUESTION if not line else question_command(question, None) == f"shapecalc {expected}"
     message = "shapecalc: dialect numpy, set in pyproject.toml\n" if "numpy" in expected else ""
     assert capsys.readouterr().err == message
     plain = read_opening_question(TextualApp(), shlex.split(line), OutputOptions(no_config=True))

@@ -111,8 +111,8 @@ def test_site_reads_lines_as_the_entry_point(line, expected):
 
 def test_site_judges_predictions_by_their_station():
     (hole,) = [lesson for lesson in load_path_lessons() if lesson.id == "hole"]
-    assert json.loads(judge_prediction(hole.question, hole.wrong[0].typed, "hole"))["said"] == hole.wrong[0].said
-    assert json.loads(judge_prediction(hole.question, "2,6,2", "hole")) == {"right": True, "said": hole.point}
+    assert json.loads(judge_prediction(hole.question, hole.wrong[0].typed, "hole"))["feedback"] == hole.wrong[0].said
+    assert json.loads(judge_prediction(hole.question, "2,6,2", "hole")) == {"right": True, "feedback": hole.point}
     assert json.loads(judge_prediction("reshape 2,3,4 5,-1", "error", ""))["right"]
     assert "not an answer yet" in json.loads(judge_prediction("reshape 2,3,4 6,4", "\x1b", ""))["said"]
 

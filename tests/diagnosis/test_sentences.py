@@ -7,7 +7,7 @@ import pytest
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.diagnosis.context import FRAMEWORKS
-from shapecalc.diagnosis.match import HOLE_KINDS, TEMPLATES, clean_text, find_matches, parse_templates
+from shapecalc.diagnosis.match import PLACEHOLDER_KINDS, TEMPLATES, clean_text, find_matches, parse_templates
 from shapecalc.diagnosis.reading import CAUSES, parse_messages
 from shapecalc.diagnosis.report import OP_DESCRIPTIONS
 from tests.sampling import some_and_rest
@@ -20,10 +20,10 @@ VALUES = {"list": (2, 3), "lists": ((2, 3), (2, 3)), "count": 24, "words": "some
 @pytest.mark.parametrize("templates", some_and_rest(TEMPLATES, 50))
 def test_sentence_match_returns_its_holes_once(templates):
     for template in templates:
-        filled = template.text.format_map({name: TEXTS[kind] for name, kind in HOLE_KINDS.items()})
+        filled = template.text.format_map({name: TEXTS[kind] for name, kind in PLACEHOLDER_KINDS.items()})
         text, holes = f"RuntimeError: {filled} and so on", template.parts[1::2]
         assert next(find_matches(template, clean_text(text))).values == {
-            hole: VALUES[HOLE_KINDS[hole]] for hole in holes
+            hole: VALUES[PLACEHOLDER_KINDS[hole]] for hole in holes
         }, text
         (message,) = parse_messages(text)
         assert message.cause in CAUSES, text
@@ -39,7 +39,7 @@ def find_faults(template):
     yield from (f"the framework {name}" for name in [template.framework] if name not in {*FRAMEWORKS, ""})
     yield from (f"the op {name}" for name in [template.op] if name not in {*OPS, *OP_DESCRIPTIONS, None})
     yield from (f"the cause {name}" for name in [template.cause] if name not in causes and not template.about)
-    yield from (f"the hole {name}" for name in template.parts[1::2] if name not in HOLE_KINDS)
+    yield from (f"the hole {name}" for name in template.parts[1::2] if name not in PLACEHOLDER_KINDS)
     yield from ["one of a pair"] if len({"there", "wanted"} & {*template.parts[1::2]}) == 1 else []
     yield from ["a capital letter"] if template.text != template.text.lower() else []
     yield from [] if template.source else ["no source"]
@@ -61,7 +61,7 @@ def test_sentence_row_without_a_column_is_named():
 
 
 def test_sentence_frameworks_have_dialects():
-    assert {*DIALECTS} >= {name for name, traits in FRAMEWORKS.items() if traits.is_dialect}
+    assert {*DIALECTS} >= {name for name, traits in FRAMEWORKS.items() if traits.has_dialect}
 
 
 def test_sentence_table_has_no_duplicates():

@@ -19,7 +19,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import all_rules
 from shapecalc.reading.cases import case_keys
 from shapecalc.render.mdoc import format_page
-from shapecalc.teaching.lessons import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
+from shapecalc.teaching.lessons import OPTIONAL_KEYS, OPTIONAL_WRONG_KEYS, REQUIRED_KEYS, REQUIRED_WRONG_KEYS
 from tests.man import tables
 from tests.sessions import PAGES, files_of_pages, folder_of_sessions, literal, run
 
@@ -110,7 +110,11 @@ def test_program_tables_are_explained():
     assert {*DIALECTS} <= {*re.findall(r"^\.Li (\w+)", section("Rule options"), re.M)}
     keys = [{*" , ".join(items("Li ", section("JSON lines", CASES))).split(" , ")}]
     keys += [{*items("Li ", section(title, LESSONS))} for title in ("A lesson", "A wrong answer")]
-    assert keys == [{*case_keys()}, {*REQUIRED, *OPTIONAL} - {"wrong"}, {*REQUIRED_OF_WRONG, *OPTIONAL_OF_WRONG}]
+    assert keys == [
+        {*case_keys()},
+        {*REQUIRED_KEYS, *OPTIONAL_KEYS} - {"wrong"},
+        {*REQUIRED_WRONG_KEYS, *OPTIONAL_WRONG_KEYS},
+    ]
 
 
 @pytest.mark.parametrize("page", tables.TABLES, ids=lambda page: page.name)

@@ -25,7 +25,7 @@ class RecordingTracker(BatchTracker):
         self.verdicts = {}
 
     def judge_node(self, visit):
-        self.verdicts[visit.node.path] = verdict = self._judge(visit)
+        self.verdicts[visit.node.path] = verdict = self._record_verdict(visit)
         return verdict.outputs
 
 

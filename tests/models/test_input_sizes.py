@@ -24,7 +24,7 @@ from tests.sampling import each_row, examples
 def report_with_options(text):
     """Return the report of a model, with the options after `with`."""
     written, _, options = text.partition("with ")
-    return report_of(model(written), **eval(f"dict({options})", {"HELD_BACK": free_dims.HELD_BACK_BATCHES}))
+    return report_of(model(written), **eval(f"dict({options})", {"HELD_BACK": free_dims.VALIDATION_BATCHES}))
 
 
 @each_row(("text", "expected"), rows("taken"))
@@ -58,7 +58,7 @@ def test_sizes_are_tried_until_the_model_resolves(text, lines):
             "report": report,
             "nodes": nodes,
             "words": words,
-            "HELD_BACK": free_dims.HELD_BACK_BATCHES,
+            "HELD_BACK": free_dims.VALIDATION_BATCHES,
             "holds": holds,
         }
         assert eval(line, names), line

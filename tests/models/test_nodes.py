@@ -19,7 +19,7 @@ from shapecalc.models.batch_axis import (
     infer_mark,
     locate_batch,
     reshape_batch_axis,
-    samples_along_axis,
+    sample_numbers_along_axis,
 )
 from shapecalc.models.file import build_model
 from shapecalc.models.operators import LISTED_OPERATORS, OPERATORS, InferredShape, OperatorSpec
@@ -147,7 +147,7 @@ def marked_shapes(draw):
 
 def samples_of(shape, mark, batch):
     """Return the bit of its sample for each element."""
-    bits = 1 << samples_along_axis(mark, shape[mark.axis], batch)
+    bits = 1 << sample_numbers_along_axis(mark, shape[mark.axis], batch)
     return np.broadcast_to(bits.reshape([-1 if axis == mark.axis else 1 for axis in range(len(shape))]), shape)
 
 
@@ -166,7 +166,7 @@ def test_reshape_separates_samples_by_element_count(drawn):
 def test_axis_mark_is_derived_from_positions(drawn, data):
     batch, shape, mark, _ = drawn
     size = shape[mark.axis]
-    samples = samples_along_axis(mark, size, batch)
+    samples = sample_numbers_along_axis(mark, size, batch)
     assert infer_mark(mark.axis, samples, batch) == mark
     moved = np.roll(samples, data.draw(st.integers(1, size)))
     changed = infer_mark(mark.axis, moved, batch)

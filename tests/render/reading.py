@@ -9,13 +9,13 @@ from shapecalc.render.canvas import DOWN, LEFT, RIGHT, UNICODE, UP
 DIRECTIONS = {char: index for index, char in enumerate(UNICODE.box_lines) if char != " "}
 DIRECTIONS |= {
     UNICODE.junction: UP | DOWN | LEFT | RIGHT,
-    UNICODE.size_line: LEFT | RIGHT,
+    UNICODE.copied_size_line: LEFT | RIGHT,
     UNICODE.pointer: LEFT | RIGHT,
 }
 STEPS = {UP: (0, -1, DOWN), DOWN: (0, 1, UP), LEFT: (-1, 0, RIGHT), RIGHT: (1, 0, LEFT)}
-FALLING, RISING, CROSSING = UNICODE.falling, UNICODE.rising, UNICODE.crossing
+FALLING, RISING, CROSSING = UNICODE.falling_line, UNICODE.rising_line, UNICODE.crossing
 CROSS = UNICODE.box_lines[UP | DOWN | LEFT | RIGHT]
-TOKEN = re.compile(rf"(?<=[^ ]) ([-\d]\S*) (?=[{UNICODE.box_lines[12]}{UNICODE.size_line}{UNICODE.pointer}])")
+TOKEN = re.compile(rf"(?<=[^ ]) ([-\d]\S*) (?=[{UNICODE.box_lines[12]}{UNICODE.copied_size_line}{UNICODE.pointer}])")
 NAME = re.compile(r" ([A-Za-z~#]\S*) ")
 
 

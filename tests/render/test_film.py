@@ -86,9 +86,13 @@ def test_film_memory_equals_numpy(answer, screen_size):
 def test_film_file_tracks_equal_screen_pictures(answer, part):
     film = make_film(answer)
     second = part * film.seconds
-    sprites = sorted((sprite.text, sprite.look) for sprite in sprites_at(film, film.starts, second) if sprite.text)
+    sprites = sorted(
+        (sprite.text, sprite.text_style) for sprite in sprites_at(film, film.starts, second) if sprite.text
+    )
     tracks = sorted(
-        (track.text, track.look) for track in collect_tracks(film) if track.start <= second < track.end and track.text
+        (track.text, track.text_style)
+        for track in collect_tracks(film)
+        if track.start <= second < track.end and track.text
     )
     assert second == film.seconds or sprites == tracks
 
@@ -151,7 +155,7 @@ def test_film_copied_zero_highlights_its_column():
         gliding = [sprite.y for sprite in halfway if (sprite.text, sprite.x) == (end.text, end.x)]
         assert gliding == [pytest.approx((INPUT_ROW + OUTPUT_ROW) / 2)]
         sprites = film.frames[number].sprites
-        lit = {key for key, sprite in sprites.items() if sprite.look == "lit"}
+        lit = {key for key, sprite in sprites.items() if sprite.text_style == "lit"}
         assert lit - {"rail1"} == {f"index{out}", f"dim0.{out}", f"asked{out}", f"dim1.{out}"}
         assert len({sprites[key].x for key in lit - {"rail1"}}) == 1
 

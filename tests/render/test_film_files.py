@@ -18,12 +18,11 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import fields
 from shapecalc.render import files
 from shapecalc.render.canvas import UNICODE, contrast_ratio
-from shapecalc.render.files import ENDINGS, MAX_LINES, MIN_CONTRAST, QUESTION_STEP, draw_still, render_still
+from shapecalc.render.files import MAX_LINES, MIN_CONTRAST, PICTURE_SUFFIXES, QUESTION_STEP, draw_still, render_still
 from shapecalc.render.film import (
     FORMATS,
-    LOOKS,
     MAX_SVG_BYTES,
-    look_colour,
+    TEXT_STYLES,
     page_background,
     render_animated_svg,
     render_film,
@@ -31,6 +30,7 @@ from shapecalc.render.film import (
     render_moment,
     render_page,
     terminal_styles,
+    text_style_colour,
 )
 from shapecalc.render.scenes import Film, Frame, Sprite, make_film, sample_moments
 from tests.cli.browser import WHY_NOT, opened
@@ -158,12 +158,12 @@ def rgb(text):
     return tuple(bytes.fromhex(text[-6:]))
 
 
-@each_row("name", LOOKS)
+@each_row("name", TEXT_STYLES)
 def test_film_text_has_contrast_on_every_page(name):
-    look = LOOKS[name]
+    look = TEXT_STYLES[name]
     for theme in ("light", "dark"):
         assert (
-            contrast_ratio(rgb(look_colour(look, theme)), rgb(look.background or page_background(theme)))
+            contrast_ratio(rgb(text_style_colour(look, theme)), rgb(look.background or page_background(theme)))
             >= MIN_CONTRAST
         )
     for paper in ((18, 18, 18), (224, 224, 224), (255, 255, 255), (0, 0, 0), (30, 30, 46)):
@@ -244,7 +244,7 @@ def test_film_page_plays_in_a_browser(tmp_path):
     asyncio.run(asyncio.wait_for(drive(), 60))
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", PICTURE_SUFFIXES)
 @pytest.mark.parametrize("line", [LINE, "reshape 2,3,4 5,-1", "reshape N,C,H,W 0,-1,64", "rearrange 2,3 'a b -> b a'"])
 def test_still_picture_is_readable(line, ending):
     data = render_still(answer_to(line), f"x{ending}", None, theme="dark")

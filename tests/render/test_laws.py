@@ -26,7 +26,7 @@ from shapecalc.render.big import GLYPH_ROWS, Scale, draw_large_stage, render_lar
 from shapecalc.render.canvas import ASCII, UNICODE, clip
 from shapecalc.render.files import MAX_PICTURE_HEIGHT, draw_still
 from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
-from shapecalc.render.grid import build_journey, draw_grid
+from shapecalc.render.grid import build_tensor_path, draw_grid
 from shapecalc.render.hints import make_hint
 from shapecalc.render.pictures import draw_explanation, draw_picture, main_step
 from shapecalc.render.stage_layout import input_cells, mark_text, stage_layouts
@@ -134,7 +134,7 @@ def test_grid_follows_one_element_and_meets_conditions(answer, data):
     grid = draw_grid(answer, cursor, width=200).plain
     path = [index for _, index in trace_element(answer, cursor)]
     assert all(index_text(index) in grid for index in path)
-    indices = build_journey(answer).indices_of(cursor)
+    indices = build_tensor_path(answer).indices_of(cursor)
     assert (indices[: len(path)], {*indices[len(path) :]} <= {None}) == (path, True)
 
 

@@ -26,7 +26,7 @@ from shapecalc.teaching.exercises import (
     kinds_of_topics,
     load_puzzles,
 )
-from shapecalc.teaching.judging import answer_line, correct_prediction, graded_hints, prediction_text
+from shapecalc.teaching.judging import correct_prediction, graded_hints, prediction_text, resolve_line
 from shapecalc.teaching.lessons import reveals_answer
 from tests.sampling import each_row, some_and_rest
 from tests.tui.tables import table
@@ -57,7 +57,7 @@ def test_exercise_rule_acts_in_every_draw(kind, seeds):
     for level in range(1, len(DIFFICULTIES) + 1):
         for seed in seeds:
             exercise = draw_exercise(kind, level, seed)
-            answer = answer_line(exercise.task.question)
+            answer = resolve_line(exercise.task.question)
             assert kind.rule in rules_of_answer(answer), exercise.task.question
             assert answer.problem is None or answer.problem.rule == kind.rule, exercise.task.question
 
@@ -97,7 +97,7 @@ def test_exercise_levels_rise():
         (level.rank, level.largest_dim) for level in DIFFICULTIES
     )
     means = [
-        sum(prod(answer_line(draw_exercise(KINDS["swapped"], level, seed).task.question).input) for seed in SEEDS)
+        sum(prod(resolve_line(draw_exercise(KINDS["swapped"], level, seed).task.question).input) for seed in SEEDS)
         for level in range(1, len(DIFFICULTIES) + 1)
     ]
     assert means == sorted(means)
@@ -115,7 +115,10 @@ def test_exercise_hints_do_not_reveal_the_answer(kind):
     for seed in SEEDS[:8]:
         task = draw_exercise(kind, 3, seed).task
         right = prediction_text(correct_prediction(task))
-        hints, picture = graded_hints(task, answer_line(task.question)), draw_request(answer_line(task.question)).plain
+        hints, picture = (
+            graded_hints(task, resolve_line(task.question)),
+            draw_request(resolve_line(task.question)).plain,
+        )
         assert len(hints) == 3, "another number of hints would reveal a refusal"
         assert [hint for hint in hints if reveals_answer(hint, right) or "refused" in hint] == []
         assert "_" in picture
@@ -131,8 +134,8 @@ def test_exercise_judges_right_and_wrong_answers(kind):
         for typed in ("", "7,7,7", "error" if right != "error" else "2", "2,,"):
             judgement = judge_answer(exercise, typed)
             assert not judgement.right
-            assert ("it is refused: " if right == "error" else f"it is {right}: ") in judgement.said
-            assert judgement.said.endswith("]")
+            assert ("it is refused: " if right == "error" else f"it is {right}: ") in judgement.feedback
+            assert judgement.feedback.endswith("]")
 
 
 PUZZLES = {kind.puzzle: draw_exercise(kind, 1, "x") for kind in load_puzzles()}
@@ -140,7 +143,7 @@ PUZZLES = {kind.puzzle: draw_exercise(kind, 1, "x") for kind in load_puzzles()}
 
 @each_row("puzzle", PUZZLES.values())
 def test_puzzle_solution_has_at_most_three_ops(puzzle):
-    answer, solution = answer_line(puzzle.task.question), puzzle.task.question.split("'")[1]
+    answer, solution = resolve_line(puzzle.task.question), puzzle.task.question.split("'")[1]
     assert (len(answer.traces) <= 3, answer.problem, answer.conditions) == (True, None, ())
     for typed in (solution, solution.partition("|")[2]):
         assert judge_answer(puzzle, typed).right
@@ -153,7 +156,7 @@ def test_puzzle_solution_has_at_most_three_ops(puzzle):
 @each_row(("name", "typed", "feedback"), table("built", "teaching"))
 def test_puzzle_accepts_any_right_chain(name, typed, feedback):
     judgement = judge_answer(PUZZLES[name], typed)
-    assert (judgement.right, judgement.said[: len(feedback)]) == (not feedback, feedback)
+    assert (judgement.right, judgement.feedback[: len(feedback)]) == (not feedback, feedback)
 
 
 def test_puzzles_follow_each_other_apart_from_predictions():

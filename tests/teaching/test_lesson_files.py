@@ -32,8 +32,8 @@ def test_lesson_file_without_errors_gives_lessons():
     assert find_faults(GOOD) == (2, [])
     heads, last = parse_lesson_file("data/week3.toml", GOOD)
     assert (heads.id, heads.notes, len(heads.wrong)) == ("week3/heads", "Say it twice.", 2)
-    assert judge_lesson(heads, "N,S,8,64").said == "A reshape splits."
-    assert judge_lesson(heads, "N,S,512").said == "nothing was split"
+    assert judge_lesson(heads, "N,S,8,64").feedback == "A reshape splits."
+    assert judge_lesson(heads, "N,S,512").feedback == "nothing was split"
     assert last.task.prompt == "Where does the element at [0,2] go?"
 
 

@@ -14,11 +14,11 @@ from shapecalc.core.text import shape_text
 from shapecalc.reasoning.mistakes import find_mistakes
 from shapecalc.teaching.judging import (
     Task,
-    answer_line,
     correct_prediction,
     graded_hints,
     parse_prediction,
     prediction_text,
+    resolve_line,
 )
 from shapecalc.teaching.lessons import Lesson, find_faults, judge_lesson, load_lessons, reveals_answer
 from tests.core.test_imports import loaded
@@ -60,17 +60,17 @@ def test_lesson_fits_its_length_limits(lesson):
     assert set(lesson.id) <= {*string.ascii_lowercase, "-"}
     assert lesson.point.endswith(".")
     assert len(lesson.task.prompt) <= MAX_WIDTH
-    assert lesson.wrong or [*find_mistakes(answer_line(lesson.question))]
+    assert lesson.wrong or [*find_mistakes(resolve_line(lesson.question))]
 
 
 @each_lesson
 def test_lesson_right_prediction_shows_the_point(lesson):
     right = prediction_text(correct_prediction(lesson.task))
     judgement = judge_lesson(lesson, right)
-    assert (judgement.right, judgement.said) == (True, lesson.point)
+    assert (judgement.right, judgement.feedback) == (True, lesson.point)
     assert lesson.follow or right not in lesson.text
     assert judge_lesson(lesson, " Refused ") == judge_lesson(lesson, "error")
-    assert len(graded_hints(lesson.task, answer_line(lesson.question))) == (1 if lesson.follow else 3), (
+    assert len(graded_hints(lesson.task, resolve_line(lesson.question))) == (1 if lesson.follow else 3), (
         "wrong number of hints"
     )
     assert len({wrong.typed for wrong in lesson.wrong}) == len(lesson.wrong)
@@ -80,7 +80,7 @@ def test_lesson_right_prediction_shows_the_point(lesson):
 def test_lesson_foreseen_mistakes_are_explained(lesson, wrong):
     assert parse_prediction(wrong.typed) != correct_prediction(lesson.task)
     judgement = judge_lesson(lesson, wrong.typed)
-    assert (judgement.right, judgement.said) == (False, wrong.said)
+    assert (judgement.right, judgement.feedback) == (False, wrong.said)
     assert wrong.said != lesson.point
     if wrong.same_as:
         stage = lesson.stage if wrong.same_as.startswith("shuffle") else ""
@@ -106,8 +106,8 @@ def test_lesson_hints_do_not_reveal_the_answer(lesson):
         "error",
         *(wrong.typed for wrong in lesson.wrong),
     ]
-    hints = [judgement.said for judgement in (judge_lesson(lesson, text) for text in typed) if not judgement.right]
-    answer = answer_line(lesson.question)
+    hints = [judgement.feedback for judgement in (judge_lesson(lesson, text) for text in typed) if not judgement.right]
+    answer = resolve_line(lesson.question)
     hints += [
         hint
         for shape in (None, *near_predictions(right))
@@ -134,7 +134,7 @@ def lesson_by_id(name):
 def test_lesson_other_answers_get_feedback(name, typed, feedback):
     judgement = judge_lesson(lesson_by_id(name), typed)
     assert not judgement.right
-    assert feedback in judgement.said
+    assert feedback in judgement.feedback
 
 
 @pytest.mark.parametrize(
@@ -151,21 +151,21 @@ def test_lesson_accepts_every_shape_spelling(name, typed):
 @example(lesson_by_id("reshape-is-not-transpose"), "9" * 900 + ",0")
 def test_lesson_answers_any_text_with_one_line(lesson, typed):
     judgement = judge_lesson(lesson, typed)
-    assert judgement.said.isprintable()
-    assert judgement.right is (judgement.said == lesson.point)
+    assert judgement.feedback.isprintable()
+    assert judgement.right is (judgement.feedback == lesson.point)
 
 
 def test_lesson_expand_and_shape_are_not_judged_by_count():
     lesson = Lesson("x", "x", "x", "expand 3,1 3,4", "x")
-    assert judge_lesson(lesson, "3,5").said == "dim 1 is not 5: input dim 1 has size 1, repeated to ?"
+    assert judge_lesson(lesson, "3,5").feedback == "dim 1 is not 5: input dim 1 has size 1, repeated to ?"
     lesson = Lesson("x", "x", "x", "chain '3,1 | transpose | expand 4,3'", "x")
-    assert judge_lesson(lesson, "5,3").said.startswith("dim 0 is not 5: ")
+    assert judge_lesson(lesson, "5,3").feedback.startswith("dim 0 is not 5: ")
 
 
 @each_lesson
 def test_lesson_questions_are_command_lines(lesson, shapecalc):
     run = shapecalc(*split(lesson.question))
-    answer = answer_line(lesson.question)
+    answer = resolve_line(lesson.question)
     assert run.out == ("" if answer.output is None else f"{shape_text(answer.output)}\n")
 
 

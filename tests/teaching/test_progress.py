@@ -27,7 +27,7 @@ def test_progress_is_in_the_user_data_folder(monkeypatch, tmp_path):
 
 def test_progress_of_a_new_user_is_empty_and_silent(file):
     progress = Progress(file)
-    assert (progress.done, progress.pop_complaint()) == (frozenset(), "")
+    assert (progress.done, progress.pop_error_message()) == (frozenset(), "")
     assert not file.parent.exists()
 
 
@@ -53,14 +53,14 @@ def test_progress_broken_file_is_reported_once(file, content):
     progress = Progress(file)
     assert progress.done == frozenset()
     backup = file.with_name("lessons.json.unreadable-1")
-    assert progress.pop_complaint() == (
+    assert progress.pop_error_message() == (
         f"progress starts anew: {file} does not hold a list of lessons; "
         f"it is renamed to {backup.name} before the next save"
     )
-    assert progress.pop_complaint() == ""
+    assert progress.pop_error_message() == ""
     before = file.read_bytes()
     progress.mark_done("hole")
-    assert progress.pop_complaint() == ""
+    assert progress.pop_error_message() == ""
     assert Progress(file).done == {"hole"}
     assert backup.read_bytes() == before
 
@@ -85,10 +85,10 @@ def test_progress_unreadable_file_that_cannot_be_renamed_is_not_overwritten(file
         raise PermissionError(1, "Operation not permitted")
 
     progress = Progress(file)
-    progress.pop_complaint()
+    progress.pop_error_message()
     monkeypatch.setattr("shapecalc.teaching.progress.Path.rename", refuse)
     progress.mark_done("hole")
-    assert progress.pop_complaint() == f"progress is not kept: {file} cannot be written: Operation not permitted"
+    assert progress.pop_error_message() == f"progress is not kept: {file} cannot be written: Operation not permitted"
     assert (progress.done, file.read_text(), os.listdir(file.parent)) == ({"hole"}, "{", ["lessons.json"])
 
 
@@ -101,7 +101,7 @@ def test_progress_keeps_the_unknown_fields_of_a_newer_version(file):
     progress.record_answer("copied", 1, right=True)
     content = json.loads(file.read_text())
     assert (content["theme"], content["drill"]["medals"], content["done"]) == ({"name": "dark"}, [3], ["hole", "new"])
-    assert (content["drill"]["asked"], progress.pop_complaint()) == (2, "")
+    assert (content["drill"]["asked"], progress.pop_error_message()) == (2, "")
 
 
 ANSWER_EIGHT_TIMES = """
@@ -131,7 +131,7 @@ def test_progress_ignores_what_is_not_a_regular_file(file, make):
     make(file)
     progress = Progress(file)
     assert progress.done == frozenset()
-    assert "does not hold a list of lessons" in progress.pop_complaint()
+    assert "does not hold a list of lessons" in progress.pop_error_message()
     progress.mark_done("hole")
     assert progress.done == {"hole"}
 
@@ -142,7 +142,7 @@ def test_progress_survives_a_removed_file(file):
     file.unlink()
     progress.mark_done("allowzero")
     assert Progress(file).done == {"hole", "allowzero"}
-    assert progress.pop_complaint() == ""
+    assert progress.pop_error_message() == ""
 
 
 def test_progress_reports_an_unwritable_folder_once(tmp_path):
@@ -151,10 +151,10 @@ def test_progress_reports_an_unwritable_folder_once(tmp_path):
     progress.mark_done("hole")
     progress.mark_done("allowzero")
     assert progress.done == {"hole", "allowzero"}
-    assert progress.pop_complaint().startswith(
+    assert progress.pop_error_message().startswith(
         f"progress is not kept: {tmp_path / 'data' / 'lessons.json'} cannot be written: "
     )
-    assert progress.pop_complaint() == ""
+    assert progress.pop_error_message() == ""
 
 
 def test_progress_failed_write_keeps_the_old_file(file, monkeypatch):
@@ -166,7 +166,7 @@ def test_progress_failed_write_keeps_the_old_file(file, monkeypatch):
     progress = Progress(file)
     monkeypatch.setattr(os, "fsync", fail_full)
     progress.mark_done("allowzero")
-    assert progress.pop_complaint() == f"progress is not kept: {file} cannot be written: No space left on device"
+    assert progress.pop_error_message() == f"progress is not kept: {file} cannot be written: No space left on device"
     assert Progress(file).done == {"hole"}
     assert os.listdir(file.parent) == ["lessons.json"]
 
@@ -179,7 +179,7 @@ def test_progress_failed_read_is_empty(file, monkeypatch):
 
     monkeypatch.setattr("shapecalc.teaching.progress.Path.read_text", refuse)
     progress = Progress(file)
-    assert (progress.done, progress.pop_complaint()) == (
+    assert (progress.done, progress.pop_error_message()) == (
         frozenset(),
         f"progress starts anew: {file} cannot be read: Permission denied; "
         "it is renamed to lessons.json.unreadable-1 before the next save",

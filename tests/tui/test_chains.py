@@ -21,7 +21,7 @@ from shapecalc.tui.chains import (
     format_cost_line,
     verdict_text,
 )
-from shapecalc.tui.question import Question, answer_question, question_command, question_from_words
+from shapecalc.tui.question import Question, question_command, question_from_words, resolve_question
 from shapecalc.tui.served import app_command
 from tests.sampling import each_row
 from tests.tui.driven import driven
@@ -65,7 +65,7 @@ def test_equiv_screen_leaves_large_comparisons_to_the_command():
         "4096,4095 | transpose | reshape 4096,4095 | transpose",
         "| reshape 4095,4096 | transpose | reshape 4095,4096",
     )
-    pair = compare_chains(answer_question(question_from_words(["chain", chains[0]])).answer, chains[1])
+    pair = compare_chains(resolve_question(question_from_words(["chain", chains[0]])).answer, chains[1])
     assert pair.equivalence.verdict is EquivalenceVerdict.UNDECIDED
     assert verdict_text(pair).plain.splitlines() == ["? undecided", "too many elements to compare", COMPARE_MORE_HINT]
     assert sc.equiv(*chains).verdict is EquivalenceVerdict.DIFFERENT
@@ -73,7 +73,7 @@ def test_equiv_screen_leaves_large_comparisons_to_the_command():
 
 def test_equiv_screen_keeps_the_second_chain():
     question = question_from_words(["equiv", FIRST, OTHER])
-    assert question_command(question, answer_question(question).answer) == f"shapecalc chain '{FIRST}'"
+    assert question_command(question, resolve_question(question).answer) == f"shapecalc chain '{FIRST}'"
     changed = question.with_text("input", "3,4").with_op("reshape").with_setting("opset", "13")
     assert changed.second_chain == OTHER
     assert Question(*json.loads(app_command(question)[-2])) == question

@@ -19,7 +19,7 @@ async def test_file_screen_marks_long_folders(user, tmp_path, monkeypatch):
 
 @driven("flatten", "2,3")
 async def test_served_app_lists_no_files(user, monkeypatch):
-    monkeypatch.setattr(question, "_files_are_open", False)
+    monkeypatch.setattr(question, "_are_files_enabled", False)
     await user.press("ctrl+o")
     assert user.app.screen is user.app.explore
     assert user.notes == [("", "a served app opens no files and writes none")]

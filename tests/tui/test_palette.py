@@ -9,7 +9,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.record import fields
 from shapecalc.render.canvas import UNICODE
 from shapecalc.tui.app import palette_commands
-from shapecalc.tui.dialogs import SIGN_HELP
+from shapecalc.tui.dialogs import LEGEND
 from shapecalc.tui.question import QUESTION_OPS
 from shapecalc.tui.themes import THEMES
 from shapecalc.tui.widgets import KEYS
@@ -48,7 +48,7 @@ async def test_palette_skips_stored_questions_that_no_longer_parse(user):
 
 
 def test_legend_has_every_glyph_of_the_pictures():
-    signs = "".join(sign for sign, _ in SIGN_HELP)
+    signs = "".join(sign for sign, _ in LEGEND)
     glyphs = "".join(text for text in fields(UNICODE).values())
     assert "◂" not in signs, "the current step has another glyph"
     assert {*glyphs} - {*" ╵╷╴╯╶╰╭│┴┬"} <= {*signs}, "the exceptions are parts of listed lines"
@@ -64,6 +64,6 @@ async def test_f1_leads_to_the_legend(user):
         await user.pilot.pause()
     await user.settle()
     assert "PgDn shows the signs of the pictures, PgUp the keys" in user.text
-    for sign, text in SIGN_HELP:
+    for sign, text in LEGEND:
         assert sign in user.text
         assert " ".join(text.split()[:3]) in user.text

@@ -6,7 +6,7 @@ import pytest
 
 from shapecalc.core.text import split_outside_brackets
 from shapecalc.tui.dialogs import widget_help
-from shapecalc.tui.question import answer_question, question_command, question_from_words
+from shapecalc.tui.question import question_command, question_from_words, resolve_question
 from tests.invented import invented
 from tests.tui.driven import driven
 
@@ -26,10 +26,10 @@ def test_parameter_flags_and_words_are_field_texts(line, texts, output):
     question = question_from_words(split_outside_brackets(line)[1:])
     assert texts.items() <= dict(question.texts).items()
     assert question_command(question, None) == line
-    answer = answer_question(question).answer
+    answer = resolve_question(question).answer
     assert answer.output == output
     again = question_from_words(split_outside_brackets(question_command(question, answer))[1:])
-    assert answer_question(again).answer.output == output
+    assert resolve_question(again).answer.output == output
 
 
 def test_parameter_fields_follow_the_dialect():
@@ -37,13 +37,13 @@ def test_parameter_fields_follow_the_dialect():
     assert question.fields == ("input", "axes", "reverse", "mode", "keep_one")
     other = question.with_setting("dialect", "numpy")
     assert other.fields == ("input", "axes", "reverse")
-    assert answer_question(other).answer.output == (2, 3)
-    assert answer_question(other.with_setting("dialect", "torch")).answer.output == (1, 2, 3)
+    assert resolve_question(other).answer.output == (2, 3)
+    assert resolve_question(other.with_setting("dialect", "torch")).answer.output == (1, 2, 3)
 
 
 def test_parameter_invalid_flag_is_reported_at_once():
     question = question_from_words(["squeeze", "2,1,3"]).with_text("reverse", "x")
-    result = answer_question(question, "reverse")
+    result = resolve_question(question, "reverse")
     assert result.problem.message == "reverse is 0 or 1, not 'x'"
     assert result.problem.argument == "reverse"
     assert not result.is_incomplete
@@ -51,8 +51,8 @@ def test_parameter_invalid_flag_is_reported_at_once():
 
 def test_parameter_words_can_be_typed_letter_by_letter():
     question = question_from_words(["squeeze", "2,1,3", "--dialect", "torch"]).with_text("mode", "ta")
-    assert answer_question(question, "mode").is_incomplete
-    assert not answer_question(question.with_text("mode", "x"), "mode").is_incomplete
+    assert resolve_question(question, "mode").is_incomplete
+    assert not resolve_question(question.with_text("mode", "x"), "mode").is_incomplete
 
 
 def test_parameter_help_lists_valid_texts():

@@ -44,7 +44,7 @@ def screen(state, width=78):
     texts = (
         explore_text.title_text(state.question, state.result, width, explore_text.hidden_answer_text(state)),
         explore_text.flow_text(state, width, 7),
-        explore_text.rail_text(state, width),
+        explore_text.step_line_text(state, width),
         explore_text.picture_text(state, None, width, 12),
         explore_text.status_text(state, width),
     )
@@ -98,7 +98,7 @@ def test_predict_prefix_of_a_right_answer_is_not_wrong(line, keys, wrong, counte
     if enter:
         state.submit()
     assert state.predictions.is_wrong((1, 1)) == (wrong == "yes")
-    assert state.score.asked == 2 + (counted == "yes")
+    assert state.score.answered == 2 + (counted == "yes")
 
 
 @learning(*COPIES)
@@ -229,7 +229,7 @@ def test_predict_works_for_every_example(op):
                 break
             state.submit()
         assert state.holes == ()
-        assert 0 < state.score.right == state.score.asked
+        assert 0 < state.score.right == state.score.answered
 
 
 def test_predict_works_for_many_dims():

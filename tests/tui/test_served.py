@@ -6,7 +6,7 @@ import pytest
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import split_outside_brackets
-from shapecalc.tui.question import answer_question, question_command, question_from_words
+from shapecalc.tui.question import question_command, question_from_words, resolve_question
 from shapecalc.tui.served_app import build_link, parse_link, parse_opening_question
 from tests.tui.tables import table
 
@@ -14,10 +14,10 @@ from tests.tui.tables import table
 @pytest.mark.parametrize("line", [line for (line,) in table("linked")])
 def test_served_link_restores_the_question(line):
     question = question_from_words(split_outside_brackets(line))
-    answer = answer_question(question).answer
+    answer = resolve_question(question).answer
     line = question_command(question, answer)
     restored, step = parse_link(*build_link(line, 3).values())
-    assert question_command(restored, answer_question(restored).answer) == line
+    assert question_command(restored, resolve_question(restored).answer) == line
     assert step == 3
 
 

@@ -15,7 +15,13 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import split_outside_brackets
 from shapecalc.tui import explore_text
-from shapecalc.tui.question import FIRST_QUESTION, answer_question, problem_span, question_command, question_from_words
+from shapecalc.tui.question import (
+    EXAMPLE_QUESTION,
+    find_invalid_text,
+    question_command,
+    question_from_words,
+    resolve_question,
+)
 from shapecalc.tui.question_dialogs import DialectRow, dialect_rows, nearest_row_index
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import KEYS, format_key_line
@@ -28,7 +34,7 @@ LINES = [line for (line,) in table("lines")]
 @pytest.mark.parametrize("line", LINES)
 def test_state_equals_its_command_line(line):
     question = question_from_words(split_outside_brackets(line)[1:])
-    assert question_command(question, answer_question(question).answer) == line
+    assert question_command(question, resolve_question(question).answer) == line
     assert question_command(question, None) == line
 
 
@@ -38,7 +44,7 @@ def test_state_keeps_texts_while_ops_change(line):
     changed = question
     for op in (*OPS, "chain", question.op):
         changed = changed.with_op(op)
-        answer_question(changed)
+        resolve_question(changed)
     assert {name: changed.texts[name] for name in question.texts} == dict(question.texts)
 
 
@@ -48,27 +54,27 @@ def test_state_drops_switches_of_other_dialects(dialect):
         question = (
             question_from_words(["reshape", "2,3", "6", "--allowzero"]).with_op(op).with_setting("dialect", dialect)
         )
-        problem = answer_question(question).problem
+        problem = resolve_question(question).problem
         assert problem is None or "has no" not in problem.message
 
 
 @each_row(("text", "is_half"), table("typed"))
 def test_state_distinguishes_incomplete_from_wrong_text(text, is_half):
-    question = FIRST_QUESTION.with_op("reshape").with_text("target", text)
-    result = answer_question(question, "target")
+    question = EXAMPLE_QUESTION.with_op("reshape").with_text("target", text)
+    result = resolve_question(question, "target")
     assert (result.is_incomplete, result.problem is None) == (is_half == "half", False)
-    assert not answer_question(question).is_incomplete
+    assert not resolve_question(question).is_incomplete
 
 
 def test_state_carets_mark_the_wrong_field():
     question = question_from_words(["reshape", "2,3,4", "5,-1"])
-    assert problem_span(question, answer_question(question)) == ("target", 2, 4)
+    assert find_invalid_text(question, resolve_question(question)) == ("target", 2, 4)
 
 
 @pytest.mark.parametrize(("text", "marked"), table("carets"))
 def test_state_chain_carets_mark_the_token_or_stage(text, marked):
     question = question_from_words(["chain", text])
-    name, start, stop = problem_span(question, answer_question(question))
+    name, start, stop = find_invalid_text(question, resolve_question(question))
     assert question.texts[name][start:stop] == marked
 
 
@@ -84,26 +90,26 @@ def test_state_refuses_empty_questions(words):
 
 
 def test_state_keeps_the_last_answer_while_text_is_invalid():
-    state = ExploreState(FIRST_QUESTION)
+    state = ExploreState(EXAMPLE_QUESTION)
     previous = state.answer
-    state.change_question(FIRST_QUESTION.with_text("input", "2,3,4x"), "input")
+    state.change_question(EXAMPLE_QUESTION.with_text("input", "2,3,4x"), "input")
     assert state.answer is previous
     assert state.result.answer is None
     assert not state.is_available("compare")
 
 
 def test_state_stays_past_the_last_step():
-    state = ExploreState(FIRST_QUESTION)
-    state.change_question(FIRST_QUESTION.with_text("to", "-1"))
+    state = ExploreState(EXAMPLE_QUESTION)
+    state.change_question(EXAMPLE_QUESTION.with_text("to", "-1"))
     assert state.is_complete
     state.go_to_step(2)
-    state.change_question(FIRST_QUESTION.with_text("to", "2,-1"))
+    state.change_question(EXAMPLE_QUESTION.with_text("to", "2,-1"))
     assert state.current_step == 2
 
 
 def test_state_step_stops_at_a_refusal():
-    state = ExploreState(FIRST_QUESTION, 0)
-    state.change_question(FIRST_QUESTION.with_text("to", "5,-1"))
+    state = ExploreState(EXAMPLE_QUESTION, 0)
+    state.change_question(EXAMPLE_QUESTION.with_text("to", "5,-1"))
     assert state.current_step == state.end_step
     assert not state.is_complete
 
@@ -120,7 +126,7 @@ def test_state_grid_cursor_moves_by_rows_and_stops_at_corners(keys, cursor):
 def test_state_title_keeps_the_answer_and_its_width(width):
     for words in ("reshape 2,3,4 5,-1", "shuffle 2,3,4 --to 0,-1", "reshape N,C,H,W 0,-1,64"):
         question = question_from_words(split_outside_brackets(words))
-        text = explore_text.title_text(question, answer_question(question), width)
+        text = explore_text.title_text(question, resolve_question(question), width)
         assert text.cell_len == width
         assert width < 40 or "refused: indivisible" in text.plain or "answer " in text.plain
 
@@ -153,9 +159,9 @@ def test_state_words_can_be_typed_letter_by_letter(monkeypatch):
     question = question_from_words(["squeeze", "1,3", "--mode", "d"])
     assert question.fields == ("input", "mode")
     assert question.texts["mode"] == "d"
-    assert answer_question(question, "mode").is_incomplete
-    assert not answer_question(question).is_incomplete
-    assert not answer_question(question.with_text("mode", "x"), "mode").is_incomplete
+    assert resolve_question(question, "mode").is_incomplete
+    assert not resolve_question(question).is_incomplete
+    assert not resolve_question(question.with_text("mode", "x"), "mode").is_incomplete
 
 
 @pytest.mark.parametrize(
@@ -182,15 +188,15 @@ def test_state_missing_operator_is_a_problem_not_a_field(monkeypatch, dialect, s
 def test_state_field_beside_a_file_may_be_incomplete(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 3)))
     question = question_from_words(["reshape", str(tmp_path / "x.npy"), "0,-"])
-    assert answer_question(question, "target").is_incomplete
-    assert answer_question(question.with_text("target", "0,-1"), "target").answer.output == (2, 3)
+    assert resolve_question(question, "target").is_incomplete
+    assert resolve_question(question.with_text("target", "0,-1"), "target").answer.output == (2, 3)
 
 
 @pytest.mark.parametrize(("words", "index"), table("compared"))
 def test_state_comparison_starts_at_the_question(words, index):
     question = question_from_words(split_outside_brackets(words))
     rows = dialect_rows(question)
-    assert nearest_row_index(rows, DialectRow(question, "", answer_question(question))) == int(index)
+    assert nearest_row_index(rows, DialectRow(question, "", resolve_question(question))) == int(index)
     assert "--no-allowzero" not in question_command(rows[0].question, None)
 
 

@@ -104,9 +104,9 @@ on("ask", "submit", () => {
   location.hash = hash;
 });
 on("guess", "submit", () => {
-  const { right, said } = JSON.parse(site.judge_prediction(now.command, byId("shape").value, now.station?.id ?? ""));
-  write({ hint: said });
-  if (right) give(`right: ${said}`);
+  const { right, feedback } = JSON.parse(site.judge_prediction(now.command, byId("shape").value, now.station?.id ?? ""));
+  write({ hint: feedback });
+  if (right) give(`right: ${feedback}`);
 });
 const fail = ({ message }) => write({ answer: "This page cannot go on.", told: message });
 const give = (said) => { tell(said); draw(); };

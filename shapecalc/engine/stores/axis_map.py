@@ -165,7 +165,7 @@ class _MapBuilder:
         self.strides: IntTuple = contiguous_strides(padded_shape)  # type: ignore[assignment]  # all of them are numbers
         self.offsets: dict[int | None, int] = {None: sum(view.offset)}  # type: ignore[arg-type]
         self.rolls = [0] * len(source_shape)
-        self.levels: dict[Any, tuple[int | None, int]] = {((), ()): (None, 1)}
+        self.index_spaces: dict[Any, tuple[int | None, int]] = {((), ()): (None, 1)}
 
     def build(self, output_shape: IntTuple) -> AxisMap:
         """Return the axis map; `output_shape` is the shape of the layout."""
@@ -184,19 +184,19 @@ class _MapBuilder:
         groups = tuple([self._build_group(key, outputs) for key, outputs in runs.items()])
         return AxisMap(self.source_shape, output_shape, groups, self._axis_starts(), tuple(self.rolls), tuple(repeated))
 
-    def _build_group(self, key: Any, outputs: list[tuple[int, AxisPart]]) -> PartGroup:
+    def _build_group(self, source_key: Any, strided_outputs: list[tuple[int, AxisPart]]) -> PartGroup:
         """Return the group with the given pairs of a stride and an output part.
 
         `key` is the source part of the group, or the index space of a mixed group.
         """
-        if isinstance(key, AxisPart):
-            return PartGroup((key,), (outputs[0][1],))
-        base, start = key
-        outputs.sort(key=lambda pair: -pair[0])
-        strides = [*accumulate([part.size for _, part in outputs[::-1]], mul, initial=1)][::-1]
-        if start or strides != [prod([atom.size for atom in base]), *[stride for stride, _ in outputs]]:
+        if isinstance(source_key, AxisPart):
+            return PartGroup((source_key,), (strided_outputs[0][1],))
+        base, start = source_key
+        strided_outputs.sort(key=lambda pair: -pair[0])
+        strides = [*accumulate([part.size for _, part in strided_outputs[::-1]], mul, initial=1)][::-1]
+        if start or strides != [prod([atom.size for atom in base]), *[stride for stride, _ in strided_outputs]]:
             raise MoveError("what is mixed is not picked from")
-        return PartGroup(tuple(map(self._source_part, base)), tuple([part for _, part in outputs]))
+        return PartGroup(tuple(map(self._source_part, base)), tuple([part for _, part in strided_outputs]))
 
     def _source_part(self, atom: Any) -> AxisPart:
         """Return the source part of an atom."""
@@ -217,7 +217,7 @@ class _MapBuilder:
         The stride is the step along that axis for a step of 1 in the index space. If no axis is rolled, the axis is
         None, and the stride is in elements of the padded source.
         """
-        if index_space not in self.levels:
+        if index_space not in self.index_spaces:
             (base, *others), start = index_space
             if others or base.stride == 0:
                 raise MoveError("what is mixed is not picked from")
@@ -226,14 +226,14 @@ class _MapBuilder:
             is_whole = axis is not None and not base.base and self.source_shape[axis] == size
             if axis is not None and start and is_whole and axis not in self.offsets:
                 self.rolls[axis], self.offsets[axis] = -start_index % size, 0
-                self.levels[index_space] = axis, 1
+                self.index_spaces[index_space] = axis, 1
             elif start_index + self._index_space_extent(index_space) < size:
                 outer, scale = self._resolve_index_space(base.space)
                 self.offsets[outer] += scale * stride * (start_index if stride > 0 else start_index + 1 - size)
-                self.levels[index_space] = outer, scale * stride
+                self.index_spaces[index_space] = outer, scale * stride
             else:
                 raise MoveError("what is rolled is not an axis of the source")
-        return self.levels[index_space]
+        return self.index_spaces[index_space]
 
     def _index_space_extent(self, index_space: Any) -> int:
         """Return the difference between the largest and smallest index read in a space."""

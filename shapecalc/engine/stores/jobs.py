@@ -180,19 +180,19 @@ class _ChunkReader:
         return self.store.reader[[slice(start, min(start + step, size)) for start, step, size in axes]]
 
 
-def part_folder(output_path: Path) -> Path:
+def partial_folder(output_path: Path) -> Path:
     """Return the folder in which an incomplete output is stored."""
     return output_path.with_name(f"{output_path.name}.part")
 
 
 @contextmanager
-def lock_part(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[PartialOutput]:
+def lock_partial_output(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[PartialOutput]:
     """Create or, with `resume`, reopen the folder of an incomplete output; lock it.
 
     Raises `FileError` if the folder exists and `resume` is false, if the folder belongs to another request, source or
     owner, or if another process has locked the folder; `OSError` if the folder cannot be written.
     """
-    folder = part_folder(output_path)
+    folder = partial_folder(output_path)
     if os.path.lexists(folder):
         _check_owner(folder)
     else:
@@ -275,12 +275,12 @@ def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -
     partial.clean_up_files(pass_number)
     replace_folder(partial.array_folder(pass_number), output_path, partial.folder / BACKUP_FOLDER)
     sync_folders([output_path], output_path.parent)
-    _remove_part(partial.folder)
+    _remove_partial_folder(partial.folder)
 
 
 def recover_interrupted_rename(output_path: Path) -> None:
     """Complete or roll back the interrupted rename of a finished output."""
-    folder = part_folder(output_path)
+    folder = partial_folder(output_path)
     if not (folder / BACKUP_FOLDER).is_dir():
         return
     _check_owner(folder)
@@ -288,7 +288,7 @@ def recover_interrupted_rename(output_path: Path) -> None:
         with (folder / MANIFEST_FILE).open("rb") as manifest_file:
             lock_or_raise(manifest_file)
             if output_path.exists() and not [*folder.glob(f"*.{ARRAY_SUFFIX}")]:
-                _remove_part(folder)
+                _remove_partial_folder(folder)
             else:
                 restore_backup(output_path, folder / BACKUP_FOLDER)
     except BlockingIOError:
@@ -297,7 +297,7 @@ def recover_interrupted_rename(output_path: Path) -> None:
         raise FileError(f"{folder}: {error_reason(error)}") from None
 
 
-def _remove_part(folder: Path) -> None:
+def _remove_partial_folder(folder: Path) -> None:
     """Remove the folder of an incomplete output, the replaced array first."""
     shutil.rmtree(folder / BACKUP_FOLDER, ignore_errors=True)
     shutil.rmtree(folder)
@@ -329,7 +329,7 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
                 plan = plan_store(maps, itemsize, store.chunks, max(0, memory - WORKER_OVERHEAD) // count, chunks)
                 return StoreJob(path, state, store, plan, count)
             except PlanError as error:
-                needed = error.needed_bytes + WORKER_OVERHEAD
+                needed = error.required_bytes + WORKER_OVERHEAD
     except MoveError as error:
         raise FileError(f"{source}: {error}") from None
     raise FileError(f"{source}: a worker needs --memory {-(-needed >> 20)}MiB at least")
@@ -358,14 +358,14 @@ def run_job(
     }
     with SignalGuard():
         try:
-            with lock_part(output_path, manifest, resume=resume) as partial:
+            with lock_partial_output(output_path, manifest, resume=resume) as partial:
                 _run_passes(job, partial, run_tasks, tick)
                 check_output_path(output_path, source, force=force)
                 finish_output(partial, len(job.plan.passes) - 1, output_path)
         except FileError:
             raise
         except Exception as error:
-            how = "; mend it and go on with --resume" if part_folder(output_path).is_dir() else ""
+            how = "; mend it and go on with --resume" if partial_folder(output_path).is_dir() else ""
             raise FileError(f"{output_path}: {error_reason(error)}{how}") from error
 
 

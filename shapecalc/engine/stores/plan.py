@@ -55,10 +55,10 @@ MIN_INTERMEDIATE_BYTES = 1 << 22
 class PlanError(ValueError):
     """Raised if the smallest task of a pass does not fit in memory."""
 
-    def __init__(self, needed_bytes: int) -> None:
+    def __init__(self, required_bytes: int) -> None:
         """Store the memory, in bytes, that the smallest task requires."""
-        super().__init__(f"a task needs {needed_bytes} bytes")
-        self.needed_bytes = needed_bytes
+        super().__init__(f"a task needs {required_bytes} bytes")
+        self.required_bytes = required_bytes
 
 
 class Pass(Record):
@@ -161,7 +161,7 @@ class _TaskSearch:
         memory.
         """
         for steps in (self.enclose_source_chunk(), tuple([ladder[-1] for ladder in self.extents])):
-            yield self.shrink(steps, self.memory, whole_task=1)
+            yield self.shrink_task(steps, self.memory, whole_task=1)
 
     def choose_chunks(self, task: IntTuple, chunk_bytes: int) -> IntTuple:
         """Return the chunk shape for a task; a chunk has about `chunk_bytes` bytes.
@@ -171,7 +171,7 @@ class _TaskSearch:
         chunk_bytes = max(
             MIN_CHUNK_BYTES, min(chunk_bytes or prod(self.source_chunks) * self.itemsize, MAX_CHUNK_BYTES)
         )
-        return self.shrink(task, chunk_bytes, whole_task=0)
+        return self.shrink_task(task, chunk_bytes, whole_task=0)
 
     def enclose_source_chunk(self) -> IntTuple:
         """Return the shape of an output region that contains all elements of one chunk."""
@@ -201,13 +201,13 @@ class _TaskSearch:
             self.costs[task_shape] = inf if many else sum(decoded) / written
         return self.costs[task_shape]
 
-    def shrink(self, task_shape: IntTuple, max_bytes: int, *, whole_task: int) -> IntTuple:
+    def shrink_task(self, task_shape: IntTuple, max_bytes: int, *, whole_task: int) -> IntTuple:
         """Shrink a task shape until a task takes at most `max_bytes`.
 
         If `whole_task` is 1, all memory of the task is counted; if `whole_task` is 0, only the output region.
         """
         while self._task_bytes(task_shape, whole_task) > max_bytes:
-            smaller = [*self._iter_smaller(task_shape)]
+            smaller = [*self._iter_smaller_tasks(task_shape)]
             if not smaller:
                 return task_shape
             task_shape = min(smaller, key=lambda task: (self.cost(task), -prod(task)))
@@ -225,14 +225,14 @@ class _TaskSearch:
     def _task_memory(self, chunks: IntTuple, task_shape: IntTuple) -> int:
         return Pass(self.axis_map, self.itemsize, self.source_chunks, chunks, task_shape).task_memory
 
-    def _iter_smaller(self, task_shape: IntTuple) -> Iterator[IntTuple]:
+    def _iter_smaller_tasks(self, task_shape: IntTuple) -> Iterator[IntTuple]:
         """Yield the task shapes with one axis reduced to at most half its size."""
         for axis, (step, ladder) in enumerate(zip(task_shape, self.extents, strict=True)):
             if step > 1:
                 smaller = ladder[max(0, bisect_left(ladder, step // 2 + 1) - 1)]
                 yield (*task_shape[:axis], smaller, *task_shape[axis + 1 :])
 
-    def grow(self, chunks: IntTuple) -> IntTuple:
+    def enlarge_chunks(self, chunks: IntTuple) -> IntTuple:
         """Enlarge a chunk shape to the task shape of lowest cost that fits in memory.
 
         The task shape is a multiple of the chunk shape.
@@ -241,7 +241,9 @@ class _TaskSearch:
         best = steps = chunks
         while 0 not in self.axis_map.output_shape:
             larger = [
-                task for task in self._iter_larger(steps, chunks) if self._task_memory(chunks, task) <= self.memory
+                task
+                for task in self._iter_larger_tasks(steps, chunks)
+                if self._task_memory(chunks, task) <= self.memory
             ]
             if not larger:
                 break
@@ -250,7 +252,7 @@ class _TaskSearch:
                 best = steps
         return best
 
-    def _iter_larger(self, task_shape: IntTuple, chunks: IntTuple) -> Iterator[IntTuple]:
+    def _iter_larger_tasks(self, task_shape: IntTuple, chunks: IntTuple) -> Iterator[IntTuple]:
         """Yield the task shapes with one axis enlarged to at most four times its size."""
         for axis, (step, size, ladder) in enumerate(
             zip(task_shape, self.axis_map.output_shape, self.extents, strict=True)
@@ -328,12 +330,12 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
     after = _propagate_counts(in_region, [(run.outputs, run.sources) for run in axis_map.groups])
     chunks = {atom: min(before[atom], after[atom]) for atom in parts}
 
-    rows = _source_rows(axis_map)
+    rows = _source_parts_by_output_axis(axis_map)
 
     def task_size(sizes: Mapping[AxisPart, int]) -> int:
         """Return the element count of the larger task of both passes."""
         first, second = ({atom: max(sizes[atom], limits[atom]) for atom in parts} for limits in (before, after))
-        return max(prod(first.values()), prod(_closed_size(row, second) for row in rows))
+        return max(prod(first.values()), prod(_smallest_region_size(row, second) for row in rows))
 
     while prod(chunks.values()) * single_pass.itemsize < MIN_INTERMEDIATE_BYTES:
         candidates = [chunks | {atom: min(2 * chunks[atom], atom.size)} for atom in parts if chunks[atom] < atom.size]
@@ -344,14 +346,14 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
     return tuple(chunks.values())
 
 
-def _source_rows(axis_map: AxisMap) -> list[list[AxisPart]]:
+def _source_parts_by_output_axis(axis_map: AxisMap) -> list[list[AxisPart]]:
     """Group the source parts by output axis; each mixed group follows separately."""
     clean = {run.outputs[0]: run.sources[0] for run in axis_map.groups if not run.is_mixed}
     rows = [[clean[atom] for atom in atoms if atom in clean] for atoms in axis_map.output_parts]
     return rows + [[*run.sources] for run in axis_map.groups if run.is_mixed]
 
 
-def _closed_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
+def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
     """Return the element count of the smallest region of `row` with the given counts.
 
     The region has all indices of each part inside the first part with a count above 1.
@@ -422,7 +424,7 @@ def plan_pass(
     candidates = (
         [chunks] if chunks else [search.choose_chunks(start, chunk_bytes) for start in search.iter_initial_tasks()]
     )
-    choices = [(candidate, search.grow(candidate)) for candidate in candidates]
+    choices = [(candidate, search.enlarge_chunks(candidate)) for candidate in candidates]
     chunks, task = min(choices, key=lambda choice: (search.cost(choice[1]), -prod(choice[1])))
     plan = Pass(axis_map, itemsize, source_chunks, chunks, task)
     if plan.task_memory > memory and 0 not in axis_map.output_shape:

@@ -53,7 +53,7 @@ class SourceRegion(Record):
     """The index of the fill target."""
     window: Region
     """The range of each group, relative to the start of the target."""
-    parts: tuple[Region, ...]
+    part_regions: tuple[Region, ...]
     """The region of source parts, per source axis."""
 
 
@@ -136,7 +136,7 @@ def find_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
     for chosen in every(*[_split_by_parts(positions, axis) for positions, axis in zip(region, axes, strict=True)]):
         whole = dict(zip(atoms, [part for _, parts in chosen for part in parts], strict=True))
         ranges = tuple([(a - start, b - start) for ((a, b), _), (start, _) in zip(chosen, region, strict=True)])
-        loose = _parts_to_fix(axis_map, whole)
+        loose = _parts_to_split(axis_map, whole)
         for indices in every(*[range(*whole[atom]) for atom in loose]):
             fixed = whole | {atom: (index, index + 1) for atom, index in zip(loose, indices, strict=True)}
             runs = tuple([_group_range([fixed[atom] for atom in run.outputs], run.outputs) for run in axis_map.groups])
@@ -153,10 +153,10 @@ def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
         count *= len(splits)
         widest = max(splits, key=lambda split: _range_length(split[0]))[1]
         whole |= dict(zip(atoms, widest, strict=True))
-    return count * prod(_range_length(whole[atom]) for atom in _parts_to_fix(axis_map, whole))
+    return count * prod(_range_length(whole[atom]) for atom in _parts_to_split(axis_map, whole))
 
 
-def _parts_to_fix(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
+def _parts_to_split(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
     """Return the output parts along which a region is split into single indices.
 
     In each group, these are the parts outside the innermost part with an incomplete range. With a single index of each
@@ -193,14 +193,14 @@ def find_source_regions(axis_map: AxisMap, targets: Sequence[FillTarget]) -> lis
     return result
 
 
-def regions_in_span(span: AxisRange, start: int, parts: Sequence[AxisPart], region: Region) -> list[Region]:
+def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], region: Region) -> list[Region]:
     """Intersect a region of parts with the range `span` of their source axis.
 
     Returns the intersection as a list of regions of the parts. `start` is the index of the first element on the axis.
 
-    >>> regions_in_span((3, 9), 0, [AxisPart(0, 3, 4), AxisPart(0, 4, 1)], ((0, 3), (1, 4)))
+    >>> intersect_span((3, 9), 0, [AxisPart(0, 3, 4), AxisPart(0, 4, 1)], ((0, 3), (1, 4)))
     [((0, 1), (3, 4)), ((1, 2), (1, 4))]
-    >>> regions_in_span((3, 9), 11, [AxisPart(0, 12, -1)], ((0, 6),))
+    >>> intersect_span((3, 9), 11, [AxisPart(0, 12, -1)], ((0, 6),))
     [((3, 6),)]
     """
     if not parts:
@@ -221,7 +221,7 @@ def regions_in_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regi
         return [
             ((position, position + 1), *inner_region)
             for position in positions
-            for inner_region in regions_in_span(span, start + position * step, parts[1:], region[1:])
+            for inner_region in intersect_span(span, start + position * step, parts[1:], region[1:])
         ]
 
     middle: list[Region] = [(whole, *region[1:])] if whole[0] < whole[1] else []
@@ -249,13 +249,13 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
     """
     source_regions = find_source_regions(axis_map, find_targets(axis_map, region))
     by_axis = [
-        [_chunks_of_region(axis_map, axis, step, source_region.parts[axis]) for axis, step in enumerate(chunks)]
+        [_chunks_of_region(axis_map, axis, step, source_region.part_regions[axis]) for axis, step in enumerate(chunks)]
         for source_region in source_regions
     ]
     axes = [*zip(axis_map.source_shape, chunks, strict=True)]
     if len(source_regions) == 1 or sum(prod(map(len, indices)) for indices in by_axis) > max_chunks:
         return sum(
-            prod(_count_positions(own, *axis) for own, axis in zip(indices, axes, strict=True)) for indices in by_axis
+            prod(_total_chunk_size(own, *axis) for own, axis in zip(indices, axes, strict=True)) for indices in by_axis
         )
     chunks_read = {chunk for indices in by_axis for chunk in every(*indices)}
     return sum(
@@ -287,7 +287,7 @@ def _chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step
     }
 
 
-def _count_positions(chunks: Collection[int], size: int, step: int) -> int:
+def _total_chunk_size(chunks: Collection[int], size: int, step: int) -> int:
     """Return the total size of the given chunks of an axis with chunk size `step`."""
     return len(chunks) * step - (-(-size // step) * step - size if size // step in chunks else 0)
 
@@ -333,11 +333,11 @@ def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[R
     extents = [spanned_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
     reads = []
-    for span in _iter_steps(axis_map.source_shape[axis], axis_map.rolls[axis], step, first, last):
+    for span in _iter_block_ranges(axis_map.source_shape[axis], axis_map.rolls[axis], step, first, last):
         hits = {
             number: hits_here
             for number, region in enumerate(regions)
-            if (hits_here := regions_in_span(span, start, atoms, region))
+            if (hits_here := intersect_span(span, start, atoms, region))
         }
         inside = [spanned_range(start, atoms, region) for hits_here in hits.values() for region in hits_here]
         if inside:
@@ -345,7 +345,7 @@ def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[R
     return reads
 
 
-def _iter_steps(size: int, roll: int, step: int, first: int, last: int) -> Iterator[AxisRange]:
+def _iter_block_ranges(size: int, roll: int, step: int, first: int, last: int) -> Iterator[AxisRange]:
     """Split the range from `first` to `last` of a rolled axis at block boundaries.
 
     The blocks of size `step` are blocks of the axis before the roll.
@@ -365,7 +365,7 @@ def iter_blocks(
     The second item maps the index of a source region to the regions of parts along each axis.
     """
     axes = [
-        find_axis_reads(axis_map, axis, step, [source_region.parts[axis] for source_region in source_regions])
+        find_axis_reads(axis_map, axis, step, [source_region.part_regions[axis] for source_region in source_regions])
         for axis, step in enumerate(block)
     ]
     for chosen in every(*axes):
@@ -415,7 +415,9 @@ def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) ->
     repeats = buffer.ndim - len(axis_map.groups)
     view = buffer[(slice(None),) * repeats + (*[slice(*span) for span in source_region.window], ...)]
     ordered = [atom for axis in axis_map.source_parts for atom in axis]
-    lengths = dict(zip(ordered, [_range_length(part) for parts in source_region.parts for part in parts], strict=True))
+    lengths = dict(
+        zip(ordered, [_range_length(part) for parts in source_region.part_regions for part in parts], strict=True)
+    )
     sizes = [[lengths[atom] for atom in run.sources] for run in axis_map.groups]
     view = _split_axes(view, [[size] for size in view.shape[:repeats]] + sizes)
     atoms = [atom for run in axis_map.groups for atom in run.sources]
@@ -435,7 +437,9 @@ def _copy_block(
         strides += [atom.stride * block.strides[axis] for atom in atoms]
         pairs = zip(region, atoms, strict=True)
         first.append(slice(axis_map.starts[axis] + sum(part[0] * atom.stride for part, atom in pairs) - begin, None))
-        targets += [_slice_within(part, wanted) for part, wanted in zip(region, source_region.parts[axis], strict=True)]
+        targets += [
+            _slice_within(part, wanted) for part, wanted in zip(region, source_region.part_regions[axis], strict=True)
+        ]
     _copy_elements(view[(..., *targets)], np.lib.stride_tricks.as_strided(block[(*first, ...)], shape, strides))
 
 

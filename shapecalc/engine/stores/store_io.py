@@ -105,17 +105,17 @@ class Store(Record):
     """The size, in bytes, of the scratch file with the unpacked array; 0 without a scratch file."""
 
 
-def source_state(text: str) -> str:
+def source_state(location: str) -> str:
     """Return a digest of the file names, file sizes and timestamps of a source.
 
     The digest identifies a source and its current content. Raises `FileError` if the files cannot be listed.
     """
     digest = hashlib.sha256()
     try:
-        for name, status in _iter_files(store_path(text)):
+        for name, status in _iter_files(store_path(location)):
             digest.update(os.fsencode(f"{name}\0{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n"))
     except OSError as error:
-        raise FileError(f"{text}: {error_reason(error)}") from None
+        raise FileError(f"{location}: {error_reason(error)}") from None
     return digest.hexdigest()[:32]
 
 
@@ -139,17 +139,17 @@ def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
                 linked |= {real} if entry.is_symlink() else set()
 
 
-def open_store(text: str) -> Store:
+def open_store(location: str) -> Store:
     """Open the array at a path such as `x.zarr:group/array`, `x.h5:/data` or `x.npy`.
 
     Open stores are cached. Raises `FileError` if the array cannot be used.
     """
-    return _open_store(text, _store_stamp(store_path(text)))
+    return _open_store(location, _store_stamp(store_path(location)))
 
 
-def store_path(text: str) -> Path:
+def store_path(location: str) -> Path:
     """Return the path of the array folder, or of the file that contains the array."""
-    path, member = split_file_argument(text)
+    path, member = split_file_argument(location)
     return Path(path, *member.split("/")) if path.endswith(".zarr") else Path(path)
 
 
@@ -162,21 +162,21 @@ def _store_stamp(path: Path) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=8)
-def _open_store(text: str, _stamp: tuple[int, ...]) -> Store:
-    path, member = split_file_argument(text)
+def _open_store(location: str, _stamp: tuple[int, ...]) -> Store:
+    path, member = split_file_argument(location)
     try:
-        with raise_file_errors(text):
+        with raise_file_errors(location):
             if path.endswith(".zarr"):
-                return _open_zarr(store_path(text))
+                return _open_zarr(store_path(location))
             if path.endswith((".h5", ".hdf5")):
                 return _open_hdf5(path, member)
-        source = open_array(text)
+        source = open_array(location)
     except ImportError as error:
         problem = missing_package_message(error.name or "zarr", "h5py" if error.name == "h5py" else "zarr")
-        raise FileError(f"{text}: {problem}") from None
+        raise FileError(f"{location}: {problem}") from None
     scratch = source.array.nbytes if source.mapped_file is None else 0
     return _make_block_store(
-        source.array, text, choose_row_chunks(source.shape, source.numpy_dtype.itemsize), None, scratch
+        source.array, location, choose_row_chunks(source.shape, source.numpy_dtype.itemsize), None, scratch
     )
 
 
@@ -189,7 +189,7 @@ def _open_zarr(folder: Path) -> Store:
         raise UnreadableError("its metadata give chunks that hold nothing")
     if metadata.inner_chunks is not None:
         return _make_block_store(array, str(folder), metadata.inner_chunks, metadata)
-    return Store(array, make_chunks(array, folder), metadata.chunks, metadata.chunks, metadata)
+    return Store(array, make_chunk_accessor(array, folder), metadata.chunks, metadata.chunks, metadata)
 
 
 def _open_hdf5(path: str, member: str) -> Store:
@@ -243,7 +243,7 @@ def open_chunks(folder: str) -> ZarrChunks:
 
 @lru_cache(maxsize=8)
 def _open_chunks(folder: str, _stamp: tuple[int, ...]) -> ZarrChunks:
-    return make_chunks(_open_zarr_array(folder, "r+"), Path(folder))
+    return make_chunk_accessor(_open_zarr_array(folder, "r+"), Path(folder))
 
 
 def _open_zarr_array(folder: str, mode: str) -> Any:
@@ -422,22 +422,22 @@ class ZarrChunks(Record):
     def _codecs(self) -> Any:
         return self.array._async_array.codec_pipeline
 
-    def _encode(self, part: Any) -> Any:
+    def _encode(self, chunk: Any) -> Any:
         """Encode a chunk; return None if the chunk has only fill values."""
         fill = self.array.fill_value
-        if fill is not None and part.size and _is_filled_with(part, np.asarray(fill, part.dtype)):
+        if fill is not None and chunk.size and _is_filled_with(chunk, np.asarray(fill, chunk.dtype)):
             return None
-        if part.shape != self.spec.shape:
-            whole = np.zeros(self.spec.shape, part.dtype)
+        if chunk.shape != self.spec.shape:
+            whole = np.zeros(self.spec.shape, chunk.dtype)
             if fill is not None:
                 whole[...] = fill
-            whole[tuple([slice(size) for size in part.shape])] = part
-            part = whole
-        buffer = self.spec.prototype.nd_buffer.from_numpy_array(np.ascontiguousarray(part).reshape(self.spec.shape))
+            whole[tuple([slice(size) for size in chunk.shape])] = chunk
+            chunk = whole
+        buffer = self.spec.prototype.nd_buffer.from_numpy_array(np.ascontiguousarray(chunk).reshape(self.spec.shape))
         (packed,) = _run_coroutine(self._codecs.encode([(buffer, self.spec)]))
         return None if packed is None else packed.as_buffer_like()
 
-    def write(self, parts: Iterable[tuple[ChunkIndex, Any]]) -> WriteSummary:
+    def write(self, chunks: Iterable[tuple[ChunkIndex, Any]]) -> WriteSummary:
         """Write chunks atomically, and return a summary of their files.
 
         Each file is flushed to the disk before it gets its final name. Raises `OSError` if a file cannot be written.
@@ -446,7 +446,7 @@ class ZarrChunks(Record):
 
         def iter_files() -> Iterator[tuple[Path, Any]]:
             nonlocal written
-            for index, part in parts:
+            for index, part in chunks:
                 data = self._encode(part)
                 if data is not None:
                     written = written.with_file(data)
@@ -466,7 +466,7 @@ class ZarrChunks(Record):
         return summary
 
 
-def make_chunks(array: Any, folder: Path) -> ZarrChunks:
+def make_chunk_accessor(array: Any, folder: Path) -> ZarrChunks:
     """Return an accessor to the chunk files of a Zarr array."""
     from zarr.core.array_spec import ArrayConfig
     from zarr.core.buffer import default_buffer_prototype
@@ -475,12 +475,12 @@ def make_chunks(array: Any, folder: Path) -> ZarrChunks:
     return ZarrChunks(array, folder, array.metadata.get_chunk_spec((), config, default_buffer_prototype()))
 
 
-def _is_filled_with(part: Any, value: Any) -> bool:
+def _is_filled_with(array: Any, value: Any) -> bool:
     """Return whether every element of an array equals a value, byte for byte."""
-    first = part[(slice(1),) * part.ndim]
+    first = array[(slice(1),) * array.ndim]
     if first.tobytes() != value.tobytes():
         return False
-    stored, width = np.ascontiguousarray(part).reshape(-1).view(np.uint8), part.itemsize
+    stored, width = np.ascontiguousarray(array).reshape(-1).view(np.uint8), array.itemsize
     return bool((stored[width:] == stored[:-width]).all())
 
 

@@ -105,7 +105,7 @@ class Cluster:
 
         executor, most = self.client.get_executor(pure=False, retries=RETRIES), 2 * sum(self.threads)
         try:
-            yield from _run_bounded(
+            yield from _iter_finished_tasks(
                 lambda number: executor.submit(run_task_on_worker, pass_job, number), most, numbers, raise_if_workerless
             )
         except CancelledError:
@@ -168,7 +168,7 @@ def _iter_grid_in_region(region: Region, steps: IntTuple) -> Iterator[Region]:
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])
 
 
-def _run_bounded(
+def _iter_finished_tasks(
     submit: Callable[[int], Future[WriteSummary]],
     max_pending: int,
     numbers: Iterable[int],
@@ -198,7 +198,9 @@ def make_thread_runner(count: int) -> TaskRunner:
     def run_tasks(pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         with ThreadPoolExecutor(count, thread_name_prefix="shapecalc-task") as threads:
             try:
-                yield from _run_bounded(lambda number: threads.submit(run_task, pass_job, number), count, numbers)
+                yield from _iter_finished_tasks(
+                    lambda number: threads.submit(run_task, pass_job, number), count, numbers
+                )
             finally:
                 threads.shutdown(cancel_futures=True)
 

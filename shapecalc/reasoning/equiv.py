@@ -257,7 +257,7 @@ def resolve_chain_pair(first: str | Chain, second: str | Chain, sizes: Mapping[s
     """Resolve each of two chains that is a string; return both chains.
 
     `sizes` maps symbolic sizes in the strings to their values. Raises `ShapeError` (usage) as `parse_chain_request` and
-    `answer_parsed_chains` do.
+    `resolve_parsed_chains` do.
     """
     one = parse_chain_request(first) if isinstance(first, str) else first
     other = parse_chain_request(second, one.input) if isinstance(second, str) else second

@@ -52,7 +52,7 @@ IDLE_SECONDS = 0.05
 RESERVED_LINES = 12
 """The number of screen lines that the flow diagram and the step drawing cannot use."""
 BORDER_LINES = 2
-"""The number of border lines in `OTHER_LINES`; a short terminal shows no borders."""
+"""The number of border lines in `RESERVED_LINES`; a short terminal shows no borders."""
 
 
 class Explore(widgets.HelpScreen[None]):

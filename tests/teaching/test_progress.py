@@ -111,7 +111,7 @@ from shapecalc.teaching.progress import Progress
 progress = Progress(Path(sys.argv[1]))
 for number in range(8):
     progress.record_answer(sys.argv[2], 1, right=True)
-print(progress.pop_complaint(), end="")
+print(progress.pop_error_message(), end="")
 """
 
 

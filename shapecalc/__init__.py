@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from shapecalc.core import __version__ as __version__
 from shapecalc.core.answers import Chain, Stage, Step, Trace
+from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.requests import make_request
 from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, truncate
@@ -29,7 +30,7 @@ from shapecalc.reasoning import answers as _answers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypedDict, Unpack
 
     from shapecalc.core.dims import Dim
@@ -108,11 +109,8 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["broadcast", "chain", "compare", "concat", "conv", "depth_to_space", "einsum", "equiv", "expand"]
-__all__ += ["find", "flatten", "flip", "linear", "match", "matmul", "moveaxis", "pad", "pool", "rearrange"]
-__all__ += ["reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice", "space_to_depth"]
-__all__ += ["split", "squeeze", "stack", "swapaxes", "take", "tile", "transpose", "unflatten", "unsqueeze"]
-__all__ += ["upsample", "view"]
+__all__ += ["chain", "compare", "equiv", "find", "match", "shape_text", "simplify"]
+__all__ += [*OPS.names]
 
 
 def __getattr__(name: str) -> type[Comparison]:
@@ -137,7 +135,7 @@ def reshape(input: DimsLike, target: DimsLike, **options: Unpack[ReshapeOptions]
     >>> reshape((0, 3, 4), (3, 4, 0), allowzero=True).output
     (3, 4, 0)
     """
-    return _resolve_or_raise("reshape", input, options, target=target)
+    return _resolve_or_raise(reshape, input, options, target=target)
 
 
 def transpose(input: DimsLike, perm: AxesLike | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -149,7 +147,7 @@ def transpose(input: DimsLike, perm: AxesLike | None = None, **options: Unpack[V
     >>> transpose((2, 3, 4), (1, 2, 0)).output
     (3, 4, 2)
     """
-    return _resolve_or_raise("transpose", input, options, perm=perm)
+    return _resolve_or_raise(transpose, input, options, perm=perm)
 
 
 def shuffle(input: DimsLike, **options: Unpack[ShuffleOptions]) -> Trace:
@@ -162,7 +160,7 @@ def shuffle(input: DimsLike, **options: Unpack[ShuffleOptions]) -> Trace:
     >>> shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)).output
     (2, 4, 3)
     """
-    return _resolve_or_raise("shuffle", input, options)
+    return _resolve_or_raise(shuffle, input, options)
 
 
 def shape(
@@ -176,7 +174,7 @@ def shape(
     >>> shape((2, 3, 4), start=-1).output, shape((2, 3, 4), end=-4).output
     ((4,), ())
     """
-    return _resolve_or_raise("shape", input, options, start=start, end=end)
+    return _resolve_or_raise(shape, input, options, start=start, end=end)
 
 
 def flatten(input: DimsLike, **options: Unpack[FlattenOptions]) -> Trace:
@@ -190,7 +188,7 @@ def flatten(input: DimsLike, **options: Unpack[FlattenOptions]) -> Trace:
     >>> flatten((2, 3, 4)).output, flatten((2, 3, 4), dialect="torch", start_dim=1).output
     ((2, 12), (2, 12))
     """
-    return _resolve_or_raise("flatten", input, options)
+    return _resolve_or_raise(flatten, input, options)
 
 
 def squeeze(input: DimsLike, axes: AxesLike | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -202,7 +200,7 @@ def squeeze(input: DimsLike, axes: AxesLike | None = None, **options: Unpack[Ver
     >>> squeeze((1, 3, 1)).output, squeeze((1, 3, 1), 0).output
     ((3,), (3, 1))
     """
-    return _resolve_or_raise("squeeze", input, options, axes=axes)
+    return _resolve_or_raise(squeeze, input, options, axes=axes)
 
 
 def unsqueeze(input: DimsLike, axes: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
@@ -214,7 +212,7 @@ def unsqueeze(input: DimsLike, axes: AxesLike, **options: Unpack[VersionOptions]
     >>> unsqueeze((2, 3), (0, -1)).output
     (1, 2, 3, 1)
     """
-    return _resolve_or_raise("unsqueeze", input, options, axes=axes)
+    return _resolve_or_raise(unsqueeze, input, options, axes=axes)
 
 
 def expand(input: DimsLike, target: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
@@ -226,7 +224,7 @@ def expand(input: DimsLike, target: DimsLike, **options: Unpack[VersionOptions])
     >>> expand((8, 1, 1), (1, 2)).output
     (8, 1, 2)
     """
-    return _resolve_or_raise("expand", input, options, target=target)
+    return _resolve_or_raise(expand, input, options, target=target)
 
 
 def depth_to_space(input: DimsLike, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -238,7 +236,7 @@ def depth_to_space(input: DimsLike, block: int, *, mode: str | None = None, **op
     >>> depth_to_space((1, 8, 2, 3), 2).output
     (1, 2, 4, 6)
     """
-    return _resolve_or_raise("depth_to_space", input, options, block=block, mode=mode)
+    return _resolve_or_raise(depth_to_space, input, options, block=block, mode=mode)
 
 
 def space_to_depth(input: DimsLike, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -250,7 +248,7 @@ def space_to_depth(input: DimsLike, block: int, *, mode: str | None = None, **op
     >>> space_to_depth((1, 2, 4, 6), 2).output
     (1, 8, 2, 3)
     """
-    return _resolve_or_raise("space_to_depth", input, options, block=block, mode=mode)
+    return _resolve_or_raise(space_to_depth, input, options, block=block, mode=mode)
 
 
 def view(
@@ -264,7 +262,7 @@ def view(
     >>> view((3, 4), (3, 2, -1), strides=(1, 3)).output
     (3, 2, 2)
     """
-    return _resolve_or_raise("view", input, options, target=target, strides=strides)
+    return _resolve_or_raise(view, input, options, target=target, strides=strides)
 
 
 def select(input: DimsLike, axis: int, index: int, **options: Unpack[VersionOptions]) -> Trace:
@@ -276,7 +274,7 @@ def select(input: DimsLike, axis: int, index: int, **options: Unpack[VersionOpti
     >>> select((2, 3, 4), 1, 0).output
     (2, 4)
     """
-    return _resolve_or_raise("select", input, options, axis=axis, index=index)
+    return _resolve_or_raise(select, input, options, axis=axis, index=index)
 
 
 def slice(input: DimsLike, slices: object, **options: Unpack[VersionOptions]) -> Trace:
@@ -289,7 +287,7 @@ def slice(input: DimsLike, slices: object, **options: Unpack[VersionOptions]) ->
     >>> slice((2, 3, 4), ":, ::2, 1:3").output
     (2, 2, 2)
     """
-    return _resolve_or_raise("slice", input, options, slices=slices)
+    return _resolve_or_raise(slice, input, options, slices=slices)
 
 
 def split(input: DimsLike, axis: int, parts: int | None = None, **options: Unpack[SplitOptions]) -> Trace:
@@ -306,7 +304,7 @@ def split(input: DimsLike, axis: int, parts: int | None = None, **options: Unpac
     >>> split((7,), 0, sizes=(2, 3, 2)).extras["outputs"]
     ((2,), (3,), (2,))
     """
-    return _resolve_or_raise("split", input, options, axis=axis, parts=parts)
+    return _resolve_or_raise(split, input, options, axis=axis, parts=parts)
 
 
 def take(input: DimsLike, axis: int, indices: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
@@ -318,7 +316,7 @@ def take(input: DimsLike, axis: int, indices: AxesLike, **options: Unpack[Versio
     >>> take((2, 3, 4), 1, (2, 0, 0, -1)).output
     (2, 4, 4)
     """
-    return _resolve_or_raise("take", input, options, axis=axis, indices=indices)
+    return _resolve_or_raise(take, input, options, axis=axis, indices=indices)
 
 
 def flip(input: DimsLike, axes: AxesLike, **options: Unpack[DialectOptions]) -> Trace:
@@ -330,7 +328,7 @@ def flip(input: DimsLike, axes: AxesLike, **options: Unpack[DialectOptions]) -> 
     >>> flip(("N", 3), (0, -1)).output
     (N, 3)
     """
-    return _resolve_or_raise("flip", input, options, axes=axes)
+    return _resolve_or_raise(flip, input, options, axes=axes)
 
 
 def roll(input: DimsLike, shift: AxesLike, axis: AxesLike | None = None, **options: Unpack[DialectOptions]) -> Trace:
@@ -342,7 +340,7 @@ def roll(input: DimsLike, shift: AxesLike, axis: AxesLike | None = None, **optio
     >>> roll(("N", "H", "W"), -3, 1).output
     (N, H, W)
     """
-    return _resolve_or_raise("roll", input, options, shift=shift, axis=axis)
+    return _resolve_or_raise(roll, input, options, shift=shift, axis=axis)
 
 
 def rearrange(input: DimsLike, pattern: str, lengths: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -354,7 +352,7 @@ def rearrange(input: DimsLike, pattern: str, lengths: str | None = None, **optio
     >>> print(rearrange(("B", "C", "H"), "b c (h p) -> b h (p c)", "p=7"))
     B,H/7,7*C when H % 7 == 0
     """
-    return _resolve_or_raise("rearrange", input, options, pattern=pattern, lengths=lengths)
+    return _resolve_or_raise(rearrange, input, options, pattern=pattern, lengths=lengths)
 
 
 def swapaxes(input: DimsLike, axis1: int, axis2: int, **options: Unpack[DialectOptions]) -> Trace:
@@ -366,7 +364,7 @@ def swapaxes(input: DimsLike, axis1: int, axis2: int, **options: Unpack[DialectO
     >>> swapaxes((2, 3, 4), 0, -1).output
     (4, 3, 2)
     """
-    return _resolve_or_raise("swapaxes", input, options, axis1=axis1, axis2=axis2)
+    return _resolve_or_raise(swapaxes, input, options, axis1=axis1, axis2=axis2)
 
 
 def moveaxis(input: DimsLike, axes: AxesLike, destination: AxesLike, **options: Unpack[DialectOptions]) -> Trace:
@@ -378,7 +376,7 @@ def moveaxis(input: DimsLike, axes: AxesLike, destination: AxesLike, **options: 
     >>> moveaxis(("N", "H", "W", "C"), -1, 1).output
     (N, C, H, W)
     """
-    return _resolve_or_raise("moveaxis", input, options, axes=axes, destination=destination)
+    return _resolve_or_raise(moveaxis, input, options, axes=axes, destination=destination)
 
 
 def unflatten(input: DimsLike, axis: int, sizes: DimsLike, **options: Unpack[DialectOptions]) -> Trace:
@@ -390,7 +388,21 @@ def unflatten(input: DimsLike, axis: int, sizes: DimsLike, **options: Unpack[Dia
     >>> print(unflatten(("B", "T", "C"), -1, ("h", -1)))
     B,T,h,C/h when C % h == 0
     """
-    return _resolve_or_raise("unflatten", input, options, axis=axis, sizes=sizes)
+    return _resolve_or_raise(unflatten, input, options, axis=axis, sizes=sizes)
+
+
+def repeat_interleave(
+    input: DimsLike, repeats: DimsLike, axis: int | None = None, **options: Unpack[DialectOptions]
+) -> Trace:
+    """Repeat each element along an axis, by default along the flattened tensor.
+
+    `repeats` is a count for all positions, or a sequence with a count for each. Options: `dialect`, `dtype`, `where`.
+    Source: torch.repeat_interleave, numpy.repeat, jax.numpy.repeat. Raises `ShapeError`.
+
+    >>> repeat_interleave(("N", 3), 2, 0).output, repeat_interleave((2, 3), (1, 0, 2), 1).output
+    ((2*N, 3), (2, 3))
+    """
+    return _resolve_or_raise(repeat_interleave, input, options, repeats=repeats, axis=axis)
 
 
 def tile(input: DimsLike, repeats: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
@@ -402,7 +414,7 @@ def tile(input: DimsLike, repeats: DimsLike, **options: Unpack[VersionOptions]) 
     >>> tile(("N", 3), (2, 4)).output
     (2*N, 12)
     """
-    return _resolve_or_raise("tile", input, options, repeats=repeats)
+    return _resolve_or_raise(tile, input, options, repeats=repeats)
 
 
 def conv(input: DimsLike, weight: DimsLike, **options: Unpack[ConvOptions]) -> Trace:
@@ -417,7 +429,7 @@ def conv(input: DimsLike, weight: DimsLike, **options: Unpack[ConvOptions]) -> T
     >>> conv(("B", 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3).output
     (B, 64, 112, 112)
     """
-    return _resolve_or_raise("conv", input, options, weight=weight)
+    return _resolve_or_raise(conv, input, options, weight=weight)
 
 
 def pool(
@@ -437,7 +449,7 @@ def pool(
     >>> print(pool(("N", 64, "H", 112), 3, stride=2, padding=1))
     N,64,H1,56
     """
-    return _resolve_or_raise("pool", input, options, kernel=kernel, kind=kind, ceil=ceil)
+    return _resolve_or_raise(pool, input, options, kernel=kernel, kind=kind, ceil=ceil)
 
 
 def pad(
@@ -452,7 +464,7 @@ def pad(
     >>> pad((2, 3), (1, 0, 0, 2)).output
     (3, 5)
     """
-    return _resolve_or_raise("pad", input, options, padding=padding, axes=axes)
+    return _resolve_or_raise(pad, input, options, padding=padding, axes=axes)
 
 
 def upsample(
@@ -466,7 +478,7 @@ def upsample(
     >>> upsample((1, 64, 28, 28), 2).output, upsample((1, 64, 28, 28), size=7).output
     ((1, 64, 56, 56), (1, 64, 7, 7))
     """
-    return _resolve_or_raise("upsample", input, options, scale=scale, size=size)
+    return _resolve_or_raise(upsample, input, options, scale=scale, size=size)
 
 
 def broadcast(input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
@@ -478,7 +490,7 @@ def broadcast(input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOpt
     >>> broadcast((8, 1, 6), (7, 1)).output
     (8, 7, 6)
     """
-    return _resolve_or_raise("broadcast", input, options, operands=operands)
+    return _resolve_or_raise(broadcast, input, options, operands=operands)
 
 
 def matmul(input: DimsLike, other: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
@@ -490,7 +502,7 @@ def matmul(input: DimsLike, other: DimsLike, **options: Unpack[VersionOptions]) 
     >>> matmul(("B", "T", 768), (768, 3072)).output
     (B, T, 3072)
     """
-    return _resolve_or_raise("matmul", input, options, operands=(other,))
+    return _resolve_or_raise(matmul, input, options, operands=(other,))
 
 
 def linear(
@@ -509,7 +521,7 @@ def linear(
     >>> linear((5, 3), 7).output, linear((5, 3), weight=(7, 3)).output
     ((5, 7), (5, 7))
     """
-    return _resolve_or_raise("linear", input, options, out_features=out_features, weight=weight)
+    return _resolve_or_raise(linear, input, options, out_features=out_features, weight=weight)
 
 
 def concat(input: DimsLike, *operands: DimsLike, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -522,7 +534,7 @@ def concat(input: DimsLike, *operands: DimsLike, axis: int | None = None, **opti
     >>> found.output, str(found.results["C1"])
     ((N, C1), 'C + D')
     """
-    return _resolve_or_raise("concat", input, options, operands=operands or None, axis=axis)
+    return _resolve_or_raise(concat, input, options, operands=operands or None, axis=axis)
 
 
 def stack(input: DimsLike, *operands: DimsLike, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -534,7 +546,7 @@ def stack(input: DimsLike, *operands: DimsLike, axis: int | None = None, **optio
     >>> stack((2, 3), (2, 3), axis=-1).output
     (2, 3, 2)
     """
-    return _resolve_or_raise("stack", input, options, operands=operands or None, axis=axis)
+    return _resolve_or_raise(stack, input, options, operands=operands or None, axis=axis)
 
 
 def einsum(pattern: str, input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
@@ -547,7 +559,7 @@ def einsum(pattern: str, input: DimsLike, *operands: DimsLike, **options: Unpack
     >>> einsum("ij,jk->ik", (2, 3), (3, 4)).output, einsum("...ii", (5, 3, 3)).output
     ((2, 4), (5,))
     """
-    return _resolve_or_raise("einsum", input, options, pattern=pattern, operands=operands or None)
+    return _resolve_or_raise(einsum, input, options, pattern=pattern, operands=operands or None)
 
 
 def chain(
@@ -629,7 +641,7 @@ def compare(
     options = {"opset": opset, "dtype": dtype, "where": where or None}
     from shapecalc.reasoning.compare import compare as compare_op
 
-    return compare_op("reshape", input, {"target": target}, dialects, options)
+    return compare_op(reshape.__name__, input, {"target": target}, dialects, options)
 
 
 def find(
@@ -677,9 +689,11 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     return MatchedSizes(matcher.sizes)
 
 
-def _resolve_or_raise(op: str, input: DimsLike, options: Mapping[str, object], **arguments: object) -> Trace:
-    """Resolve the request for an op; raise `ShapeError` if the request is refused."""
-    trace = _answers.answer_request(make_request(op, input, {**arguments, **options}))
+def _resolve_or_raise(
+    function: Callable[..., Trace], input: DimsLike, options: Mapping[str, object], **arguments: object
+) -> Trace:
+    """Resolve the op with the name of a function; raise `ShapeError` if it is refused."""
+    trace = _answers.answer_request(make_request(function.__name__, input, {**arguments, **options}))
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace

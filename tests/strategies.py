@@ -107,6 +107,10 @@ def positions(op, rank):
             "sizes": st.lists(st.sampled_from([-1, -1, 1, 2, 3, 6, 0, -2]), max_size=3).map(tuple),
         },
         "tile": {"repeats": st.lists(often_one, min_size=max(0, rank - 1), max_size=rank + 1).map(tuple)},
+        "repeat_interleave": {
+            "repeats": st.lists(often_one, min_size=1, max_size=3).map(tuple),
+            "axis": st.none() | axis,
+        },
         "moveaxis": dict.fromkeys(("axes", "destination"), st.lists(axis, max_size=2).map(tuple)),
     }
     return st.fixed_dictionaries(strategies[op])
@@ -140,6 +144,7 @@ def rearrangements(draw):
 
 
 POSITIONS = ("select", "take", "slice", "split", "flip", "roll", "swapaxes", "moveaxis", "unflatten", "tile")
+POSITIONS += ("repeat_interleave",)
 """The ops whose arguments `positions` draws."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import shapecalc
+from shapecalc.core.ops import OPS
 
 PACKAGE = Path(shapecalc.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -68,6 +69,18 @@ def iter_functions() -> Iterator[tuple[int, str, Path]]:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield node.end_lineno - node.lineno + 1, node.name, file
+
+
+def count_op_names() -> dict[str, int]:
+    """Return how many string constants of each file are names of ops, most first; ops and dialects are left out."""
+    counts: dict[str, int] = {}
+    for file in SOURCES:
+        path = file.relative_to(PACKAGE)
+        if path.parts[:2] not in (("core", "ops"), ("core", "dialects")):
+            nodes = ast.walk(ast.parse(file.read_text("utf-8")))
+            names = [node for node in nodes if isinstance(node, ast.Constant) and node.value in {*OPS}]
+            counts |= {path.as_posix(): len(names)} if names else {}
+    return dict(sorted(counts.items(), key=lambda row: -row[1]))
 
 
 def measure_request(*question: str) -> tuple[list[str], int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.structure import EXPLAINED_REQUEST, iter_functions, measure_request
+from tests.structure import EXPLAINED_REQUEST, count_op_names, iter_functions, measure_request
 
 
 def test_explained_question_stays_within_file_and_call_bounds():
@@ -16,6 +16,12 @@ def test_explained_question_stays_within_file_and_call_bounds():
     assert 0 < bare_calls < calls
     assert len(files) <= 32
     assert calls <= 265
+
+
+def test_op_names_are_written_in_ops_and_dialects():
+    counts = count_op_names()
+    worst = ", ".join([f"{file} {count}" for file, count in [*counts.items()][:10]])
+    assert 0 < sum(counts.values()) <= 200, f"{sum(counts.values())} in {len(counts)} files: {worst}"
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
             return print_chain_error(error, line_options)
 
     try:
-        input_shape, parsed_stages = commands.parse_chain(stages)
+        input_shape, parsed_stages = commands.parse_chain(stages, options.get("dialect"))
         defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
     except ShapeError as error:
         return print_chain_error(error, output_options)

@@ -323,7 +323,7 @@ def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOpti
 
     try:
         cost = parse_goal(goal)
-        shape, parsed_stages = commands.parse_chain(stages)
+        shape, parsed_stages = commands.parse_chain(stages, options.get("dialect"))
         defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
         opset = pop_emit_opset(options, parsed_stages, output_options)
         result = simplify(answer_stages(output.read_input_text(shape), parsed_stages, options, defaults)[0], cost)

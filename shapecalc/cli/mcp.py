@@ -214,7 +214,7 @@ def _op_tool(op: Op) -> AgentTool:
 
 
 def _answer_chain(arguments: CallArguments, folder: Path) -> ToolResult:
-    shape, parsed_stages = _parse_chain(arguments["chain"])
+    shape, parsed_stages = _parse_chain(arguments["chain"], arguments.get("dialect"))
     options = {name: value for name, value in arguments.items() if name not in ("chain", "where")}
     stages = apply_chain_options(parsed_stages, options)
     if stages:
@@ -224,7 +224,7 @@ def _answer_chain(arguments: CallArguments, folder: Path) -> ToolResult:
     return _answer_result(answer_chain(shape, stages, parse_sizes(arguments.get("where") or {})))
 
 
-def _parse_chain(text: str) -> tuple[str, list[StageRequest]]:
+def _parse_chain(text: str, dialect: object = None) -> tuple[str, list[StageRequest]]:
     """Parse the input and the stages of a chain; raise `ShapeError` (usage)."""
     if "|" not in text:
         raise usage_error(
@@ -232,7 +232,7 @@ def _parse_chain(text: str) -> tuple[str, list[StageRequest]]:
             "INPUT | OP ...",
             argument="chain",
         )
-    return parse_chain(text)
+    return parse_chain(text, dialect)
 
 
 def _answer_compare(arguments: CallArguments, folder: Path) -> ToolResult:

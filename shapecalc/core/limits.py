@@ -50,6 +50,7 @@ MAX_SHAPE_DIMS = Limit("dims", 1 << 16, "dims in a shape, or slices in an argume
 MAX_DIGITS = Limit("digits", 1000, "digits in a number; an int64 has at most 19")
 MAX_SIZE_DIGITS = Limit("size-digits", 30, "digits in a size that is assigned to a name")
 MAX_DIM_TEXT_LENGTH = Limit("word", 200_000, "characters in a name or a product")
+MAX_REPEATED = Limit("repeated", 1 << 16, "positions along an axis after a list of repeats")
 MAX_LINE_BYTES = Limit("line", 1 << 20, "bytes in a line of standard input or of a case file")
 MAX_CODE_LENGTH = Limit("code", 1 << 16, "characters of Python code")
 MAX_STATEMENTS = Limit("statements", 1000, "statements of Python code")

@@ -6,6 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.calls import signatures_of
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE
+from shapecalc.core.ops.view import VIEW
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.match import (
     CLOSING_BRACKETS,
@@ -114,35 +122,15 @@ If a message does not identify its framework, the first framework whose markers 
 """
 OPENVINO_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
 """The element type that OpenVINO prints before the shape of an input."""
-OPS_BY_NAME = {each: each for each in ("flatten", "shuffle", "tile", "split", "rearrange")} | {
-    printed: op
-    for op, names in {
-        "reshape": "reshape reshape2 staticreshape",
-        "transpose": "transpose transpose2 statictranspose permute",
-        "squeeze": "squeeze squeeze2",
-        "unsqueeze": "unsqueeze unsqueeze2 expanddims expand_dims",
-        "expand": "expand expand_v2 broadcastto broadcast_to broadcast",
-        "depth_to_space": "depthtospace",
-        "space_to_depth": "spacetodepth",
-        "broadcast": "add addv2 sub mul div realdiv elementwise eltwise add_n",
-        "matmul": "matmul gemm batchmatmul batchmatmulv2 fullyconnected matrixmultiply",
-        "concat": "concat concatv2 concatenation",
-        "stack": "stack pack",
-        "conv": "conv conv2d convolution groupconvolution convtranspose",
-        "pool": "maxpool avgpool averagepool",
-    }.items()
-    for printed in names.split()
-}
+OPS_BY_NAME = {printed: op.name for op in OPS.values() for printed in op.printed_names.split()}
 """The op for each operator name that runtimes print."""
 MAX_DISTANCE = 900
 """The maximum distance, in characters, between a message and the name of its node."""
 FUNCTIONS_BY_OP = {
-    "reshape": ("reshape", "view", "resize"),
-    "transpose": ("transpose", "permute"),
-    "expand": ("expand", "broadcast_to"),
-    "squeeze": ("squeeze",),
-    "unsqueeze": ("unsqueeze", "expand_dims"),
+    op.name: {name for signature in signatures_of(op.name) for name in signature.names if name.islower()}
+    for op in (RESHAPE, TRANSPOSE, EXPAND, SQUEEZE, UNSQUEEZE)
 }
+FUNCTIONS_BY_OP[RESHAPE.name] |= {*signatures_of(VIEW.name)[0].names, "resize"}
 """The function names that call each op in code."""
 MODULE_NAMES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
 """Module names; in `np.reshape(x, ...)`, `np` is a module name and `x` is the tensor."""

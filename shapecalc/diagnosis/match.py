@@ -11,7 +11,7 @@ Each row has four columns:
 - The cause: a key of `reading.CAUSES`; "counts" or "asked" if the cause is computed from the numbers in the message,
   with the default "count-mismatch" or "unspecified"; "about SUBJECT" for a message that resembles a shape error but has
   another subject.
-- The template. `PLACEHOLDER_KINDS` selects the parser of a placeholder by its name. "{}" preserves a blank at the end of a
+- The template. `PLACEHOLDER_KINDS` selects its parser by name. "{}" preserves a blank at the end of a
   template. The text before "^", or between two "^", is an additional template.
 
 A long text is first searched for words that are typical of errors, because a substring search is fast. A template is

@@ -14,6 +14,15 @@ from math import prod
 from typing import Any
 
 from shapecalc.core.dims import Shape, named_dim
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.linear import LINEAR
+from shapecalc.core.ops.matmul import MATMUL
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.view import COPY_FIRST_HINT
 from shapecalc.core.record import Record
 from shapecalc.diagnosis import context
@@ -306,7 +315,7 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     after = cleaned.text[match.end : match.end + context.MAX_DISTANCE]
     op, cause, unrelated = _identify_op(sentence, framework, node), sentence.cause, "not-about-shape"
     if (
-        sentence.about in (DECLARED_INPUT, CONTRADICTED_SHAPE) and op == "concat"
+        sentence.about in (DECLARED_INPUT, CONTRADICTED_SHAPE) and op == CONCAT.name
     ):  # the declared tensors are the operands of the concat
         cause = "dims-differ"
     elif sentence.about is not None:
@@ -345,7 +354,7 @@ def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:
 def _identify_op(template: MessageTemplate, framework: str | None, node: context.FailingNode) -> str | None:
     """Return the op of the template, or of the node if the template has several ops."""
     node_op = context.OPS_BY_NAME.get(node.op or "")
-    if framework == "tensorrt" and template.op == "shuffle" and node_op not in ("reshape", "transpose"):
+    if framework == "tensorrt" and template.op == SHUFFLE.name and node_op not in (RESHAPE.name, TRANSPOSE.name):
         return node_op or template.op
     return template.op or node_op
 
@@ -359,10 +368,14 @@ def _fill_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMes
     input, operands = (None, [first]) if "operand" in values and len(shapes) == 1 else (first, others)
     target, axes = values.get("target"), values.get("axes")
     target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is inferred
-    if message.framework in ("onnx", "onnxruntime") and message.op == "transpose" and input and 0 in input:
+    if message.framework in ("onnx", "onnxruntime") and message.op == TRANSPOSE.name and input and 0 in input:
         input = tuple("?" if size == 0 else size for size in input)  # ONNX's transpose prints an unknown size as 0
     # Messages of the excluded ops name an axis that is not an argument of the op.
-    if axes is None and "axis" in values and message.op not in ("linear", "reshape", "transpose", "expand", "shuffle"):
+    if (
+        axes is None
+        and "axis" in values
+        and message.op not in (LINEAR.name, RESHAPE.name, TRANSPOSE.name, EXPAND.name, SHUFFLE.name)
+    ):
         axes = (values["axis"],)
     return replace(
         message,
@@ -391,9 +404,9 @@ def _extract_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
 
 def _fill_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> ParsedMessage:
     """Add the input shape from `printed` shapes if its element count or rank matches."""
-    if message.input is not None or message.op == "concat":
+    if message.input is not None or message.op == CONCAT.name:
         return message
-    if message.op in ("matmul", "broadcast"):
+    if message.op in (MATMUL.name, BROADCAST.name):
         return next(_pair_printed_shapes(message, printed), message)
     needs_rank = message.cause in ("bad-perm", "bad-axis")
     rank = message.pair[0] if needs_rank and message.pair else len(printed[-1]) if needs_rank and printed else None
@@ -410,7 +423,9 @@ def _pair_printed_shapes(message: ParsedMessage, printed: Sequence[PrintedSizes]
     The shapes contain the mismatching sizes.
     """
     for one, other in permutations(dict.fromkeys(sizes for sizes in printed if sizes), 2):
-        pairs = zip(one[::-1], other[::-1], strict=False) if message.op == "broadcast" else [(one[-1], other[-2:][0])]
+        pairs = (
+            zip(one[::-1], other[::-1], strict=False) if message.op == BROADCAST.name else [(one[-1], other[-2:][0])]
+        )
         if message.pair in pairs:
             yield replace(message, input=one, operands=(other,))
 
@@ -422,13 +437,17 @@ def _mark_unknown_sizes(sizes: PrintedSizes | None) -> PrintedSizes | None:
 
 def _decide_cause(message: ParsedMessage) -> ParsedMessage:
     """Compute the cause from the numbers; insert a -1 that NumPy does not print."""
-    if message.framework in ("numpy", "cupy", "dask") and message.op == "reshape":
+    if message.framework in ("numpy", "cupy", "dask") and message.op == RESHAPE.name:
         message = _restore_hidden_infer(message)
-    if message.op == "squeeze" and message.framework == "tensorrt":
+    if message.op == SQUEEZE.name and message.framework == "tensorrt":
         return replace(message, cause="not-one")
-    if message.cause == "dims-differ" and message.framework == "tensorflow" and message.op in ("matmul", "broadcast"):
-        return replace(message, cause="inner-differs" if message.op == "matmul" else "not-broadcastable")
-    if message.cause == "bad-axis" and message.op == "transpose":
+    if (
+        message.cause == "dims-differ"
+        and message.framework == "tensorflow"
+        and message.op in (MATMUL.name, BROADCAST.name)
+    ):
+        return replace(message, cause="inner-differs" if message.op == MATMUL.name else "not-broadcastable")
+    if message.cause == "bad-axis" and message.op == TRANSPOSE.name:
         return replace(message, cause="bad-perm")
     target = _resolve_zeros(message)
     if message.cause in ("counts", "asked", "infer-with-empty") and (

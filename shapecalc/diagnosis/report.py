@@ -12,8 +12,27 @@ from itertools import chain, islice, zip_longest
 from shlex import quote
 
 from shapecalc.core.answers import Trace
+from shapecalc.core.dialects.base import ParamKind
 from shapecalc.core.dims import factorization_text, missing_factors_text
 from shapecalc.core.ops import OPS
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.conv import CONV
+from shapecalc.core.ops.einsum import EINSUM
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.linear import LINEAR
+from shapecalc.core.ops.matmul import MATMUL
+from shapecalc.core.ops.pool import POOL
+from shapecalc.core.ops.rearrange import REARRANGE
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.stack import STACK
+from shapecalc.core.ops.tile import TILE
+from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.ops.unflatten import UNFLATTEN
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE
+from shapecalc.core.ops.view import VIEW
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import make_request
@@ -46,20 +65,14 @@ from shapecalc.reasoning.operand_mismatch import explain_mismatch, explain_sizes
 
 MAX_RATIO = 4096
 """The largest ratio of element counts that is reported."""
-OP_DESCRIPTIONS = {
-    "matmul": "a matrix product",
-    "linear": "a layer and its weights",
-    "broadcast": "a broadcast",
-    "concat": "a concatenation",
-    "stack": "a stack",
-    "conv": "a convolution",
-    "pool": "a pooling window",
-    "einsum": "an einsum",
-}
+OP_DESCRIPTIONS = {op.name: op.noun for op in OPS.values() if op.noun}
 """The descriptions of ops that take several operands or a window, by op."""
-TARGET_ARGUMENTS = {"reshape": "target", "shuffle": "to", "expand": "target", "tile": "repeats"}
+TARGET_ARGUMENTS = {
+    op.name: next(param.name for param in op.params if param.kind is ParamKind.TARGET)
+    for op in (RESHAPE, SHUFFLE, EXPAND, TILE)
+}
 """The name of the target argument of each op."""
-WEIGHT_OPS = ("conv", "linear")
+WEIGHT_OPS = (CONV.name, LINEAR.name)
 """The ops whose second operand is a weight."""
 MODEL_FILE = "FILE.onnx"
 FREE_BATCH_COMMAND = f"shapecalc model {MODEL_FILE} --fix -o fixed.onnx"
@@ -228,7 +241,7 @@ def advise(message: ParsedMessage) -> Advice:
     if message.about is not None:
         return _advise_on_subject(message, message.about)
     trace = _resolve_request(message)
-    if trace is not None and trace.output is not None and message.dialect is None and message.op != "concat":
+    if trace is not None and trace.output is not None and message.dialect is None and message.op != CONCAT.name:
         trace = None  # the default rules may differ from the rules of a framework without a dialect
     likely, general = (
         dict.fromkeys(texts)
@@ -236,7 +249,7 @@ def advise(message: ParsedMessage) -> Advice:
     )
     all_fixes = likely | dict(_verify_fixes(message, trace)) | general
     command = _code_command(message) if trace is None else command_line(trace)
-    is_division = message.cause == "indivisible" and message.op not in ("reshape", "shuffle")
+    is_division = message.cause == "indivisible" and message.op not in (RESHAPE.name, SHUFFLE.name)
     cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
     summary = ": ".join(filter(None, (OP_DESCRIPTIONS.get(message.op or ""), cause)))
     texts = dict.fromkeys([summary, *_findings(message, trace)])
@@ -270,9 +283,9 @@ def _resolve_request(message: ParsedMessage) -> Trace | None:
     if options is None or op is None:
         return None
     if message.strides is not None:
-        op, options = "view", {**options, "strides": format_sizes(message.strides)}
+        op, options = VIEW.name, {**options, "strides": format_sizes(message.strides)}
     shape: PrintedSizes | None = message.input if message.elements is None else (message.elements,)
-    if shape is None and message.pair is not None and message.op in ("broadcast", "matmul"):
+    if shape is None and message.pair is not None and message.op in (BROADCAST.name, MATMUL.name):
         shape = message.pair[:1]
     if shape is None:
         return None
@@ -292,13 +305,15 @@ def _request_options(message: ParsedMessage) -> dict[str, str] | None:
     target = message.target
     if target is None and message.target_elements is not None:
         target = (message.target_elements, -1) if message.cause == "indivisible" else (message.target_elements,)
-    if message.op == "rearrange":
+    if message.op == REARRANGE.name:
         pattern, lengths = re.search(r'pattern "([^"]+)"', message.quote), re.findall(r"'(\w+)': (\d+)", message.quote)
         return {"pattern": pattern[1], "lengths": ",".join(map("=".join, lengths))} if pattern else None
     arguments: dict[str, PrintedSizes | None] = {TARGET_ARGUMENTS.get(message.op or "", ""): target}
-    if message.op in ("transpose", "squeeze", "unsqueeze"):
-        arguments = {"perm": rank_and_perm(message)[1] or None} if message.op == "transpose" else {"axes": message.axes}
-    elif message.op == "unflatten":
+    if message.op in (TRANSPOSE.name, SQUEEZE.name, UNSQUEEZE.name):
+        arguments = (
+            {"perm": rank_and_perm(message)[1] or None} if message.op == TRANSPOSE.name else {"axes": message.axes}
+        )
+    elif message.op == UNFLATTEN.name:
         arguments = {"axis": message.axes if message.input else (0,), "sizes": target}
     if "" in arguments or None in arguments.values():
         return None
@@ -311,22 +326,22 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
     If only the two mismatching sizes are known, the operands are vectors of these sizes.
     """
     operands = message.operands or (
-        (message.pair[1:],) if message.pair and message.op in ("broadcast", "matmul") else None
+        (message.pair[1:],) if message.pair and message.op in (BROADCAST.name, MATMUL.name) else None
     )
     if (
         operands is None
         or message.op not in OPS
-        or message.op in ("einsum", "pool")
+        or message.op in (EINSUM.name, POOL.name)
         or message.cause == "window-too-large"
     ):
         return None
     arguments = {"weight" if message.op in WEIGHT_OPS else "operands": " ".join(map(format_sizes, operands))}
-    if message.op in ("concat", "stack"):
+    if message.op in (CONCAT.name, STACK.name):
         arguments["axis"] = format_sizes(message.axes or (0,))
         differences = {
             abs(one - other): axis for axis, one, other in _numeric_differences(message.input or (), operands[0])
         }
-        if message.axes is None and message.op == "concat" and differences:  # choose the largest difference
+        if message.axes is None and message.op == CONCAT.name and differences:  # choose the largest difference
             arguments["axis"] = str(differences[max(differences)])
     return arguments | ({} if message.groups is None else {"groups": str(message.groups)})
 
@@ -347,7 +362,7 @@ def _verify_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple
     """
     if trace is None or (message.input is None and (message.target is None or message.cause == "infer-with-empty")):
         return
-    if message.op == "concat" and trace.output is not None:
+    if message.op == CONCAT.name and trace.output is not None:
         yield f"lay them along axis {trace.request.arguments['axis']}, in which alone they differ", command_line(trace)
     zero_is_size = message.dialect is None and not message.traits.zero_copies
     likely = [] if trace.problem is None else [*suggest_fixes(message, trace.input)]
@@ -366,7 +381,7 @@ def _verify_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple
         if fix in likely or _is_plausible(trace, fix, fixed):
             commands.add(command)
             yield fix.description, command
-        elif trace.op == "expand":
+        elif trace.op == EXPAND.name:
             implausible.append((f"{fix.value} {FIT_NOTE}", command))
     yield from [] if commands else implausible[:1]
 
@@ -374,13 +389,13 @@ def _verify_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple
 def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
     """Return whether a fix probably preserves the intent of the request."""
     old, new = (either.request.arguments.get(fix.name) for either in (trace, fixed))
-    if trace.op == "broadcast":  # an output larger than each operand is rarely intended
+    if trace.op == BROADCAST.name:  # an output larger than each operand is rarely intended
         return fixed.output in (fixed.input, *fixed.request.arguments["operands"])
-    if trace.op == "transpose" and isinstance(old, tuple):  # a fix with another rank is implausible
+    if trace.op == TRANSPOSE.name and isinstance(old, tuple):  # a fix with another rank is implausible
         return isinstance(new, tuple) and len(new) == len(old)
     is_count_problem = trace.problem is not None and trace.problem.rule in COUNT_RULES
-    if trace.op in ("expand", "rearrange") or not isinstance(old, tuple) or not isinstance(new, tuple):
-        return trace.op not in ("expand", "rearrange")
+    if trace.op in (EXPAND.name, REARRANGE.name) or not isinstance(old, tuple) or not isinstance(new, tuple):
+        return trace.op not in (EXPAND.name, REARRANGE.name)
     pairs = enumerate(zip(old, new, strict=False))
     changed = [index for index, (before, after) in pairs if before != after and (index or not fix.every_batch)]
     sizes = {new[index] for index in changed}
@@ -395,7 +410,9 @@ def _find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, in
     if message.pair is not None or message.input is None:
         return message.pair
     other = message.target or (message.operands or ((),))[0]
-    differ = _numeric_differences(message.input[::-1], other[::-1]) if message.op in ("broadcast", "expand") else []
+    differ = (
+        _numeric_differences(message.input[::-1], other[::-1]) if message.op in (BROADCAST.name, EXPAND.name) else []
+    )
     if len(differ) == 1 and differ[0][0] in (0, 2):
         return differ[0][1:]
     return None if trace is None else find_size_mismatch(trace.request)
@@ -404,18 +421,18 @@ def _find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, in
 def _general_remedies(message: ParsedMessage) -> list[str]:
     """Return the remedies that follow from the op and the cause."""
     shape, other = message.input or (), (message.operands or ((),))[0]
-    differ = _numeric_differences(shape, other) if message.op == "broadcast" and len(shape) == len(other) > 1 else ()
+    differ = _numeric_differences(shape, other) if message.op == BROADCAST.name and len(shape) == len(other) > 1 else ()
     if len(differ) == 2 and differ[1][0] == differ[0][0] + 1 and 1 not in (*differ[0][1:], *differ[1][1:]):
         return ["bring them to one size before: resize, crop or pad one of them"]
-    if message.op == "broadcast" and len(shape) > 1 and other == shape[:-1]:
+    if message.op == BROADCAST.name and len(shape) > 1 and other == shape[:-1]:
         return ["if a mean, a max or the like made the second, let it keep that axis as 1: keepdims=True"]
-    if message.op == "linear" and message.pair is not None:
+    if message.op == LINEAR.name and message.pair is not None:
         return ["build the layer for {} features, or give it the {} that it is built for".format(*message.pair)]
     if message.cause not in ("count-mismatch", "indivisible"):
-        grows = message.op == "expand" and message.framework in MODEL_FILE_FRAMEWORKS
+        grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
         remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
         return [remedy] if remedy else []
-    if message.op not in ("reshape", "shuffle"):
+    if message.op not in (RESHAPE.name, SHUFFLE.name):
         return []
     if message.input is not None:
         return [REEXPORT_REMEDY] if message.traits.shape_source or message.framework == "paddle" else []
@@ -475,7 +492,7 @@ def _findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
 
 def _rank_findings(message: ParsedMessage) -> Iterator[str]:
     """Explain a mismatch between a rank and its axes, or between sizes of an expand."""
-    if message.pair is not None and message.op == "expand":
+    if message.pair is not None and message.op == EXPAND.name:
         yield f"the tensor has {message.pair[0]} there, which is neither 1 nor the {message.pair[1]} that is asked for"
     elif message.cause == "bad-axis" and message.pair is not None:
         rank, axis = message.pair
@@ -486,7 +503,7 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
             if re.search(rf"\b{axis}\b", call.partition("(")[2])
         ]
         yield from [f"of the calls before it {calls[-1]} names {axis}"] if calls else ()
-    elif message.op == "transpose":
+    elif message.op == TRANSPOSE.name:
         known_rank, perm = rank_and_perm(message)
         axis_count = message.pair[1] if message.pair else len(perm)
         if known_rank and axis_count and known_rank != axis_count:
@@ -542,7 +559,7 @@ def _count_findings(message: ParsedMessage) -> Iterator[str]:
         count is None
         or target_count is None
         or message.strides
-        or message.op not in ("reshape", "shuffle", "unflatten")
+        or message.op not in (RESHAPE.name, SHUFFLE.name, UNFLATTEN.name)
     ):
         return
     is_partial = message.cause == "indivisible" or -1 in (message.target or ())
@@ -575,14 +592,14 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
 def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
     """Explain the refused request, or report that the request resolves."""
     has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
-    if trace is None or message.op == "concat":
+    if trace is None or message.op == CONCAT.name:
         return
-    if trace.problem is not None and (message.strides or message.op in ("expand", "rearrange")):
+    if trace.problem is not None and (message.strides or message.op in (EXPAND.name, REARRANGE.name)):
         yield ": ".join(filter(None, (trace.problem.message, trace.problem.hint)))
     if trace.output is not None and trace.conditions:
         yield f"it holds when {' and '.join(condition.phrase for condition in trace.conditions)}"
     elif trace.output is not None:
-        if message.op == "broadcast":
+        if message.op == BROADCAST.name:
             yield f"together they are {format_sizes(trace.output)}, and the tensor that is to hold them is not"
         elif message.op not in OP_DESCRIPTIONS:
             yield f"these rules give {format_sizes(trace.output)}, so the message hides something: {HIDDEN_CAUSES}"

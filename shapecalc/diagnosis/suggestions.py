@@ -10,6 +10,18 @@ from collections.abc import Iterator, Sequence
 from math import isqrt, prod
 
 from shapecalc.core.dims import Shape
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.conv import CONV
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.linear import LINEAR
+from shapecalc.core.ops.matmul import MATMUL
+from shapecalc.core.ops.rearrange import REARRANGE
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.stack import STACK
+from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, as_dims, volume_without_infer
 from shapecalc.reasoning.fixing import Fix, find_differing_dims, nearest_divisors
@@ -69,12 +81,12 @@ def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
     sizes, target = numeric_sizes(shape), numeric_sizes(message.target)
     count, other = (
         prod(sizes or (0,)),
-        numeric_sizes(message.operands[0]) if message.op == "matmul" and message.operands else (),
+        numeric_sizes(message.operands[0]) if message.op == MATMUL.name and message.operands else (),
     )
-    if message.op == "expand" and message.input and target:
+    if message.op == EXPAND.name and message.input and target:
         for text, after in (change for way in SHAPE_CHANGES for change in way(shape, target)):
             yield Fix("input", format_sizes(after), f"{text.format('the input')}: write {format_sizes(after)}")
-    elif message.op == "rearrange" and message.pair:
+    elif message.op == REARRANGE.name and message.pair:
         yield from _fix_pattern(message, sizes, *message.pair)
     elif (
         message.framework == "torch"  # PyTorch prints operands with merged leading dims
@@ -84,10 +96,10 @@ def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
     ):
         rows = format_sizes((count // other[0], other[0]))
         yield Fix("input", rows, f"flatten each sample before the layer, x.flatten(1), to {rows}")
-    elif message.op in ("reshape", "shuffle") and len(target) > 1 and count > 0 and volume_without_infer(target):
+    elif message.op in (RESHAPE.name, SHUFFLE.name) and len(target) > 1 and count > 0 and volume_without_infer(target):
         strategies = () if -1 in target else (_fix_batch, _fix_computed_size, _fix_one_size)
         targets = next(filter(None, ([*strategy(message, count, target)] for strategy in strategies)), [])
-        name = "to" if message.op == "shuffle" else "target"
+        name = "to" if message.op == SHUFFLE.name else "target"
         yield from (
             Fix(name, format_sizes(value), f"write {format_sizes(value)}: {reason}") for value, reason in targets
         )
@@ -270,22 +282,22 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
     target = numeric_sizes(message.target)
     floors = (
         FLOOR_DIVISION.findall(" ".join(message.line.arguments))
-        if message.op == "reshape" and message.line is not None
+        if message.op == RESHAPE.name and message.line is not None
         else []
     )
     if floors and -1 not in target and (message.elements or prod(numeric_sizes(message.input))) > prod(target):
         padded = " and ".join(dict.fromkeys(f"{size} to a multiple of {group}" for size, group in floors))
         yield f"pad {padded}: here // rounds down"
-    elif message.op == "reshape" and message.elements and target[:1] == (-1,):
+    elif message.op == RESHAPE.name and message.elements and target[:1] == (-1,):
         _, between, _, _ = _divide_by_ends(message.elements, target)
         if between == [*target] and between[-1] >= MIN_MAP_FEATURES:
             yield f"keep the batch, x.flatten(1), and let the next layer take what that gives in place of {between[-1]}"
-    elif message.op == "stack":
+    elif message.op == STACK.name:
         yield RESIZE_SAMPLES_REMEDY
-    elif message.op == "transpose":
+    elif message.op == TRANSPOSE.name:
         yield from _perm_remedies(*rank_and_perm(message), message.input)
     elif (
-        message.op == "squeeze"
+        message.op == SQUEEZE.name
         and message.input
         and len(message.input) == 4
         and _has_map_side(message.input, message.axes or ())
@@ -293,7 +305,7 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
         yield "the map is no 1x1: give the image the size that the network was made for, or pool it to 1x1"
     elif message.cause == "bad-axis" and pair and pair[0] == pair[1]:
         yield INSERT_DIM_REMEDY
-    elif message.cause == "ranks-differ" and message.op == "conv" and message.input:
+    elif message.cause == "ranks-differ" and message.op == CONV.name and message.input:
         yield DROP_DIM_REMEDY if message.input[0] == 1 and len(message.input) > 4 else INSERT_DIM_REMEDY
     elif pair is not None:
         yield from _size_remedies(message, *pair)
@@ -308,39 +320,44 @@ def _size_remedies(message: ParsedMessage, actual: int, expected: int) -> Iterat
     """Yield remedies for typical mismatches of an actual and an expected size."""
     large, small = max(actual, expected), min(actual, expected)
     # dims 0 and 1 are the batch and token dims, not the height or width of an image
-    is_text = message.op == "broadcast" and re.search("dimension [01]$", message.quote)
-    is_layer = message.op == "linear"
+    is_text = message.op == BROADCAST.name and re.search("dimension [01]$", message.quote)
+    is_layer = message.op == LINEAR.name
     has_images = all(
         len(shape) != 2 for shape in (message.input, *(() if is_layer else message.operands or ())) if shape
     )
     is_square = large % small == 0 == large // small - isqrt(large // small) ** 2
-    pair = (actual, expected) if is_layer or message.op in ("conv", "expand") or small == 1 else (large, small)
+    pair = (actual, expected) if is_layer or message.op in (CONV.name, EXPAND.name) or small == 1 else (large, small)
     has_positions = len(message.input or ()) == 2 and small in TOKEN_POSITIONS
     is_latent = (
-        message.op == "conv"
+        message.op == CONV.name
         and pair[0] == COLOUR_CHANNELS[1]
         and max(numeric_sizes(message.input)[2:], default=0) <= MAX_LATENT_SIDE
     )
-    is_image_op = message.op in ("conv", "linear", "broadcast", "expand")
+    is_image_op = message.op in (CONV.name, LINEAR.name, BROADCAST.name, EXPAND.name)
     if has_images and is_image_op and pair in CHANNEL_REMEDIES and not is_latent:
         yield CHANNEL_REMEDIES[pair]
-    elif has_positions or (message.op == "broadcast" and "position" in message.nearby_text.lower()):
+    elif has_positions or (message.op == BROADCAST.name and "position" in message.nearby_text.lower()):
         yield f"cut the tokens to {small}, as many as the model has positions for, or take one that has {large}"
-    elif has_images and not is_text and message.op in ("broadcast", "concat") and large == small + 1 > MIN_ROUNDED_SIZE:
+    elif (
+        has_images
+        and not is_text
+        and message.op in (BROADCAST.name, CONCAT.name)
+        and large == small + 1 > MIN_ROUNDED_SIZE
+    ):
         yield (
             CLASS_TOKEN_REMEDY.format(small)
-            if small in PATCH_GRID_SIDES and message.op == "broadcast"
+            if small in PATCH_GRID_SIDES and message.op == BROADCAST.name
             else PAD_IMAGE_REMEDY
         )
-    elif message.op == "matmul" and is_square and actual > expected > MIN_MAP_FEATURES:
+    elif message.op == MATMUL.name and is_square and actual > expected > MIN_MAP_FEATURES:
         side = isqrt(actual // expected)
         yield f"pool each {side}x{side} map to 1x1 before it is flattened, as nn.AdaptiveAvgPool2d(1) does"
-    elif message.op == "matmul" and {actual, expected} <= ENCODER_FEATURES:
+    elif message.op == MATMUL.name and {actual, expected} <= ENCODER_FEATURES:
         yield f"take the encoder of this model: this one gives {actual} features, and the weights take {expected}"
     elif is_layer and small > MAX_CHANNELS and is_square:
         longer = f"{'' if actual > expected else '1/'}{isqrt(large // small)} times as long"
         yield f"give it images of the size that it was built for: here each side may be {longer}"
-    elif message.op == "matmul" and message.framework == "torch" and small > 1 and expected % actual:
+    elif message.op == MATMUL.name and message.framework == "torch" and small > 1 and expected % actual:
         yield f"make the second operand for {actual} features, or give it the {expected} that it is made for"
 
 

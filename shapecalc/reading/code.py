@@ -21,12 +21,29 @@ from typing import TypeAlias, TypeGuard
 
 from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Trace
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import ParamKind
 from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product, quotient, substitute
 from shapecalc.core.limits import MAX_CODE_LENGTH, MAX_DIM_TEXT_LENGTH, MAX_SHAPE_DIMS, MAX_STATEMENTS
-from shapecalc.core.ops.rearrange import RearrangePlan, axis_lengths, plan_rearrange
-from shapecalc.core.ops.split import part_count
-from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS
-from shapecalc.core.ops.view import STRIDE_INCOMPATIBLE, strides_after_traces
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.calls import argument_names, calls_by_name, find_call
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.flatten import FLATTEN
+from shapecalc.core.ops.matmul import MATMUL
+from shapecalc.core.ops.moveaxis import MOVEAXIS
+from shapecalc.core.ops.op import Op, operator_of
+from shapecalc.core.ops.rearrange import REARRANGE, RearrangePlan, axis_lengths, plan_rearrange
+from shapecalc.core.ops.repeat_interleave import REPEAT_INTERLEAVE
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.select import SELECT
+from shapecalc.core.ops.slice import SLICE
+from shapecalc.core.ops.split import SPLIT, part_count
+from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.swapaxes import SWAPAXES
+from shapecalc.core.ops.tile import TILE
+from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE, UNSQUEEZE_SEMANTICS
+from shapecalc.core.ops.view import STRIDE_INCOMPATIBLE, VIEW, strides_after_traces
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import StageRequest, check_size_names, lookup_dialect, make_request
@@ -89,7 +106,7 @@ class TracedTensor(Record):
         """The number of dims."""
         return len(self.shape)
 
-    def apply(self, op: str, **options: object) -> TracedTensor:
+    def apply(self, op: Op, **options: object) -> TracedTensor:
         """Return the tensor after an op.
 
         Raises `StageRefused` if a rule refuses the op, and `ShapeError` if its options are invalid.
@@ -97,15 +114,15 @@ class TracedTensor(Record):
         request_options = {name: value for name, value in options.items() if value is not None} | {
             "dialect": self.dialect
         }
-        stages = (*self.stages, (op, request_options))
-        trace = resolve(make_request(op, self.shape, request_options))
+        stages = (*self.stages, (op.name, request_options))
+        trace = resolve(make_request(op.name, self.shape, request_options))
         if trace.output is None:
             raise StageRefused(self.input_shape, stages)
         return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace), size=None)
 
     def reshape(self, *target: Dim) -> TracedTensor:
         """Return the tensor reshaped to `target`."""
-        return self.apply("reshape", target=target)
+        return self.apply(RESHAPE, target=target)
 
     def insert_axes(self, axes: Sequence[int]) -> TracedTensor:
         """Return the tensor with dims of size 1 inserted.
@@ -116,12 +133,12 @@ class TracedTensor(Record):
         groups = [(axis,) for axis in axes] if inserts_one else [tuple(axes)]
         tensor = self
         for group in groups:
-            tensor = tensor.apply("unsqueeze", axes=group)
+            tensor = tensor.apply(UNSQUEEZE, axes=group)
         return tensor
 
     def permute(self, perm: Sequence[int]) -> TracedTensor:
         """Return the tensor with its axes permuted by `perm`."""
-        return self.apply("transpose", perm=tuple(perm))
+        return self.apply(TRANSPOSE, perm=tuple(perm))
 
     def reverse_axes(self) -> TracedTensor:
         """Return the tensor with its axes in reverse order."""
@@ -135,7 +152,7 @@ class TracedTensor(Record):
         strides = strides_after_traces(self.traces[self.copied_after :]) if self.copied_after else None
         if self.copied_after and strides is None:
             return self.reshape(*target)
-        return self.apply("view", target=target, strides=strides)
+        return self.apply(VIEW, target=target, strides=strides)
 
     def verify_views(self) -> TracedTensor:
         """Return the tensor itself; raise `StageRefused` if a view is not possible."""
@@ -158,8 +175,8 @@ class TensorChunks(Record):
     def chunk(self, index: int) -> TracedTensor:
         """Return the part at `index` as a tensor."""
         if self.split_options is None:
-            return self.tensor.apply("select", axis=self.axis, index=index)
-        return self.tensor.apply("split", axis=self.axis, part=index, **self.split_options)
+            return self.tensor.apply(SELECT, axis=self.axis, index=index)
+        return self.tensor.apply(SPLIT, axis=self.axis, part=index, **self.split_options)
 
     @property
     def all_chunks(self) -> TracedTensor | None:
@@ -167,7 +184,7 @@ class TensorChunks(Record):
         return (
             None
             if self.split_options is None
-            else self.tensor.apply("split", axis=self.axis, all=True, **self.split_options)
+            else self.tensor.apply(SPLIT, axis=self.axis, all=True, **self.split_options)
         )
 
 
@@ -203,6 +220,11 @@ class Call(Record):
                 raise self.error(f"the argument {escape_unprintable(truncate(name))} of {self.name} is not supported")
             arguments[known[name]] = value
         return arguments
+
+    def bind_params(self, op: Op, dialect: str, *params: str) -> list[CodeValue]:
+        """Return the arguments for parameters of an op, under the names that frameworks give them."""
+        names = argument_names(op, self.name, dialect)
+        return self.bind_arguments(*[names[param] for param in params])
 
     def sequence_argument(self, *names: str) -> tuple[CodeValue, ...]:
         """Return the only argument of the call, which is a sequence.
@@ -373,7 +395,7 @@ def initial_tensor(dims: Shape, dialect: str) -> TracedTensor:
 
 def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorChunks:
     """Split a tensor into chunks; raise `StageRefused` if a rule refuses the split."""
-    trace = tensor.apply("split", axis=axis, **options).traces[-1]
+    trace = tensor.apply(SPLIT, axis=axis, **options).traces[-1]
     (runs,) = [step.facts["runs"] for step in trace.steps if "runs" in step.facts]
     return TensorChunks(tensor, axis, part_count(runs), options)
 
@@ -412,10 +434,10 @@ def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> T
         ends = [end for part in slices for end in (part.start, part.stop, part.step)]
         if not all(end is None or isinstance(end, int) for end in ends):
             raise error("a slice takes whole numbers", "give sizes with --where")
-        tensor = tensor.apply("slice", slices=tuple(slices))
+        tensor = tensor.apply(SLICE, slices=tuple(slices))
     for axis in reversed(range(len(axes))):
         if isinstance(axes[axis], int):
-            tensor = tensor.apply("select", axis=axis, index=axes[axis])
+            tensor = tensor.apply(SELECT, axis=axis, index=axes[axis])
     kept = [item for item in items if item is None or isinstance(item, slice)]
     new = tuple([position for position, item in enumerate(kept) if item is None])
     return tensor.insert_axes(new) if new else tensor
@@ -555,11 +577,11 @@ def call_function(
 
 def _apply_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     layer = LAYERS[call.name]
-    names = [name.partition("/")[0] for name in layer.parameters]
-    arguments = dict(zip(names, call.bind_arguments(*layer.parameters), strict=True))
+    names = [name.partition("/")[0] for name in layer.parameters.values()]
+    arguments = dict(zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True))
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
-        options = layer.build_options(tensor.shape, shapes)
+        options = layer.build_options(tensor.shape, shapes, layer)
     except (TypeError, ValueError, IndexError):  # some argument is not a size
         options = {"weight": None}
     weight = options.get("weight", ())
@@ -570,26 +592,27 @@ def _apply_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 def _call_multi_operand(call: Call) -> TracedTensor:
     op, keywords = MULTI_OPERAND_FUNCTIONS[call.name], dict(call.keywords)
+    params = [param.name for param in op.params]
     values = [*call.positional, *[keywords.pop(name) for name in OPERAND_KEYWORDS if name in keywords]]
     axes = [keywords.pop(name) for name in ("dim", "axis") if name in keywords]
     options: dict[str, object] = {}
-    if op == "einsum":
+    if "pattern" in params:
         options["pattern"] = values.pop(0) if values else None
     if values and isinstance(values[0], tuple):
         values, axes = [*values[0]], [*values[1:], *axes]
-    if op in ("concat", "stack"):
+    if "axis" in params:
         options["axis"] = call.to_integer(axes.pop() if axes else None, 0)
-    elif op == "broadcast":
+    elif op is BROADCAST:
         values = [value for value in values if not is_number(value)]
-    if op == "einsum" and len(values) == 1 and isinstance(values[0], TracedTensor):
+    if "pattern" in params and len(values) == 1 and isinstance(values[0], TracedTensor):
         spaced = re.sub(r"([A-Za-z]|\.\.\.)", r"\1 ", str(options["pattern"]))
-        return values[0].apply("rearrange", pattern=spaced)
+        return values[0].apply(REARRANGE, pattern=spaced)
     for name in {*keywords} - {"alpha"} or ("dim" for _ in axes):
         raise call.error(f"the argument {escape_unprintable(truncate(name))} of {call.name} is not supported")
     return apply_multi_operand(op, values, call.error, **options)
 
 
-def apply_multi_operand(op: str, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
+def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
     """Apply an op to several tensors; the main tensor continues the chain.
 
     The main tensor is one that derives from the first input, or else the first tensor.
@@ -600,7 +623,7 @@ def apply_multi_operand(op: str, values: Sequence[CodeValue], error: ErrorFactor
     main = next(
         (tensor for tensor in sorted(tensors, key=lambda candidate: not candidate.stages) if tensor.is_main), tensors[0]
     )
-    if len(tensors) == 1 and op == "broadcast":
+    if len(tensors) == 1 and op is BROADCAST:
         return main
     main_index = next(index for index, tensor in enumerate(tensors) if tensor is main)
     operands = tuple(
@@ -609,27 +632,63 @@ def apply_multi_operand(op: str, values: Sequence[CodeValue], error: ErrorFactor
     return main.apply(op, operands=operands[1:] if main_index == 0 else operands, **options)
 
 
+def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
+    """Apply the op whose signatures have the call's name.
+
+    The op's handler converts the arguments; without one, they become the options of the op.
+    """
+    op, _ = find_call(call.name, tensor.dialect)
+    handler = HANDLERS.get(op.name)
+    return handler(tensor, call) if handler else _apply_op(op, tensor, call)
+
+
+def _apply_op(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
+    """Apply an op with the arguments of a call; a single list may be given as separate arguments."""
+    names = argument_names(op, call.name, tensor.dialect)
+    params = {param.name: param.kind for param in op.params}
+    if len(names) == 1 and (read_list := LIST_READERS.get(params[next(iter(names))])):
+        [(param, aliases)] = names.items()
+        return tensor.apply(op, **{param: read_list(call, *aliases.split("/"))})
+    pairs = zip(names, call.bind_arguments(*names.values()), strict=True)
+    return tensor.apply(op, **{param: None if value is None else call.to_size(value) for param, value in pairs})
+
+
+LIST_READERS: Mapping[ParamKind, Callable[..., Shape]] = {
+    ParamKind.TARGET: Call.dims_argument,
+    ParamKind.AXES: Call.axes_argument,
+}
+"""The functions that read the only argument of a call, by the kind of the op's parameter."""
+
+
+def _list_names(op: Op, param: str, tensor: TracedTensor, call: Call) -> list[str]:
+    """Return the names of a list argument."""
+    return argument_names(op, call.name, tensor.dialect)[param].split("/")
+
+
 def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
-    target = call.dims_argument("size", "shape")
+    target = call.dims_argument(*_list_names(VIEW, "target", tensor, call))
     return tensor.view(target) if tensor.dialect == "torch" else tensor.reshape(*target)
 
 
 def _transpose(tensor: TracedTensor, call: Call) -> TracedTensor:
-    if tensor.dialect == "torch":
-        return _swap_axes(tensor, call, "dim0/axis0", "dim1/axis1")
-    axes = call.axes_argument("axes", "perm")
-    return tensor.permute(axes) if axes else tensor.reverse_axes()
+    """Permute the axes; without a permutation, functions with a default reverse them."""
+    axes = call.axes_argument(*_list_names(TRANSPOSE, "perm", tensor, call))
+    _, signature = find_call(call.name, tensor.dialect)
+    has_default = any(argument.default for argument in signature.arguments)
+    return tensor.reverse_axes() if has_default and not axes else tensor.permute(axes)
 
 
-def _swap_axes(tensor: TracedTensor, call: Call, *names: str) -> TracedTensor:
+def _swap_axes(tensor: TracedTensor, call: Call) -> TracedTensor:
     axes = list(range(tensor.rank))
-    one, other = [call.to_axis(tensor, value) for value in call.bind_arguments(*names)]
+    values = call.bind_params(SWAPAXES, tensor.dialect, "axis1", "axis2")
+    one, other = [call.to_axis(tensor, value) for value in values]
     axes[one], axes[other] = other, one
     return tensor.permute(axes)
 
 
 def _moveaxis(tensor: TracedTensor, call: Call) -> TracedTensor:
-    lists = [value if isinstance(value, tuple) else (value,) for value in call.bind_arguments("source", "destination")]
+    values = call.bind_params(MOVEAXIS, tensor.dialect, "axes", "destination")
+    lists = [value if isinstance(value, tuple) else (value,) for value in values]
     sources, destinations = ([call.to_axis(tensor, axis) for axis in group] for group in lists)
     if len({len(sources), len(destinations), len({*sources}), len({*destinations})}) > 1:
         raise call.error("each axis moves to one place")
@@ -639,16 +698,20 @@ def _moveaxis(tensor: TracedTensor, call: Call) -> TracedTensor:
     return tensor.permute(order)
 
 
-def _flatten(tensor: TracedTensor, call: Call, start: int = 0) -> TracedTensor:
-    first, last = call.bind_arguments("start_dim", "end_dim")
+def _flatten(tensor: TracedTensor, call: Call) -> TracedTensor:
+    params = ("start_dim", "end_dim")
+    values = call.bind_params(FLATTEN, tensor.dialect, *params)
     if tensor.dialect != "torch":
         return tensor.reshape(-1)
-    return tensor.apply("flatten", start_dim=call.to_integer(first, start), end_dim=call.to_integer(last, -1))
+    defaults = [int(argument.default) for argument in find_call(call.name, tensor.dialect)[1].arguments] or [0, -1]
+    ends = [call.to_integer(value, default) for value, default in zip(values, defaults, strict=True)]
+    return tensor.apply(FLATTEN, **dict(zip(params, ends, strict=True)))
 
 
 def _squeeze(tensor: TracedTensor, call: Call) -> TracedTensor:
-    axes = call.sequence_argument("dim", "axis")
-    return tensor.apply("squeeze", axes=call.axes_argument("dim", "axis") if axes not in ((), (None,)) else None)
+    names = _list_names(SQUEEZE, "axes", tensor, call)
+    axes = call.sequence_argument(*names)
+    return tensor.apply(SQUEEZE, axes=call.axes_argument(*names) if axes not in ((), (None,)) else None)
 
 
 def _tile(tensor: TracedTensor, call: Call) -> TracedTensor:
@@ -656,9 +719,9 @@ def _tile(tensor: TracedTensor, call: Call) -> TracedTensor:
 
     `tile` aligns the repeat counts with the last dims, except in TensorFlow, which requires one count per dim.
     """
-    counts = call.dims_argument("repeats", "reps", "dims", "multiples", "sizes")
-    missing = tensor.rank - len(counts) if call.name == "tile" else 0
-    return tensor.apply("tile", repeats=(*(1,) * missing, *counts))
+    counts = call.dims_argument(*_list_names(TILE, "repeats", tensor, call))
+    missing = tensor.rank - len(counts) if call.name == TILE.name else 0
+    return tensor.apply(TILE, repeats=(*(1,) * missing, *counts))
 
 
 def _repeat(tensor: TracedTensor, call: Call) -> TracedTensor:
@@ -668,21 +731,26 @@ def _repeat(tensor: TracedTensor, call: Call) -> TracedTensor:
     """
     if call.positional and isinstance(call.positional[0], str):
         return _rearrange(tensor, call)
-    return _tile(tensor, call) if tensor.dialect == "torch" else _repeat_elements(tensor, call)
+    op, _ = find_call(call.name, tensor.dialect)
+    is_tile = op is TILE and (call.name == TILE.name or tensor.dialect == "torch")
+    return _tile(tensor, call) if is_tile else _repeat_elements(tensor, call)
 
 
 def _repeat_elements(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Repeat each element along one axis.
+    """Apply `repeat_interleave`.
 
-    Without an axis, the tensor is flattened first.
+    In dialects without this op, the dims are inserted, expanded and merged.
     """
-    count, axis = call.bind_arguments("repeats", "dim/axis")
+    count, axis = call.bind_params(REPEAT_INTERLEAVE, tensor.dialect, "repeats", "axis")
+    counts = tuple(map(call.to_dim, count)) if isinstance(count, tuple) else (call.to_dim(count),)
+    if operator_of(REPEAT_INTERLEAVE, DIALECTS[tensor.dialect]):
+        return tensor.apply(REPEAT_INTERLEAVE, repeats=counts, axis=None if axis is None else call.to_integer(axis))
     if axis is None:
         tensor, axis = tensor.reshape(-1), 0
     index = call.to_axis(tensor, axis)
     dims, repeats = tensor.shape, call.to_dim(count)
-    tensor = tensor.apply("unsqueeze", axes=(index + 1,))
-    tensor = tensor.apply("expand", target=(*dims[: index + 1], repeats, *dims[index + 1 :]))
+    tensor = tensor.apply(UNSQUEEZE, axes=(index + 1,))
+    tensor = tensor.apply(EXPAND, target=(*dims[: index + 1], repeats, *dims[index + 1 :]))
     return tensor.reshape(*dims[:index], product((dims[index], repeats)), *dims[index + 1 :])
 
 
@@ -696,7 +764,7 @@ def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
     lengths = {name: call.to_dim(value) for name, value in call.keywords.items()}
     lengths_text = ",".join(f"{name}={length}" for name, length in lengths.items()) or None
     if not any(isinstance(length, Monomial) for length in lengths.values()):
-        return tensor.apply("rearrange", pattern=call.positional[0], lengths=lengths_text)
+        return tensor.apply(REARRANGE, pattern=call.positional[0], lengths=lengths_text)
     placeholder = ",".join(f"{name}=2" for name in lengths)
     return _apply_plan(tensor, plan_rearrange(tensor.rank, call.positional[0], placeholder), lengths)
 
@@ -709,7 +777,7 @@ def _apply_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str,
     tensor = tensor if plan.order == tuple(range(tensor.rank)) else tensor.permute(plan.order)
     if plan.new_axes:
         tensor = tensor.insert_axes(tuple(plan.new_axes))
-        tensor = tensor.apply("expand", target=tuple([sizes[axis] for names in plan.right for axis in names]))
+        tensor = tensor.apply(EXPAND, target=tuple([sizes[axis] for names in plan.right for axis in names]))
     target = tuple([product([sizes[axis] for axis in names]) for names in plan.right])
     return tensor if target == tensor.shape else tensor.reshape(*target)
 
@@ -719,15 +787,13 @@ def _chunk(tensor: TracedTensor, call: Call) -> TensorChunks:
 
     A list contains split indices, except in `split` of TensorFlow and Paddle, where it contains part sizes.
     """
-    count, axis = call.bind_arguments(
-        "chunks/indices_or_sections/num_or_size_splits/num_or_indices/indices", "dim/axis"
-    )
+    count, axis = call.bind_params(SPLIT, tensor.dialect, "parts", "axis")
     split_axis = call.to_axis(tensor, axis, 0)
     if not isinstance(count, tuple):
         uneven = call.name in ("array_split", "tensor_split") or None
         return split_tensor(tensor, split_axis, parts=call.to_integer(count), uneven=uneven)
     sizes = [call.to_dim(size) for size in count]
-    are_positions = call.name != "split" or tensor.dialect in ("numpy", "jax")
+    are_positions = call.name != SPLIT.name or tensor.dialect in ("numpy", "jax")
     return split_tensor(
         tensor, split_axis, sizes=_part_sizes(tensor.shape[split_axis], sizes, call) if are_positions else tuple(sizes)
     )
@@ -751,9 +817,9 @@ def _split(tensor: TracedTensor, call: Call) -> TensorChunks:
 
     In PyTorch, the argument is the size of each part, or a list of the sizes of all parts.
     """
-    if tensor.dialect != "torch":
+    if tensor.dialect != "torch" or call.name != SPLIT.name:
         return _chunk(tensor, call)
-    size, axis = call.bind_arguments("split_size/split_size_or_sections/split_sizes", "dim")
+    size, axis = call.bind_params(SPLIT, tensor.dialect, "size", "axis")
     split_axis = call.to_axis(tensor, axis, 0)
     if isinstance(size, tuple):
         return split_tensor(tensor, split_axis, sizes=tuple(map(call.to_dim, size)))
@@ -781,21 +847,8 @@ def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
     texts = [",".join([str(call.to_integer(item)) for item in value]) for value in arguments if value is not None]
     for words in expand_composite(call.name, tensor.shape, texts):
         stage = parse_stage(words, with_input=False)
-        tensor = tensor.apply(stage.op, **stage.options)
+        tensor = tensor.apply(OPS[stage.op], **stage.options)
     return tensor
-
-
-def _op_function(op: str, **arguments: str) -> Callable[[TracedTensor, Call], TracedTensor]:
-    """Return a function that applies one op.
-
-    `arguments` maps the op's options to the argument names of the call.
-    """
-
-    def apply_op(tensor: TracedTensor, call: Call) -> TracedTensor:
-        pairs = zip(arguments, call.bind_arguments(*arguments.values()), strict=True)
-        return tensor.apply(op, **{name: value if value is None else call.to_size(value) for name, value in pairs})
-
-    return apply_op
 
 
 def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
@@ -830,45 +883,31 @@ REDUCTION_FUNCTIONS = (
     "std",
     "var",
 )
-SHAPE_CHANGING_FUNCTIONS: dict[str, Callable[[TracedTensor, Call], CodeValue]] = {
-    name: change
-    for listed, change in {
-        "contiguous ascontiguousarray": lambda tensor, _: replace(tensor, copied_after=len(tensor.traces)),
-        "reshape": lambda tensor, call: tensor.reshape(
-            *call.dims_argument("shape", "newshape", "new_shape", "target_shape")
-        ),
-        "view": _view,
-        "permute permute_dims permute_dimensions": lambda tensor, call: tensor.permute(
-            call.axes_argument("dims", "perm", "axes", "pattern")
-        ),
-        "transpose": _transpose,
-        "swapaxes swapdims": lambda tensor, call: _swap_axes(tensor, call, "dim0/axis0/axis1", "dim1/axis2"),
-        "t": lambda tensor, call: tensor.permute(
-            call.axes_argument() or ((1, 0) if tensor.rank > 1 else range(tensor.rank))
-        ),
-        "moveaxis movedim": _moveaxis,
-        "flatten ravel": _flatten,
-        "Flatten": lambda tensor, call: _flatten(tensor, call, start=1),
-        "select": _op_function("select", axis="dim", index="index"),
-        "unflatten Unflatten": _op_function("unflatten", axis="dim", sizes="sizes/unflattened_size"),
-        "squeeze": _squeeze,
-        "unsqueeze expand_dims": lambda tensor, call: tensor.apply("unsqueeze", axes=call.axes_argument("dim", "axis")),
-        "expand broadcast_to": lambda tensor, call: tensor.apply("expand", target=call.dims_argument("size", "shape")),
-        "tile tf.tile tensorflow.tile": _tile,
-        "repeat": _repeat,
-        "repeat_interleave": _repeat_elements,
-        "rearrange Rearrange": _rearrange,
-        "pixel_shuffle PixelShuffle": _op_function("depth_to_space", block="upscale_factor"),
-        "pixel_unshuffle PixelUnshuffle": _op_function("space_to_depth", block="downscale_factor"),
-        "chunk array_split tensor_split": _chunk,
-        " ".join(COMPOSITE_OPS): _apply_composite,
-        "split": _split,
-        "unbind unstack": _unbind,
-        "flip": lambda tensor, call: tensor.apply("flip", axes=call.axes_argument("dims", "axis")),
-        "roll": _op_function("roll", shift="shifts/shift", axis="dims/axis"),
-        " ".join(REDUCTION_FUNCTIONS): _reduce,
-    }.items()
-    for name in listed.split()
+HANDLERS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
+    VIEW.name: _view,
+    TRANSPOSE.name: _transpose,
+    SWAPAXES.name: _swap_axes,
+    MOVEAXIS.name: _moveaxis,
+    FLATTEN.name: _flatten,
+    SQUEEZE.name: _squeeze,
+    TILE.name: _repeat,
+    REPEAT_INTERLEAVE.name: _repeat,
+    REARRANGE.name: _rearrange,
+    SPLIT.name: _split,
+}
+"""Functions that apply an op with the arguments of a call, for ops whose arguments need a conversion."""
+SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
+    **{name: _apply_call for name in calls_by_name() if name not in LAYERS and name not in MULTI_OPERAND_FUNCTIONS},
+    **dict.fromkeys(
+        ("contiguous", "ascontiguousarray"), lambda tensor, _: replace(tensor, copied_after=len(tensor.traces))
+    ),
+    "t": lambda tensor, call: tensor.permute(
+        call.axes_argument() or ((1, 0) if tensor.rank > 1 else range(tensor.rank))
+    ),
+    **dict.fromkeys(("tf.tile", "tensorflow.tile"), _tile),
+    **dict.fromkeys(COMPOSITE_OPS, _apply_composite),
+    **dict.fromkeys(("unbind", "unstack"), _unbind),
+    **dict.fromkeys(REDUCTION_FUNCTIONS, _reduce),
 }
 """Functions that may change the shape of a tensor, by name."""
 SHAPE_PRESERVING_NAMES = (
@@ -1505,9 +1544,7 @@ class CodeInterpreter:
         if symbol == "@" and isinstance(node, ast.BinOp):
             self.check_tensors_known([node.left, node.right])
         if symbol == "@" or (isinstance(left, TracedTensor) and isinstance(right, TracedTensor)):
-            return apply_multi_operand(
-                "matmul" if symbol == "@" else "broadcast", (left, right), self.error_factory(node)
-            )
+            return apply_multi_operand(MATMUL if symbol == "@" else BROADCAST, (left, right), self.error_factory(node))
         for one, other in ((left, right), (right, left)):
             if isinstance(one, TracedTensor):
                 if is_number(other):
@@ -1575,6 +1612,8 @@ class CodeInterpreter:
             node, [] if name in SHAPE_PRESERVING_FUNCTIONS else operands[name not in CREATION_FUNCTIONS :]
         )
         self.in_shape_argument, values = outer, [*first, *others]
+        if outer and name in SHAPE_PRESERVING_FUNCTIONS and values and isinstance(values[0], tuple):
+            return values[0]  # a list in a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
         if is_class and not any(isinstance(value, TracedTensor) for value in values):
             return LayerInstance(name, tuple(values), keywords)
         if is_method or (
@@ -1583,7 +1622,7 @@ class CodeInterpreter:
         ):
             tensors = [item for operand in operands for item in getattr(operand, "elts", [operand])]
             self.check_tensors_known(
-                tensors if MULTI_OPERAND_FUNCTIONS.get(name, "broadcast") != "broadcast" else operands[:1]
+                tensors if MULTI_OPERAND_FUNCTIONS.get(name, BROADCAST) is not BROADCAST else operands[:1]
             )
         if not is_known_function(name):
             raise self.unknown_function_error(node)

@@ -12,12 +12,12 @@ do not separate words. The command line, the prompt and case files all use this 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, takewhile
+from itertools import chain, pairwise, takewhile
 
 from shapecalc.core.answers import Chain, Request, Trace
-from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects import DIALECTS, find_dialect
 from shapecalc.core.dialects.base import ParamKind
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import COMMAND_ALIASES, OPS, params_of
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
 from shapecalc.core.record import Record, replace
@@ -122,34 +122,44 @@ def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
     return values
 
 
-OP_ALIASES = {"permute": ("transpose", "torch"), "movedim": ("moveaxis", "torch"), "swapdims": ("swapaxes", "torch")}
-"""The op of each alias, and the dialect in which the alias is used."""
+OP_ALIASES = {
+    alias: (op, dialect)
+    for alias, meanings in COMMAND_ALIASES.items()
+    for dialect, op in meanings.items()
+    if len({*meanings.values()}) == 1
+}
+"""The op of each unambiguous alias, and the dialect in which the alias is used."""
 UNSUPPORTED_OPS = {
     "reshape_as": ("it needs the shape of another tensor", "write that shape: reshape INPUT TARGET"),
     "view_as": ("it needs the shape of another tensor", "write that shape: view INPUT TARGET"),
     "expand_as": ("it needs the shape of another tensor", "write that shape: expand INPUT TARGET"),
     "repeat": (
         "it can mean three things",
-        "PyTorch repeats the whole: tile 2,3 2,1; NumPy repeats each element: rearrange 2,3 'a b -> (a r) b' r=2; "
-        "einops follows a pattern: rearrange 2,3 'a b -> r a b' r=2",
+        "PyTorch repeats the whole: tile 2,3 2,1, or -d torch; NumPy repeats each element: repeat_interleave 2,3 2 0, "
+        "or -d numpy; einops follows a pattern: rearrange 2,3 'a b -> r a b' r=2",
     ),
 }
 """The reason and a supported alternative for each unsupported op."""
 
 
-def resolve_aliases(words: Sequence[str]) -> list[str]:
+def resolve_aliases(words: Sequence[str], dialect: object = None) -> list[str]:
     """Replace a framework's op name with shapecalc's, and add the `--dialect` option.
 
-    A composite op with several stages becomes a chain. Raises `ShapeError` if a composite op refuses its input, or if
+    `dialect` is the dialect of an alias with several meanings, if its words name none. A composite op with several
+    stages becomes a chain. Raises `ShapeError` if a composite op refuses its input, or if
     the input of a composite op is a file.
 
     >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
+    >>> resolve_aliases(["repeat", "2,3", "2", "-d", "np"])[0], resolve_aliases(["repeat", "2,3", "2"])[0]
+    ('repeat_interleave', 'repeat')
     >>> resolve_aliases(["rot90", "2,3", "--json"])
     ['chain', '2,3 | flip 1 --dialect numpy | swapaxes 0 1 --dialect numpy', '--json']
     """
     if words and words[0] == "repeat" and any("->" in word for word in words):
         return ["rearrange", *words[1:]]
+    if words and words[0] in COMMAND_ALIASES.keys() - OP_ALIASES.keys():
+        return [COMMAND_ALIASES[words[0]].get(_requested_dialect(words, dialect), words[0]), *words[1:]]
     if not words or words[0] not in OP_ALIASES.keys() | COMPOSITE_OPS.keys():
         return [*words]
     op, dialect = OP_ALIASES.get(words[0]) or COMPOSITE_OPS[words[0]][:2]
@@ -170,6 +180,15 @@ def resolve_aliases(words: Sequence[str]) -> list[str]:
 def _quote_words(words: Iterable[str]) -> str:
     """Join the words of a stage; quote words that contain spaces."""
     return " ".join([f'"{word}"' if " " in word else word for word in words])
+
+
+def _requested_dialect(words: Sequence[str], default: object) -> str:
+    """Return the name of the dialect in words of a command line; empty if there is none, or an unknown one."""
+    names = [] if default is None else [str(default)]
+    names += [word.removeprefix("--dialect=") for word in words if word.startswith("--dialect=")]
+    names += [name for word, name in pairwise(words) if word in ("-d", "--dialect")]
+    dialect = find_dialect(names[-1]) if names else None
+    return dialect.name if dialect else ""
 
 
 def _add_dialect(words: Sequence[str], dialect: str) -> list[str]:
@@ -304,7 +323,7 @@ parameters (optional parameters end in `?`), and the function that returns the s
 """
 
 
-def expand_composites(text: str) -> str:
+def expand_composites(text: str, dialect: object = None) -> str:
     """Replace the composite ops of a chain, such as `rot90`, with their stages.
 
     Raises `ShapeError` if a stage before a composite op is refused, or if a composite op refuses its input.
@@ -320,19 +339,19 @@ def expand_composites(text: str) -> str:
         if words and words[0] in COMPOSITE_OPS:
             values = list(takewhile(is_value, words[1:]))
             option_words = _add_dialect(words[1 + len(values) :], COMPOSITE_OPS[words[0]][1])
-            expanded = expand_composite(words[0], _chain_output("|".join([shape, *stages[:index]])), values)
+            expanded = expand_composite(words[0], _chain_output("|".join([shape, *stages[:index]]), dialect), values)
             stages[index] = (
                 f" {' | '.join([_quote_words([*expanded_stage, *option_words]) for expanded_stage in expanded])} "
             )
     return "|".join([shape, *stages]).rstrip()
 
 
-def _chain_output(text: str) -> Shape:
+def _chain_output(text: str, dialect: object) -> Shape:
     """Return the output shape of a chain, which may have no stages.
 
     Raises `ShapeError` if the chain is refused.
     """
-    shape, stages = parse_chain(text)
+    shape, stages = parse_chain(text, dialect)
     if not stages:
         return parse_shape(shape)
     answer = resolve_chain(make_chain_requests(shape, stages, {}))
@@ -359,19 +378,17 @@ def find_op(name: str) -> Op:
     return lookup(name, OPS, "operation", other_names=OP_ALIASES, list_command="shapecalc -h")
 
 
-def parse_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
+def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = None) -> ParsedStage:
     """Parse the words of a stage.
 
-    If `with_input`, the first value is the input, as in a command line.
-
-    Raises `ShapeError` (usage) for invalid words.
+    `dialect` is the dialect of the whole chain, if one is given. Raises `ShapeError` (usage) for invalid words.
 
     >>> parse_stage(["reshape", "0,-1", "--opset", "13"], with_input=False).options
     {'opset': '13', 'target': '0,-1'}
     """
     if not words:
         raise usage_error("an operation is missing", f"the operations are {', '.join(OPS)}")
-    words = resolve_aliases(words)
+    words = resolve_aliases(words, dialect)
     unsupported = unsupported_op_error(words[0])
     if unsupported is not None:
         raise unsupported
@@ -417,20 +434,20 @@ def usage_hint(op: Op, *, with_input: bool = True) -> str:
     return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
 
 
-def parse_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
+def parse_chain(text: str, dialect: object = None) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
     """Parse a chain into its input and its stages.
 
-    Raises `ShapeError` (usage) if the chain is invalid.
+    `dialect` is the dialect of the whole chain, if one is given. Raises `ShapeError` (usage) if the chain is invalid.
 
     >>> parse_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
     ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])
     """
-    shape, *stages = split_outside_brackets(expand_composites(text), "|")
+    shape, *stages = split_outside_brackets(expand_composites(text, dialect), "|")
     words = [split_outside_brackets(stage) for stage in stages]
     if [] in words:
         hint = "write INPUT | OP ..., such as 2,3 | flatten, or the input alone"
         raise usage_error("an operation is missing after |", hint)
-    parsed = [parse_stage(stage_words, with_input=False) for stage_words in words]
+    parsed = [parse_stage(stage_words, with_input=False, dialect=dialect) for stage_words in words]
     return " ".join(split_outside_brackets(shape)), [(stage.op, stage.options) for stage in parsed]
 
 

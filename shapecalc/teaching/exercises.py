@@ -21,11 +21,18 @@ from types import MappingProxyType
 
 from shapecalc.core import rules
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.ops.concat import END_TO_END
-from shapecalc.core.ops.einsum import SUMMED
-from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.concat import CONCAT, END_TO_END
+from shapecalc.core.ops.conv import CONV
+from shapecalc.core.ops.einsum import EINSUM, SUMMED
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND, MATMUL
+from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.operands import ALIGNED, DIMS_DIFFER, INNER_DIFFERS
-from shapecalc.core.ops.transpose import TAKEN_AXIS
+from shapecalc.core.ops.pool import POOL
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.ops.transpose import TAKEN_AXIS, TRANSPOSE
 from shapecalc.core.ops.windows import WINDOW_SLIDE, WINDOW_TOO_LARGE
 from shapecalc.core.problem import Rule
 from shapecalc.core.record import Record
@@ -209,13 +216,13 @@ def _draw_shape(random: Random, difficulty: Difficulty) -> list[int]:
     return random.sample(range(2, difficulty.largest_dim + 1), difficulty.rank)
 
 
-def _command_line(op: str, shape: Sequence[object], *arguments: object) -> str:
+def _command_line(op: Op, shape: Sequence[object], *arguments: object) -> str:
     """Format a command line of an op, an input shape and arguments.
 
     Lists among the arguments are formatted as shapes.
     """
     texts = (",".join(map(str, word)) if isinstance(word, list) else str(word) for word in arguments)
-    return " ".join([op, ",".join(map(str, shape)) or "[]", *texts])
+    return " ".join([op.name, ",".join(map(str, shape)) or "[]", *texts])
 
 
 def _split_random_axis(random: Random, shape: IntegerShape) -> list[int]:
@@ -251,23 +258,21 @@ def draw_copied_dims(random: Random, difficulty: Difficulty) -> str:
     shape = [*_draw_shape(random, difficulty), 2 * random.randint(2, difficulty.largest_dim)]
     copied_axis = random.randrange(difficulty.rank)
     target = [0 if axis == copied_axis or random.random() < 0.3 else dim for axis, dim in enumerate(shape[:-1])]
-    return _command_line("reshape", shape, [*target, 2, shape[-1] // 2])
+    return _command_line(RESHAPE, shape, [*target, 2, shape[-1] // 2])
 
 
 @_register_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_copies_after_inferred(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape to fewer dims, with zeros after a -1."""
     return _command_line(
-        "reshape", shape := _draw_shape(random, difficulty), [-1, *[0] * random.randint(1, len(shape) - 2)]
+        RESHAPE, shape := _draw_shape(random, difficulty), [-1, *[0] * random.randint(1, len(shape) - 2)]
     )
 
 
 @_register_kind("out-of-range", "zero", 2, rules.ZERO_OUT_OF_RANGE)
 def draw_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with a 0 at an index equal to the input rank."""
-    return _command_line(
-        "reshape", shape := _draw_shape(random, difficulty), [*random.sample(shape, difficulty.rank), 0]
-    )
+    return _command_line(RESHAPE, shape := _draw_shape(random, difficulty), [*random.sample(shape, difficulty.rank), 0])
 
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
@@ -275,14 +280,14 @@ def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape that would swap two dims if its 0 copied another dim."""
     shape = _draw_shape(random, difficulty)
     axis = random.randrange(len(shape) - 1)
-    return _command_line("reshape", shape, [*shape[:axis], shape[axis + 1], 0, *shape[axis + 2 :]])
+    return _command_line(RESHAPE, shape, [*shape[:axis], shape[axis + 1], 0, *shape[axis + 2 :]])
 
 
 @_register_kind("literal", "zero", 3, rules.LITERAL_ZERO)
 def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape of an empty tensor whose 0 entry is the size 0."""
     return _command_line(
-        "reshape", shape := [0, *_draw_shape(random, difficulty)], random.sample(shape, len(shape)), "--allowzero"
+        RESHAPE, shape := [0, *_draw_shape(random, difficulty)], random.sample(shape, len(shape)), "--allowzero"
     )
 
 
@@ -290,7 +295,7 @@ def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
 def draw_literal_zero_with_inferred(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape of an empty tensor with a -1 and a 0 entry that is the size 0."""
     shape = [0, *_draw_shape(random, difficulty)]
-    return _command_line("reshape", shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
+    return _command_line(RESHAPE, shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
 
 
 @_register_kind("inferred", "infer", 1, rules.INFERRED, min_rank=3)
@@ -298,14 +303,14 @@ def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with one -1 entry."""
     target = _split_random_axis(random, shape := _draw_shape(random, difficulty))
     target[random.randrange(len(target))] = -1
-    return _command_line("reshape", shape, target)
+    return _command_line(RESHAPE, shape, target)
 
 
 @_register_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
 def draw_indivisible(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape whose -1 entry would be non-integral."""
     return _command_line(
-        "reshape",
+        RESHAPE,
         shape := _draw_shape(random, difficulty),
         random.sample([_draw_nondivisor(random, shape, difficulty), -1], 2),
     )
@@ -315,7 +320,7 @@ def draw_indivisible(random: Random, difficulty: Difficulty) -> str:
 def draw_two_inferred(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with two -1 entries."""
     return _command_line(
-        "reshape", shape := _draw_shape(random, difficulty), random.sample([-1, -1, random.choice(shape)], 3)
+        RESHAPE, shape := _draw_shape(random, difficulty), random.sample([-1, -1, random.choice(shape)], 3)
     )
 
 
@@ -325,13 +330,13 @@ def draw_inferred_with_copies(random: Random, difficulty: Difficulty) -> str:
     shape = _draw_shape(random, difficulty)
     copied_axis = random.randrange(len(shape) - 1)
     target: list[int] = [0 if axis == copied_axis else dim for axis, dim in enumerate(shape[:-2])]
-    return _command_line("reshape", shape, [*target, 0, -1] if copied_axis == len(shape) - 2 else [*target, -1])
+    return _command_line(RESHAPE, shape, [*target, 0, -1] if copied_axis == len(shape) - 2 else [*target, -1])
 
 
 @_register_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
 def draw_below_minus_one(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with an entry below -1, which is refused."""
-    return _command_line("reshape", shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
+    return _command_line(RESHAPE, shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
 
 
 @_register_kind("with-names", "infer", 4, rules.INFERRED, min_rank=3)
@@ -340,13 +345,13 @@ def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
     first, *rest = _draw_shape(random, difficulty)
     known = random.choice(rest)
     target: list[int] = random.choice([[0, -1], [0, -1, known], [-1, first * known], [-1, known]])
-    return _command_line("reshape", ["N", first, *rest], target)
+    return _command_line(RESHAPE, ["N", first, *rest], target)
 
 
 @_register_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
 def draw_inferred_with_copied_zero(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape of an empty tensor with a -1 entry and a 0 that copies a 0."""
-    return _command_line("reshape", [0, *_draw_shape(random, difficulty)], [0, -1])
+    return _command_line(RESHAPE, [0, *_draw_shape(random, difficulty)], [0, -1])
 
 
 @_register_kind("swapped", "perm", 1, TAKEN_AXIS)
@@ -355,24 +360,20 @@ def draw_swapped_axes(random: Random, difficulty: Difficulty) -> str:
     one, other = random.sample(range(difficulty.rank), 2)
     perm = [*range(difficulty.rank)]
     perm[one], perm[other] = other, one
-    return _command_line("transpose", _draw_shape(random, difficulty), perm)
+    return _command_line(TRANSPOSE, _draw_shape(random, difficulty), perm)
 
 
 @_register_kind("cycled", "perm", 1, TAKEN_AXIS, min_rank=3)
 def draw_cyclic_transpose(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose whose permutation is not its own inverse."""
-    return _command_line(
-        "transpose", _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank)
-    )
+    return _command_line(TRANSPOSE, _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank))
 
 
 @_register_kind("no-permutation", "perm", 2, rules.NOT_A_PERMUTATION, min_rank=3)
 def draw_invalid_permutation(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose with a repeated or a missing axis."""
     perm = _draw_cyclic_permutation(random, difficulty.rank)
-    return _command_line(
-        "transpose", _draw_shape(random, difficulty), random.choice([[*perm[:-1], perm[0]], perm[:-1]])
-    )
+    return _command_line(TRANSPOSE, _draw_shape(random, difficulty), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
 
 
 @_register_kind("negative", "perm", 3, TAKEN_AXIS, min_rank=3)
@@ -388,21 +389,21 @@ def draw_negative_axes_in_onnx(random: Random, difficulty: Difficulty) -> str:
         axis - difficulty.rank if axis == difficulty.rank - 1 else axis
         for axis in _draw_cyclic_permutation(random, difficulty.rank)
     ]
-    return _command_line("transpose", _draw_shape(random, difficulty), perm)
+    return _command_line(TRANSPOSE, _draw_shape(random, difficulty), perm)
 
 
 @_register_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Draw a TensorRT Shuffle whose first transpose moves the dim that a 0 copies."""
     shape, perm = _draw_shape(random, difficulty), _draw_permutation(random, difficulty.rank, lambda perm: perm[0] != 0)
-    return _command_line("shuffle", shape, "--first", perm, "--to", [0, -1])
+    return _command_line(SHUFFLE, shape, "--first", perm, "--to", [0, -1])
 
 
 @_register_kind("shuffled-second", "shuffle", 2, TAKEN_AXIS, min_rank=3)
 def draw_shuffle_with_second(random: Random, difficulty: Difficulty) -> str:
     """Draw a TensorRT Shuffle with a reshape and the second transpose."""
     shape = _draw_shape(random, difficulty)
-    return _command_line("shuffle", shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
+    return _command_line(SHUFFLE, shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
 @_register_kind("shuffled-twice", "shuffle", 3, rules.INFERRED, min_rank=3)
@@ -411,7 +412,7 @@ def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
     shape, perm = _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank)
     second = random.choice([[1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0]])
     target = [0, shape[perm[1]], -1]
-    return _command_line("shuffle", shape, "--first", perm, "--to", target, "--second", second)
+    return _command_line(SHUFFLE, shape, "--first", perm, "--to", target, "--second", second)
 
 
 @_register_kind("shuffled-unevenly", "shuffle", 3, rules.INDIVISIBLE, min_rank=3)
@@ -420,7 +421,7 @@ def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
     shape = _draw_shape(random, difficulty)
     known = _draw_nondivisor(random, shape, difficulty)
     return _command_line(
-        "shuffle", shape, "--first", _draw_cyclic_permutation(random, difficulty.rank), "--to", [known, -1]
+        SHUFFLE, shape, "--first", _draw_cyclic_permutation(random, difficulty.rank), "--to", [known, -1]
     )
 
 
@@ -433,15 +434,13 @@ def _replace_some_by_one(random: Random, shape: IntegerShape) -> list[int]:
 @_register_kind("stretched", "broadcast", 1, rules.STRETCHED)
 def draw_repeated_ones(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand that repeats dims of size 1."""
-    return _command_line("expand", _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
+    return _command_line(EXPAND, _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
 
 
 @_register_kind("new-dims", "broadcast", 1, rules.NEW_DIM, min_rank=3)
 def draw_new_dims(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand to more dims than the input has."""
-    return _command_line(
-        "expand", _replace_some_by_one(random, (target := _draw_shape(random, difficulty))[1:]), target
-    )
+    return _command_line(EXPAND, _replace_some_by_one(random, (target := _draw_shape(random, difficulty))[1:]), target)
 
 
 @_register_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
@@ -449,7 +448,7 @@ def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand, refused since a dim is neither 1 nor the requested size."""
     target = _draw_shape(random, difficulty)
     axis = random.randrange(len(target))
-    return _command_line("expand", [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
+    return _command_line(EXPAND, [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
 
 
 @_register_kind("both-ways", "broadcast", 2, rules.STRETCHED, min_rank=3)
@@ -459,7 +458,7 @@ def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
     stretched_axis = random.randrange(len(shape))
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     target = [dim if axis == stretched_axis else 1 for axis, dim in enumerate(shape)]
-    return _command_line("expand", input_shape, target)
+    return _command_line(EXPAND, input_shape, target)
 
 
 @_register_kind("one-way", "broadcast", 3, rules.NOT_BROADCASTABLE)
@@ -467,7 +466,7 @@ def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand in PyTorch or NumPy that requests 1 for a larger input dim."""
     shape = _draw_shape(random, difficulty)
     return _command_line(
-        "expand", shape, _replace_some_by_one(random, shape), "--dialect", random.choice(["torch", "numpy"])
+        EXPAND, shape, _replace_some_by_one(random, shape), "--dialect", random.choice(["torch", "numpy"])
     )
 
 
@@ -478,14 +477,14 @@ def draw_unchanged_by_minus_one(random: Random, difficulty: Difficulty) -> str:
     input_shape = _replace_some_by_one(random, target)
     kept_axis = next(axis for axis, dim in enumerate(input_shape) if dim != 1)
     requested = [-1 if axis == kept_axis else dim for axis, dim in enumerate(target)]
-    return _command_line("expand", input_shape, requested, "--dialect torch")
+    return _command_line(EXPAND, input_shape, requested, "--dialect torch")
 
 
 @_register_kind("negative-size", "broadcast", 4, rules.NEGATIVE_SIZE)
 def draw_negative_size(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand in ONNX with a -1 entry, which ONNX refuses."""
     shape = _draw_shape(random, difficulty)
-    return _command_line("expand", [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])
+    return _command_line(EXPAND, [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])
 
 
 @_register_kind("aligned", "operands", 1, ALIGNED)
@@ -494,14 +493,14 @@ def draw_broadcast(random: Random, difficulty: Difficulty) -> str:
     stretched_axis, shape = random.randrange(1, difficulty.rank), _draw_shape(random, difficulty)
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     other = [dim if axis == stretched_axis else random.choice([1, dim]) for axis, dim in enumerate(shape)]
-    return _command_line("broadcast", input_shape, other[random.randint(0, stretched_axis) :])
+    return _command_line(BROADCAST, input_shape, other[random.randint(0, stretched_axis) :])
 
 
 @_register_kind("product", "operands", 1, CONTRACTED)
 def draw_matmul(random: Random, difficulty: Difficulty) -> str:
     """Draw a matmul of a stack of matrices and a matrix."""
     *front, inner = _draw_shape(random, difficulty)
-    return _command_line("matmul", [*front, inner], [inner, random.randint(2, difficulty.largest_dim)])
+    return _command_line(MATMUL, [*front, inner], [inner, random.randint(2, difficulty.largest_dim)])
 
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
@@ -509,7 +508,7 @@ def draw_concat(random: Random, difficulty: Difficulty) -> str:
     """Draw a concat of operands whose shapes differ only on the concatenated axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     other = [*shape[:axis], random.randint(2, difficulty.largest_dim), *shape[axis + 1 :]]
-    return _command_line("concat", shape, other, "--axis", axis)
+    return _command_line(CONCAT, shape, other, "--axis", axis)
 
 
 @_register_kind("summed", "operands", 2, SUMMED)
@@ -520,27 +519,27 @@ def draw_einsum(random: Random, difficulty: Difficulty) -> str:
         zip(sorted({*pattern} - {*",->"}), random.sample(range(2, difficulty.largest_dim + 1), 5), strict=False)
     )
     one, other = ([sizes[letter] for letter in term] for term in pattern.partition("->")[0].split(","))
-    return _command_line(f"einsum {pattern}", one, other)
+    return " ".join([EINSUM.name, pattern, *[",".join(map(str, dims)) for dims in (one, other)]])
 
 
 @_register_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
     """Draw a broadcast that would be valid if shapes were aligned at the left."""
-    return _command_line("broadcast", shape := _draw_shape(random, difficulty), shape[:-1])
+    return _command_line(BROADCAST, shape := _draw_shape(random, difficulty), shape[:-1])
 
 
 @_register_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
 def draw_transposed_weight(random: Random, difficulty: Difficulty) -> str:
     """Draw a matmul, refused since the second operand is transposed."""
     *_, rows, inner = shape = _draw_shape(random, difficulty)
-    return _command_line("matmul", shape, [rows, inner])
+    return _command_line(MATMUL, shape, [rows, inner])
 
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
 def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
     """Draw a concat, refused since dims off the concatenated axis differ."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
-    return _command_line("concat", shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
+    return _command_line(CONCAT, shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
 
 @_register_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
@@ -548,7 +547,7 @@ def draw_stacked_matrices(random: Random, difficulty: Difficulty) -> str:
     """Draw a matmul of stacks of matrices whose batch dims broadcast."""
     rows, inner, columns, count = random.sample(range(2, difficulty.largest_dim), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
-    return _command_line("matmul", [*stacks[0], rows, inner], [*stacks[1], inner, columns])
+    return _command_line(MATMUL, [*stacks[0], rows, inner], [*stacks[1], inner, columns])
 
 
 @_register_kind("windows", "operands", 3, WINDOW_SLIDE, min_rank=4)
@@ -559,7 +558,7 @@ def draw_pool(random: Random, difficulty: Difficulty) -> str:
         *random.sample(range(2, difficulty.largest_dim), 2),
         *random.sample(range(kernel, kernel + difficulty.largest_dim), 2),
     ]
-    return _command_line("pool", shape, kernel, "--stride", stride, *random.choice([(), ("--padding", kernel // 2)]))
+    return _command_line(POOL, shape, kernel, "--stride", stride, *random.choice([(), ("--padding", kernel // 2)]))
 
 
 @_register_kind("filters", "operands", 3, WINDOW_SLIDE, min_rank=4)
@@ -568,9 +567,7 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
     kernel, stride = random.choice([(1, 1), (3, 1), (3, 2), (5, 2)])
     batch, channels, filters = random.sample(range(2, difficulty.largest_dim), 3)
     shape = [batch, channels, *random.sample(range(kernel + 1, kernel + difficulty.largest_dim), 2)]
-    return _command_line(
-        "conv", shape, [filters, channels, kernel, kernel], "--stride", stride, "--padding", kernel // 2
-    )
+    return _command_line(CONV, shape, [filters, channels, kernel, kernel], "--stride", stride, "--padding", kernel // 2)
 
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
@@ -578,7 +575,7 @@ def draw_too_large_window(random: Random, difficulty: Difficulty) -> str:
     """Draw a pool, refused since the dilated window exceeds each spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
-    return _command_line("pool", shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
+    return _command_line(POOL, shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
 
 
 def new_seed() -> str:

@@ -114,7 +114,7 @@ def test_site_judges_predictions_by_their_station():
     assert json.loads(judge_prediction(hole.question, hole.wrong[0].typed, "hole"))["feedback"] == hole.wrong[0].said
     assert json.loads(judge_prediction(hole.question, "2,6,2", "hole")) == {"right": True, "feedback": hole.point}
     assert json.loads(judge_prediction("reshape 2,3,4 5,-1", "error", ""))["right"]
-    assert "not an answer yet" in json.loads(judge_prediction("reshape 2,3,4 6,4", "\x1b", ""))["said"]
+    assert "not an answer yet" in json.loads(judge_prediction("reshape 2,3,4 6,4", "\x1b", ""))["feedback"]
 
 
 # The page in a real browser

@@ -41,6 +41,8 @@ def draw_stage(draw: Random, shape, ops=MOVES):
             return f"expand {shape_text([2 if size == 1 else size for size in shape])}"
         case "tile":
             return f"tile {shape_text([draw.choice((1, 1, 2, 3)) for _ in shape])}"
+        case "repeat_interleave":
+            return f"repeat_interleave {draw.choice((1, 2, 3))} {axis} -d numpy"
         case "swapaxes":
             return f"swapaxes {axis} {draw.randrange(len(shape))} -d numpy"
         case "unsqueeze":

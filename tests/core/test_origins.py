@@ -34,7 +34,7 @@ from tests.numpy_moves import positions_of
 from tests.sampling import each_row, examples
 from tests.strategies import factorisations
 
-OPS = (*MOVES, "tile", "swapaxes", "unsqueeze", *["reshape"] * 8)
+OPS = (*MOVES, "tile", "repeat_interleave", "swapaxes", "unsqueeze", *["reshape"] * 8)
 
 
 def varies_along(indices, out):
@@ -110,6 +110,7 @@ def draw_named_stage(draw, shape, factors):
         f"flip {axis}",
         f"roll {draw.randint(-3, 3)} {axis}",
         f"tile {','.join(draw.choice('112') for _ in shape)}",
+        f"repeat_interleave {draw.choice((1, 2, 'A'))} {axis}",
         f"split {axis} {draw.choice((2, 3))} --part {draw.randrange(2)}",
         f"select {axis} {draw.choice((0, -1))}",
         f"unsqueeze {axis}",

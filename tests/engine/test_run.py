@@ -227,6 +227,19 @@ def test_run_writability_is_independent_of_size(some, layout):
         assert verdicts[0] == verdicts[1], answer
 
 
+@examples(75)
+@given(arrays(), st.data())
+def test_run_repeat_interleave_equals_numpy(array, data):
+    axis = data.draw(st.none() | st.integers(-array.ndim, array.ndim - 1) if array.ndim else st.none())
+    count = array.size if axis is None else array.shape[axis]
+    repeats = data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count) | st.integers(0, 3))
+    repeats = [repeats] if isinstance(repeats, int) else repeats
+    answer = sc.repeat_interleave(array.shape, tuple(repeats), axis, dialect="numpy")
+    expected = np.repeat(array, np.array(repeats, int), axis)
+    result = run(answer, array).array
+    assert (result.shape, result.tobytes()) == (expected.shape, expected.tobytes())
+
+
 def test_run_expanded_array_is_read_only():
     for array in (np.arange(100_000, dtype=np.int64), np.arange(100)):
         result = run(sc.expand((len(array),), (3, len(array))), array)

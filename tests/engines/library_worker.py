@@ -58,6 +58,9 @@ def array_operators(numpy):
     return operators(numpy, same, numpy.split) | {
         "flatten": lambda x: x.flatten(),
         "take": lambda x, axis, indices: numpy.take(x, numpy.array(indices, int), axis),
+        "repeat_interleave": lambda x, repeats, axis=None: numpy.repeat(
+            x, repeats[0] if len(repeats) == 1 else numpy.array(repeats, int), axis
+        ),
         "shape": lambda x, start=None, end=None: x.shape[start:end],
     }
 
@@ -142,6 +145,9 @@ def torch_library():
         "transpose": lambda x, perm=None: x.permute((*range(x.ndim)[::-1],) if perm is None else perm),
         "unsqueeze": lambda x, axes: x.unsqueeze(*axes),
         "take": lambda x, axis, indices: x[(*[slice(None)] * range(x.ndim)[axis], torch.tensor(indices).long())],
+        "repeat_interleave": lambda x, repeats, axis=None: x.repeat_interleave(
+            repeats[0] if len(repeats) == 1 else torch.tensor(repeats).long(), axis
+        ),
         "depth_to_space": lambda x, block: F.pixel_shuffle(x if x.numel() else x.to("meta"), block),
         "space_to_depth": unshuffled,
     }

@@ -16,13 +16,23 @@ if TYPE_CHECKING:
 FAMILIES = {
     "split and merge axes": ("reshape", "flatten", "unflatten", "view"),
     "permute axes": ("transpose", "swapaxes", "moveaxis", "rearrange", "shuffle"),
-    "dims of size 1, copies": ("squeeze", "unsqueeze", "expand", "tile"),
+    "dims of size 1, copies": ("squeeze", "unsqueeze", "expand", "tile", "repeat_interleave"),
     "parts": ("select", "take", "slice", "split", "shape"),
     "positions": ("flip", "roll", "pad"),
     "blocks and windows": ("depth_to_space", "space_to_depth", "conv", "pool", "upsample"),
     "several tensors": ("broadcast", "matmul", "linear", "concat", "stack", "einsum"),
 }
 """The names of the ops in display order, grouped by effect."""
+COMMAND_ALIASES: dict[str, dict[str, str]] = {
+    "permute": {"torch": "transpose"},
+    "movedim": {"torch": "moveaxis"},
+    "swapdims": {"torch": "swapaxes"},
+    "repeat": {"torch": "tile", "numpy": "repeat_interleave", "jax": "repeat_interleave"},
+}
+"""The names in signatures that are commands as well, with the op that each framework means.
+
+They are listed because the signatures are in the ops, and importing all ops takes longer than answering a request.
+"""
 OPS: LazyRegistry[Op] = LazyRegistry(__name__, *(name for names in FAMILIES.values() for name in names))
 
 

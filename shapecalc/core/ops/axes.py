@@ -65,6 +65,15 @@ def merge_axis_groups(stage: StageBuilder, groups: list[Axes]) -> Stages:
     return stage.finish(Reshape(output))
 
 
+def flatten_axes(shape: Shape) -> Stages:
+    """Merge all axes in a separate stage.
+
+    Raises `ShapeError`: overflow.
+    """
+    with StageBuilder(StageKind.MERGE, "flatten", "", shape) as stage:
+        return merge_axis_groups(stage, [tuple(range(len(shape)))])
+
+
 def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Stages:
     """Merge runs of adjacent axes in a separate stage.
 

@@ -81,6 +81,15 @@ BROADCAST = Op(
         **operators_by_dialect(broadcast="numpy", broadcast_tensors="torch paddle", broadcast_shapes="jax"),
         **operators_by_dialect(add="tensorflow", Add="openvino onednn", ElementWise="tensorrt"),
     },
+    signatures=(
+        ("torch", "torch.broadcast_tensors(*operands)"),
+        ("paddle", "paddle.broadcast_tensors([operands])"),
+        ("torch", "torch.add/sub/subtract/mul/multiply/div/divide/maximum/minimum/where(*operands)"),
+        ("numpy jax", "np.add/subtract/multiply/divide/maximum/minimum/where(*operands)"),
+        ("tensorflow", "tf.add/subtract/multiply/divide/maximum/minimum/where(*operands)"),
+    ),
+    printed_names="add addv2 sub mul div realdiv elementwise eltwise add_n",
+    noun="a broadcast",
     examples=("broadcast 8,1,6 7,1", "broadcast B,T,768 768 --explain", "broadcast N,3 M,1"),
     vectors=make_vectors(
         "operands",

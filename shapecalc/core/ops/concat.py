@@ -139,6 +139,15 @@ CONCAT = Op(
         "onednn": Operator("Concat", required_since=AXIS_REQUIRED),
         **operators_by_dialect(concatenate="numpy jax", concat="paddle"),
     },
+    signatures=(
+        ("torch", "torch.cat/concat/concatenate([tensors]: operands, dim: axis=0)"),
+        ("numpy jax", "np.concatenate/concat([arrays]: operands, axis=0)"),
+        ("tensorflow", "tf.concat([values]: operands, axis)"),
+        ("paddle", "paddle.concat([x]: operands, axis=0)"),
+        ("openvino", "ops.concat([nodes]: operands, axis)"),
+    ),
+    printed_names="concat concatv2 concatenation",
+    noun="a concatenation",
     examples=("concat 2,3 2,5 --axis 1", "concat N,C N,D --axis 1 --explain", "concat 2,3 4,3 -d torch"),
     vectors=make_vectors(
         "operands axis",

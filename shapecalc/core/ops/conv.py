@@ -191,6 +191,36 @@ CONV = Op(
             Operator("Convolution"), Operator("Deconvolution", params_since={"output_padding": None})
         ),
     },
+    signatures=(
+        (
+            "torch",
+            "torch.nn.Conv{rank}d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, "
+            "bias=True, padding_mode='zeros', device=None, dtype=None)",
+        ),
+        (
+            "torch",
+            "torch.nn.ConvTranspose{rank}d(in_channels, out_channels, kernel_size, stride=1, padding=0, "
+            "output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None)",
+            {"transposed": True},
+        ),
+        (
+            "torch",
+            "torch.nn.functional.conv{rank}d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",
+        ),
+        (
+            "torch",
+            "torch.nn.functional.conv_transpose{rank}d(x, weight, bias=None, stride=1, padding=0, output_padding=0, "
+            "groups=1, dilation=1)",
+            {"transposed": True},
+        ),
+        (
+            "tensorflow",
+            "keras.layers.Conv2D(filters, kernel_size, strides/stride: stride=1, padding='valid')",
+            {"layout": "nhwc"},
+        ),
+    ),
+    printed_names="conv conv2d convolution groupconvolution convtranspose",
+    noun="a convolution",
     examples=(
         "conv 1,3,224,224 64,3,7,7 --stride 2 --padding 3",
         "conv B,3,H,W 64,3,3,3 --stride 2 --padding 1 --explain",

@@ -184,6 +184,11 @@ DEPTH_TO_SPACE = Op(
             "pixel_shuffle", params_since=WITHOUT_MODE, resolve=partial(depth_to_space, mode=CRD, leading=None)
         ),
     },
+    signatures=(
+        ("torch", "torch.nn.functional.pixel_shuffle(x, upscale_factor: block)"),
+        ("torch", "torch.nn.PixelShuffle(upscale_factor: block)"),
+    ),
+    printed_names="depthtospace",
     examples=(
         "depth_to_space 1,8,2,3 2",
         "depth_to_space N,C,H,W 2 --mode CRD --explain",

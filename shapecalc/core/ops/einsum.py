@@ -204,6 +204,14 @@ EINSUM = Op(
         "openvino": Operator("Einsum", resolve=partial(einsum, sums_ellipsis=True)),
         **operators_by_dialect(einsum="numpy paddle", Einsum="tensorrt"),
     },
+    signatures=(
+        ("torch", "torch.einsum(equation: pattern, *operands)"),
+        ("numpy jax", "np.einsum(subscripts: pattern, *operands)"),
+        ("tensorflow", "tf.einsum(equation: pattern, *operands)"),
+        ("paddle", "paddle.einsum(equation: pattern, *operands)"),
+        ("openvino", "ops.einsum([inputs]: operands, equation: pattern)"),
+    ),
+    noun="an einsum",
     examples=("einsum ij,jk->ik 2,3 3,4", "einsum bthd,bshd->bhts B,T,8,64 B,S,8,64 --explain", "einsum ii 3,3"),
     vectors=make_vectors(
         "pattern operands",

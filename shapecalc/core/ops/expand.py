@@ -109,6 +109,13 @@ EXPAND = Op(
     params=(base.Param("target", base.ParamKind.TARGET, "the shape to broadcast to", positional=True, required=True),),
     resolve=expand,
     operators={"onnx": base.Operator("Expand", {8: base.UP_TO_12, 13: base.SINCE_13})},
+    signatures=(
+        ("torch", "x.expand(*size: target)"),
+        ("numpy jax", "np.broadcast_to(x, shape: target)"),
+        ("tensorflow", "tf.broadcast_to(x, shape: target)"),
+        ("paddle", "paddle.expand(x, [shape]: target)"),
+    ),
+    printed_names="expand expand_v2 broadcastto broadcast_to broadcast",
     examples=("expand 8,1,1 1,2", "expand 3,1 2,-1,4 -d torch", "expand 1,C N,C"),
     vectors=make_vectors(
         "target",

@@ -109,6 +109,12 @@ FLATTEN = Op(
             "Flatten", {1: base.FLOATS, 9: base.UP_TO_12, 11: base.UP_TO_12, 13: base.SINCE_13} | base.NEWEST_VERSIONS
         )
     },
+    signatures=(
+        ("torch", "x.flatten(start_dim=0, end_dim=-1)"),
+        ("torch", "torch.nn.Flatten(start_dim=1, end_dim=-1)"),
+        ("numpy jax", "x.flatten/ravel()"),
+    ),
+    printed_names="flatten",
     examples=("flatten 2,3,4", "flatten N,C,H,W 2", "flatten N,C,H,W 1 2 -d torch"),
     vectors=make_vectors(
         "axis start_dim end_dim",

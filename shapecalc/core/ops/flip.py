@@ -61,6 +61,11 @@ FLIP = Op(
     params=(Param("axes", ParamKind.AXES, "the axes to reverse", positional=True, required=True),),
     resolve=flip,
     operators={"paddle": Operator("flip", scalar_axis=False), **operators_by_dialect(flip="numpy torch")},
+    signatures=(
+        ("torch", "x.flip(*dims: axes)"),
+        ("numpy jax", "np.flip(x, axis: axes=None)"),
+        ("paddle", "paddle.flip(x, [axis]: axes)"),
+    ),
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),
     vectors=make_vectors(
         "axes", ("2,3,4", "0", "0,-1", "[]", "3", "0,0"), ("0,3", "0"), ("[]", "[]", "0"), ("N,C", "1")

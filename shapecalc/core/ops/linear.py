@@ -95,6 +95,13 @@ LINEAR = Op(
         "tensorflow": Operator("Dense", resolve=partial(linear, in_first=True)),
     },
     composed_of=(MATMUL, TRANSPOSE),
+    signatures=(
+        ("torch", "torch.nn.functional.linear(x, weight, bias=None)"),
+        ("torch", "torch.nn.Linear(in_features, out_features, bias=True, device=None, dtype=None)"),
+        ("torch", "torch.nn.LazyLinear(out_features/units: out_features, bias=True, device=None, dtype=None)"),
+        ("tensorflow", "keras.layers.Dense(units/out_features: out_features)"),
+    ),
+    noun="a layer and its weights",
     examples=("linear B,T,768 3072", "linear B,T,C 3*C --explain", "linear 512,256 --weight 4,256 -d torch"),
     vectors=make_vectors("out_features", ("2,3", "4"), ("3", "0"), ("[]", "4"), ("B,T,C", "3*C", "N"))
     + make_vectors("weight", ("2,3", "4,3", "3,4", "3", "2,4,3"), ("B,K", "4,768", "N,M")),

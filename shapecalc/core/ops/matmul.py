@@ -101,6 +101,14 @@ MATMUL = Op(
             matmul="numpy torch tensorflow jax paddle", MatMul="openvino onednn", MatrixMultiply="tensorrt"
         ),
     },
+    signatures=(
+        ("torch", "torch.matmul/mm/bmm(*operands)"),
+        ("numpy jax", "np.matmul/dot(*operands)"),
+        ("paddle", "paddle.matmul/mm/bmm/dot(*operands)"),
+        ("tensorflow", "tf.linalg.matmul(*operands)"),
+    ),
+    printed_names="matmul gemm batchmatmul batchmatmulv2 fullyconnected matrixmultiply",
+    noun="a matrix product",
     examples=("matmul 2,3 3,4", "matmul B,H,T,64 B,H,64,T --explain", "matmul 8,1,2,3 4,3,5 -d torch"),
     vectors=make_vectors(
         "operands",

@@ -81,6 +81,10 @@ MOVEAXIS = Op(
         "paddle": Operator("moveaxis", scalar_axis=False),
         **operators_by_dialect(moveaxis="numpy", movedim="torch"),
     },
+    signatures=(
+        ("numpy jax", "np.moveaxis(x, source: axes, destination)"),
+        ("torch", "x.movedim/moveaxis(source: axes, destination)"),
+    ),
     examples=("moveaxis N,H,W,C -1 1", "moveaxis 2,3,4 0,1 2,0 --explain", "moveaxis 2,3,4 0 -1 -d torch"),
     vectors=make_vectors(
         "axes destination",

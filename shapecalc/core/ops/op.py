@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Arguments: TypeAlias = "Mapping[str, Any]"
 FixCandidates: TypeAlias = "Iterator[tuple[str, object]]"
 """Pairs of an argument name and a new value; the value None removes the argument."""
+SignatureRow: TypeAlias = "tuple[str, str] | tuple[str, str, Mapping[str, object]]"
+"""A row of `Op.signatures`. Plain rows cost nothing at import; `calls.signatures_of` parses them."""
 
 
 class DialectTable(dict[str, "Semantics"]):
@@ -82,6 +84,16 @@ class Op(Record):
     """The example command lines in the op's help."""
     vectors: tuple[tuple[str, Mapping[str, str]], ...]
     """The test cases that `shapecalc vectors` exports: input shapes with arguments."""
+    signatures: tuple[SignatureRow, ...] = ()
+    """The calls of frameworks that do what the op does, as `calls.Signature` describes them.
+
+    A row has the names of the frameworks, the call, and the arguments of the op that the call implies, if any. The
+    first call of a framework is the one that code writers emit.
+    """
+    printed_names: str = ""
+    """The names that runtimes print for the op in error messages, in lower case, separated by spaces."""
+    noun: str = ""
+    """What `doctor` calls the op if it has several operands or windows: `a matrix product`."""
     composed_of: tuple[Op, ...] = ()
     """The ops of which this op can be composed.
 

@@ -102,6 +102,11 @@ PAD = Op(
         ),
         **operators_by_dialect(pad="numpy torch tensorflow jax paddle", PAD="tflite", Pad="openvino"),
     },
+    signatures=(
+        ("torch", "torch.nn.functional.pad(x, pad: padding, mode='constant', value=None)"),
+        ("numpy jax", "np.pad(x, pad_width: padding, mode='constant')"),
+        ("tensorflow", "tf.pad(x, paddings: padding, mode='CONSTANT')"),
+    ),
     examples=("pad 1,3,8,8 0,0,1,1,0,0,1,1", "pad N,C,H,W 1,1,1,1 --axes 2,3 --explain", "pad 5,5 -1,0,0,2"),
     vectors=make_vectors(
         "padding axes",

@@ -131,6 +131,47 @@ POOL = Op(
         "tensorrt": _unversioned_pool_operator("Pooling", "Pooling", "dilation"),
         "paddle": _unversioned_pool_operator("max_pool", "avg_pool", "dilation"),
     },
+    signatures=(
+        (
+            "torch",
+            "torch.nn.MaxPool{rank}d(kernel_size: kernel, stride=None, padding=0, dilation=1, return_indices=False, "
+            "ceil_mode: ceil=False)",
+        ),
+        (
+            "torch",
+            "torch.nn.functional.max_pool{rank}d(x, kernel_size: kernel, stride=None, padding=0, dilation=1, "
+            "ceil_mode: ceil=False, return_indices=False)",
+        ),
+        (
+            "torch",
+            "torch.nn.AvgPool{rank}d(kernel_size: kernel, stride=None, padding=0, ceil_mode: ceil=False, "
+            "count_include_pad=True, divisor_override=None)",
+            {"kind": "average"},
+        ),
+        (
+            "torch",
+            "torch.nn.functional.avg_pool{rank}d(x, kernel_size: kernel, stride=None, padding=0, "
+            "ceil_mode: ceil=False, count_include_pad=True, divisor_override=None)",
+            {"kind": "average"},
+        ),
+        ("torch", "torch.nn.AdaptiveMaxPool{rank}d(output_size)"),
+        ("torch", "torch.nn.functional.adaptive_max_pool{rank}d(x, output_size)"),
+        ("torch", "torch.nn.AdaptiveAvgPool{rank}d(output_size)", {"kind": "average"}),
+        ("torch", "torch.nn.functional.adaptive_avg_pool{rank}d(x, output_size)", {"kind": "average"}),
+        (
+            "tensorflow",
+            "keras.layers.MaxPooling2D(pool_size/kernel_size: kernel=2, strides/stride: stride=None, padding='valid')",
+            {"layout": "nhwc"},
+        ),
+        (
+            "tensorflow",
+            "keras.layers.AveragePooling2D(pool_size/kernel_size: kernel=2, strides/stride: stride=None, "
+            "padding='valid')",
+            {"layout": "nhwc", "kind": "average"},
+        ),
+    ),
+    printed_names="maxpool avgpool averagepool",
+    noun="a pooling window",
     examples=(
         "pool 1,64,112,112 3 --stride 2 --padding 1",
         "pool N,C,H,W 2 --kind average --stride 2 --ceil --explain",

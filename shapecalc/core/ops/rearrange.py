@@ -275,6 +275,8 @@ REARRANGE = Op(
     resolve=rearrange,
     operators=EMPTY_DICT,
     composed_of=(RESHAPE, TRANSPOSE),
+    signatures=(("einops", "einops.rearrange/Rearrange(x, pattern, **lengths)"),),
+    printed_names="rearrange",
     examples=(
         "rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
         "rearrange N,C,H,W 'n ... -> n (...)'",

@@ -145,6 +145,14 @@ RESHAPE = Op(
             | base.NEWEST_VERSIONS,
         )
     },
+    signatures=(
+        ("numpy torch jax", "x.reshape(*shape/newshape: target)"),
+        ("tensorflow", "tf.reshape(x, shape: target)"),
+        ("paddle", "paddle.reshape(x, [shape]: target)"),
+        ("tensorflow", "keras.ops.reshape(x, newshape/new_shape/target_shape: target)"),
+        ("tensorflow", "keras.layers.Reshape(target_shape: target)"),
+    ),
+    printed_names="reshape reshape2 staticreshape",
     examples=("reshape 2,3,4 0,-1", "reshape N,C,H,W 0,-1,64 --explain", "reshape 0,3,4 3,4,0 --allowzero --opset 14"),
     vectors=make_vectors(
         "target",

@@ -6,7 +6,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRu
 from shapecalc.core.dialects.base import Param, ParamKind, Setting, regroup_elements
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Roll
-from shapecalc.core.ops.axes import merge_axis_groups, normalize_tensor_axis
+from shapecalc.core.ops.axes import flatten_axes, normalize_tensor_axis
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
@@ -56,13 +56,11 @@ def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) ->
     if len(shape) == 1:
         return _roll_axis(shape, sum(shifts), 0)
     return run_in_sequence(
-        shape, _flatten, lambda flattened: _roll_axis(flattened, sum(shifts), 0), lambda rolled: _restore(rolled, shape)
+        shape,
+        flatten_axes,
+        lambda flattened: _roll_axis(flattened, sum(shifts), 0),
+        lambda rolled: _restore(rolled, shape),
     )
-
-
-def _flatten(shape: Shape) -> Stages:
-    with StageBuilder(StageKind.MERGE, "flatten", "", shape) as stage:
-        return merge_axis_groups(stage, [tuple(range(len(shape)))])
 
 
 def _restore(flattened: Shape, shape: Shape) -> Stages:
@@ -137,6 +135,13 @@ ROLL = Op(
     ),
     resolve=roll,
     operators=operators_by_dialect(roll="numpy torch paddle", Roll="openvino"),
+    signatures=(
+        ("torch", "x.roll(shifts: shift, dims: axis=None)"),
+        ("numpy jax", "np.roll(x, shift, axis=None)"),
+        ("tensorflow", "tf.roll(x, shift, axis)"),
+        ("paddle", "paddle.roll(x, shifts: shift, axis=None)"),
+        ("openvino", "ops.roll(x, [shift], [axes]: axis)"),
+    ),
     examples=("roll 2,3,4 1 0", "roll N,H,W,C -3,-3 1,2 --explain", "roll 2,3,4 1 -d torch"),
     vectors=make_vectors(
         "shift axis",

@@ -131,6 +131,7 @@ SELECT = Op(
         "onnx": Operator("Gather", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
         **operators_by_dialect(indexing="numpy paddle", select="torch", Gather="openvino"),
     },
+    signatures=(("torch", "x.select(dim: axis, index)"),),
     examples=("select 2,3,4 1 0", "select N,C,H -1 -1 --explain", "select 2,3,4 0 1 -d torch"),
     vectors=make_vectors(
         "axis index",

@@ -51,6 +51,7 @@ SHUFFLE = Op(
     ),
     resolve=shuffle,
     operators=EMPTY_DICT,
+    printed_names="shuffle",
     examples=(
         "shuffle 2,3,4 --first 1,0,2 --to 2,-1,3",
         "shuffle N,C,H,W --to 0,0,-1 --second 0,2,1",

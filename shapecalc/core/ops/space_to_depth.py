@@ -43,6 +43,11 @@ SPACE_TO_DEPTH = Op(
             resolve=partial(space_to_depth, mode=blocks.CRD, leading=None),
         ),
     },
+    signatures=(
+        ("torch", "torch.nn.functional.pixel_unshuffle(x, downscale_factor: block)"),
+        ("torch", "torch.nn.PixelUnshuffle(downscale_factor: block)"),
+    ),
+    printed_names="spacetodepth",
     examples=(
         "space_to_depth 1,2,4,6 2",
         "space_to_depth N,C,H,W 2 --mode CRD --opset 28 --explain",

@@ -323,6 +323,18 @@ SPLIT = Op(
         "onnx": Operator("Split", {1: FLOATS, 2: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 18: SINCE_13}),
         **operators_by_dialect(split="numpy paddle", chunk="torch", Split="openvino"),
     },
+    signatures=(
+        ("torch", "x.chunk(chunks: parts, dim: axis=0)"),
+        ("torch", "x.split(split_size/split_size_or_sections/split_sizes: size, dim: axis=0)"),
+        ("torch", "x.tensor_split(indices_or_sections/indices: parts, dim: axis=0)"),
+        ("numpy jax", "np.split(x, indices_or_sections: parts, axis=0)"),
+        ("numpy jax", "np.array_split(x, indices_or_sections: parts, axis=0)"),
+        ("tensorflow", "tf.split(x, num_or_size_splits: parts, axis=0)"),
+        ("paddle", "paddle.chunk(x, chunks: parts, axis=0)"),
+        ("paddle", "paddle.split(x, num_or_sections: parts, axis=0)"),
+        ("paddle", "paddle.tensor_split(x, num_or_indices: parts, axis=0)"),
+    ),
+    printed_names="split",
     examples=("split 7,4 0 3 --all", "split N,3*C 1 3 --part 2 --explain", "split 7,4 0 --sizes 2,3,2 --part 1"),
     vectors=make_vectors(
         "axis parts part",

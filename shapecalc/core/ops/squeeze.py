@@ -93,6 +93,14 @@ SQUEEZE = Op(
     ),
     resolve=squeeze,
     operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
+    signatures=(
+        ("torch", "x.squeeze(dim: axes=None)"),
+        ("numpy jax", "x.squeeze(axis: axes=None)"),
+        ("tensorflow", "tf.squeeze(x, [axis]: axes=None)"),
+        ("paddle", "paddle.squeeze(x, [axis]: axes=None)"),
+        ("openvino", "ops.squeeze(x, [axes]: axes=None)"),
+    ),
+    printed_names="squeeze squeeze2",
     examples=("squeeze 1,3,1", "squeeze 1,3,1 --axes 0", "squeeze 1,N --axes 0,1 -d torch"),
     vectors=make_vectors(
         "axes",

@@ -60,6 +60,14 @@ STACK = Op(
         **operators_by_dialect(stack="numpy torch tensorflow jax paddle"),
     },
     composed_of=(UNSQUEEZE, CONCAT),
+    signatures=(
+        ("torch", "torch.stack([tensors]: operands, dim: axis=0)"),
+        ("numpy jax", "np.stack([arrays]: operands, axis=0)"),
+        ("tensorflow", "tf.stack([values]: operands, axis=0)"),
+        ("paddle", "paddle.stack([x]: operands, axis=0)"),
+    ),
+    printed_names="stack pack",
+    noun="a stack",
     examples=("stack 2,3 2,3 --axis 0", "stack B,T B,T B,T --axis -1 --explain", "stack N,3 8,3 -d torch"),
     vectors=make_vectors(
         "operands axis",

@@ -33,6 +33,12 @@ SWAPAXES = Op(
     ),
     resolve=swapaxes,
     operators={"paddle": Operator("swapaxes", scalar_axis=False), **operators_by_dialect(swapaxes="numpy torch")},
+    signatures=(
+        ("numpy jax", "np.swapaxes(x, axis1, axis2)"),
+        ("torch", "x.transpose(dim0/axis0: axis1, dim1/axis1: axis2)"),
+        ("torch", "x.swapaxes/swapdims(dim0/axis0: axis1, dim1: axis2)"),
+        ("paddle", "paddle.swapaxes(x, axis0: axis1, axis1: axis2)"),
+    ),
     examples=("swapaxes 2,3,4 0 2", "swapaxes N,T,H,D 1 2 --explain", "swapaxes 2,3,4 -1 -2 -d torch"),
     vectors=make_vectors(
         "axis1 axis2",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, run_in_sequence
 from shapecalc.core.dialects import base
@@ -54,6 +54,11 @@ def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
         base.check_rank(output, rules.dialect, "repeats")
         base.check_sizes(repeats, "repeats")
         base.check_volume(output, "repeats")
+    return repeat_factors(shape, factors)
+
+
+def repeat_factors(shape: Shape, factors: Sequence[tuple[TileFactor, ...]]) -> Stages:
+    """Return the stages that insert, repeat and merge dims so that each output dim has the given factors."""
     all_factors = [factor for dim_factors in factors for factor in dim_factors]
     runs: list[Callable[[Shape], Stages]] = []
     if len(all_factors) > len(shape):
@@ -173,6 +178,15 @@ TILE = Op(
         "paddle": base.Operator("tile", refusal_check=_paddle_rank_error),
         **operators_by_dialect(tile="numpy", repeat="torch", Tile="openvino"),
     },
+    signatures=(
+        ("torch", "x.repeat(*repeats/sizes: repeats)"),
+        ("numpy jax", "np.tile(x, reps: repeats)"),
+        ("torch", "x.tile(*dims: repeats)"),
+        ("tensorflow", "tf.tile(x, multiples: repeats)"),
+        ("paddle", "paddle.tile(x, [repeat_times]: repeats)"),
+        ("openvino", "ops.tile(x, repeats)"),
+    ),
+    printed_names="tile",
     examples=("tile 2,3 2,2", "tile N,C 2,1 --explain", "tile 2,3 4,1,1 -d torch"),
     vectors=make_vectors(
         "repeats",

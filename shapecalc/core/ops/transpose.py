@@ -151,6 +151,18 @@ TRANSPOSE = Op(
     params=(Param("perm", ParamKind.PERM, f"{PERM_HELP}; by default the dims are reversed", positional=True),),
     resolve=transpose,
     operators={"onnx": Operator("Transpose", {1: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
+    signatures=(
+        ("torch", "x.permute(*dims: perm)"),
+        ("torch", "x.t()"),
+        ("tensorflow", "tf.transpose(x, perm=None)"),
+        ("numpy jax", "x.transpose(*axes: perm=None)"),
+        ("numpy jax", "np.permute_dims(x, axes: perm=None)"),
+        ("paddle", "paddle.transpose(x, [perm])"),
+        ("openvino", "ops.transpose(x, [perm]: perm=None)"),
+        ("tensorflow", "keras.backend.permute_dimensions(x, pattern: perm)"),
+        ("tensorflow", "keras.layers.Permute(dims: perm)"),
+    ),
+    printed_names="transpose transpose2 statictranspose permute",
     examples=("transpose 2,3,4 1,2,0", "transpose N,H,W,C N,C,H,W --json", "transpose 2,3,4 -1,0,1 -d torch"),
     vectors=make_vectors(
         "perm",

@@ -116,6 +116,10 @@ UNFLATTEN = Op(
     ),
     resolve=unflatten,
     operators={"torch": Operator("unflatten")},
+    signatures=(
+        ("torch", "x.unflatten(dim: axis, sizes)"),
+        ("torch", "torch.nn.Unflatten(dim: axis, unflattened_size: sizes)"),
+    ),
     examples=("unflatten 2,12 1 3,-1", "unflatten B,T,C -1 h,-1 --explain", "unflatten 0,12 1 3,4"),
     vectors=make_vectors(
         "axis sizes",

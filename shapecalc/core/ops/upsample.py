@@ -104,6 +104,14 @@ UPSAMPLE = Op(
             interpolate="torch paddle", UpSampling2D="tensorflow", Interpolate="openvino", Resize="tensorrt"
         ),
     },
+    signatures=(
+        (
+            "torch",
+            "torch.nn.functional.interpolate(x, size=None, scale_factor: scale=None, mode='nearest', "
+            "align_corners=None)",
+        ),
+        ("torch", "torch.nn.Upsample(size=None, scale_factor: scale=None, mode='nearest', align_corners=None)"),
+    ),
     examples=("upsample 1,64,28,28 2", "upsample N,C,H,W 0.5 --explain", "upsample N,C,H,W --size 224,224"),
     vectors=make_vectors(
         "scale", ("1,3,5,7", "2", "0.5,1.5", "2,2,2", "0.1"), ("3,5", "2"), ("N,C,H,W", "2", "0.5", "1.5,1")

@@ -43,7 +43,7 @@ BAD_STRIDES = Rule(
 
 COPY_FIRST_HINT = "write reshape in place of view, or contiguous() before it: they copy if no view exists"
 """The hint for a view that the input's strides make impossible."""
-COPYING_OPS = ("tile", "take", "flip", "roll", "depth_to_space", "space_to_depth")
+COPYING_OPS = ("tile", "repeat_interleave", "take", "flip", "roll", "depth_to_space", "space_to_depth")
 """The ops that copy in PyTorch; the other ops return views if strides allow it."""
 
 
@@ -254,6 +254,7 @@ VIEW = Op(
     ),
     resolve=view,
     operators={"torch": Operator("view")},
+    signatures=(("torch", "x.view(*size/shape: target)"),),
     examples=("view 2,3,4 6,-1", "view 3,4 3,2,2 --strides 1,3 --explain", "view N,C,H,W N,-1"),
     vectors=make_vectors(
         "target strides",

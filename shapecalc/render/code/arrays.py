@@ -5,17 +5,31 @@ Each stage is one line. A size copied by a 0 is read from the tensor at run time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim
 from shapecalc.core.moves import Permute, Roll, ShapeVector, Take
-from shapecalc.core.ops.flatten import FLATTEN_SEMANTICS, FlattenMode
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.flatten import FLATTEN, FLATTEN_SEMANTICS, FlattenMode
+from shapecalc.core.ops.flip import FLIP
+from shapecalc.core.ops.op import Op, operator_of
+from shapecalc.core.ops.repeat_interleave import REPEAT_INTERLEAVE
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.roll import ROLL
+from shapecalc.core.ops.slice import SLICE
+from shapecalc.core.ops.split import SPLIT
+from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.tile import TILE
+from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE
+from shapecalc.core.ops.view import VIEW
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.render.code import Code
+from shapecalc.render.code.calls import ArgumentValue, find_signature, format_call
 from shapecalc.render.code.dims import (
     CodeWriter,
     EmittedCall,
@@ -29,35 +43,20 @@ from shapecalc.render.code.dims import (
 
 
 class ArrayFramework(Record):
-    """The templates for a framework's calls on the tensor `{x}`.
-
-    Numbers are inserted as `{args}`, as a `{tuple}` or as a `{list}`. A template with `{axis}` is applied once for
-    each axis.
-    """
+    """What code for a framework needs besides the signatures of the ops."""
 
     name: str
-    transpose: str
-    reshape: str
-    squeeze: str
-    squeeze_all: str
-    unsqueeze: str
-    expand: str
-    tile: str
     take: str
     """The selection of the elements at `{indices}` along `{axis}`.
 
     `{whole}` is replaced by a full slice for each preceding axis.
     """
-    split: str
-    roll: str
     shape: str
     """The vector of the dims from `{start}` to `{end}`, exclusive."""
-    flip: str = ""
-    """The reversal of axes; empty if slices support negative steps."""
-    view: str = ""
-    """The reshape of `x` without a copy; empty if there is no separate call."""
-    flatten: str = ""
-    """The merge of the axes `{first}` to `{last}`, inclusive; empty if there is no separate call."""
+    vector: str = "{list}"
+    """A list of numbers as an argument that must be an array."""
+    slices_backwards: bool = True
+    """Whether slices support negative steps; otherwise axes are flipped first."""
     kept_placeholder: str = ""
     """The argument of an expand that keeps a dim unchanged; empty if there is none."""
     shape_of: str = "{x}.shape"
@@ -76,49 +75,23 @@ class ArrayFramework(Record):
 
 NUMPY = ArrayFramework(
     "numpy",
-    transpose="{x}.transpose({args})",
-    reshape="{x}.reshape({args})",
-    squeeze="{x}.squeeze({tuple})",
-    squeeze_all="{x}.squeeze()",
-    unsqueeze="np.expand_dims({x}, {tuple})",
-    expand="np.broadcast_to({x}, {tuple})",
-    tile="np.tile({x}, {tuple})",
     take="{x}[{whole}{indices}]",
-    split="np.split({x}, {parts}, {axis})[{part}]",
-    roll="np.roll({x}, {shift}, {axis})",
     shape="np.array({x}.shape[{start}:{end}], dtype=np.int64)",
 )
-JAX_TEMPLATES = {
-    row: getattr(NUMPY, row).replace("np.", "jnp.") for row in ("unsqueeze", "expand", "tile", "split", "roll")
-}
-JAX = replace(NUMPY, name="jax", take="jnp.take({x}, jnp.array({indices}, int), {axis})", **JAX_TEMPLATES)
+JAX = replace(
+    NUMPY, name="jax", take="jnp.take({x}, jnp.array({indices}, int), {axis})", vector="jnp.array({list}, int)"
+)
 TORCH = replace(
     NUMPY,
     name="torch",
-    transpose="{x}.permute({args})",
-    unsqueeze="{x}.unsqueeze({axis})",
-    expand="{x}.expand({args})",
-    tile="{x}.repeat({args})",
-    split="{x}.chunk({parts}, {axis})[{part}]",
-    roll="{x}.roll({shift}, {axis})",
     shape="torch.tensor({x}.shape[{start}:{end}], dtype=torch.int64)",
-    flip="{x}.flip({args})",
-    view="{x}.view({args})",
-    flatten="{x}.flatten({first}, {last})",
+    vector="torch.tensor({list})",
+    slices_backwards=False,
     kept_placeholder="-1",
 )
 TENSORFLOW = ArrayFramework(
     "tensorflow",
-    transpose="tf.transpose({x}, {tuple})",
-    reshape="tf.reshape({x}, {tuple})",
-    squeeze="tf.squeeze({x}, {list})",
-    squeeze_all="tf.squeeze({x})",
-    unsqueeze="tf.expand_dims({x}, {axis})",
-    expand="tf.broadcast_to({x}, {tuple})",
-    tile="tf.tile({x}, {tuple})",
     take="tf.gather({x}, tf.constant({indices}, tf.int64), axis={axis})",
-    split="tf.split({x}, {parts}, {axis})[{part}]",
-    roll="tf.roll({x}, {shift}, {axis})",
     shape="tf.shape({x}, out_type=tf.int64)[{start}:{end}]",
     shape_of="tf.shape({x})",
     product="tf.reduce_prod({dims})",
@@ -128,18 +101,9 @@ TENSORFLOW = ArrayFramework(
 )
 PADDLE = ArrayFramework(
     "paddle",
-    transpose="paddle.transpose({x}, {list})",
-    reshape="paddle.reshape({x}, {list})",
-    squeeze="paddle.squeeze({x}, {list})",
-    squeeze_all="paddle.squeeze({x})",
-    unsqueeze="paddle.unsqueeze({x}, {list})",
-    expand="paddle.expand({x}, {list})",
-    tile="paddle.tile({x}, {list})",
     take="paddle.index_select({x}, paddle.to_tensor({indices}, 'int64'), {axis})",
-    split="paddle.chunk({x}, {parts}, {axis})[{part}]",
-    roll="paddle.roll({x}, {shift}, {axis})",
     shape='paddle.to_tensor({x}.shape[{start}:{end}], dtype="int64")',
-    flip="paddle.flip({x}, {list})",
+    slices_backwards=False,
     kept_placeholder="-1",
     max_sliced_rank=6,
     max_tiled_rank=7,
@@ -177,67 +141,64 @@ class ArrayWriter(CodeWriter):
             return self.size_expression(dim.value)
         return kept_placeholder if kept_placeholder and len(dim.axes) == 1 else self.axes_product(dim.axes)
 
-    def fill_template(self, template: str, numbers: Iterable[object], tensor: str = "") -> str:
-        """Substitute numbers into a template.
-
-        An empty argument list becomes `()`, since a call without arguments has a different meaning.
-        """
-        texts, tensor = [*map(str, numbers)], tensor or self.tensor
-        if "{axis}" in template:
-            for axis in texts:
-                tensor = template.format(x=tensor, axis=axis)
-            return tensor
-        argument_text = ", ".join(texts)
-        tuple_text = f"({argument_text},)" if len(texts) == 1 else f"({argument_text})"
-        return template.format(x=tensor, args=argument_text or "()", tuple=tuple_text, list=f"[{argument_text}]")
+    def format_call(self, op: Op, tensor: str = "", **arguments: ArgumentValue) -> str:
+        """Format the framework's call of an op on the current tensor, or on `tensor`."""
+        return format_call(op, self.name, tensor or self.tensor, **arguments)
 
     def transpose(self, call: EmittedCall) -> None:
         """Emit a transpose."""
-        self.assign(self.fill_template(self.framework.transpose, call.move(Permute).axes))
+        self.assign(self.format_call(TRANSPOSE, perm=call.move(Permute).axes))
 
     def reshape(self, call: EmittedCall) -> None:
         """Emit a reshape, a view or a flatten."""
         framework = self.framework
         if framework.reshape_rules:
             dims = target_shape(call, self.sizes, framework.reshape_rules).dims
-            return self.assign(self.fill_template(framework.reshape, map(size_text, dims)))
-        if framework.flatten and call.stage.kind is StageKind.MERGE:
+            return self.assign(self.format_call(RESHAPE, target=[*map(size_text, dims)]))
+        flatten = find_signature(FLATTEN, self.name)
+        if flatten and flatten.arguments and call.stage.kind is StageKind.MERGE:
             merging = [dim for dim in call.dims if len(dim.axes or ()) > 1]
             mode = FLATTEN_SEMANTICS.of(DIALECTS[call.trace.dialect]).flattens
             if mode is FlattenMode.RANGE and len(merging) < 2:
                 first, widest = max(enumerate(call.dims), key=lambda item: len(item[1].axes or ()))
                 last = first + max(1, len(widest.axes or ())) - 1
-                return self.assign(framework.flatten.format(x=self.tensor, first=first, last=last))
-        is_view = framework.view and call.stage.kind is StageKind.VIEW and self.tensor == "x"
+                return self.assign(self.format_call(FLATTEN, start_dim=first, end_dim=last))
+        is_view = find_signature(VIEW, self.name) and call.stage.kind is StageKind.VIEW and self.tensor == "x"
         return self.assign(
-            self.fill_template(framework.view if is_view else framework.reshape, map(self.dim_expression, call.dims))
+            self.format_call(VIEW if is_view else RESHAPE, target=[*map(self.dim_expression, call.dims)])
         )
 
     def squeeze(self, call: EmittedCall) -> None:
         """Emit a squeeze."""
-        axes, every = call.axes_to_drop(), call.drops_all_ones()
-        if every or axes:
-            self.assign(self.fill_template(self.framework.squeeze_all if every else self.framework.squeeze, axes))
+        axes = call.axes_to_drop()
+        if call.drops_all_ones():
+            self.assign(self.format_call(SQUEEZE))
+        elif axes:
+            self.assign(self.format_call(SQUEEZE, axes=axes))
 
     def unsqueeze(self, call: EmittedCall) -> None:
         """Emit an unsqueeze."""
-        self.assign(self.fill_template(self.framework.unsqueeze, call.axes_to_insert()))
+        self.assign(self.format_call(UNSQUEEZE, axes=call.axes_to_insert()))
 
     def expand(self, call: EmittedCall) -> None:
         """Emit an expand."""
-        self.assign(
-            self.fill_template(
-                self.framework.expand, [self.dim_expression(dim, self.framework.kept_placeholder) for dim in call.dims]
-            )
-        )
+        placeholder = self.framework.kept_placeholder
+        self.assign(self.format_call(EXPAND, target=[self.dim_expression(dim, placeholder) for dim in call.dims]))
 
     def tile(self, call: EmittedCall) -> None:
         """Emit a tile."""
         framework, count = self.framework, len(call.repeats)
-        self.check_rank_limit("tile", count, framework.max_tiled_rank)
+        self.check_rank_limit(TILE.name, count, framework.max_tiled_rank)
         new_axes = 0 if framework.tiles_new_axes else count - len(call.stage.before)
-        tensor = self.fill_template(framework.unsqueeze, [0] * new_axes) if new_axes else self.tensor
-        self.assign(self.fill_template(framework.tile, map(self.size_expression, call.repeats), tensor))
+        tensor = self.format_call(UNSQUEEZE, axes=[0] * new_axes) if new_axes else self.tensor
+        self.assign(self.format_call(TILE, tensor, repeats=[*map(self.size_expression, call.repeats)]))
+
+    def repeat_interleave(self, call: EmittedCall) -> None:
+        """Emit a repeat of elements."""
+        texts = [*map(self.size_expression, call.repeats)]
+        repeats = texts[0] if len(texts) == 1 else self.framework.vector.format(list=f"[{', '.join(texts)}]")
+        axis = call.trace.request.arguments.get("axis")
+        self.assign(self.format_call(REPEAT_INTERLEAVE, repeats=repeats, **({} if axis is None else {"axis": axis})))
 
     def pick(self, call: EmittedCall) -> None:
         """Emit an index or a slice.
@@ -245,9 +206,9 @@ class ArrayWriter(CodeWriter):
         If the framework lacks negative steps, the axes are reversed first.
         """
         framework, ranges, tensor = self.framework, call.kept_ranges(), self.tensor
-        if framework.flip:
+        if not framework.slices_backwards:
             reversed_axes = [axis_range.axis for axis_range in ranges if axis_range.step < 0]
-            tensor = self.fill_template(framework.flip, reversed_axes) if reversed_axes else tensor
+            tensor = self.format_call(FLIP, tensor, axes=reversed_axes) if reversed_axes else tensor
             ranges = tuple(
                 reverse_range(axis_range, call.stage.before[axis_range.axis]) if axis_range.step < 0 else axis_range
                 for axis_range in ranges
@@ -255,7 +216,7 @@ class ArrayWriter(CodeWriter):
         texts = [str(axis_range) for axis_range in ranges]
         while texts and texts[-1] == ":":  # trailing full slices are redundant
             texts.pop()
-        self.check_rank_limit("slice", len(ranges) if texts else 0, framework.max_sliced_rank)
+        self.check_rank_limit(SLICE.name, len(ranges) if texts else 0, framework.max_sliced_rank)
         self.assign(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
 
     def check_rank_limit(self, operation: str, rank: int, max_rank: int | None) -> None:
@@ -271,7 +232,7 @@ class ArrayWriter(CodeWriter):
     def split(self, call: EmittedCall) -> None:
         """Emit the selected part of a split."""
         axis, parts, part = call.split_arguments()
-        self.assign(self.framework.split.format(x=self.tensor, axis=axis, parts=parts, part=part))
+        self.assign(f"{self.format_call(SPLIT, parts=parts, axis=axis)}[{part}]")
 
     def take(self, call: EmittedCall) -> None:
         """Emit a selection of indices along an axis."""
@@ -286,7 +247,7 @@ class ArrayWriter(CodeWriter):
     def roll(self, call: EmittedCall) -> None:
         """Emit a roll along an axis."""
         roll = call.int32_roll(self.name) if self.framework.has_int32_rolls else call.move(Roll)
-        self.assign(self.framework.roll.format(x=self.tensor, shift=roll.shift, axis=roll.axis))
+        self.assign(self.format_call(ROLL, shift=roll.shift, axis=roll.axis))
 
     def shape(self, call: EmittedCall) -> None:
         """Emit the shape as a vector, or a range of its dims."""
@@ -299,7 +260,8 @@ def write_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
 
     Raises `ShapeError` if a rank exceeds the framework's maximum.
     """
-    return ArrayWriter(answer, framework).build_code(build_calls(answer, fold=False))
+    whole_ops = [op.name for op in (TILE, REPEAT_INTERLEAVE) if operator_of(op, DIALECTS[framework.name])]
+    return ArrayWriter(answer, framework).build_code(build_calls(answer, whole_ops, fold=False))
 
 
 WRITERS: dict[str, Callable[[Trace | Chain], Code]] = {

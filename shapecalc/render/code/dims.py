@@ -32,6 +32,7 @@ from shapecalc.core.dims import (
 )
 from shapecalc.core.moves import Combine, Expand, Permute, Roll, ShapeVector, StridedSlice, Take
 from shapecalc.core.ops.split import SPLIT_AXIS
+from shapecalc.core.ops.tile import TILE
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import make_request
@@ -106,14 +107,14 @@ class RequestedDim(Record):
 
 
 class EmittedCall(Record):
-    """One framework call: a stage, several merged stages, or all stages of a `tile`."""
+    """One framework call: a stage, several merged stages, or all stages of an op that repeats."""
 
     trace: Trace
     stage: Stage
     dims: tuple[RequestedDim, ...] = ()
     """The dims of the requested shape; empty for a call without a shape argument."""
     repeats: Shape = ()
-    """The repeat counts of a `tile`, one per output axis."""
+    """The repeat counts of an op that is one call, such as `tile`."""
 
     @property
     def after(self) -> Shape:
@@ -242,10 +243,12 @@ class RequestedShape(Record):
     warnings: tuple[str, ...]
 
 
-def build_calls(answer: Trace | Chain, *, has_tile: bool = True, fold: bool = True) -> list[EmittedCall]:
+def build_calls(
+    answer: Trace | Chain, whole_ops: Sequence[str] = (TILE.name,), *, fold: bool = True
+) -> list[EmittedCall]:
     """Return the calls that compute an answer.
 
-    With `has_tile`, a `tile` is one call. With `fold`, consecutive transposes are merged into one call, consecutive
+    The ops in `whole_ops` are one call each. With `fold`, consecutive transposes are merged into one call, consecutive
     reshapes likewise, and identities are omitted.
 
     >>> import shapecalc as sc
@@ -254,7 +257,7 @@ def build_calls(answer: Trace | Chain, *, has_tile: bool = True, fold: bool = Tr
     ['flatten']
     """
     calls = list[EmittedCall]()
-    for call in (call for trace in answer.traces for call in _trace_calls(trace, has_tile=has_tile)):
+    for call in (call for trace in answer.traces for call in _trace_calls(trace, whole_ops)):
         merged = _fold_calls(calls[-1], call) if fold and calls else None
         if merged:
             calls.pop()
@@ -263,12 +266,15 @@ def build_calls(answer: Trace | Chain, *, has_tile: bool = True, fold: bool = Tr
     return calls
 
 
-def _trace_calls(trace: Trace, *, has_tile: bool) -> list[EmittedCall]:
-    if has_tile and trace.op == "tile" and trace.stages:
-        before, after = trace.stages[0].before, trace.stages[-1].after or ()
-        repeats = trace.request.arguments["repeats"]
-        stage = Stage(StageKind.EXPAND, "tile", "repeats", before, repeats, (), after, Expand(after))
-        return [EmittedCall(trace, stage, (), (*(1,) * (len(before) - len(repeats)), *repeats))]
+def _trace_calls(trace: Trace, whole_ops: Sequence[str]) -> list[EmittedCall]:
+    is_whole = trace.op in whole_ops and trace.stages
+    repeats = trace.request.arguments["repeats"] if is_whole else ()
+    if trace.op == TILE.name and is_whole:
+        repeats = (*(1,) * (len(trace.input) - len(repeats)), *repeats)
+    if repeats:
+        after = trace.stages[-1].after or ()
+        stage = Stage(StageKind.EXPAND, trace.op, "repeats", trace.input, repeats, (), after, Expand(after))
+        return [EmittedCall(trace, stage, (), repeats)]
     calls = [EmittedCall(trace, stage) for stage in trace.stages]
     return [replace(call, dims=call_dims(call)) for call in calls]
 
@@ -637,7 +643,7 @@ class CodeWriter:
         if self.name in DIALECTS:
             check_rank(call.stage.before, DIALECTS[self.name], "input")
             check_rank(call.after, DIALECTS[self.name], "input")
-        name = "tile" if call.repeats else WRITER_METHODS.get(call.kind, "combine")
+        name = call.trace.op if call.repeats else WRITER_METHODS.get(call.kind, "combine")
         write = getattr(self, name, None)
         if write is None:
             raise usage_error(f"{name} is not written as {self.name} code")

@@ -28,6 +28,20 @@ from shapecalc.core.dims import (
 )
 from shapecalc.core.moves import Combine, Permute, ShapeVector, StridedSlice, Take
 from shapecalc.core.ops import OPS
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.conv import CONV
+from shapecalc.core.ops.einsum import EINSUM
+from shapecalc.core.ops.linear import LINEAR
+from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.pad import PAD
+from shapecalc.core.ops.pool import POOL
+from shapecalc.core.ops.roll import ROLL
+from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.stack import STACK
+from shapecalc.core.ops.tile import TILE
+from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import DEFAULT_OPSET
@@ -38,6 +52,7 @@ from shapecalc.reasoning.costs import MAX_SHUFFLE_RANK, Goal, group_into_shuffle
 from shapecalc.reasoning.simplify import simplify
 from shapecalc.render.code import Code
 from shapecalc.render.code import dims as code
+from shapecalc.render.code.calls import ArgumentValue, format_call
 from shapecalc.render.code.operands import ENDS, ONNX_OPERATORS, onnx_window_node, operand_shapes, operand_variables
 
 INTEGER_ARITHMETIC_OPSET = 6
@@ -306,26 +321,26 @@ class OnnxWriter(GraphWriter):
         """
         trace, operands = call.trace, operand_variables(call.trace, self.tensor, self.operand_count + 1)
         attributes: dict[str, object] = {}
-        if trace.op == "einsum":
+        if trace.op == EINSUM.name:
             attributes["equation"] = f'"{trace.request.arguments["pattern"]}"'
-        if trace.op in ("concat", "stack"):
+        if trace.op in (CONCAT.name, STACK.name):
             attributes["axis"] = trace.request.arguments.get("axis", 0)
-        if trace.op == "linear":
+        if trace.op == LINEAR.name:
             operands[1] = self._apply_to_operand(operands[1], lambda: self.add_node("Transpose", perm=[1, 0]))
-        if trace.op == "stack":
+        if trace.op == STACK.name:
             attributes["axis"] = axis = call.move(Combine).concat_axis or 0
             operands = [
                 self._apply_to_operand(name, lambda: self._add_node_with_axes("Unsqueeze", [axis])) for name in operands
             ]
-        if trace.op == "broadcast":
+        if trace.op == BROADCAST.name:
             for other in [name for name in operands if name != self.tensor]:
                 self.add_node("Expand", self._apply_to_operand(other, lambda: self.add_node("Shape")))
         elif trace.op in ONNX_OPERATORS:
             self.add_operand_node(ONNX_OPERATORS[trace.op], operands, **attributes)
-        elif trace.op in ("conv", "pool") and trace.request.arguments.get("layout") != "nhwc":
+        elif trace.op in (CONV.name, POOL.name) and trace.request.arguments.get("layout") != "nhwc":
             operator, attributes = onnx_window_node(trace)
             self.add_operand_node(operator, operands, **attributes)
-        elif trace.op == "pad" and self.opset >= PAD_INPUT_OPSET:
+        elif trace.op == PAD.name and self.opset >= PAD_INPUT_OPSET:
             pads = [step.facts.get(end, 0) for end in ENDS for step in call.stage.steps]
             self.add_node("Pad", self.add_vector("pads", pads))
         else:
@@ -435,6 +450,10 @@ class OpenVinoWriter(GraphWriter):
         """
         self.assign(f"ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){output_suffix}")
 
+    def add_call(self, op: Op, **arguments: ArgumentValue) -> None:
+        """Emit the call in the op's signature."""
+        self.assign(format_call(op, self.name, self.tensor, **arguments))
+
     def vector_expression(self, dims: Sequence[Dim]) -> str:
         """Return the expression for a vector of dims, computed by nodes if necessary."""
         if not dims:
@@ -443,7 +462,7 @@ class OpenVinoWriter(GraphWriter):
 
     def transpose(self, call: code.EmittedCall) -> None:
         """Emit a Transpose."""
-        self.add_node("transpose", list(call.move(Permute).axes))
+        self.add_call(TRANSPOSE, perm=call.move(Permute).axes)
 
     def reshape(self, call: code.EmittedCall) -> None:
         """Emit a Reshape; a 0 copies a dim unless the shape has a dim of size 0."""
@@ -453,11 +472,11 @@ class OpenVinoWriter(GraphWriter):
 
     def squeeze(self, call: code.EmittedCall) -> None:
         """Emit a Squeeze."""
-        self.add_node("squeeze", call.axes_to_drop())
+        self.add_call(SQUEEZE, axes=call.axes_to_drop())
 
     def unsqueeze(self, call: code.EmittedCall) -> None:
         """Emit an Unsqueeze."""
-        self.add_node("unsqueeze", call.axes_to_insert())
+        self.add_call(UNSQUEEZE, axes=call.axes_to_insert())
 
     def expand(self, call: code.EmittedCall) -> None:
         """Emit a Broadcast, after an Unsqueeze if the expand adds axes.
@@ -466,12 +485,12 @@ class OpenVinoWriter(GraphWriter):
         """
         dims = self.bidirectional_dims(call)
         if added := len(dims) - len(call.stage.before):
-            self.add_node("unsqueeze", list(range(added)))
+            self.add_call(UNSQUEEZE, axes=range(added))
         self.add_node("broadcast", self.vector_expression(dims), 'broadcast_spec="BIDIRECTIONAL"')
 
     def tile(self, call: code.EmittedCall) -> None:
         """Emit a Tile, which adds axes if there are more repeats than dims."""
-        self.add_node("tile", self.vector_expression([*map(self.sizes.express, call.repeats)]))
+        self.add_call(TILE, repeats=self.vector_expression([*map(self.sizes.express, call.repeats)]))
 
     def pick(self, call: code.EmittedCall) -> None:
         """Emit a Gather of one index, or a Slice."""
@@ -501,7 +520,7 @@ class OpenVinoWriter(GraphWriter):
     def roll(self, call: code.EmittedCall) -> None:
         """Emit a Roll."""
         roll = call.int32_roll(self.name)
-        self.add_node("roll", [roll.shift], [roll.axis])
+        self.add_call(ROLL, shift=[roll.shift], axis=[roll.axis])
 
     def shape(self, call: code.EmittedCall) -> None:
         """Emit a ShapeOf, with a Slice for a range of dims."""
@@ -615,7 +634,7 @@ class TensorRTWriter(GraphWriter):
     def combine(self, call: code.EmittedCall) -> None:
         """Emit a concatenation, a matrix multiplication or an Einsum layer."""
         self.lines.append(f"layer = network.{self.combine_expression(call)}")
-        if call.trace.op == "concat":
+        if call.trace.op == CONCAT.name:
             self.lines.append(f"layer.axis = {call.move(Combine).concat_axis}")
         self.assign("layer.get_output(0)")
 
@@ -646,7 +665,7 @@ def write_tensorrt(answer: Trace | Chain) -> Code:
     fewest = (
         simplification.chain if too_wide or simplification.after.shuffles < simplification.before.shuffles else answer
     )
-    for run in group_into_shuffles(code.build_calls(fewest, has_tile=False), lambda call: call.stage.move):
+    for run in group_into_shuffles(code.build_calls(fewest, ()), lambda call: call.stage.move):
         for call in run:
             check_rank(call.after, DIALECTS["tensorrt"], "input")
         if run[0].stage.kind in (StageKind.PERMUTE, *code.ORDER_PRESERVING_KINDS):

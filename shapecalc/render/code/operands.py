@@ -5,76 +5,70 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shapecalc.core.answers import Stage, StageKind, Trace, shapes_in
+from shapecalc.core.answers import EMPTY_DICT, Stage, StageKind, Trace, shapes_in
 from shapecalc.core.moves import Combine
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.calls import signatures_of
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.conv import CONV
+from shapecalc.core.ops.einsum import EINSUM
+from shapecalc.core.ops.linear import LINEAR
+from shapecalc.core.ops.matmul import MATMUL
+from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.operands import order_operands
+from shapecalc.core.ops.pad import PAD
+from shapecalc.core.ops.pool import POOL
+from shapecalc.core.ops.stack import STACK
+from shapecalc.core.ops.upsample import UPSAMPLE
 from shapecalc.core.ops.windows import Window, numbers_per_axis
 from shapecalc.core.problem import usage_error
+from shapecalc.render.code.calls import find_signature, format_call
 
-NUMPY_TEMPLATES = {
-    "broadcast": "np.broadcast_arrays({all})[{place}]",
-    "matmul": "np.matmul({all})",
-    "linear": "np.matmul({x}, {weight}.T)",
-    "concat": "np.concatenate([{all}], {axis})",
-    "stack": "np.stack([{all}], {axis})",
-    "einsum": 'np.einsum("{pattern}", {all})',
-    "pad": "np.pad({x}, {pads})",
-}
-
-
-def _numpy_style_templates(module: str) -> dict[str, str]:
-    """Return the templates for a module that has NumPy's function names."""
-    return {op: NUMPY_TEMPLATES[op].replace("np.", f"{module}.") for op in ("matmul", "stack", "einsum")}
-
-
+NUMPY_TEMPLATES = {BROADCAST.name: "np.broadcast_arrays({all})[{place}]", LINEAR.name: "np.matmul({x}, {weight}.T)"}
 OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "numpy": NUMPY_TEMPLATES,
     "jax": {op: form.replace("np.", "jnp.") for op, form in NUMPY_TEMPLATES.items()},
-    "torch": {
-        **_numpy_style_templates("torch"),
-        "broadcast": "torch.broadcast_tensors({all})[{place}]",
-        "linear": "torch.nn.functional.linear({x}, {weight})",
-        "concat": "torch.cat([{all}], {axis})",
-    },
+    "torch": {BROADCAST.name: "torch.broadcast_tensors({all})[{place}]"},
     "tensorflow": {
-        **_numpy_style_templates("tf"),
-        "broadcast": "tf.broadcast_to({x}, tf.broadcast_dynamic_shape(tf.shape({x}), tf.shape({other})))",
-        "matmul": "tf.linalg.matmul({all})",
-        "matmul of vectors": "tf.experimental.numpy.matmul({all})",
-        "linear": "tf.linalg.matmul({x}, {weight}, transpose_b=True)",
-        "concat": "tf.concat([{all}], {axis})",
-        "pad": "tf.pad({x}, {pads})",
+        BROADCAST.name: "tf.broadcast_to({x}, tf.broadcast_dynamic_shape(tf.shape({x}), tf.shape({other})))",
+        f"{MATMUL.name} of vectors": "tf.experimental.numpy.matmul({all})",
+        LINEAR.name: "tf.linalg.matmul({x}, {weight}, transpose_b=True)",
     },
     "paddle": {
-        **_numpy_style_templates("paddle"),
-        "broadcast": "paddle.broadcast_tensors([{all}])[{place}]",
-        "linear": "paddle.matmul({x}, {weight}, transpose_y=True)",
-        "concat": "paddle.concat([{all}], {axis})",
+        BROADCAST.name: "paddle.broadcast_tensors([{all}])[{place}]",
+        LINEAR.name: "paddle.matmul({x}, {weight}, transpose_y=True)",
     },
     "openvino": {
-        "broadcast": 'ops.broadcast({x}, ops.shape_of({other}), broadcast_spec="BIDIRECTIONAL")',
-        "matmul": "ops.matmul({all}, False, False)",
-        "linear": "ops.matmul({x}, {weight}, False, True)",
-        "concat": "ops.concat([{all}], {axis})",
-        "stack": "ops.concat([{raised}], {joined})",
-        "einsum": 'ops.einsum([{all}], "{pattern}")',
+        BROADCAST.name: 'ops.broadcast({x}, ops.shape_of({other}), broadcast_spec="BIDIRECTIONAL")',
+        MATMUL.name: "ops.matmul({all}, False, False)",
+        LINEAR.name: "ops.matmul({x}, {weight}, False, True)",
+        STACK.name: "ops.concat([{raised}], {joined})",
     },
     "tensorrt": {
-        "matmul": "add_matrix_multiply({first}, trt.MatrixOperation.NONE, {weight}, trt.MatrixOperation.NONE)",
-        "concat": "add_concatenation([{all}])",
-        "einsum": 'add_einsum([{all}], "{pattern}")',
+        MATMUL.name: "add_matrix_multiply({first}, trt.MatrixOperation.NONE, {weight}, trt.MatrixOperation.NONE)",
+        CONCAT.name: "add_concatenation([{all}])",
+        EINSUM.name: 'add_einsum([{all}], "{pattern}")',
     },
 }
-"""The expression templates by framework and op.
+"""The expression templates by framework and op, where an expression is more than the call in the op's signature.
 
 `{all}` is the list of all operands in order, and `{place}` is the index of the tensor `{x}` in this list. A template
 with `{other}` is applied once for each operand besides `{x}`.
 """
-ONNX_OPERATORS = {"matmul": "MatMul", "linear": "MatMul", "concat": "Concat", "stack": "Concat", "einsum": "Einsum"}
+SIGNATURE_OPS = {op.name: op for op in (MATMUL, LINEAR, CONCAT, STACK, EINSUM, PAD)}
+"""The ops whose other calls are written from their signatures."""
+ONNX_OPERATORS = {op.name: op.operators["onnx"].name for op in (MATMUL, CONCAT, STACK, EINSUM)}
+ONNX_OPERATORS[LINEAR.name] = ONNX_OPERATORS[MATMUL.name]
 """The ONNX operator of each op whose operands are the inputs of a single node."""
 TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
-TORCH_DEFAULTS = {("padding", "0"), ("dilation", "1"), ("groups", "1"), ("output_padding", "0")}
+TORCH_DEFAULTS = {
+    (argument.param, argument.default)
+    for signature in signatures_of(CONV.name)
+    for argument in signature.arguments
+    if signature.path.startswith(TORCH_FUNCTIONAL) and argument.param != "stride"
+}
+"""The arguments that are not written, because they are PyTorch's defaults; a stride is always written."""
 
 
 def operand_shapes(traces: tuple[Trace, ...]) -> dict[str, Any]:
@@ -107,27 +101,30 @@ def operand_expression(framework: str, trace: Trace, tensor: str, first_number: 
 
     Raises `ShapeError` (usage) if the framework does not support the op.
     """
-    if (
-        trace.stages[0].kind in (StageKind.WINDOW, StageKind.LENGTHEN)
-        and framework == "torch"
-        and trace.dialect != "tensorflow"
-    ):
+    is_window = trace.stages[0].kind in (StageKind.WINDOW, StageKind.LENGTHEN)
+    if is_window and framework == "torch" and trace.dialect != "tensorflow":
         return torch_window_call(trace, tensor, f"x{first_number}")
     forms = OPERAND_TEMPLATES.get(framework, {})
     of_vectors = any(len(shape) < 2 for shape in (trace.input, *shapes_in(trace.request.arguments.get("operands"))))
     template = (forms.get(f"{trace.op} of vectors") if of_vectors else None) or forms.get(trace.op)
-    if template is None:
+    op = None if is_window and framework == "torch" else SIGNATURE_OPS.get(trace.op)
+    if template is None and (op is None or find_signature(op, framework) is None):
         raise usage_error(f"{trace.op} is not written as {framework} code")
     variables = operand_variables(trace, tensor, first_number)
-    if trace.op == "pad" and min(trace.request.arguments["padding"]) < 0:
+    if op is PAD and min(trace.request.arguments["padding"]) < 0:
         raise usage_error(f"{framework} takes no pads below 0", "write a slice", argument="padding")
+    if template is None:
+        assert op is not None
+        pads = [tuple(step.facts.get(end, 0) for end in ENDS) for step in trace.stages[0].steps]
+        texts = {"padding": str(pads), "weight": variables[-1], "axis": trace.request.arguments.get("axis", 0)}
+        texts["pattern"] = f'"{trace.request.arguments.get("pattern")}"'
+        return format_call(op, framework, tensor, operands=variables, **texts)
     joined_axis = next((stage.move.concat_axis for stage in trace.stages if isinstance(stage.move, Combine)), None)
     facts = {"axis": 0, "pattern": "", **trace.request.arguments, "first": variables[0], "weight": variables[-1]}
     facts |= {
         "joined": joined_axis,
         "raised": ", ".join([f"ops.unsqueeze({name}, {joined_axis})" for name in variables]),
     }
-    facts |= {"pads": [tuple(step.facts.get(end, 0) for end in ENDS) for step in trace.stages[0].steps]}
     facts |= {"all": ", ".join(variables), "place": variables.index(tensor)}
     others = [name for name in variables if name != tensor] if "{other}" in template else [""]
     for other in others:
@@ -146,19 +143,19 @@ def torch_window_call(trace: Trace, tensor: str, weight: str) -> str:
     Raises `ShapeError` (usage) if PyTorch does not support the arguments.
     """
     stage, arguments = trace.stages[0], trace.request.arguments
-    if trace.op == "pad":
+    if trace.op == PAD.name:
         pads = [step.facts.get(end, 0) for step in reversed(stage.steps[: len(stage.before)]) for end in ENDS]
-        return f"{TORCH_FUNCTIONAL}pad({tensor}, {tuple(pads)})"
-    if trace.op == "upsample":
+        return f"{_torch_function(PAD)}({tensor}, {tuple(pads)})"
+    if trace.op == UPSAMPLE.name:
         sizes, scale = arguments.get("size"), arguments.get("scale") or ""
         size_argument = (
             f"size={_format_sizes(sizes)}" if sizes else f"scale_factor={f'({scale})' if ',' in scale else scale}"
         )
-        return f"{TORCH_FUNCTIONAL}interpolate({tensor}, {size_argument})"
+        return f"{_torch_function(UPSAMPLE)}({tensor}, {size_argument})"
     windows = stage_windows(stage)
-    count = len(windows)
-    if trace.op == "pool" and arguments["kernel"] == "global":
-        return f"{TORCH_FUNCTIONAL}adaptive_{_pool_kind(arguments)}_pool{count}d({tensor}, 1)"
+    count, kind = len(windows), {"kind": "average"} if _pool_kind(arguments) == "avg" else {}
+    if trace.op == POOL.name and arguments["kernel"] == "global":
+        return f"{_torch_function(POOL, count, 'output_size', kind)}({tensor}, 1)"
     if any(window.begin != window.end or (window.auto_padding and window.stride > 1) for window in windows):
         raise usage_error(
             "PyTorch pads both ends alike, and this does not", "pad first: pad INPUT PADS", argument="padding"
@@ -169,15 +166,25 @@ def torch_window_call(trace: Trace, tensor: str, weight: str) -> str:
         "padding": word or [window.begin for window in windows],
     }
     keywords["dilation"] = [window.dilation for window in windows]
-    if trace.op == "pool":
+    if trace.op == POOL.name:
         kernel = _format_sizes(numbers_per_axis(arguments["kernel"], [count], "kernel"))
         texts = [tensor, kernel, *_format_keywords(keywords), *(["ceil_mode=True"] if arguments.get("ceil") else [])]
         texts += ["count_include_pad=False"] if _pool_kind(arguments) == "avg" and trace.dialect != "torch" else []
-        return f"{TORCH_FUNCTIONAL}{_pool_kind(arguments)}_pool{count}d({', '.join(texts)})"
+        return f"{_torch_function(POOL, count, 'kernel', kind)}({', '.join(texts)})"
     keywords["groups"] = arguments.get("groups", 1)
     keywords["output_padding"] = numbers_per_axis(arguments.get("output_padding"), [count], "output_padding", 0)
-    name = f"conv_transpose{count}d" if arguments.get("transposed") else f"conv{count}d"
-    return f"{TORCH_FUNCTIONAL}{name}({', '.join([tensor, weight, *_format_keywords(keywords)])})"
+    function = _torch_function(CONV, count, "weight", {"transposed": True} if arguments.get("transposed") else {})
+    return f"{function}({', '.join([tensor, weight, *_format_keywords(keywords)])})"
+
+
+def _torch_function(op: Op, rank: int = 0, param: str = "", implied: Mapping[str, object] = EMPTY_DICT) -> str:
+    """Return PyTorch's function with a parameter for `rank` spatial dims, which implies the given arguments."""
+    return next(
+        signature.path
+        for signature in signatures_of(op.name)
+        if signature.path.startswith(TORCH_FUNCTIONAL) and signature.options == implied
+        if not rank or (str(rank) in signature.path and param in [argument.param for argument in signature.arguments])
+    )
 
 
 def _pool_kind(arguments: Mapping[str, Any]) -> str:
@@ -199,7 +206,7 @@ def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
 def onnx_window_node(trace: Trace) -> tuple[str, dict[str, object]]:
     """Return the ONNX operator for a convolution or a pool, with its attributes."""
     arguments, windows = trace.request.arguments, stage_windows(trace.stages[0])
-    if trace.op == "pool" and arguments["kernel"] == "global":
+    if trace.op == POOL.name and arguments["kernel"] == "global":
         return ("GlobalAveragePool" if _pool_kind(arguments) == "avg" else "GlobalMaxPool"), {}
     attributes: dict[str, object] = {"strides": [window.stride for window in windows]}
     if windows[0].auto_padding:
@@ -208,7 +215,7 @@ def onnx_window_node(trace: Trace) -> tuple[str, dict[str, object]]:
         attributes["pads"] = [getattr(window, end) for end in ENDS for window in windows]
     if max(window.dilation for window in windows) > 1:
         attributes["dilations"] = [window.dilation for window in windows]
-    if trace.op == "pool":
+    if trace.op == POOL.name:
         attributes |= {"kernel_shape": [*numbers_per_axis(arguments["kernel"], [len(windows)], "kernel")]}
         attributes |= {"ceil_mode": 1} if arguments.get("ceil") else {}
         attributes |= {"count_include_pad": 1} if _pool_kind(arguments) == "avg" and trace.dialect == "torch" else {}

@@ -1,0 +1,149 @@
+"""The calls of frameworks, as all ops describe them in their signatures."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from shapecalc.core.answers import EMPTY_DICT
+from shapecalc.core.ops import OPS
+from shapecalc.core.record import Record, lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from shapecalc.core.ops.op import Op
+
+
+class Argument(Record):
+    """An argument of a call of a framework."""
+
+    names: tuple[str, ...]
+    """The names of the argument in the framework's versions; the first is the usual one."""
+    param: str
+    """The parameter of the op, or the argument's name if the op has no such parameter."""
+    default: str = ""
+    """The default as Python code; empty if the argument is required."""
+    style: str = ""
+    """How a list is written: `*` as separate arguments, `[]` as a list, `each` in one call per item."""
+
+
+class Signature(Record):
+    """A call of a framework that does what the op does.
+
+    The text is written as in Python, with `x` for the tensor: `np.roll(x, shift, axis=None)`. Slashes separate names of
+    one function or one argument. A colon precedes the parameter of the op, if it has another name: `dim/axis: axes`.
+    The marks `*` and `[]` around a name, and `each` before a parameter, are those of `Argument.style`.
+
+    >>> signature = Signature("numpy jax", "np.flip(x, axis: axes=None)")
+    >>> signature.names, signature.arguments[0].names, signature.arguments[0].param, signature.is_method
+    (('flip',), ('axis',), 'axes', False)
+    """
+
+    frameworks: str
+    """The names of the frameworks that have the call, separated by spaces."""
+    text: str
+    options: Mapping[str, object] = EMPTY_DICT
+    """The arguments of the op that the call implies."""
+
+    @lazy
+    def path(self) -> str:
+        """Return the function or method with its module or tensor, such as `np.roll` and `x.roll`."""
+        return self.text.partition("(")[0].partition("/")[0]
+
+    @lazy
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the function, method or layer, without its module."""
+        return tuple(self.text.partition("(")[0].rpartition(".")[2].split("/"))
+
+    @lazy
+    def is_method(self) -> bool:
+        """Return whether the call is a method of the tensor."""
+        return self.text.startswith("x.")
+
+    @lazy
+    def arguments(self) -> tuple[Argument, ...]:
+        """Return the arguments in order, without the tensor."""
+        texts = self.text.partition("(")[2][:-1].split(", ")
+        return tuple([_parse_argument(text) for text in texts if text not in ("", "x")])
+
+    def belongs_to(self, framework: str) -> bool:
+        """Return whether a framework has the call."""
+        return framework in self.frameworks.split()
+
+
+def _parse_argument(text: str) -> Argument:
+    """Parse an argument of a signature, such as `[axis]: axes=None`."""
+    text, _, default = text.partition("=")
+    name, _, param = text.partition(": ")
+    style = "*" if name[0] == "*" else "[]" if name[0] == "[" else "each" if param.startswith("each ") else ""
+    names = name.strip("*[]").split("/")
+    return Argument(tuple(names), param.removeprefix("each ") or names[0], default, style)
+
+
+@cache
+def signatures_of(name: str) -> tuple[Signature, ...]:
+    """Return the signatures of an op; `{rank}` in a name stands for one, two and three spatial dims."""
+    rows = ((*row, EMPTY_DICT)[:3] for row in OPS[name].signatures)
+    return tuple(
+        [
+            Signature(frameworks, text.replace("{rank}", str(rank)), options)
+            for frameworks, text, options in rows
+            for rank in ((1, 2, 3) if "{rank}" in text else (0,))
+        ]
+    )
+
+
+NamedCall: TypeAlias = "tuple[Op, Signature]"
+"""An op, and one of its signatures."""
+
+
+@cache
+def calls_by_name() -> Mapping[str, tuple[NamedCall, ...]]:
+    """Return the calls that each name of a function, method or layer stands for.
+
+    >>> [(op.name, signature.frameworks) for op, signature in calls_by_name()["transpose"]][:2]
+    [('transpose', 'tensorflow'), ('transpose', 'numpy jax')]
+    """
+    calls: dict[str, tuple[NamedCall, ...]] = {}
+    for op in OPS.values():
+        for signature in signatures_of(op.name):
+            for name in signature.names:
+                calls[name] = (*calls.get(name, ()), (op, signature))
+    return calls
+
+
+def find_call(name: str, framework: str) -> NamedCall:
+    """Return the call with a name in a framework, or the first one of other frameworks.
+
+    >>> [find_call("transpose", framework)[0].name for framework in ("torch", "numpy", "onnx")]
+    ['swapaxes', 'transpose', 'transpose']
+    """
+    calls = calls_by_name()[name]
+    return next((call for call in calls if call[1].belongs_to(framework)), calls[0])
+
+
+def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
+    """Return the argument names for each parameter of an op, separated by slashes.
+
+    `name` is the name of the call. Names of other calls are included, unless they have another meaning in this call.
+
+    >>> from shapecalc.core.ops.swapaxes import SWAPAXES
+    >>> argument_names(SWAPAXES, "transpose", "torch")
+    {'axis1': 'dim0/axis0', 'axis2': 'axis2/dim1/axis1'}
+    """
+    own = [
+        signature for signature in signatures_of(op.name) if name in signature.names and signature.belongs_to(framework)
+    ]
+    params: dict[str, str] = {}
+    for signature in (*own, *signatures_of(op.name)):
+        for argument in signature.arguments:
+            for argument_name in argument.names:
+                params.setdefault(argument_name, argument.param)
+    names: dict[str, dict[str, None]] = {}
+    for signature in signatures_of(op.name):
+        for argument in signature.arguments:
+            row = names.setdefault(argument.param, {})
+            row.update(dict.fromkeys([other for other in argument.names if params[other] == argument.param]))
+    return {param: "/".join(row) for param, row in names.items()}

@@ -1,0 +1,67 @@
+"""Calls of frameworks as text, from the signatures of the ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from shapecalc.core.ops.calls import Argument, Signature, signatures_of
+from shapecalc.core.ops.op import Op
+
+ArgumentValue: TypeAlias = str | int | Sequence[str | int]
+MODULES = {"jax": ("np.", "jnp.")}
+"""The module prefix in signatures, and the one to write, for frameworks that share signatures."""
+
+
+def find_signature(op: Op, framework: str) -> Signature | None:
+    """Return the signature of the call that is written for an op; None if the framework has none."""
+    return next((signature for signature in signatures_of(op.name) if signature.belongs_to(framework)), None)
+
+
+def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue) -> str:
+    """Format the call of an op with arguments by the op's parameter names; omitted ones keep their defaults.
+
+    >>> from shapecalc.core.ops import OPS
+    >>> format_call(OPS["roll"], "jax", "x", shift=1, axis=0), format_call(OPS["squeeze"], "paddle", "x", axes=[0, 1])
+    ('jnp.roll(x, 1, 0)', 'paddle.squeeze(x, [0, 1])')
+    >>> format_call(OPS["unsqueeze"], "torch", "x", axes=[0, 1]), format_call(OPS["roll"], "numpy", "x", axis=0)
+    ('x.unsqueeze(0).unsqueeze(1)', 'np.roll(x, axis=0)')
+    """
+    signature = find_signature(op, framework)
+    assert signature is not None, f"{framework} has no call for {op.name}"
+    for argument in signature.arguments:
+        if argument.style == "each":
+            for value in arguments[argument.param]:  # type: ignore[union-attr]
+                tensor = _format(signature, framework, tensor, [str(value)])
+            return tensor
+    texts, skipped = list[str](), False
+    for argument in signature.arguments:
+        if argument.param in arguments:
+            text = format_argument(argument, arguments[argument.param])
+            texts.append(f"{argument.names[0]}={text}" if skipped else text)
+        else:
+            skipped = True
+    return _format(signature, framework, tensor, texts)
+
+
+def format_argument(argument: Argument, value: ArgumentValue) -> str:
+    """Format the value of an argument.
+
+    An empty list of separate arguments becomes `()`, since a call without arguments has a different meaning.
+    """
+    if isinstance(value, str | int):
+        return str(value)
+    text = ", ".join(map(str, value))
+    if argument.style == "*":
+        return text or "()"
+    if argument.style == "[]":
+        return f"[{text}]"
+    return f"({text},)" if len(value) == 1 else f"({text})"
+
+
+def _format(signature: Signature, framework: str, tensor: str, texts: Sequence[str]) -> str:
+    """Format a call with the texts of its arguments."""
+    if signature.is_method:
+        return f"{tensor}.{signature.names[0]}({', '.join(texts)})"
+    has_tensor = signature.text.partition("(")[2].startswith("x")
+    return f"{signature.path.replace(*MODULES.get(framework, ('', '')))}({', '.join([*[tensor][:has_tensor], *texts])})"

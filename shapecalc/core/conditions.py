@@ -157,9 +157,12 @@ def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
     >>> [str(c) for c in require_divisible(dims.product((H, W)), 64)], require_divisible(24, 2)
     (['H*W % 64 == 0'], ())
     """
-    ratio = dims.monomial(dims.quotient(a, b))
-    if dims.is_always_integral(ratio):
+    exact = dims.quotient(a, b)
+    if dims.is_always_integral(exact):
         return ()
+    ratio = dims.monomial(exact)
+    if not ratio.powers:
+        raise Unsatisfiable(f"{a} % {b} == 0")
     over, under = _numerator(ratio), _denominator(ratio)
     if isinstance(over, int):
         if ratio.denominator != 1:

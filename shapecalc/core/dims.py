@@ -180,12 +180,14 @@ def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
     """
     if isinstance(dim, int):
         return dim
-    numerator, denominator, powers = dim.numerator, dim.denominator, dict(dim.powers)
+    numerator, denominator, powers = dim.numerator, dim.denominator, dict[str, int]()
     for name, power in dim.powers:
-        if name in sizes:
-            del powers[name]
-            numerator *= sizes[name] ** max(power, 0)
-            denominator *= sizes[name] ** max(-power, 0)
+        if name not in sizes:
+            powers[name] = power
+        elif power > 0:
+            numerator *= sizes[name] ** power
+        else:
+            denominator *= sizes[name] ** -power
     if denominator == 0:
         raise ZeroDivisionError(f"{dim} with {dict(sizes)}")
     return lowest_terms(numerator, denominator, powers)

@@ -39,6 +39,12 @@ SHORT_AXIS, LONG_AXIS = 4, 16
 """The maximum size of the last axis, and the minimum size of the axis before it, for a copy by index."""
 CACHED_LINES = 1024
 """The number of cache lines of the source that stay in L1 until they are read again."""
+INNER_LINES = 512
+"""The number of cache lines that stay in L1 while a loop reads one element of each."""
+L2_BYTES = 1 << 20
+"""The size, in bytes, of a source that stays in L2."""
+WIDE_ITEMSIZE = 8
+"""The size of an element, in bytes, from which copying it takes longer than to fetch its line from L2."""
 
 SMALL_COPY_BYTES = 1 << 15
 """The size, in bytes, below which `np.copyto` is used, because choosing a strategy would take longer."""
@@ -113,10 +119,18 @@ def choose_fill(source: Array) -> Callable[..., object]:
     The targets are C-contiguous. The function is `np.copyto`, or a function with the same arguments and an optional
     `tick`.
     """
-    if source.nbytes < SMALL_COPY_BYTES or source.dtype.hasobject:
+    if source.nbytes < SMALL_COPY_BYTES:
         return np.copyto
     cores = count_cores() if source.nbytes >= 2 * BYTES_PER_THREAD else 1
     return _choose_fill_for_layout(source.shape, source.strides, source.itemsize, cores)
+
+
+def prepare_fill(shape: IntTuple, strides: IntTuple, itemsize: int) -> Callable[..., object]:
+    """Return a function that copies arrays of a layout; for large arrays, it counts the cores when it is called."""
+    size = prod(shape) * itemsize
+    if size < SMALL_COPY_BYTES:
+        return np.copyto
+    return copy_into if size >= 2 * BYTES_PER_THREAD else _choose_fill_for_layout(shape, strides, itemsize, 1)
 
 
 @lru_cache(maxsize=256)
@@ -170,21 +184,30 @@ def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
 
     The fast axis is the axis with the smallest stride in the source. A cache line is read again at the next index of
     the fast axis, after all axes to the right of the fast axis were traversed. The line is still in the cache if few
-    enough other lines are read in between.
+    enough other lines are read in between. If the source fits L2, the order of the target is also the fastest where
+    lines are fetched in time: elements are wide, a step of the inner loop stays within a line, or the nearest axis that
+    reads the same lines again is soon traversed.
 
     >>> choose_method((9000, 3), (1, 9000), 1), choose_method((4096, 4096), (1, 4096), 1)
     ('by position', 'tiles')
-    >>> choose_method((4096, 4096), (4096, 1), 1)
-    'in order'
+    >>> choose_method((4096, 4096), (4096, 1), 1), choose_method((5, 16000), (1, 5), 1)
+    ('in order', 'in order')
     """
     fast_axis = min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
     if fast_axis == len(shape) - 1 or itemsize > MAX_TILED_ITEMSIZE:
         return IN_ORDER
-    behind = zip(shape[fast_axis + 1 :], strides[fast_axis + 1 :], strict=True)
-    is_kept = prod(min(size, size * abs(stride) // CACHE_LINE_BYTES + 1) for size, stride in behind) <= CACHED_LINES
+    pairs = zip(shape, strides, strict=True)
+    lines = [min(size, size * abs(stride) // CACHE_LINE_BYTES + 1) for size, stride in pairs]
+    lines_between = prod(lines[fast_axis + 1 :])
+    is_kept = lines_between <= CACHED_LINES
     if shape[-1] <= SHORT_AXIS:
         return BY_INDEX if is_kept and shape[-2] >= LONG_AXIS and itemsize < MAX_TILED_ITEMSIZE else IN_ORDER
-    return IN_ORDER if is_kept or shape[fast_axis] < MIN_REUSE else TILES
+    if is_kept or shape[fast_axis] < MIN_REUSE:
+        return IN_ORDER
+    near_axis = max([axis for axis, stride in enumerate(strides[:-1]) if abs(stride) < CACHE_LINE_BYTES] or [fast_axis])
+    is_near = prod(lines[near_axis + 1 :]) <= INNER_LINES
+    is_fetched = is_near or itemsize >= WIDE_ITEMSIZE or abs(strides[-1]) <= CACHE_LINE_BYTES
+    return IN_ORDER if is_fetched and prod(shape) * itemsize <= L2_BYTES else TILES
 
 
 def c_order_tile(shape: Sequence[int], max_elements: int) -> IntTuple:
@@ -235,6 +258,10 @@ def _fill_by_tile(
     If `element` is not None, both arrays are viewed with that dtype. `tick` is called with the size, in bytes, of each
     finished tile.
     """
+    if source.dtype.hasobject:  # references are not viewed as bytes
+        np.copyto(target, source)
+        tick(source.nbytes)
+        return
     source, target = source.reshape(strategy.shape), target.reshape(strategy.shape)
     if element_dtype:
         source, target = source.view(element_dtype)[..., 0], target.view(element_dtype)[..., 0]

@@ -16,7 +16,7 @@ from operator import mul
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.conditions import Assumptions
-from shapecalc.core.dims import IntTuple, sum_terms
+from shapecalc.core.dims import IntTuple, Shape, is_concrete, sum_terms
 from shapecalc.core.layout import Atom, StridedAxes, View, merge_atoms
 from shapecalc.core.limits import MAX_COPY_SEARCH, MAX_MIXED_STAGES
 from shapecalc.core.moves import Combine, Move, Reshape, Roll, ShapeVector, StridedSlice, Take
@@ -90,6 +90,14 @@ class Plan(Record):
             (),
             (self.itemsize,),
         )
+
+    @property
+    def is_last_buffer(self) -> bool:
+        """Whether the last view is the whole buffer of the last copy."""
+        if not self.copies:
+            return False
+        shape = self.copies[-1].shape
+        return self.view == StridedView(shape, byte_strides(shape, self.itemsize))
 
     @property
     def has_repeats(self) -> bool:
@@ -223,13 +231,18 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
 
     Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows.
     """
-    if any(isinstance(move, Combine) for move in answer.moves):
+    require_concrete(answer.moves, answer.input, answer.output)
+    return answer.moves
+
+
+def require_concrete(moves: tuple[Move, ...], input_shape: Shape, output: Shape | None) -> None:
+    """Raise `ShapeError` (usage) as `concrete_moves` does for an answer with these moves, input and output."""
+    if any(isinstance(move, Combine) for move in moves):
         raise usage_error("an array is moved by itself, and this answer combines operands or computes elements")
-    if answer.is_concrete:
-        return answer.moves
-    if answer.output is None:
+    if output is None:
         raise usage_error("the request is refused, so there is nothing to carry out")
-    raise usage_error("names have no size", "give the sizes with --where")
+    if not is_concrete(input_shape + output):
+        raise usage_error("names have no size", "give the sizes with --where")
 
 
 @lru_cache(maxsize=256)

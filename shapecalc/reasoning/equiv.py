@@ -15,7 +15,9 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import accumulate, combinations, islice
+from math import prod
 from operator import mul
+from typing import Any
 
 from shapecalc.core import dims
 from shapecalc.core.answers import Chain, Trace, moves_of
@@ -34,7 +36,7 @@ from shapecalc.core.layout import MoveChain, View, apply_chain, input_index
 from shapecalc.core.limits import MAX_EQUIV_ELEMENTS
 from shapecalc.core.moves import Combine, Index, Roll, unravel
 from shapecalc.core.problem import ShapeError, usage_error
-from shapecalc.core.record import Choice, FrozenDict, Record, replace
+from shapecalc.core.record import Choice, FrozenDict, Record, lazy, replace
 from shapecalc.core.requests import check_size_names
 from shapecalc.core.resolve import make_chain_requests
 from shapecalc.core.results import sizes_with_results, substitute_results
@@ -323,6 +325,38 @@ def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
     return pair.prove(()) is not None and not pair.unimplied_conditions(1, 0, ())
 
 
+class _StridedChain(Record):
+    """A chain whose view is strided for all sizes, so that sizes are substituted in the view instead of the moves."""
+
+    output: dims.Shape
+    shapes: tuple[dims.Shape, ...]
+    """The distinct shapes of the chain."""
+    distinct_dims: dims.Shape
+    """The distinct dims of the shapes."""
+    view: View
+
+    @lazy
+    def rank(self) -> int:
+        """Return the largest rank of the shapes."""
+        return max(map(len, self.shapes))
+
+    def elements_at(self, sizes: Mapping[str, int]) -> object:
+        """Return the output shape, the atoms and the offset at some sizes; equal ones are the same elements.
+
+        Returns None if a dim is then 0 or not a number, or if a shape has more elements than an index can count.
+        """
+        numbers: dict[dims.Dim, Any] = {dim: dims.substitute(dim, sizes) for dim in self.distinct_dims}
+        if 0 in numbers.values() or not dims.is_concrete(numbers.values()):
+            return None
+        is_small = max(numbers.values(), default=1) ** self.rank <= dims.INT64_MAX
+        if not is_small and max([prod([numbers[dim] for dim in shape]) for shape in self.shapes]) > dims.INT64_MAX:
+            return None
+        pairs = [[(dims.substitute(atom.size, sizes), atom.stride) for atom in axis] for axis in self.view.axes]
+        atoms = [[(size, dims.substitute(stride, sizes)) for size, stride in axis if size != 1] for axis in pairs]
+        offset = dims.sum_terms([dims.substitute(term, sizes) for term in self.view.offset])
+        return [numbers[dim] for dim in self.output], atoms, offset
+
+
 class _ChainPair:
     """Two chains, and the conditions under which each chain is defined."""
 
@@ -330,10 +364,19 @@ class _ChainPair:
         self.chains, self.max_elements = (moves_of(first), moves_of(second)), max_elements
         self.defined, self.results = (first.conditions, second.conditions), (first.results, second.results)
         self.dims = tuple(dict.fromkeys(self.chains[0].dims + self.chains[1].dims))
-        all_dims = [
-            *self.dims,
-            *(side for condition in sum(self.defined, ()) for side in (condition.left, condition.right)),
+        sides = [
+            [side for condition in conditions for side in (condition.left, condition.right)]
+            for conditions in self.defined
         ]
+        used = [
+            results if any(name in results for name in dims.dim_names(compared)) else {}
+            for results, compared in zip(self.results, sides, strict=True)
+        ]
+        self.required = [*zip(used, self.defined, strict=True)]
+        """The conditions of each chain, preceded by the chain's named results if the conditions contain any of them."""
+        if used[0] == used[1]:
+            self.required = [(used[0], tuple(dict.fromkeys(self.defined[0] + self.defined[1])))]
+        all_dims = [*self.dims, *sides[0], *sides[1]]
         all_dims += [term for each in {**first.results, **second.results}.values() for term in each.terms + each.inside]
         self.names = tuple(
             [name for name in dims.dim_names(all_dims) if not any(name in results for results in self.results)]
@@ -393,10 +436,13 @@ class _ChainPair:
 
         The trials end before more than `max_elements` elements are compared.
         """
-        budget = self.max_elements
+        budget, strided = self.max_elements, self._strided_chains()
         for sizes in self._trial_sizes():
-            pairs = zip(self.chains, self.results, strict=True)
-            first, second = (chain.substitute(sizes_with_results(results, sizes)) for chain, results in pairs)
+            known = [sizes_with_results(results, sizes) for results in self.results]
+            if strided and (ours := strided[0].elements_at(known[0])) and ours == strided[1].elements_at(known[1]):
+                yield sizes
+                continue
+            first, second = (chain.substitute(values) for chain, values in zip(self.chains, known, strict=True))
             if not dims.is_concrete(first.dims + second.dims) or max_element_count(first) > dims.INT64_MAX:
                 continue
             are_strided = False
@@ -406,6 +452,19 @@ class _ChainPair:
             if budget < 0:
                 return
             yield find_counterexample(first, second, sizes, are_strided=are_strided) or sizes
+
+    def _strided_chains(self) -> tuple[_StridedChain, _StridedChain] | None:
+        """Return the chains with their views; None unless the views are strided for all sizes that fit."""
+        with suppress(Unsatisfiable, Undecided):
+            known = Assumptions(self.dims, simplify_conditions(self.defined[0] + self.defined[1]))
+            views = [chain.substitute(known.values).view(known) for chain in self.chains]
+            if all(view.is_strided for view in views):
+                first, second = (
+                    _StridedChain(chain.output, tuple({*chain.shapes}), chain.dims, view)
+                    for chain, view in zip(self.chains, views, strict=True)
+                )
+                return first, second
+        return None
 
     def _trial_sizes(self) -> Iterator[Mapping[str, int]]:
         """Yield values of the symbolic sizes for which both chains are defined.
@@ -428,8 +487,10 @@ class _ChainPair:
                 yield FrozenDict(sizes)
 
     def _is_defined_at(self, sizes: Mapping[str, int]) -> bool:
-        pairs = zip(self.defined, self.results, strict=True)
-        return all(can_hold(conditions, sizes_with_results(results, sizes)) for conditions, results in pairs)
+        return all(
+            can_hold(conditions, sizes_with_results(results, sizes) if results else sizes)
+            for results, conditions in self.required
+        )
 
     def _sufficient_conditions(self, trials: Iterable[Counterexample | Mapping[str, int]]) -> tuple[Conditions, ...]:
         """Return alternative conditions under which the chains are provably equal.

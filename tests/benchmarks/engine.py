@@ -5,8 +5,8 @@ with `--device` for CUDA only. The seed draws the cases: ten real layouts of fiv
 transposes.
 
 The first part runs on one core and measures CPU time. Ratios are medians of interleaved pairs; those below 0.95 are
-measured again. From 1 MiB on, all of `run` is timed; below that, the copy without the plan, and `run` as well. The
-second part runs on two cores and measures wall time, also of torch's copy if torch is installed. Other processes
+measured again. All of `run` is timed, with a plan that is in its table; below 1 MiB, the copy alone is timed as well.
+The second part runs on two cores and measures wall time, also of torch's copy if torch is installed. Other processes
 distort it, so their load is printed. `--device` prints the gigabytes read and written a second, also for CuPy's copy
 and for a plain copy on the device.
 """
@@ -38,6 +38,8 @@ torch = importlib.import_module("torch") if importlib.util.find_spec("torch") el
 
 BOUND = 0.95
 """The minimum for each ratio."""
+SLOW_SECONDS = 20e-6
+"""The time from which a copy of NumPy counts as a slow one of less than 1 MiB."""
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 """Options of glibc's `mallopt`: the limit of retained free memory, and the size from which none is retained."""
 
@@ -64,15 +66,15 @@ def report_load():
 
 
 def measure_on_one_core(cases, budget):
-    """Print each case, and return the ratios of CPU time."""
+    """Print each case, and return the ratio of CPU time, NumPy's CPU time and the bytes of each."""
     print("layout            width      MiB  ratio   wall  of a plain copy  shape and permutation")
-    ratios = []
+    rows = []
     for name, width, shape, perm in cases:
         x = numbers(shape, width)
-        ratio, wall, plain, note = measure_case(x, perm, budget)
-        ratios.append(ratio)
+        ratio, wall, plain, other, note = measure_case(x, perm, budget)
+        rows.append((ratio, other, x.nbytes))
         print_row(name, x, f"{ratio:6.2f} {wall:6.2f} {plain:8.2f}        ", f"{shape} {perm}{note}")
-    return ratios
+    return rows
 
 
 def print_row(name, x, figures, description):
@@ -81,16 +83,16 @@ def print_row(name, x, figures, description):
 
 
 def measure_case(x, perm, budget):
-    """Return the ratios to NumPy's copy in CPU and wall time, the ratio to a plain copy, and a note."""
+    """Return the ratios to NumPy's copy in CPU and wall time and to a plain copy, NumPy's CPU time, and a note."""
     trace, view = sc.transpose(x.shape, perm), x.transpose(perm)
     whole, theirs = partial(run, trace, x, contiguous=True), partial(np.ascontiguousarray, view)
-    if x.nbytes >= MIB:
-        own, _, ratio, wall, note = *measure_twice_if_low(whole, theirs, budget), ""
-    else:
+    own, other, ratio, wall = measure_twice_if_low(whole, theirs, budget)
+    note = ""
+    if x.nbytes < MIB:
         target, fill = np.empty(view.shape, view.dtype), choose_fill(view)
-        own, _, ratio, wall = measure_twice_if_low(lambda: fill(target, view), lambda: np.copyto(target, view), budget)
-        note = f", with the plan {paired(whole, theirs, budget)[2]:.2f}"
-    return ratio, wall, statistics.median(both_seconds(x.copy)[0] for _ in range(5)) / own, note
+        alone = paired(lambda: fill(target, view), lambda: np.copyto(target, view), budget)[2]
+        note = f", the copy alone {alone:.2f}"
+    return ratio, wall, statistics.median(both_seconds(x.copy)[0] for _ in range(5)) / own, other, note
 
 
 def measure_twice_if_low(ours, theirs, budget):
@@ -100,10 +102,19 @@ def measure_twice_if_low(ours, theirs, budget):
 
 
 def print_summary(name, ratios):
-    """Print the mean of the ratios, the least, and the number below the bound."""
+    """Print the mean of the ratios, the median, the least, and the number below the bound."""
     if ratios:
         short = f"below {BOUND}: {sum(ratio < BOUND for ratio in ratios)} of {len(ratios)}"
-        print(f"{name}: geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}, {short}")
+        means = f"geometric mean {statistics.geometric_mean(ratios):.2f}, median {statistics.median(ratios):.2f}"
+        print(f"{name}: {means}, least {min(ratios):.2f}, {short}")
+
+
+def print_summary_by_size(name, rows):
+    """Print the summary of the cases from 1 MiB on, of the smaller ones, and of those that take NumPy 20 us."""
+    print_summary(f"{name}, from 1 MiB", [ratio for ratio, _, size in rows if size >= MIB])
+    print_summary(f"{name}, below 1 MiB", [ratio for ratio, _, size in rows if size < MIB])
+    slow = [ratio for ratio, seconds, size in rows if size < MIB and seconds >= SLOW_SECONDS]
+    print_summary(f"{name}, below 1 MiB, of 20 us or more", slow)
 
 
 def measure_on_two_cores(cases, budget):
@@ -179,8 +190,8 @@ def main():
             measure_on_one_core(chosen, options.budget),
             measure_on_one_core(random_transposes(options.seed, options.drawn), options.budget),
         )
-        print_summary("layouts, one core", real)
-        print_summary("drawn, one core", whatever)
+        print_summary_by_size("layouts, one core", real)
+        print_summary_by_size("drawn, one core", whatever)
     os.sched_setaffinity(0, cores)
     if len(cores) > 1:
         with report_load():

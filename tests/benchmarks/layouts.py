@@ -81,7 +81,8 @@ def paired(ours, theirs, budget, least=PAIRS):
         order = (ours, theirs) if len(rows) % 2 else (theirs, ours)
         seconds = {call: both_seconds(call) for call in order}
         (own, own_wall), (other, other_wall) = seconds[ours], seconds[theirs]
-        rows.append((own, other, other / own, other_wall / own_wall))
+        if own:  # the clock may stand still
+            rows.append((own, other, other / own, other_wall / own_wall))
     return [statistics.median(column) for column in zip(*rows, strict=True)]
 
 

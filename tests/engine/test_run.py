@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import random
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, pairwise, permutations
 from math import prod
 
@@ -24,7 +25,14 @@ from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.engine import run
-from shapecalc.engine.execute import BackendError, apply_plan, combine_arrays, sample_elements, select_backend
+from shapecalc.engine.execute import (
+    BackendError,
+    _prepare_on_numpy,
+    apply_plan,
+    combine_arrays,
+    sample_elements,
+    select_backend,
+)
 from shapecalc.engine.plan import plan_moves
 from shapecalc.reasoning.examples import trace_element, trace_element_back
 from tests.engine.drawing import draw_chain, seeds
@@ -187,6 +195,48 @@ def test_run_repeats_on_every_memory_layout(contiguous):
     for _ in range(2):
         with pytest.raises(sc.ShapeError, match="shape"):
             run(answer, whole, contiguous=contiguous)
+
+
+PREPARED = [((3, 200, 200), (1, 2, 0)), ((100, 120, 2), (1, 0, 2)), ((1100, 130), (1, 0)), ((40, 1200), (1, 0))]
+"""Layouts that are copied by index, as merged elements, in tiles and in order."""
+
+
+@pytest.mark.parametrize(("shape", "perm"), PREPARED)
+def test_run_prepared_copy_serves_every_element_type(shape, perm):
+    answer, numbers = sc.transpose(shape, perm), np.arange(prod(shape), dtype=np.int64).reshape(shape)
+    kinds = ("i8", ">i8", "M8[s]", "S8", [("a", "i4"), ("b", "f4")])
+    arrays = [*[numbers.view(kind) for kind in kinds], numbers.astype(object)]
+    with ThreadPoolExecutor(4) as pool:
+        results = pool.map(lambda array: run(answer, array, contiguous=True).array, arrays * 3)
+        for array, found in zip(arrays * 3, results, strict=True):
+            assert (found.dtype, found.flags.c_contiguous, found.flags.writeable) == (array.dtype, True, True)
+            assert (found == array.transpose(perm)).all()
+
+
+def test_run_view_of_strided_strings():
+    words = np.array([["long" * 9, "b", "c"], ["d", "e", "f"]], object)
+    for array in (words, words[:, ::2], words[::-1], words.T):
+        result = run(sc.transpose(array.shape), array)
+        assert (result.array.tolist(), result.verdict) == (array.T.tolist(), "view")
+
+
+def test_run_refuses_truth_values_which_equal_sizes_in_tables():
+    run(sc.reshape((1, 6), (6, 1)), np.zeros((1, 6)))
+    for request in (
+        lambda: sc.reshape((True, 6), (6, 1)),
+        lambda: sc.reshape((1, 6), (6, True)),
+        lambda: sc.transpose((1, 6), (True, False)),
+        lambda: sc.roll((1, 6), True, True),
+    ):
+        with pytest.raises(sc.ShapeError, match="not True"):
+            request()
+
+
+def test_run_table_of_plans_is_bounded():
+    for size in range(1, 400):
+        run(sc.transpose((2, size)), np.zeros((2, size)))
+    for table in (plan_moves, _prepare_on_numpy):
+        assert table.cache_info().currsize <= table.cache_info().maxsize < 400
 
 
 def test_run_plan_cache_keeps_no_arrays():

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import shapecalc as sc
@@ -19,7 +19,7 @@ from shapecalc.core.moves import ravel
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import parse_dims, shape_text
 from shapecalc.reading.commands import stage_line
-from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence
+from shapecalc.reasoning.equiv import EquivalenceVerdict, _ChainPair, check_equivalence
 from tests.cases import rows
 from tests.core.drawing import draw_chain, draw_factors
 from tests.numpy_moves import positions_of
@@ -27,6 +27,7 @@ from tests.sampling import each_row, examples, some_and_rest
 
 MANY = examples(90)
 SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
+NAMED_SIZES = st.fixed_dictionaries(dict.fromkeys("NCH", SIZES))
 
 
 @st.composite
@@ -129,6 +130,26 @@ def test_equiv_never_calls_different_chains_same(chain_pair, data):
             else result.conditions or ((),)
         )
         assert is_same or not any(can_hold(conditions, sizes) for conditions in alternatives)
+
+
+@MANY
+@given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape))), st.lists(NAMED_SIZES, min_size=4))
+@example((parse_dims("N,C,H"), ["flip 0", "slice ::2", "split 1 2 --part 1"]), [{"N": 5, "C": 4, "H": 3}])
+def test_equiv_strided_view_at_sizes_reads_numpys_elements(chain, choices):
+    shape, texts = chain
+    answer = answer_or_none(shape, texts)
+    strided = answer and _ChainPair(answer, answer)._strided_chains()
+    for sizes in choices if strided else ():
+        expected = positions_at(answer, sizes)
+        found = strided[0].elements_at(sizes_with_results(answer.results, sizes))
+        if expected is None or found is None:
+            continue
+        output, axes, offset = found
+        positions = np.array(sum(offset))
+        for size, stride in [atom for axis in axes for atom in axis]:
+            positions = np.add.outer(positions, np.arange(size)[:: 1 if stride >= 0 else -1] * abs(stride))
+        assert expected.shape == tuple(output)
+        assert (positions.reshape(output) == expected).all()
 
 
 @st.composite

@@ -1,4 +1,9 @@
-"""The command line: a table of commands that call the core.
+"""The command-line interface: parse, run and print the commands of `shapecalc`.
 
-Typer builds help and completion from the table; it does not parse command lines.
+A request consists of an op (an operation on shapes, such as reshape), an input shape and options. A chain applies
+several ops in sequence; each op of a chain is a stage. A dialect is the set of rules of one framework for 0, -1 and
+axes. The answer to a request or chain is the output shape with the steps that lead to it. A refusal is an answer
+without an output, because the request is not valid.
+
+Docstrings name the rule of a `ShapeError` in parentheses, as in `ShapeError` (usage).
 """

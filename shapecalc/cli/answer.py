@@ -1,4 +1,4 @@
-"""Answer requests, print the answers and choose the exit code.
+"""Compute the answers to requests, print them and choose the exit code.
 
 The command of every op imports this module, so slow modules are imported only where they are needed.
 """
@@ -44,10 +44,10 @@ PROBLEM_REPORT_LINES = 7
 
 
 def answer_op(op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
-    """Answer a request, or one per input line; return the largest exit code.
+    """Run the command of an op: print the answer and return the exit code.
 
-    `texts` maps the names of the input and of the options to unparsed values. If the input or an operand is `-`, it is
-    replaced by each line of standard input.
+    `texts` contains the unparsed input and options of the op, by name. If the input or an operand is `-`, the command
+    is run once per line of standard input, with the line instead of `-`; the largest exit code is returned.
     """
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
@@ -63,16 +63,17 @@ def answer_op(op: str, texts: dict[str, object], output_options: OutputOptions) 
     if "-" in words:
         index = words.index("-")
 
-        def answer_operand(line: str, line_options: OutputOptions) -> int:
+        def run_with_operand(line: str, line_options: OutputOptions) -> int:
+            """Run the command with an input line as the operand `-`."""
             operands = " ".join([*words[:index], line, *words[index + 1 :]])
             return _answer_shape(op, str(texts["input"]), {**options, "operands": operands}, line_options)
 
-        return answer_lines(answer_operand, op, texts, output_options)
+        return answer_lines(run_with_operand, op, texts, output_options)
     return _answer_shape(op, str(texts["input"]), options, output_options)
 
 
 def _answer_shape(op: str, shape: str, options: Mapping[str, object], output_options: OutputOptions) -> int:
-    """Answer one request, print the answer and return the exit code."""
+    """Parse and resolve one request, print its answer and return the exit code."""
     op_options = {**options}
     try:
         opset = pop_emit_opset(op_options, [(op, {})], output_options)
@@ -87,11 +88,12 @@ def _answer_shape(op: str, shape: str, options: Mapping[str, object], output_opt
 def answer_lines(
     answer_line: Callable[[str, OutputOptions], int], op: str, texts: dict[str, object], output_options: OutputOptions
 ) -> int:
-    """Answer each line of standard input; return the largest exit code.
+    """Call `answer_line` for each line of standard input.
 
-    If there are several lines, each message begins with its line number. The first line is first answered without
-    output; if it fails, the second line is read before the error is printed.
-    Raises `EarlyExit` if standard input cannot be read.
+    Return the largest exit code. `op` and `texts` are the command and its unparsed arguments, for error messages. If
+    there are several lines, each message begins with the number of its line. To learn whether an error in the first
+    line needs a line number, the function checks the first line silently, and waits for a second line only if the first
+    one fails. Raises `EarlyExit` if standard input cannot be read.
     """
     code: int = ExitCode.OK
     try:
@@ -120,10 +122,11 @@ def answer_lines(
 def pop_emit_opset(
     options: dict[str, object], stages: Sequence[StageRequest], output_options: OutputOptions
 ) -> int | None:
-    """Remove and return the option `opset` if it is the opset of generated ONNX code.
+    """Remove the option `opset` from `options` if it applies to generated ONNX code.
 
-    Return None, and keep the option, if no ONNX code is requested, or if the dialect of a stage is versioned by opset.
-    Raises `ShapeError` (usage) for an opset that ONNX does not have.
+    Return the opset of the generated code, or None. If the dialect of a stage has rules that depend on the opset, the
+    option selects these rules instead; it then remains in `options`, and the result is None. The result is also None if
+    no ONNX code is requested. Raises `ShapeError` (usage) for an opset that ONNX does not have.
     """
     if output_options.code != "onnx" or options.get("opset") is None:
         return None
@@ -141,12 +144,12 @@ def print_answer(
     request_options: Iterable[Mapping[str, object]] = (),
     operand_sources: Sequence[Source] = (),
 ) -> int:
-    """Print an answer, transform its data if requested, and return the exit code.
+    """Print an answer, write the output file if requested, and return the exit code.
 
-    `source` is the data of the input, and `operand_sources` are the data of the other operands. `opset` is the opset of
-    the generated ONNX code. `request_options` are the options of the stages of the request.
-    Raises `ShapeError`: usage for an option that does not apply, file if a file cannot be used, differs if the output
-    file fails its verification.
+    `source` is the input file, and `operand_sources` are the files of the other operands. `opset` is the opset of the
+    generated ONNX code. `request_options` are the options of the request, or of each stage of a chain.
+    Raises `ShapeError` (usage) for an option that does not apply, (file) if a file cannot be used, and (differs) if the
+    output file fails its verification.
     """
     paths: PathsByOption = {}
     has_data_options = output_options.has_data_options
@@ -166,11 +169,12 @@ def print_answer(
             return code
     picture = write_picture(answer, output_options) if output_options.has_picture_options else {}
 
-    def as_json() -> dict[str, object]:
+    def build_json() -> dict[str, object]:
+        """Return the JSON object of the answer, with its paths, film and code."""
         hint = {"hint": lasting} if (lasting := batch_hint(answer)) else {}
         return answer.as_json() | hint | paths | picture | ({"code": fields(emitted)} if emitted else {})
 
-    if output.print_json_if_requested(output_options, as_json):
+    if output.print_json_if_requested(output_options, build_json):
         _print_text(answer, output_options, source, emitted, paths, operand_sources)
         if mismatch:
             print_stderr(f"shapecalc: {output_options.line_prefix}{mismatch}")
@@ -185,7 +189,10 @@ def _print_text(
     paths: PathsByOption,
     operand_sources: Sequence[Source],
 ) -> None:
-    """Print the explanation of an answer, then its output, code or problem."""
+    """Print an answer as text: the requested steps, then the output or the error.
+
+    If `code` is not None, it is printed instead of the output shape. `paths` are the paths of the traced elements.
+    """
     if output_options.explain:
         _print_explanation(answer, output_options, source)
     if answer.output is None:
@@ -214,10 +221,10 @@ def _format_output(answer: Trace | Chain) -> str:
 def _expectation_mismatch(
     answer: Trace | Chain, text: str, request_options: Iterable[Mapping[str, object]]
 ) -> str | None:
-    """Describe how an answer differs from the expectation; empty if they agree.
+    """Describe how an answer differs from `text`, the value of `--expect`.
 
-    Return None if the request is refused although a shape is expected; the caller then reports the refusal.
-    Raises `ShapeError` (usage) if `text` is not a valid expectation.
+    The description is empty if the answer is as expected. It is None if the request is refused although a shape is
+    expected; the caller then reports the refusal. Raises `ShapeError` (usage) if `text` cannot be parsed.
     """
     from shapecalc.checking.answering import describe_mismatch, meets_expectation
     from shapecalc.reading.cases import parse_expectation_for_stages
@@ -251,7 +258,8 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
 def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: Code | None) -> None:
     """Print the warnings of generated code, or the caveats of an answer.
 
-    The caveats are the conditions, the alternatives and the named results. They are omitted after an explanation.
+    The caveats are the conditions, the alternative answers and the definitions of dims with a generated name. They are
+    omitted if `--explain` is set, because the explanation contains them.
     """
     if code:
         for warning in code.warnings:
@@ -270,8 +278,8 @@ def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: C
 def answer_exit_code(answer: Trace | Chain, mismatch: str | None, *, strict: bool) -> int:
     """Return the exit code of an answer.
 
-    `mismatch` describes the difference from the expectation. It is empty if the answer matches, and None if no
-    comparison was made.
+    `mismatch` describes how the answer differs from the value of `--expect`. It is empty if the answer is as expected,
+    and None without `--expect` or for an unexpected refusal.
     """
     if answer.output is None:
         return ExitCode.OK if mismatch == "" else ExitCode.UNRESOLVED
@@ -305,9 +313,9 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], output_opt
 
 
 def add_as_option_hint(error: ShapeError) -> ShapeError:
-    """Return the error, with a hint to use `--as` if this option would help.
+    """Add a hint to use `--as` to the error that a dialect lacks an op.
 
-    The option helps if the dialect lacks the op but is a target of code generation.
+    The hint is added only if code can be generated for this dialect. Other errors are returned unchanged.
     """
     if not isinstance(error, MissingOpError):
         return error
@@ -320,7 +328,7 @@ def add_as_option_hint(error: ShapeError) -> ShapeError:
 
 
 def _add_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem:
-    """Prepend the number of the input line, if any, to the message of a problem."""
+    """Prepend the line prefix of the output options to the message of a problem."""
     return (
         replace(problem, message=f"{output_options.line_prefix}{problem.message}")
         if output_options.line_prefix
@@ -329,9 +337,9 @@ def _add_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem
 
 
 def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
-    """Return the JSON object for a request that could not be parsed.
+    """Return the JSON object that reports an error of the command `op`.
 
-    The keys are the same as in the JSON object of an answer.
+    It has the same keys as the JSON object of an answer, with empty values. `texts` are the unparsed arguments.
     """
     result: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
     others: dict[str, dict[str, object]] = {
@@ -353,9 +361,9 @@ def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str,
 def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[str, object]:
     """Write the requested picture or film; return the JSON fields of a film.
 
-    There are no fields for a picture. A message about the file is printed to stderr. A refused request is drawn up to
-    the step that fails. Raises `ShapeError`: usage for options that cannot be combined, file if the file cannot be
-    written.
+    A film is an animation of the steps. A still picture has no JSON fields. The size of the film or the step of the
+    picture is printed to stderr. A refused request is drawn up to the step that fails.
+    Raises `ShapeError` (usage) for options that cannot be combined, and (file) if the file cannot be written.
     """
     name, about = output_options.film or output_options.picture, dict[str, object]()
     if name is None:

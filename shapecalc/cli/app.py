@@ -62,8 +62,8 @@ MAX_STDIN_BYTES = 1 << 28
 def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: str | None = None) -> int:
     """Run one command line and return its exit code.
 
-    `terminal_app` is the app that `tui` and `serve` open. A command that reads a text reads `text`, unless it is None,
-    in place of standard input.
+    The commands `tui` and `serve` open `terminal_app`. If `text` is not None, commands that read code, error messages
+    or test cases from standard input read `text` instead.
     """
     try:
         words = commands.resolve_aliases(words)
@@ -88,7 +88,7 @@ def _run_op(op: Op, words: Sequence[str]) -> int:
         return _print_help(op.name)
     printing = {name: values.pop(name) for name in OUTPUT_OPTIONS if name in values}
     code = answer_op(op.name, values, OutputOptions(**printing))
-    atexit.register(gc.freeze)  # the garbage collection at exit would delay the exit
+    atexit.register(gc.freeze)  # skip the garbage collection at exit, which would delay the exit
     return code
 
 
@@ -112,7 +112,10 @@ def _parse_op(op: Op, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _run_command(words: Sequence[str], app: AnyTerminalApp, text: str | None) -> int:
-    """Run a command line that does not begin with an op; raise `ShapeError` (usage)."""
+    """Run a command line that does not begin with an op.
+
+    `text` replaces standard input, unless it is None. Raises `ShapeError` (usage) for invalid arguments.
+    """
     from shapecalc.cli.options import COMMAND_MODULES, load_command
 
     if words[:1] == ["--"]:
@@ -136,9 +139,9 @@ def _run_command(words: Sequence[str], app: AnyTerminalApp, text: str | None) ->
 def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
     """Run a command line that is empty or begins with an option.
 
-    A command after the options is moved to the front. Without a command or a global option, the command line is
-    inferred from standard input; if that is empty, the first screen is printed.
-    Raises `ShapeError` (usage) for an option that needs a command.
+    If a command follows the options, it is moved to the front. Otherwise a global option such as `--version` is
+    executed. Without a global option, the command is inferred from the content of standard input; if standard input is
+    empty, a short introduction is printed. Raises `ShapeError` (usage) for an option that needs a command.
     """
     global_spellings = {spelling for option in GLOBAL_OPTIONS for spelling in option.spellings()}
     values = _split_options(words)[0] if global_spellings.isdisjoint(words) else []
@@ -168,10 +171,11 @@ def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
 
 
 def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str = "") -> int:
-    """Infer a command line from arguments without a command, report it and run it.
+    """Infer the command from arguments without a command name, and run it.
 
-    The arguments may be shapes, a file, code or an error message. `text` is standard input if it was already read.
-    Raises `ShapeError` (usage) if no command line can be inferred.
+    The arguments may be shapes, a file, code or an error message. The inferred command line is printed to stderr.
+    `text` is the content of standard input, or empty if standard input was not read yet.
+    Raises `ShapeError` (usage) if no command can be inferred.
     """
     from shapecalc.reading import readings
 
@@ -216,9 +220,9 @@ def _peek_stdin_file() -> str:
 
 
 def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split arguments without a command into positional values and options.
+    """Split arguments without a command name into positional arguments and options.
 
-    The options include their values.
+    The list of options also contains the values of the options.
 
     >>> _split_options(["2,3,4", "-d", "torch", "to", "--json", "6,4"])
     (['2,3,4', 'to', '6,4'], ['-d', 'torch', '--json'])
@@ -235,16 +239,16 @@ def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def is_error_message(text: str) -> bool:
-    """Return whether a string contains a known error message of a runtime."""
+    """Return whether a string contains a known error message of a framework."""
     from shapecalc.diagnosis.reading import has_known_message
 
     return has_known_message(text)
 
 
 def _report_other_chains(input_text: str, output_text: str) -> None:
-    """Print up to two other chains with the same input and output shape.
+    """Print up to two chains that are alternatives to a reshape.
 
-    Unlike a reshape, these chains reorder the elements.
+    They have the same input shape and the same output shape, but reorder the elements.
     """
     from shapecalc.core.text import parse_shape
     from shapecalc.reasoning.find import search_chains
@@ -252,12 +256,13 @@ def _report_other_chains(input_text: str, output_text: str) -> None:
     try:
         ways = [way for way in search_chains(parse_shape(input_text), parse_shape(output_text)).ways if way.moves]
     except ShapeError:
-        return  # an argument is a file name, or a dim must be inferred
+        return  # not two known shapes: an argument is a file name, or has a -1
     for way in ways[:2]:
         print_stderr(f"shapecalc: {way.layout or 'with the elements in another order'}: {way.chain}")
 
 
 def _print_help(name: str) -> int:
+    """Print the help of a command and return the exit code."""
     from shapecalc.cli.help import help_text
 
     print_stdout(help_text(name))
@@ -265,7 +270,7 @@ def _print_help(name: str) -> int:
 
 
 def _unknown_command_error(words: Sequence[str]) -> ShapeError:
-    """Return the usage error for arguments from which no command can be inferred."""
+    """Return the error for arguments from which no command can be inferred."""
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.core.text import escape_unprintable, suggestion, truncate
@@ -282,9 +287,10 @@ def _unknown_command_error(words: Sequence[str]) -> ShapeError:
 
 
 def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
-    """Print a usage error, as JSON if requested, and return its exit code.
+    """Print the error of an invalid command line, and return its exit code.
 
-    If the intended command line can be inferred, an error that suggests this command line is printed instead.
+    If `words` contain a known mistake, such as an unquoted shape, an error that suggests the correct command line is
+    printed instead. The error is printed as JSON if `words` contain `--json`.
     """
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.cli.usage_hints import extra_words_error, split_shape_error

@@ -27,16 +27,19 @@ CHAIN_ARGUMENT = Argument("stages", "the input shape and the stages", "'INPUT | 
 
 
 def run_chain(stages: str, output_options: OutputOptions, **options: object) -> int:
-    """Answer a chain; with the input `-`, once per line of standard input.
+    """Apply the stages of a chain to its input shape, and print the answer.
 
-    The options apply to every stage that accepts them and does not set them itself.
+    `stages` is the whole chain, with its input. If the input is `-`, each line of standard input is an input shape.
+    `options` apply to every stage that accepts them and does not set them itself. Return the largest exit code.
     """
 
     def print_chain_error(error: ShapeError, line_options: OutputOptions) -> int:
+        """Print an error, with its position in the chain, and return the exit code."""
         problem = locate_in_chain(add_as_option_hint(error).problem, stages)
         return print_error(ShapeError(problem), "chain", {"stages": stages}, line_options)
 
-    def answer_shape(shape: str, line_options: OutputOptions) -> int:
+    def run_with_input(shape: str, line_options: OutputOptions) -> int:
+        """Apply the stages to one input shape, print the answer and return the exit code."""
         stage_options = {**options}
         try:
             opset = pop_emit_opset(stage_options, parsed_stages, line_options)
@@ -51,16 +54,17 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
     except ShapeError as error:
         return print_chain_error(error, output_options)
     if input_shape.strip() == "-":
-        return answer_lines(answer_shape, "chain", {"stages": stages}, output_options)
-    return answer_shape(input_shape, output_options)
+        return answer_lines(run_with_input, "chain", {"stages": stages}, output_options)
+    return run_with_input(input_shape, output_options)
 
 
 def answer_stages(
     shape: str, stages: Sequence[StageRequest], options: dict[str, object], defaults: Options
 ) -> tuple[Chain, Source | None]:
-    """Answer a parsed chain; return the answer, and the data of the input or None.
+    """Apply the stages of a chain to an input shape or file.
 
-    Raises `ShapeError`: usage if an argument cannot be parsed, file if the input cannot be used.
+    `options` apply to all stages; `defaults` apply to stages without the option. Return the answer, and the input file
+    or None. Raises `ShapeError` (usage) if an argument cannot be parsed, and (file) if the input file cannot be used.
     """
     where = options.pop("where", None)
     (op, first), *others = apply_chain_options(stages, options, defaults) or IDENTITY_STAGES
@@ -70,9 +74,10 @@ def answer_stages(
 
 
 def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
-    """Return the problem with its span converted to offsets in the whole chain.
+    """Convert the span of a problem to offsets in the text of the chain.
 
-    The span is None if the text of the failing argument occurs more than once in the chain.
+    The span of `problem` has offsets in one argument of a stage. The span becomes None if the text of the argument
+    occurs more than once in the chain.
     """
     if problem.span is None:
         return problem

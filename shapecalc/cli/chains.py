@@ -58,14 +58,14 @@ COMPARE_OPTIONS: tuple[Option, ...] = (
     *(option for option in RULE_OPTIONS.values() if option.name != DIALECT_FILTER.name),
     *(EXPLAIN_OPTION, *select_output_options("json", "expect", "quiet", "strict", "no_config")),
 )
-"""Options of `compare`; the op's own options are parsed with its arguments."""
+"""Options of `compare` itself; the options of the compared op are parsed separately."""
 
 
 def run_compare(words: list[str], dialect: list[str] | None, output_options: OutputOptions, **options: object) -> int:
-    """Print the answer of every dialect; return the exit code.
+    """Print the answers to one request or chain under each dialect.
 
-    The exit code is 1 if the answers differ or do not match `--expect`. With `--strict`, it is also 1 if an answer has
-    conditions.
+    `words` are the command line of the request; `dialect` lists the selected dialects, None for all. The exit code is 1
+    if the answers differ or do not match `--expect`. With `--strict`, it is also 1 if an answer has conditions.
     """
     from shapecalc.checking.answering import meets_expectation
     from shapecalc.reading.cases import parse_expectation_for_stages
@@ -103,9 +103,10 @@ def run_compare(words: list[str], dialect: list[str] | None, output_options: Out
 
 
 def _parse_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
-    """Parse the op to compare (reshape by default), its input and its arguments.
+    """Parse a request into the name of its op, its input shape and its arguments.
 
-    Raises `ShapeError`: usage if the words cannot be parsed, file if the input cannot be used.
+    The default op is reshape. Raises `ShapeError` (usage) if the words cannot be parsed, and (file) if the input cannot
+    be read.
     """
     op = commands.resolve_aliases(words)[0]
     has_op = op in OPS or op.isidentifier()
@@ -117,9 +118,10 @@ def _parse_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]
 
 
 def _parse_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
-    """Parse the input and the stages of a chain; the word `chain` may precede them.
+    """Parse the input shape and the stages of a chain.
 
-    Raises `ShapeError`: usage if the words cannot be parsed, file if the input cannot be used.
+    The word `chain` may precede the chain. Raises `ShapeError` (usage) if the words cannot be parsed, and (file) if the
+    input cannot be read.
     """
     *before, text = words
     if before not in ([], ["chain"]) or "|" not in text:
@@ -132,7 +134,10 @@ def _parse_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
 
 
 def reject_common_options(options: Mapping[str, object]) -> None:
-    """Raise `ShapeError` (usage) for an option that `compare` sets itself."""
+    """Raise `ShapeError` (usage) for an option that `compare` does not accept.
+
+    These are the options that all ops have, such as `dialect`; `compare` sets them for each answer.
+    """
     for name in options:
         if name in common_option_names():
             raise usage_error(f"compare asks under every {name}, so leave it out", argument=name)
@@ -150,7 +155,10 @@ def _check_output_options(words: Sequence[str]) -> None:
 
 
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
-    """Print the table of answers and a summary; with `explain`, also the steps."""
+    """Print a table with the answer of each dialect, and a summary.
+
+    With `explain`, also print the steps of each answer.
+    """
     from shapecalc.render.story import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
@@ -165,7 +173,7 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
 
 
 def _agreement_text(comparison: Comparison) -> str:
-    """Return a summary of the agreement, which also explains the stars in the table."""
+    """Summarize whether the dialects agree, and explain the stars in the table."""
     if not comparison.agree:
         return "the dialects differ (* marks the less common answers)"
     dialects = list(dict.fromkeys(row.dialect for row in comparison.rows))
@@ -177,7 +185,7 @@ def _agreement_text(comparison: Comparison) -> str:
 
 
 def _shuffle_hint(answer: Trace | Chain) -> str:
-    """Return the hint to compare a Shuffle as a chain; empty for other ops.
+    """Return a hint to compare a Shuffle as a chain; an empty string for other ops.
 
     Only TensorRT has the Shuffle layer, which is equivalent to a chain of transpose, reshape and transpose.
     """
@@ -212,7 +220,8 @@ EQUIV_OUTPUT_NAMES = ("json", "quiet", "strict", "no_config")
 def run_equiv(first: str, second: str, output_options: OutputOptions, **options: object) -> int:
     """Print whether two chains compute the same function.
 
-    The options apply to every stage that accepts them and does not set them itself.
+    `options` apply to every stage that accepts them and does not set them itself. Return 0 if the chains are
+    equivalent.
     """
     from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence, resolve_parsed_chains
 
@@ -245,10 +254,10 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
 def _parse_chain_pair(
     first: str, second: str, options: dict[str, object], output_options: OutputOptions
 ) -> tuple[ChainRequest, ChainRequest]:
-    """Parse two chains and apply the options to their stages.
+    """Parse two chains, and add the options and the defaults to their stages.
 
-    If the second chain has no input, it gets the input of the first one.
-    Raises `ShapeError`: usage if a chain cannot be parsed, file if an input cannot be used.
+    A second chain without an input gets the input of the first chain.
+    Raises `ShapeError` (usage) if a chain cannot be parsed, and (file) if an input cannot be read.
     """
     left = _resolve_chain_input(parse_chain_request(first))
     right = parse_chain_request(second, left.input)
@@ -261,14 +270,20 @@ def _parse_chain_pair(
 
 
 def _resolve_chain_input(chain: ChainRequest) -> ChainRequest:
-    """Replace `-` or a file name as the input of a chain by the shape read from it."""
+    """Return a chain whose input is a shape instead of `-` or a file name.
+
+    The shape is read from standard input or from the file.
+    """
     (op, options), *others = chain.stages or IDENTITY_STAGES
     parsed = output.read_input(output.read_input_text(str(chain.input)), options, op)
     return ChainRequest(parsed.shape, ((op, parsed.options), *others) if chain.stages else ())
 
 
 def _print_counterexample(counterexample: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
-    """Print both outputs for a counterexample, with their first difference marked."""
+    """Print the outputs of two chains, and mark the first difference.
+
+    A counterexample is an input for which the outputs differ.
+    """
     if counterexample is None or any(0 in shape for shape in counterexample.outputs):
         return
     from shapecalc.render.canvas import glyphs_for_encoding
@@ -314,9 +329,10 @@ SIMPLIFY_OPTIONS = (
 
 
 def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOptions, **options: object) -> int:
-    """Print the shortest equivalent chain, or generated code for that chain.
+    """Print the equivalent chain with the lowest cost, or code for that chain.
 
-    The options apply to every stage that accepts them. With `check`, return 1 if a shorter chain exists.
+    `goal` is the cost to minimize. `options` apply to every stage that accepts them. With `check`, return 1 if a chain
+    with a lower cost exists.
     """
     from shapecalc.reasoning.costs import parse_goal
     from shapecalc.reasoning.simplify import simplify
@@ -376,7 +392,11 @@ ARRAY_OPTIONS = (
 def run_find(
     before: list[str] | None, after: list[str] | None, output_options: OutputOptions, **texts: str | None
 ) -> int:
-    """Print the chains from one shape to another; return 1 if there are none."""
+    """Print the chains from one shape to another, or from arrays to expected arrays.
+
+    `before` and `after` are the files of the input arrays and of the expected output arrays. `texts` are the unparsed
+    input shape and output shape. Return 1 if there is no such chain.
+    """
     from shapecalc.engine.chain_search import find_chains, find_chains_for_arrays, resolve_rearrangement
 
     try:
@@ -402,9 +422,10 @@ def run_find(
 
 
 def _parse_shape_pair(input_text: str | None, output_text: str | None, *, required: bool) -> tuple[Shape, Shape] | None:
-    """Parse the input and the output shape; return None if arrays are given instead.
+    """Parse the input shape and the output shape.
 
-    Raises `ShapeError`: usage if a shape is missing or cannot be parsed, file if a file cannot be used.
+    Return None if both are missing and not required. Raises `ShapeError` (usage) if a shape is missing or cannot be
+    parsed, and (file) if the input file cannot be read.
     """
     from shapecalc.reasoning.find import parse_named_shape
 
@@ -419,7 +440,7 @@ def _parse_shape_pair(input_text: str | None, output_text: str | None, *, requir
 def _load_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
     """Load pairs of an input array and its expected output array.
 
-    Raises `ShapeError`: usage if the two lists differ in length, file if an array cannot be read.
+    Raises `ShapeError` (usage) if the two lists differ in length, and (file) if an array cannot be read.
     """
     if len(before) != len(after):
         counts = [format_count(len(files), "time", "times") for files in (before, after)]
@@ -436,7 +457,7 @@ def _load_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, An
 
 
 def _search_summary(result: ChainSearch) -> str:
-    """Summarize a search: functions found, functions printed, and search bounds."""
+    """Summarize a search: the number of chains found, and the bounds of the search."""
     fits = f"{'' if result.complete else 'at least '}{result.fits or 'no'} function{'' if result.fits == 1 else 's'}"
     listed = f", of which {len(result.ways)} are listed" if len(result.ways) < result.fits else ""
     other = f"; left out: others, as {result.other.chain}" if result.other else ""
@@ -444,7 +465,7 @@ def _search_summary(result: ChainSearch) -> str:
 
 
 def _no_chain_text(shapes: Sequence[Shape]) -> str:
-    """Return the message for shapes without a chain, with their element counts."""
+    """Return the message that no chain leads from the first shape to the second."""
     before, after = map(product, shapes)
     try:
         conditions = " and ".join(condition.phrase for condition in require_equal(before, after))

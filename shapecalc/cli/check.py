@@ -1,4 +1,8 @@
-"""`shapecalc check`: judge files of test cases, and return one exit code."""
+"""`shapecalc check`: run the test cases in files, and return one exit code.
+
+A case is a line with a request and, optionally, the expected answer. The verdict on a case states whether it passed. A
+file is processed in blocks of consecutive lines, which several processes can judge at the same time.
+"""
 
 from __future__ import annotations
 
@@ -50,17 +54,19 @@ CHECK_EXIT_CODES = {
     CheckVerdict.UNREAD: ExitCode.USAGE,
     CheckVerdict.UNRESOLVED: ExitCode.UNRESOLVED,
 }
-"""Exit codes of `check` by verdict."""
+"""The exit code of `check` for each verdict that is not a success."""
 
 
 @contextmanager
 def junit_report(
     path: str | None, files: Iterable[str], counts: Mapping[CheckVerdict, int], command: str = "check"
 ) -> Iterator[IO[str] | None]:
-    """Yield a temporary file for JUnit test cases; write the report on exit.
+    """Write a JUnit report to `path`; yield the stream for its test cases.
 
-    The first line of the report has the totals, so it is written last. After an error, no report is written.
-    Yield None if `path` is None. Raises `OSError` if the file cannot be written, or if it is one of the inputs.
+    The stream is a temporary file, because the totals at the beginning of the report are known only at the end. On
+    exit, the totals from `counts` and the test cases are written to `path`; after an error, nothing is written.
+    If `path` is None, yield None. `command` is the command name in the report's title.
+    Raises `OSError` if the report cannot be written, or if `path` is one of the input files `files`.
     """
     if path is None:
         yield None
@@ -87,9 +93,10 @@ def junit_report(
 
 @contextmanager
 def replace_file_if_changed(file: str, is_changed: Callable[[], bool]) -> Iterator[IO[bytes]]:
-    """Yield a file that replaces `file` on exit if `is_changed` returns true.
+    """Yield a temporary file that replaces `file` on exit.
 
-    Raises `OSError` if the file cannot be written, or if another program has changed `file` in the meantime.
+    If `is_changed` returns false, `file` is not replaced. Raises `OSError` if the temporary file cannot be written, or
+    if another program has changed `file` in the meantime.
     """
     from pathlib import Path
 
@@ -100,6 +107,7 @@ def replace_file_if_changed(file: str, is_changed: Callable[[], bool]) -> Iterat
     before = file_stamp(path)
 
     def should_replace() -> bool:
+        """Return whether to replace the file; raise `OSError` on a concurrent change."""
         if is_changed() and file_stamp(path) != before:
             raise OSError(0, "another program has changed it in the meantime")
         return is_changed()
@@ -141,9 +149,10 @@ def run_check(
     jobs: int | None,
     text: str | None = None,
 ) -> int:
-    """Judge the case files in order; print failures, answers and a summary.
+    """Run the cases of the files in order; print the failures and a summary.
 
-    `text` has the cases of the file `-`; None for standard input.
+    For a case without an expectation, the answer is printed. The file name `-` stands for the cases in `text`, or for
+    standard input if `text` is None. The other parameters are the options of the command.
     """
     if not files and not has_stdin_data():
         return print_error(
@@ -164,7 +173,10 @@ def run_check(
 
 
 def _list_case_files(name: str) -> list[str]:
-    """Return the paths of the case files below a folder; `[name]` if there are none."""
+    """Return the paths of the case files in a folder and its subfolders.
+
+    For a file, or a folder without case files, return only its name.
+    """
     if not os.path.isdir(name):  # noqa: PTH112 - it never raises
         return [name]
     from pathlib import Path
@@ -174,7 +186,7 @@ def _list_case_files(name: str) -> list[str]:
 
 
 class _CheckRun:
-    """A run over several case files, with the counts of verdicts and the exit code."""
+    """One run of `check`, with the number of cases by verdict and the exit code."""
 
     def __init__(self, options: CheckOptions, jobs: int | None, text: str | None) -> None:
         self.options, self.jobs, self.text = options, jobs, text
@@ -182,7 +194,10 @@ class _CheckRun:
         self.worst_code: int = ExitCode.OK
 
     def judge_files(self, files: list[str], junit: str | None) -> int:
-        """Judge the files, print the summary and return the exit code."""
+        """Run the cases of all files, print the summary and return the exit code.
+
+        `junit` is the path of the JUnit report; None for no report.
+        """
         total = sum(os.path.getsize(file) for file in files if os.path.isfile(file))  # noqa: PTH113, PTH202
         shows = not self.options.quiet and sys.stdout is not None and not sys.stdout.isatty()
         try:
@@ -203,9 +218,10 @@ class _CheckRun:
         )
 
     def _judge_file(self, file: str, junit_stream: IO[str] | None, tick: Callable[[int], None]) -> bool:
-        """Judge one file; return whether the run must stop after a failure.
+        """Run the cases of one file; return whether a failure ends the whole run.
 
-        If the file cannot be updated, its updated cases count as failed.
+        With `--update`, the expectations in the file are replaced by the answers. If that fails, the cases with a new
+        expectation are counted as failed. `tick` is called with the number of bytes of each block.
         """
         updated_before = self.counts[CheckVerdict.UPDATED]
         try:
@@ -232,7 +248,10 @@ class _CheckRun:
         return False
 
     def _judge_blocks(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
-        """Yield each block of a file with its result, judged by one or more processes."""
+        """Yield each block of a file with its result.
+
+        Large files of `size` bytes are distributed over several processes.
+        """
         jobs = 1
         if size >= MIN_PARALLEL_SIZE or (size and self.jobs):
             jobs = self.jobs or min(MAX_DEFAULT_JOBS, count_cores())
@@ -241,7 +260,10 @@ class _CheckRun:
         return judge_sequentially(split_blocks(stream), file, self.options)
 
     def _add_result(self, result: BlockResult, junit_stream: IO[str] | None) -> bool:
-        """Add the result of a block; return whether the run must stop after a failure."""
+        """Add the result of a block to the counts and to the JUnit report.
+
+        Return whether a failure in the block ends the whole run.
+        """
         for verdict, count in result.counts.items():
             self.counts[verdict] += count
         if junit_stream is not None:
@@ -249,7 +271,7 @@ class _CheckRun:
         return result.ends_run
 
     def _report_unusable_file(self, file: str, error: OSError) -> None:
-        """Report a file that cannot be read or written, and set the exit code."""
+        """Print why a file cannot be read or written, and set the exit code."""
         self.worst_code = ExitCode.FILE
         reason = error.strerror or str(error)
         if isinstance(error, IsADirectoryError):
@@ -259,9 +281,10 @@ class _CheckRun:
 
 
 def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
-    """Open a file as bytes; for `-`, open `text`, or standard input if it is None.
+    """Open a case file as a binary stream, which `stack` closes.
 
-    Raises `OSError` if the file cannot be opened or is not text.
+    The file name `-` stands for the string `text`, or for standard input if `text` is None.
+    Raises `OSError` if the file cannot be opened or is not a text file.
     """
     if file != "-":
         stream = stack.enter_context(open(file, "rb"))  # noqa: PTH123, SIM115 - `pathlib` is slow; the stack closes it

@@ -1,4 +1,9 @@
-"""Process data in files and stores: trace elements, print plans, write outputs."""
+"""Apply an answer to data: trace elements, print plans and write outputs.
+
+The data is in a file, or in a store such as a Zarr array, whose elements are divided into chunks. A plan lists the
+tasks that write a store, and the number of bytes to read and write. The path of an element consists of its index in the
+input and its index after each stage.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +27,11 @@ if TYPE_CHECKING:
 
     ElementPath = Sequence[tuple[str, tuple[int, ...] | None]]
     PathsByOption = dict[str, list[dict[str, Any]]]
-    """The path of an element through the stages, as JSON, by the option that requests it."""
+    """The path of an element as JSON, for each option in `PATH_OPTIONS` that is set."""
 
 BYTE_UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
 BYTE_UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
-"""Number of bytes in each unit, by the unit's name."""
+"""Number of bytes in each unit, by unit name."""
 CUPY_REFUSAL = (
     "--backend cupy carries out no files: one core would copy them twice, to a device and back; numpy copies with all"
 )
@@ -35,15 +40,12 @@ PATH_OPTIONS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
     "follow": ("goes", trace_element),
     "follow_out": ("came", trace_element_back),
 }
-"""Options that request the path of an element, with their labels and tracers.
-
-A tracer is the function that computes the path.
-"""
+"""The label of the printed path and the function that computes the path, by option name."""
 
 
 @contextmanager
 def convert_file_errors() -> Iterator[None]:
-    """Convert errors of files and backends to `ShapeError` (file)."""
+    """Convert a `FileError` or a `BackendError` to a `ShapeError` (file)."""
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.execute import BackendError
 
@@ -56,10 +58,11 @@ def convert_file_errors() -> Iterator[None]:
 def check_and_trace_elements(
     answer: Trace | Chain, output_options: OutputOptions, source: Source | None, operand_sources: Sequence[Source] = ()
 ) -> PathsByOption:
-    """Check the data options, and return the paths of the requested elements.
+    """Check the options that concern data, and trace the requested elements.
 
-    Raises `ShapeError`: usage if an option needs data and the input is only a shape, if an element is out of range or
-    if a backend is unknown; file if a backend cannot be used with files.
+    Return the path of each element. `source` is the input file, None if the input is a shape. Raises `ShapeError`
+    (usage) for an option that requires a file, for an element index out of range and for an unknown backend; (file) if
+    the backend does not support files.
     """
     if output_options.out is not None and source is None:
         raise usage_error("--out needs data, and the input is only a shape", "give a file: x.npy")
@@ -93,6 +96,7 @@ def check_and_trace_elements(
 
 
 def _trace_elements(answer: Trace | Chain, output_options: OutputOptions) -> PathsByOption:
+    """Return the path of each element that `--follow` or `--follow-out` selects."""
     indices = {name: text for name in PATH_OPTIONS if (text := getattr(output_options, name)) is not None}
     return {
         name: [
@@ -111,7 +115,10 @@ def print_elements(
     values: bool,
     operand_sources: Sequence[Source] = (),
 ) -> None:
-    """Print the paths of elements; with `values`, also the input and output values."""
+    """Print the paths of elements; with `values`, also a sample of the data.
+
+    The sample contains elements of the input and of the output.
+    """
     for name, path in paths.items():
         points = (f"{point['stage']} {index_text(point['index'])}" for point in path)
         print_stderr(f"{PATH_OPTIONS[name][0]}: {' -> '.join(points)}")
@@ -126,9 +133,9 @@ def print_elements(
 
 
 def data_movement_lines(answer: Trace | Chain, source: Source | None, output_options: OutputOptions) -> list[str]:
-    """Return lines that report whether execution copies data, how much and why.
+    """Return lines that report whether the execution copies data, how much and why.
 
-    Sizes and strides are in bytes if the input is a file, otherwise in elements.
+    Amounts and strides are in bytes if the input is a file, otherwise in elements.
     """
     from shapecalc.engine.plan import plan_moves
 
@@ -156,10 +163,9 @@ def data_movement_lines(answer: Trace | Chain, source: Source | None, output_opt
 
 
 def _input_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
-    """Return the strides of the input data.
+    """Return the strides of the input, in bytes for a file and otherwise in elements.
 
-    The unit is bytes if the input is a file, otherwise elements. The data is contiguous unless the file or the request
-    has strides.
+    The strides are those of the array in the file, those of the option `--strides`, or the strides of contiguous data.
     """
     from shapecalc.engine.plan import byte_strides
 
@@ -174,11 +180,11 @@ def _input_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, .
 def execute_answer(
     answer: Trace | Chain, source: Source, output_options: OutputOptions, operand_sources: Sequence[Source] = ()
 ) -> bool:
-    """Write the output file or store if requested, or print its plan.
+    """Write the output file or store, or print the plan for writing it.
 
-    Return whether the plan was printed instead of the answer.
-    Raises `ShapeError`: file if a file, a store or a backend cannot be used, differs if the output store fails its
-    verification.
+    Without `--out` and `--plan`, nothing is written or printed. Return whether a plan was printed; the caller then
+    prints no answer. Raises `ShapeError` (file) if a file, a store or a backend cannot be used, and (differs) if the
+    output store fails its verification.
     """
     with convert_file_errors():
         if output_options.plan:
@@ -230,7 +236,10 @@ def _check_store_options(source: Source | None, output_options: OutputOptions) -
 
 
 def _memory_limit(output_options: OutputOptions) -> int:
-    """Return a worker's memory limit in bytes; raise `ShapeError` (usage) if invalid."""
+    """Parse `--memory` and return the memory limit of a worker in bytes.
+
+    Raises `ShapeError` (usage) for an invalid size.
+    """
     if output_options.memory is None:
         return 512 << 20
     import re
@@ -245,7 +254,10 @@ def _memory_limit(output_options: OutputOptions) -> int:
 
 @contextmanager
 def _open_workers(output_options: OutputOptions) -> Iterator[tuple[TaskRunner, int, Any]]:
-    """Yield the task runner, the threads per worker, and the cluster or None."""
+    """Open the workers that write a store: local threads or a cluster.
+
+    Yield the function that runs tasks, the number of threads per worker, and the cluster or None.
+    """
     if output_options.cluster is None or output_options.plan:
         from shapecalc.engine.processes import count_cores, memory_limit
         from shapecalc.engine.stores.workers import make_thread_runner
@@ -266,6 +278,7 @@ def _open_workers(output_options: OutputOptions) -> Iterator[tuple[TaskRunner, i
 
 
 def _plan_store_job(answer: Trace | Chain, source: Source, output_options: OutputOptions, threads: int) -> StoreJob:
+    """Plan the tasks that write the output store, for workers with `threads` threads."""
     from shapecalc.engine.stores.jobs import plan_job
 
     chunks = None if output_options.chunks is None else tuple(parse_axes(output_options.chunks, "chunks"))
@@ -281,13 +294,13 @@ def _print_plan(answer: Trace | Chain, source: Source, output_options: OutputOpt
 
 
 def _plan_json(job: StoreJob) -> dict[str, Any]:
-    """Return the JSON object of a plan; sizes are in bytes before compression."""
+    """Return the JSON object of a plan, with amounts of uncompressed data in bytes."""
     plan, store = job.plan, job.store
     return {
         "input": {"shape": [*store.array.shape], "type": str(store.array.dtype), "chunks": [*store.chunks]},
         "output": {"shape": [*plan.passes[-1].axis_map.output_shape], "chunks": [*plan.passes[-1].chunks]},
         "passes": [
-            {"tasks": one.task_count, "task": [*one.task_shape], "chunks": [*one.chunks]} for one in plan.passes
+            {"tasks": step.task_count, "task": [*step.task_shape], "chunks": [*step.chunks]} for step in plan.passes
         ],
         "tasks": plan.task_count,
         "data": store.array.dtype.itemsize * store.array.size,
@@ -302,6 +315,7 @@ def _plan_json(job: StoreJob) -> dict[str, Any]:
 
 
 def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
+    """Format the JSON object of a plan as lines of text."""
     about = "" if plan["exact"] else "about "
     for name in ("input", "output"):
         yield f"{name:7} {shape_text(plan[name]['shape'])} in chunks of {shape_text(plan[name]['chunks'])}"
@@ -330,10 +344,10 @@ def _format_bytes(count: int) -> str:
 
 
 def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOptions) -> None:
-    """Write an output store, and verify it if requested.
+    """Write the output store, and verify it with `--verify`.
 
-    With `--verify` and without `--force`, an output that is already complete is verified but not rewritten.
-    Raises `ShapeError` (differs) if an element of the output is wrong.
+    With `--verify` and without `--force`, a complete store is verified but not rewritten.
+    Raises `ShapeError` (differs) if an element of the store is wrong.
     """
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.processes import memory_limit
@@ -357,6 +371,7 @@ def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOp
 
 
 def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
+    """Write the output store `target`; if interrupted, print how to resume the job."""
     from shapecalc.engine.stores.jobs import partial_folder, run_job
 
     with _open_workers(output_options) as (run, threads, cluster):
@@ -375,7 +390,7 @@ def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_o
 
 
 def _verify_store(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
-    """Raise `ShapeError` (differs) if the output store does not match the answer."""
+    """Raise `ShapeError` (differs) if the store `target` contains a wrong element."""
     from shapecalc.engine.arrays import raise_file_errors
     from shapecalc.engine.stores.jobs import find_first_difference
 

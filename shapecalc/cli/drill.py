@@ -34,7 +34,11 @@ def run_drill(
     *,
     with_answers: bool,
 ) -> int:
-    """Run exercises until the input ends, print a worksheet, or check lessons."""
+    """Present exercises at a prompt, print a worksheet, or check a lesson file.
+
+    With `count`, a worksheet of `count` exercises is printed in the format `form`; `with_answers` adds the answers.
+    `check_lessons` is the lesson file to check.
+    """
     topic_text = " ".join(" ".join(topics or [ALL]).split())
     try:
         _check_option_conflicts(count, form, check_lessons, output_options, with_answers=with_answers)
@@ -76,7 +80,10 @@ def _check_seed(seed: str) -> None:
 def _print_worksheet(
     topics: str, seed: str | None, count: int, form: str | None, output_options: OutputOptions, **sheet: bool
 ) -> int:
-    """Print a worksheet, or write it to a file."""
+    """Print a worksheet of `count` exercises, or write it to the file of `--out`.
+
+    `form` is the format; None to choose it by the file suffix. `sheet` contains the flag `with_answers`.
+    """
     from shapecalc.core.text import lookup
     from shapecalc.teaching.exercises import FORMATTERS, draw_exercises, make_worksheet, new_seed
 
@@ -94,9 +101,9 @@ def _print_worksheet(
 
 
 def _worksheet_format(file: str | None) -> str:
-    """Return the worksheet format for a file's suffix; text if there is no file.
+    """Return the worksheet format for the suffix of a file name.
 
-    Raises `ShapeError` (usage) for an unknown suffix.
+    The format is text if there is no file or no suffix. Raises `ShapeError` (usage) for an unknown suffix.
     """
     from shapecalc.teaching.exercises import FORMAT_OF_SUFFIX
 
@@ -122,9 +129,9 @@ def _print_lesson_faults(file: str) -> int:
 
 
 def _run_exercises(topics: str, seed: str | None) -> int:
-    """Print exercises and judge the answers until the input ends; print the score.
+    """Present exercises until the input ends, then print the score.
 
-    Each answer is one line. Return 1 if an answer was wrong.
+    The user types the answer to each exercise as one line. Return 1 if an answer was wrong.
     """
     from shapecalc.teaching.exercises import Drill, new_seed
     from shapecalc.teaching.judging import CHAIN_SYNTAX
@@ -151,15 +158,15 @@ def _run_exercises(topics: str, seed: str | None) -> int:
     if interactive:
         print_stdout("")
     print_stdout(f"score: {drill}; in all {progress.tally}")
-    if complaint := progress.pop_error_message():
-        print_stderr(f"shapecalc: {complaint}")
+    if error_message := progress.pop_error_message():
+        print_stderr(f"shapecalc: {error_message}")
     return ExitCode.OK if drill.right == drill.answered else ExitCode.FAILED
 
 
 def _read_answer(*, interactive: bool) -> str | None:
-    """Read the next line of input; return None at the end.
+    """Read the next line of standard input; return None at its end.
 
-    If `interactive`, a prompt is printed first. Raises `EarlyExit` if standard input cannot be read.
+    If `interactive`, print a prompt first. Raises `EarlyExit` if standard input cannot be read.
     """
     if interactive and sys.stdout is not None:
         sys.stdout.write("> ")
@@ -169,6 +176,7 @@ def _read_answer(*, interactive: bool) -> str | None:
 
 
 def _print_question(drill: Drill, *, interactive: bool) -> None:
+    """Print the number, the level and the text of the current exercise."""
     exercise = drill.exercise
     print_stdout("\n" * interactive + f"{drill.answered + 1}. level {exercise.level}   {exercise.task.text}")
 
@@ -180,7 +188,10 @@ def _wrap_to_terminal(text: str) -> str:
 
 
 def _select_hint(drill: Drill, hint_number: int) -> str:
-    """Return the hint with the given number; the last hint if there are fewer."""
+    """Return hint `hint_number` on the current exercise, or its last hint.
+
+    Hints are numbered from 0, from the most general hint to the most specific one.
+    """
     from shapecalc.teaching.judging import graded_hints, resolve_line
 
     task = drill.exercise.task
@@ -189,9 +200,10 @@ def _select_hint(drill: Drill, hint_number: int) -> str:
 
 
 def _judge_answer(drill: Drill, line: str, progress: Progress, *, interactive: bool) -> bool:
-    """Judge an answer, print the result and return whether the answer is scored.
+    """Judge the answer in a line, print the result and record the score.
 
-    A line that cannot be parsed is not scored if `interactive`, and is a wrong answer otherwise.
+    Return whether the answer was scored. A line that cannot be parsed is not scored if `interactive`, so that the user
+    can correct it; otherwise it is a wrong answer.
     """
     from shapecalc.teaching.exercises import judge_answer
     from shapecalc.teaching.judging import draw_comparison, invalid_reason

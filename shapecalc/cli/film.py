@@ -24,7 +24,10 @@ FILM_PARAMETERS: tuple[Argument | Option, ...] = (
 
 
 def run_film(words: list[str], film: str | None, output_options: OutputOptions) -> int:
-    """Answer a request or a chain, write the film and print the answer."""
+    """Write the steps of a request or chain as an animation, and print the answer.
+
+    `words` are the command line of the request or chain, and `film` is the file to write.
+    """
     from shapecalc.reading.readings import is_shape
 
     words = (

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from shapecalc.core.ops.op import Op
 
     Rows = list[tuple[str, str]]
-    """The names of arguments or options, each with its description."""
+    """The lines of a section: names of arguments or options, with their descriptions."""
 
 MIN_WIDTH, MAX_WIDTH = 50, 78
-"""The minimum and the maximum width of a help, in characters; a terminal leaves two of its columns free."""
+"""The minimum and the maximum line length of the help, in characters."""
 MAX_NAME_WIDTH = 30
-"""The maximum width of the column of names; the description of a longer name begins on the next line."""
+"""The maximum width of the first column; the description of a longer name begins on the next line."""
 RAW_PARAGRAPH = "\b\n"
-"""The beginning of a paragraph whose lines are not wrapped."""
+"""The prefix that marks a paragraph whose lines must not be wrapped."""
 SHARED_OPTIONS_NOTE = "All ops have --dialect, --expect, --explain, --json and more: shapecalc help options"
 EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
 """The last line of an op's help, since PowerShell splits unquoted words at commas."""
@@ -56,7 +56,7 @@ def help_text(name: str) -> str:
 
 
 def _usage_text(command: Command, width: int) -> str:
-    """Return the usage line of a command; required arguments are in braces."""
+    """Return the usage line of a command, with required arguments in braces."""
     metavars = [parameter.metavar for parameter in command.parameters if isinstance(parameter, Argument)]
     words = " ".join(["[OPTIONS]", *(text if text[:1] == "[" else f"{{{text}}}" for text in metavars)])
     prefix = f"Usage: shapecalc {command.name} "
@@ -64,7 +64,7 @@ def _usage_text(command: Command, width: int) -> str:
 
 
 def _wrap(text: str, width: int, indent: str = "") -> str:
-    """Wrap the paragraphs of a text, except those that begin with `RAW_PARAGRAPH`."""
+    """Wrap the paragraphs of a text, except those with the prefix `RAW_PARAGRAPH`."""
     wrapper = TextWrapper(width, initial_indent=indent, subsequent_indent=indent)
     return "\n\n".join(
         "\n".join(f"{indent}{line}" for line in paragraph.splitlines()[1:])
@@ -75,7 +75,7 @@ def _wrap(text: str, width: int, indent: str = "") -> str:
 
 
 def _section_text(title: str, rows: Rows, width: int) -> str:
-    """Return a section of the help: its title, and the names with their descriptions in a second column."""
+    """Format a help section: its title, and a table of names and descriptions."""
     column = min(max(len(name) for name, _ in rows), MAX_NAME_WIDTH) + 2
     lines = [f"{title}:"]
     for name, description in rows:
@@ -88,9 +88,10 @@ def _section_text(title: str, rows: Rows, width: int) -> str:
 
 
 def _help_rows(command: Command) -> dict[str, Rows]:
-    """Return the rows of the help by the title of their section.
+    """Return the sections of a command's help: the rows of each section, by title.
 
-    Options of a single framework have sections of their own. The options that all ops share are omitted.
+    The options of an op that its default dialect lacks are in separate sections. The options that all ops share are
+    omitted.
     """
     op = OPS.get(command.name)
     rows: dict[str, Rows] = {"Arguments": [], "Options": []}
@@ -104,7 +105,7 @@ def _help_rows(command: Command) -> dict[str, Rows]:
 
 
 def _option_row(option: Option) -> tuple[str, str]:
-    """Return the spellings of an option, and its description."""
+    """Return the spellings and the description of an option, as a row of the help."""
     off = [spelling for spelling, value in option.spellings().items() if value is False]
     name = " / ".join([", ".join(filter(None, (option.short, option.spelling))), *off])
     names = option.completions() if option.lists_completions and option.completions else ()
@@ -116,7 +117,7 @@ def _option_row(option: Option) -> tuple[str, str]:
 def exclusive_dialect_names(op: Op, name: str) -> str:
     """Return the names of the dialects that support an option of an op.
 
-    The string is empty if the default dialect of the op supports the option.
+    If the default dialect of the op supports the option, return an empty string.
 
     >>> exclusive_dialect_names(OPS["reshape"], "reverse"), exclusive_dialect_names(OPS["reshape"], "allowzero")
     ('mxnet', '')
@@ -127,7 +128,10 @@ def exclusive_dialect_names(op: Op, name: str) -> str:
 
 
 def _dialect_has_option(op: Op, dialect: Dialect, param: Param | None, name: str) -> bool:
-    """Return whether a dialect supports an op's option, as a parameter or a switch."""
+    """Return whether a dialect supports the option `name` of an op.
+
+    `param` is the parameter with this name; None if the option is the switch of a dialect, such as `allowzero`.
+    """
     if param is None:
         return switch_name(op, dialect) == name
     operator = operator_of(op, dialect)

@@ -1,6 +1,7 @@
 """The commands `dialects`, `why`, `backends`, `size`, `vectors` and `help`.
 
-They print reference tables, the size of a shape, golden test cases and the manual.
+They print reference tables, the size of a shape, the test cases of each dialect and the manual. A rule is a condition
+for a valid request, or a way to determine a dim; it has an id, such as `two-infers`.
 """
 
 from __future__ import annotations
@@ -74,11 +75,14 @@ DIALECT_KEYS = (
     *("left_over", "splits_by_size", "splits_unevenly", "infers_part"),
     "note",
 )
-"""The last keys of the JSON object of a dialect: fields of `Dialect` and of its rows in the tables of ops."""
+"""The keys at the end of the JSON object of a dialect.
+
+They are fields of `Dialect`, or fields of the dialect's rows in the semantics tables of the ops.
+"""
 
 
 def dialect_as_json(dialect: Dialect) -> dict[str, object]:
-    """Return the JSON object of a dialect, as `shapecalc dialects --json` prints it.
+    """Return the JSON object of a dialect in `shapecalc dialects --json`.
 
     >>> dialect_as_json(DIALECTS["tensorrt"])["operators"]["broadcast"]
     'ElementWise'
@@ -117,7 +121,10 @@ RULE_ARGUMENT = Argument(
 
 
 def run_why(rule: str | None, output_options: OutputOptions) -> int:
-    """Print the explanation of a rule, or a list of matching rules."""
+    """Print the explanation of a rule, or a list of the rules that contain a word.
+
+    `rule` is the id or the word; None lists all rules.
+    """
     matches = [*all_rules().values()] if rule is None else find_rules(rule)
     try:
         entries = matches or [lookup(str(rule), all_rules() | doctor_causes(), "rule", list_command="shapecalc why")]
@@ -140,7 +147,7 @@ def run_why(rule: str | None, output_options: OutputOptions) -> int:
 
 
 def doctor_causes() -> dict[str, Rule]:
-    """Return the causes that `shapecalc doctor` can report, as rules by id.
+    """Return the causes of errors that `shapecalc doctor` reports, as rules by id.
 
     >>> doctor_causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
@@ -239,21 +246,25 @@ DEFAULT_DTYPES = ("float32", "float16", "int8")
 
 
 def run_size(input: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
-    """Print the element count of a shape, or of each line of standard input for `-`.
+    """Print the element count and the size in bytes of a shape.
 
-    Return the largest exit code.
+    If `input` is `-`, each line of standard input is a shape. Return the largest exit code.
     """
     if input.strip() != "-":
         return _print_size(input, dtype, where, output_options)
 
     def print_line_size(line: str, line_options: OutputOptions) -> int:
+        """Print the size of the shape in a line, and return the exit code."""
         return _print_size(line, dtype, where, line_options)
 
     return answer_lines(print_line_size, "size", {"input": input}, output_options)
 
 
 def _print_size(text: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
-    """Print a shape's element count, prime factors, size in bytes and next commands."""
+    """Print the element count of a shape, its prime factors and its size in bytes.
+
+    Also suggest commands to continue with. Return the exit code.
+    """
     try:
         parsed = read_input(strip_leading_space(text), {"dtype": dtype}, "flatten")
         request = make_request("flatten", parsed.shape, {**parsed.options, "where": where})
@@ -286,7 +297,10 @@ SIZE_COMMAND = Command(
 
 
 def run_vectors(dialect: list[str] | None, output_options: OutputOptions) -> int:
-    """Print the golden cases of the given dialects, by default of all, as JSON Lines."""
+    """Print the test cases of the selected dialects as JSON Lines.
+
+    `dialect` lists the selected dialects; None for all dialects.
+    """
     try:
         names = [lookup_dialect(name).name for name in dict.fromkeys(dialect or [])]
     except ShapeError as error:
@@ -316,14 +330,14 @@ MANUAL_PAGES = {
     **dict.fromkeys(("cases", "lessons"), 5),
     **dict.fromkeys(("dialects", "limits", "operands", "tutorial"), 7),
 }
-"""Manual pages by topic, with their section numbers."""
+"""The section number of each manual page, by topic."""
 SHARED_PAGES = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}
-"""Manual pages of commands without a page of their own, by command.
+"""The manual page that describes a command without a separate page, by command name.
 
-Commands in neither table are described on the overview page.
+Commands in neither `MANUAL_PAGES` nor `SHARED_PAGES` are described on the overview page.
 """
 COMMON_TITLES = ("synopsis", "description", "examples", "see also", "files")
-"""Titles of sections that most pages have; `help topics` omits them."""
+"""Titles of sections that most manual pages have; `help topics` omits them."""
 WHOLE_PAGE_NOTE = ".Sh SEE ALSO\nThe whole page, with the options:\n.Dl shapecalc help \\-\\-page\n"
 
 
@@ -341,7 +355,10 @@ def topic_page_text(topic: str) -> str:
 
 
 def _overview_entry(command: str, source: str) -> str:
-    """Return the synopsis and the entry of a command on the overview page, as mdoc."""
+    """Return the mdoc source of a short page about a command.
+
+    It contains the synopsis and the description of the command in `source`, the overview page.
+    """
     name, synopsis = source.partition("\n.Sh DESCRIPTION\n")[0].split("\n.Sh SYNOPSIS\n")
     usage = next(text for text in synopsis.split(".Nm\n") if text.startswith(f".Cm {command}\n"))
     entry, depth = [f".It Ic {command}"], 0
@@ -355,7 +372,7 @@ def _overview_entry(command: str, source: str) -> str:
 
 
 def read_page_source(topic: str) -> str:
-    """Return the mdoc source of a manual page in the package or the source checkout.
+    """Read the mdoc source of a manual page from the package or the source checkout.
 
     Raises `ShapeError` (file) if the page is not installed.
     """
@@ -430,11 +447,13 @@ TOPIC_ALIASES = {
     **dict.fromkeys(("what", "reading"), "readings"),
     "option": "options",
 }
-"""Manual topics by synonym."""
+"""The manual topic for each synonym."""
 
 
 def topic_hint(word: str) -> str:
-    """Return a reference to the manual for an unknown command; empty if none matches.
+    """Return a hint to the manual topic with the name of an unknown command.
+
+    Return an empty string if no topic has this name.
 
     >>> topic_hint("tutorial"), topic_hint("infer"), topic_hint("reshpe")
     ('shapecalc help tutorial tells of it', 'shapecalc help infer tells of it', '')
@@ -444,7 +463,9 @@ def topic_hint(word: str) -> str:
 
 
 def topic_text(word: str) -> str:
-    """Return the help on a page, rule, dialect, section or option; empty if unknown.
+    """Return the help on a manual page, rule, dialect, section or option.
+
+    Return an empty string for an unknown word.
 
     >>> topic_text("two-infers").splitlines()[0], topic_text("ORT").splitlines()[0], topic_text("nope")
     ('two-infers: more than one dim to infer', 'onnxruntime', '')
@@ -464,7 +485,7 @@ def topic_text(word: str) -> str:
 
 
 def _option_entry(word: str) -> str:
-    """Return the entry of an option on the overview page; empty if there is none."""
+    """Return the description of an option on the overview page, or an empty string."""
     from shapecalc.render.mdoc import format_page
 
     name = re.escape(word.strip("-").replace("_", "-"))
@@ -477,9 +498,9 @@ def _option_entry(word: str) -> str:
 
 
 def _page_sections(page: str) -> dict[str, str]:
-    """Return the texts of a page's sections by lower-case title.
+    """Return the mdoc source of each section of a page, by lower-case title.
 
-    The text of a section includes its subsections, which also have entries of their own.
+    Subsections are part of their section, and are also returned separately.
     """
     sections: dict[str, str] = {}
     name = page_file_name(page).partition(".")[0]
@@ -493,7 +514,7 @@ def _page_sections(page: str) -> dict[str, str]:
 
 
 def format_topics() -> str:
-    """Return the section titles of the manual as text, one paragraph per page."""
+    """Format the list of manual pages and the titles of their sections."""
     from textwrap import fill
 
     from shapecalc.render.mdoc import remove_escapes
@@ -524,7 +545,10 @@ PAGE_OPTION = Option("page", "Print the manual page, even if a command has the s
 
 
 def run_help(command: list[str] | None, page: bool, output_options: OutputOptions) -> int:
-    """Print the help of a command, a manual page, a section, or the list of commands."""
+    """Print the help of a command, a manual page, a section, or the list of commands.
+
+    `command` are the words of the topic; with `page`, the topic is a manual page.
+    """
     topic = " ".join(command or ()).lower()
     word = resolve_aliases([topic.removeprefix(f"{OVERVIEW_PAGE}-")])[0]
     try:
@@ -561,7 +585,7 @@ def _topic_help(word: str, *, page: bool) -> str:
 
 
 def print_with_pager(text: str) -> None:
-    """Print a long text; if stdin and stdout are terminals, use the pager."""
+    """Print a long text, with a pager if stdin and stdout are terminals."""
     if sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from pydoc import pager
 

@@ -28,20 +28,23 @@ MATCH_VERDICTS = {
     ExitCode.FAILED: CheckVerdict.FAILED,
     ExitCode.FILE: CheckVerdict.UNREAD,
 }
-"""Verdict of `check` for each exit code of an array."""
+"""The verdict on an array, by the exit code for this array."""
 PATTERN_ARGUMENT = Argument("pattern", "the pattern of the shapes: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
 ARRAY_FILES_ARGUMENT = Argument("files", "files, arrays in files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
 
 
 class ArrayResult(Record):
-    """The result of matching one array: its header, and its problem or None."""
+    """The result of matching the shape of one array with the pattern.
+
+    `problem` states why the array does not match or cannot be read; it is None if the array matches.
+    """
 
     header: ArrayInfo
     problem: Problem | None
 
     @property
     def exit_code(self) -> int:
-        """The exit code for this array alone."""
+        """The exit code for this array, without the results of other arrays."""
         return ExitCode.OK if self.problem is None else problem_exit_code(self.problem)
 
     def as_json(self) -> dict[str, object]:
@@ -55,7 +58,10 @@ class ArrayResult(Record):
 def run_match(
     pattern: str, files: list[str], output_options: OutputOptions, *, junit: str | None, github: bool = False
 ) -> int:
-    """Print the arrays that do not match, or all as JSON; return the exit code."""
+    """Match the arrays in files with a pattern; print the arrays that do not match.
+
+    With `--json`, print all arrays. `junit` is the path of a JUnit report, or None. Return the exit code.
+    """
     try:
         if output_options.json and github:
             raise usage_error("--json cannot be combined with --github")
@@ -85,7 +91,10 @@ def run_match(
 
 
 def _parse_pattern(text: str, files: list[str]) -> ShapePattern:
-    """Parse the pattern; raise `ShapeError` (usage) if it is invalid or a file name."""
+    """Parse a pattern; raise `ShapeError` (usage) if it is invalid.
+
+    If `text` is a file name, the error message suggests to put the pattern before the files.
+    """
     try:
         return to_pattern(text)
     except ShapeError:
@@ -97,7 +106,7 @@ def _parse_pattern(text: str, files: list[str]) -> ShapePattern:
 
 
 def _match_arrays(matcher: Matcher, files: list[str]) -> Iterator[ArrayResult]:
-    """Yield the result of every array in the files, in order."""
+    """Match every array in the files with the pattern, and yield the results."""
     for file in files:
         for header in iter_arrays(file):
             if header.problem:
@@ -108,7 +117,7 @@ def _match_arrays(matcher: Matcher, files: list[str]) -> Iterator[ArrayResult]:
 
 
 def _print_result(result: ArrayResult, output_options: OutputOptions, *, github: bool) -> None:
-    """Print an array that does not match, or report one that cannot be read."""
+    """Print the problem of an array that does not match or cannot be read."""
     if result.problem is None or output_options.json or output_options.quiet:
         return
     if github:
@@ -120,14 +129,14 @@ def _print_result(result: ArrayResult, output_options: OutputOptions, *, github:
 
 
 def _match_summary(matcher: Matcher, counts: dict[CheckVerdict, int]) -> str:
-    """Return a line with the count of each verdict and the sizes of the named dims."""
+    """Format the count of each verdict and the sizes of the named dims as one line."""
     sizes = ", ".join(f"{name} is {size}" for name, size in matcher.sizes.items())
     arrays = format_summary(counts) if any(counts.values()) else "no arrays"
     return f"{arrays}; {sizes}" if sizes else arrays
 
 
 def _match_json(matcher: Matcher, results: list[ArrayResult]) -> dict[str, object]:
-    """Return the JSON object of a `match` run: pattern, named sizes and arrays."""
+    """Return the JSON output of `match`: the pattern, the named sizes and the arrays."""
     names = {
         name: {"size": to_json(size), "from": matcher.binding_locations[name]} for name, size in matcher.sizes.items()
     }

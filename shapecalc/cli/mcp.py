@@ -1,6 +1,7 @@
 """`shapecalc mcp`: a Model Context Protocol server for coding agents.
 
-The tools are the ops and some other commands. A tool returns text, and the JSON that the command prints with `--json`.
+The tools are the ops and some other commands. A tool call returns text, and the JSON that the command prints with
+`--json`.
 The server reads only headers of files in its working folder. Each call runs in its own process, which is killed if
 the agent cancels the call or if the call exceeds the time limit.
 Source: modelcontextprotocol.io, specification 2025-11-25, tools.
@@ -78,7 +79,7 @@ PARAM_SCHEMAS: dict[ParamKind, JsonSchema] = {
     ParamKind.INT: {"type": "integer"},
     ParamKind.FLAG: {"type": "boolean"},
 }
-"""JSON schemas for the values of op parameters, by parameter kind."""
+"""The JSON schema of an op parameter, by parameter kind."""
 INPUT_SCHEMA = {
     **LIST_SCHEMA,
     "description": 'the input shape: 2,3,4 or N,C,H,W or [2, "C"]; or a file: x.npy, x.npz:NAME',
@@ -135,7 +136,11 @@ class AgentTool(Record):
     function: Callable[[CallArguments, Path], ToolResult]
 
     def call(self, arguments: CallArguments, folder: Path) -> ToolResult:
-        """Check the arguments and run the tool; raise `ShapeError` (usage, file)."""
+        """Check the arguments of a call and run the tool.
+
+        `folder` is the only folder in which files may be read. Raises `ShapeError` (usage) for invalid arguments, and
+        (file) if a file cannot be used.
+        """
         known = self.schema["properties"]
         for name, value in arguments.items():
             if name not in known:
@@ -143,7 +148,7 @@ class AgentTool(Record):
                 raise usage_error(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
             is_text = (
                 self.name not in OPS and known[name].get("type") == "string"
-            )  # ops check their arguments themselves
+            )  # the arguments of an op are checked by the op
             if is_text and not isinstance(value, str | None):
                 raise usage_error(f"{name} is a text, not {describe_value(value)}", argument=name)
             limit = (
@@ -164,16 +169,16 @@ class AgentTool(Record):
 @cache
 def make_tools() -> dict[str, AgentTool]:
     """Return the tools by name: one per op, and chain, compare, doctor and model."""
-    asking = _rule_option_properties(rule_options(), DIALECTS)
-    others = {option.name: asking[option.name] for option in RULE_OPTIONS.values() if option.name != "dialect"}
+    rule_properties = _rule_option_properties(rule_options(), DIALECTS)
+    others = {option.name: rule_properties[option.name] for option in RULE_OPTIONS.values() if option.name != "dialect"}
     tools = [*map(_op_tool, OPS.values())]
-    for name, description, properties, required, answer_call in (
-        ("chain", CHAIN_DESCRIPTION, {"chain": CHAIN_SCHEMA} | asking, ["chain"], _answer_chain),
+    for name, description, properties, required, function in (
+        ("chain", CHAIN_DESCRIPTION, {"chain": CHAIN_SCHEMA} | rule_properties, ["chain"], _answer_chain),
         ("compare", COMPARE_DESCRIPTION, COMPARE_PROPERTIES | others, [], _answer_compare),
         ("doctor", DOCTOR_DESCRIPTION, {"message": MESSAGE_SCHEMA}, ["message"], _answer_doctor),
         ("model", MODEL_DESCRIPTION, MODEL_PROPERTIES, ["file"], _answer_model),
     ):
-        tools.append(AgentTool(name, description, _object_schema(properties, required), answer_call))
+        tools.append(AgentTool(name, description, _object_schema(properties, required), function))
     return {tool.name: tool for tool in tools}
 
 
@@ -182,7 +187,10 @@ def _object_schema(properties: Mapping[str, JsonSchema], required: Iterable[str]
 
 
 def _rule_option_properties(options: Iterable[Option], dialects: Iterable[str]) -> dict[str, JsonSchema]:
-    """Return the JSON schema properties of the options that select a dialect's rules."""
+    """Return the JSON schema of each option that selects rules, such as `opset`.
+
+    `dialects` are the allowed values of the option `dialect`.
+    """
     kinds: dict[str, JsonSchema] = {
         "dialect": {"type": "string", "enum": [*dialects]},
         "opset": {"type": "integer", "minimum": 1},
@@ -196,6 +204,7 @@ def _rule_option_properties(options: Iterable[Option], dialects: Iterable[str]) 
 
 
 def _op_tool(op: Op) -> AgentTool:
+    """Return the tool that resolves a request of an op."""
     properties = {"input": INPUT_SCHEMA} | {
         param.name: PARAM_SCHEMAS[param.kind]
         | {"description": param.help}
@@ -206,14 +215,16 @@ def _op_tool(op: Op) -> AgentTool:
     required = ["input", *(param.name for param in op.params if param.required)]
     description = f"{op.summary} Returns the output shape with every step, under the rules of {op.default_dialect}"
 
-    def answer_op(arguments: CallArguments, folder: Path) -> ToolResult:
+    def run_op(arguments: CallArguments, folder: Path) -> ToolResult:
+        """Resolve the request that the arguments of a call describe."""
         shape, options = _resolve_input(arguments["input"], {**arguments, "input": None}, op.name, folder)
         return _answer_result(answer_request(make_request(op.name, shape, options)))
 
-    return AgentTool(op.name, f"{description} or of another dialect.", _object_schema(properties, required), answer_op)
+    return AgentTool(op.name, f"{description} or of another dialect.", _object_schema(properties, required), run_op)
 
 
 def _answer_chain(arguments: CallArguments, folder: Path) -> ToolResult:
+    """Run the tool `chain`: apply the stages of a chain to its input."""
     shape, parsed_stages = _parse_chain(arguments["chain"], arguments.get("dialect"))
     options = {name: value for name, value in arguments.items() if name not in ("chain", "where")}
     stages = apply_chain_options(parsed_stages, options)
@@ -225,7 +236,10 @@ def _answer_chain(arguments: CallArguments, folder: Path) -> ToolResult:
 
 
 def _parse_chain(text: str, dialect: object = None) -> tuple[str, list[StageRequest]]:
-    """Parse the input and the stages of a chain; raise `ShapeError` (usage)."""
+    """Parse the input and the stages of a chain; `dialect` is the dialect of the whole chain, if given.
+
+    Raises `ShapeError` (usage) if `text` is not a valid chain.
+    """
     if "|" not in text:
         raise usage_error(
             f"a chain is a text with an input and stages, not {describe_value(text)}",
@@ -236,6 +250,7 @@ def _parse_chain(text: str, dialect: object = None) -> tuple[str, list[StageRequ
 
 
 def _answer_compare(arguments: CallArguments, folder: Path) -> ToolResult:
+    """Run the tool `compare`: resolve a request or a chain under several dialects."""
     dialects, options = (
         arguments.get("dialects") or [],
         {name: arguments.get(name) for name in ("opset", "dtype", "where")},
@@ -257,6 +272,7 @@ def _answer_compare(arguments: CallArguments, folder: Path) -> ToolResult:
 
 
 def _comparison_result(comparison: Comparison) -> ToolResult:
+    """Format a comparison of dialects as a tool result with a table."""
     from shapecalc.render.story import comparison_table
 
     summary = "the dialects agree" if comparison.agree else "the dialects differ"
@@ -264,6 +280,7 @@ def _comparison_result(comparison: Comparison) -> ToolResult:
 
 
 def _answer_doctor(arguments: CallArguments, _folder: Path) -> ToolResult:
+    """Run the tool `doctor`: diagnose the error messages in a text."""
     from shapecalc.diagnosis.report import diagnose
 
     report = diagnose(arguments["message"])
@@ -271,6 +288,7 @@ def _answer_doctor(arguments: CallArguments, _folder: Path) -> ToolResult:
 
 
 def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
+    """Run the tool `model`: report the failing nodes of a model, or one node."""
     from shapecalc.cli.model_report import node_json, node_lines, parse_size_options, report_json, table_lines
     from shapecalc.models.judge import report_model
     from shapecalc.models.report import find_node, list_failing_nodes
@@ -287,7 +305,7 @@ def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
 
 
 def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
-    """Convert an answer or a refusal to a tool result that includes the steps."""
+    """Format an answer or a refusal, with its steps, as a tool result."""
     from shapecalc.render.story import steps_text  # this imports Rich, which the help does not need
 
     summary = (
@@ -299,10 +317,11 @@ def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
 
 
 def _resolve_input(input_value: Any, options: CallArguments, op: str, folder: Path) -> tuple[Any, CallArguments]:
-    """Return the shape and the options of an input; read the header of a file.
+    """Return the shape of an input, and the options.
 
-    The element type of a file is added to the options. `folder` is the working directory of the process.
-    Raises `ShapeError` (file) if the file cannot be used, or if it is outside `folder`, even through a symbolic link.
+    If the input is a file, its header is read, and its element type is added to the options. `folder` is the working
+    directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if its path without symbolic
+    links is outside `folder`.
     """
     if not (isinstance(input_value, str) and is_file_argument(input_value)):
         return input_value, options
@@ -359,7 +378,10 @@ def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - ever
 
 
 def _make_server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
-    """Create the server, which lists and calls the tools."""
+    """Create the server, which lists the tools and calls them.
+
+    `calls` limits the number of concurrent calls.
+    """
     from mcp import types
     from mcp.server.lowlevel import Server
 
@@ -384,7 +406,10 @@ def _make_server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
 
 
 async def _serve(folder: Path) -> None:
-    """Serve one client on standard input and output."""
+    """Serve one client on standard input and output.
+
+    The tools can read only files in `folder`.
+    """
     import anyio
     from anyio.from_thread import BlockingPortal
     from mcp.shared.message import SessionMessage
@@ -398,11 +423,15 @@ async def _serve(folder: Path) -> None:
     )  # an unbounded buffer, so that send never waits
 
     async def forward(message: SessionMessage | JSONRPCError | None) -> None:
+        """Send a message to the server, or an error response to the client.
+
+        None means that standard input has ended.
+        """
         if isinstance(message, SessionMessage):
             await requests.send(message)
         elif message is not None:
             await responses.send(SessionMessage(message))
-        else:  # standard input has ended; wait for the pending calls
+        else:  # wait for the pending calls
             await anyio.wait_all_tasks_blocked()
             for _ in range(MAX_CONCURRENT_CALLS):
                 await calls.acquire_on_behalf_of(object())
@@ -410,6 +439,7 @@ async def _serve(folder: Path) -> None:
             await requests.aclose()
 
     async def write_responses() -> None:
+        """Write each response to standard output as one line of JSON."""
         stdout = anyio.wrap_file(sys.stdout.buffer)
         async with stdout_responses:
             async for response in stdout_responses:
@@ -440,9 +470,10 @@ async def _call_in_worker(name: str, arguments: CallArguments, folder: Path) -> 
 
 
 def call_tool_safely(name: str, arguments: CallArguments, folder: Path) -> ToolResult:
-    """Call a tool; if the call fails, return a one-line error without JSON.
+    """Call a tool in the worker process; if the call fails, return its error message.
 
-    If the server is killed, the worker process exits after twice the time limit.
+    The message is one line of text, without JSON. After twice the time limit, a timer ends the
+    process, in case the server was killed and cannot end it.
     """
     import faulthandler
 
@@ -462,9 +493,10 @@ def call_tool_safely(name: str, arguments: CallArguments, folder: Path) -> ToolR
 
 
 def _forward_lines(lines: BinaryIO, forward: Callable[[SessionMessage | JSONRPCError | None], object]) -> None:
-    """Forward each message on standard input, and None at the end of the input.
+    """Call `forward` with each message in `lines`, and with None at the end.
 
-    A line that is not a message is forwarded as an error response. The process may exit while a line is awaited.
+    For a line that is not a message, `forward` is called with an error response. The process may exit while this
+    function waits for a line.
     """
     with suppress(RuntimeError, CancelledError):  # the event loop has ended, since stdout is closed
         while line := lines.readline(MAX_AGENT_LINE_BYTES):
@@ -479,8 +511,8 @@ def _forward_lines(lines: BinaryIO, forward: Callable[[SessionMessage | JSONRPCE
 def parse_message(line: bytes) -> SessionMessage | JSONRPCError:
     """Parse a line as a message; return an error response for an invalid line.
 
-    The error response has the id of the request if the id can be parsed. Incomplete UTF-8 and lone surrogates, as in a
-    log that was truncated inside an emoji, are replaced.
+    The error response has the id of the request if the id can be parsed. Invalid UTF-8 and lone surrogates are replaced
+    by placeholder characters, because a log may be truncated in the middle of a character.
     """
     from mcp import types
     from mcp.shared.message import SessionMessage
@@ -495,7 +527,7 @@ def parse_message(line: bytes) -> SessionMessage | JSONRPCError:
         message = types.jsonrpc_message_adapter.validate_json(data, by_name=False)
         if not (isinstance(message, types.JSONRPCNotification) and "id" in request):
             return SessionMessage(message)
-    except (ValueError, RecursionError):  # the error response below reports it
+    except (ValueError, RecursionError):  # reported by the error response below
         pass
     valid_id = id if isinstance(id, str | int) and not isinstance(id, bool) else None
     return types.JSONRPCError(jsonrpc="2.0", id=valid_id, error=types.ErrorData(code=code, message=reason))

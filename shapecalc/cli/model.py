@@ -1,4 +1,9 @@
-"""`shapecalc model`: report and fix nodes that fail at another batch size."""
+"""`shapecalc model`: report and fix ONNX nodes that fail at some batch size.
+
+The verdict on a node states at which batch sizes the node works. A node is listed in the report, and judged, if its
+operator has an equivalent op of shapecalc. A fix replaces the target of a node, that is, its shape, permutation or
+axes argument, or inserts nodes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
 
 
 list_operators = lazy_names("models.operators", "LISTED_OPERATORS")
-"""Function that returns the names of the operators whose nodes the report lists."""
+"""Return the names of the operators whose nodes are listed in the report."""
 LAYER_DIALECTS = ("tensorrt",)
 """Dialects whose layers `model --dialect` can generate."""
 FILE_ARGUMENT = Argument("file", "the ONNX model", "FILE.onnx")
@@ -34,7 +39,7 @@ SIZE_OPTIONS = (
     Option("shapes", "Shape of an input: x=N,3,H,W; may be repeated.", OptionKind.TEXTS, "INPUT=SHAPE", "--set"),
     Option("where", "Sizes for other names: H=640; may be repeated.", OptionKind.TEXTS, "SIZES"),
 )
-"""Options for the sizes at which a model is judged."""
+"""Options for the batch sizes and the other sizes at which a model is judged."""
 NODE_OPTION = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
 DISPLAY_OPTIONS = (
     Option("all", "List every node, with names for sums and floors.", OptionKind.FLAG),
@@ -101,7 +106,10 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
 
 
 def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions, arguments: Mapping[str, Any]) -> int:
-    """Print the requested parts of a model's report; return the exit code."""
+    """Print the report of a model, or the parts that the options select.
+
+    `arguments` are the values of the command's options, by name. Return 1 if `--lint` finds a failing node.
+    """
     if arguments["dialect"]:
         return _print_layers(file, sizes, output_options, arguments["dialect"])
     from shapecalc.cli.model_report import (
@@ -134,7 +142,10 @@ def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions,
 
 
 def _print_layers(file: str, sizes: BatchOptions, output_options: OutputOptions, dialect: str) -> int:
-    """Print each sequence of transposes and reshapes as layers of a dialect."""
+    """Print code that builds the transposes and reshapes of a model as layers.
+
+    `dialect` is the framework of the layers, such as TensorRT. Consecutive nodes share layers if possible.
+    """
     from shapecalc.cli.model_report import build_layers
     from shapecalc.models.file import read_model
     from shapecalc.models.judge import judge_model, movement_chains
@@ -153,9 +164,10 @@ def _print_layers(file: str, sizes: BatchOptions, output_options: OutputOptions,
 def _select_nodes(
     report: Report, arguments: Mapping[str, Any], *, strict: bool
 ) -> tuple[list[JudgedNode], list[NodeSummary]]:
-    """Return the selected listed nodes, and the selected nodes of the whole model.
+    """Select nodes by `--node`, `--op` and `--offenders`.
 
-    The second list is empty with `--offenders`, or if the report does not include all nodes.
+    The first list contains the selected nodes among the listed nodes. The second list contains the selected nodes among
+    all nodes of the model; it is empty with `--offenders`, or if the report does not include all nodes.
     Raises `ShapeError` (usage) for an unknown node or operator.
     """
     from shapecalc.models.report import find_node, is_failing
@@ -178,7 +190,11 @@ def _run_fix(
     *,
     prove: bool,
 ) -> int:
-    """Write the fixed model, print the changes and return the exit code."""
+    """Write the fixed model, print the changes and return the exit code.
+
+    `targets` contains the targets of `--fix-as`, by node name. With `prove`, the fixed model is executed to verify that
+    it is equivalent to the original model.
+    """
     from shapecalc.cli.model_report import fix_report_lines, report_json, write_fixed_model
 
     report = write_fixed_model(file, sizes, str(output_options.out), targets, force=output_options.force, prove=prove)

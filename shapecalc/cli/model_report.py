@@ -1,4 +1,9 @@
-"""Format model reports as text, JSON and layers; parse the options of `model`."""
+"""Format model reports as text, JSON and layers; parse the options of `model`.
+
+The verdict on a node states at which batch sizes the node works. A node is listed in the report, and judged, if its
+operator has an equivalent op of shapecalc; failures of other nodes are reported as unlisted failing nodes. The target
+of a node is its shape, permutation or axes argument. A fix replaces the target, or inserts nodes.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Cells = tuple[str, ...]
-"""The cells of a table row, or the label, text and remark of a line on a node."""
+"""The cells of a row in a table; in the details of a node, a label, a text and a remark."""
 JsonObject = dict[str, object]
 COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
 SIZE_COLUMNS = ("elements", "bytes")
@@ -53,16 +58,16 @@ ORIGIN_TEXTS = {
     "attribute": "an attribute",
     "none": "",
 }
-"""Text for each origin of a target; the placeholder is the name of a tensor."""
+"""Description of each source of a target; the placeholder is a tensor name."""
 FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.ONLY)
 UNCHANGED_REASON = "there was nothing to mend"
-"""Reason why the equivalence of an unchanged model is not proved."""
+"""Reason why no proof is made if no node was fixed."""
 MAX_STOPS = 8
-"""Maximum number of unlisted failing nodes in the report."""
+"""Maximum number of unlisted failing nodes that the report names."""
 MAX_CELL_LENGTH, MAX_TEXT_LENGTH = 60, 400
 """Maximum lengths, in characters, of a table cell and of other texts."""
 CONSTANT_ORIGINS = ("initializer", "Constant", "attribute", "folded")
-"""Origins of constant targets."""
+"""Sources of targets that are constants."""
 MAX_RUN_LENGTH = 32
 """Maximum number of consecutive nodes that are converted to layers together."""
 MAX_BATCH = 4096
@@ -93,9 +98,10 @@ def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence
 
 
 def _parse_batch(text: str) -> tuple[str | None, tuple[int, ...]]:
-    """Parse the name of the batch dim and the batch sizes to judge, in order.
+    """Parse the value of `--batch`: the name of the batch dim, and the batch sizes.
 
-    The size 1 is added to a single size. Without sizes, the default sizes are returned.
+    The name is None if it is omitted. The sizes are sorted. If there is only one size, the size 1 is added, because a
+    model is judged at two sizes or more. If there are no sizes, the default sizes are returned.
     """
     words = [word.strip() for word in text.replace("=", ",").split(",")]
     is_name = words[0].isprintable() and not words[0].lstrip("+-")[:1].isdigit()
@@ -117,10 +123,11 @@ def _parse_batch_size(word: str) -> int:
 def _parse_assignments(
     texts: Iterable[str], parse: Callable[[str], T], option: str, form: tuple[str, str], duplicates: str
 ) -> dict[str, T]:
-    """Parse strings such as `INPUT=N,3,H,W` into values by name.
+    """Parse strings such as `INPUT=N,3,H,W` into a dict with one value per name.
 
-    `form` is the syntax and an example for the error message. `duplicates` describes several values of one name, as
-    in "two shapes". Raises `ShapeError` (usage) for an invalid string or a repeated name.
+    `parse` parses a value. The other parameters are parts of the error messages: `option` is the option name, `form`
+    is the syntax and an example, and `duplicates` describes two values with the same name, as in "two shapes".
+    Raises `ShapeError` (usage) for an invalid string or a repeated name.
     """
     values: dict[str, T] = {}
     for text in texts:
@@ -142,7 +149,7 @@ def _parse_input_shape(text: str) -> tuple[int | str, ...]:
 
 
 def _parse_dim(word: str) -> int | str:
-    """Parse a dim of `--set`: a size or a name."""
+    """Parse a dim in the value of `--set`: a size or a name."""
     if word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS:
         return int(word)
     if word.isidentifier():
@@ -153,7 +160,7 @@ def _parse_dim(word: str) -> int | str:
 
 
 def parse_targets(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Parse the values of `--fix-as` into targets by node.
+    """Parse the values of `--fix-as` into a dict from node names to targets.
 
     Raises `ShapeError` (usage) for an invalid value or a repeated node.
 
@@ -182,10 +189,11 @@ def write_fixed_model(
     force: bool,
     prove: bool,
 ) -> reports.Report:
-    """Write the fixed model and return its report.
+    """Write the fixed model and return the report of the changes.
 
-    `targets` maps names of nodes to targets that are used instead of the best fixes.
-    Raises `ShapeError`: file if a file cannot be used, usage for an unknown node or one that does not fail.
+    `targets` contains targets from the user, by node name; other failing nodes get their best fix. With `prove`, the
+    fixed model is executed to verify that it is equivalent to the original model. Raises `ShapeError` (file) if a file
+    cannot be used, and (usage) if a node in `targets` is unknown or does not fail.
     """
     model = judge_model(read_model(file), sizes)
     report = model.build_report(file)
@@ -218,9 +226,12 @@ def escape_line(line: str) -> str:
 
 
 def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> list[str]:
-    """Return the title, the table of the given listed nodes, and the conclusion."""
-    words: dict[int, str] = {}
-    rows = [_listed_node_cells(node_report, report, words) for node_report in nodes]
+    """Format a report as lines: a title, a table of listed nodes, and a conclusion.
+
+    `nodes` are the listed nodes in the table.
+    """
+    shape_texts: dict[int, str] = {}
+    rows = [_listed_node_cells(node_report, report, shape_texts) for node_report in nodes]
     return [
         escape_line(line)
         for line in [_title_line(report, len(nodes)), *_format_table(COLUMNS, rows), *_conclusion_lines(report)]
@@ -228,10 +239,13 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> 
 
 
 def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary]) -> list[str]:
-    """Return the title, the table of the given nodes, the totals and the conclusion."""
-    words: dict[int, str] = {}
+    """Format a report with unlisted nodes: a title, a table, totals and a conclusion.
+
+    `nodes` are the nodes in the table.
+    """
+    shape_texts: dict[int, str] = {}
     listed = {node_report.node.path: node_report for node_report in report.nodes}
-    rows = [_any_node_cells(node_info, listed.get(node_info.node.path), report, words) for node_info in nodes]
+    rows = [_any_node_cells(node_info, listed.get(node_info.node.path), report, shape_texts) for node_info in nodes]
     lines = [
         _title_line(report, len(nodes)),
         *_format_table((*COLUMNS, *SIZE_COLUMNS), rows),
@@ -249,6 +263,7 @@ def _format_table(columns: Cells, rows: Sequence[Cells]) -> list[str]:
 
 
 def _listed_node_cells(node_report: reports.JudgedNode, report: reports.Report, shape_texts: dict[int, str]) -> Cells:
+    """Return the table row of a listed node; `shape_texts` caches formatted shapes."""
     target = (
         _shape_text(node_report.target, shape_texts)
         if node_report.target is not None or node_report.target_from != "none"
@@ -264,7 +279,10 @@ def _any_node_cells(
     report: reports.Report,
     shape_texts: dict[int, str],
 ) -> Cells:
-    """Return the table row of a listed or unlisted node, with its output sizes."""
+    """Return the table row of a node with the sizes of its outputs.
+
+    `node_report` is the judged node; None for an unlisted node, whose row has no target and no verdict.
+    """
     cells = (
         _listed_node_cells(node_report, report, shape_texts)
         if node_report
@@ -283,13 +301,14 @@ def _any_node_cells(
 
 
 def _shape_text(shape: SymbolicShape | None, shape_texts: dict[int, str]) -> str:
-    """Format a shape; cache the text by identity, as most shapes occur in two rows."""
+    """Format a shape; cache the text by `id`, since most shapes occur in two rows."""
     if id(shape) not in shape_texts:
         shape_texts[id(shape)] = truncate(reports.format_shape(shape), MAX_CELL_LENGTH)
     return shape_texts[id(shape)]
 
 
 def _node_cells(node: Node) -> Cells:
+    """Return the path, the name and the operator of a node as table cells."""
     return (
         truncate(escape_unprintable(node.path), MAX_CELL_LENGTH),
         truncate(escape_unprintable(node.name), MAX_CELL_LENGTH),
@@ -298,7 +317,7 @@ def _node_cells(node: Node) -> Cells:
 
 
 def _total_lines(report: reports.Report) -> Iterator[str]:
-    """Yield lines on the named results, the unknown sizes and the largest tensors."""
+    """Yield lines on generated dim names, unknown sizes and the largest tensors."""
     every = report.all_nodes
     assert every is not None
     for name, definition in every.results.items():
@@ -314,7 +333,10 @@ def _total_lines(report: reports.Report) -> Iterator[str]:
 
 
 def _title_line(report: reports.Report, shown_count: int) -> str:
-    """Return the line with the model, its inputs and the judged batch sizes."""
+    """Return a line with the model, its inputs and the batch sizes of the report.
+
+    `shown_count` is the number of nodes in the table.
+    """
     opset = ", ".join(f"{domain} {number}".removeprefix("ai.onnx ") for domain, number in report.opset.items())
     inputs = "  ".join(f"{input.name} ({_dims_text(input.taken)})" for input in report.inputs)
     declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
@@ -327,11 +349,12 @@ def _title_line(report: reports.Report, shown_count: int) -> str:
 
 
 def _dims_text(dims: Iterable[object] | None) -> str:
+    """Format the dims of a model input; None stands for an unknown shape or dim."""
     return "no shape" if dims is None else ",".join("?" if dim is None else str(dim) for dim in dims) or "[]"
 
 
 def _conclusion_lines(report: reports.Report) -> Iterator[str]:
-    """Yield lines with failure counts, unlisted failing nodes and the next command."""
+    """Yield lines on the failing nodes, the unlisted failures and the next command."""
     failing_nodes = reports.list_failing_nodes(report.nodes)
     unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes)
     counts = _failure_counts(report, failing_nodes)
@@ -352,7 +375,7 @@ def _conclusion_lines(report: reports.Report) -> Iterator[str]:
 
 
 def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.JudgedNode]) -> list[str]:
-    """Return a phrase with the number of nodes for each kind of failure."""
+    """Return one phrase per kind of failure, with the number of failing nodes."""
     size = reports.declared_batch_size(report)
     elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
     phrases = {
@@ -379,10 +402,10 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
 
 
 def _first_failure(report: reports.Report) -> str:
-    """Return the name of the node that a runtime would report; empty if unknown.
+    """Return the name of the node at which a runtime would stop with an error.
 
-    This is the first listed node that fails. It is unknown if that node fails silently, or if the runtime stops earlier
-    at an unlisted node.
+    This is the first failing node that is listed. The result is empty if this node computes wrong values without an
+    error, or if an unlisted node fails earlier.
     """
     first = next((node_report for node_report in report.nodes if reports.is_failing(node_report)), None)
     stop_positions = [_path_indices(stop.node.path) for stop in report.stops if not stop.silent]
@@ -394,12 +417,12 @@ def _first_failure(report: reports.Report) -> str:
 
 
 def _path_indices(path: str) -> tuple[int, ...]:
-    """Return the node indices in a node's path, the outermost graph first."""
+    """Return the node indices in the path of a node, the outermost graph first."""
     return tuple([int(part) for part in path.split("/") if part.isdecimal()])
 
 
 def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[str]:
-    """Return the lines that describe one node in detail."""
+    """Format the details of one node as lines of text."""
     node, (inputs, _) = node_report.node, node_report.tensors
     head = f"{reports.node_name(node)}  {node.op}{'' if node_report.version is None else f' {node_report.version}'}"
     rows = [*_shape_rows(node_report), *_batch_rows(report, node_report), *_fix_rows(node_report)]
@@ -410,7 +433,10 @@ def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[
 
 
 def _align_rows(rows: Iterable[Cells]) -> list[str]:
-    """Align rows of label, text and remark; a leading minus sign is not indented."""
+    """Align rows of a label, a text and a remark in columns.
+
+    The digits of numbers are aligned: a minus sign is in the column before the text.
+    """
     signed = [
         (label, truncate(" " * (text[:1] != "-") + text, MAX_TEXT_LENGTH), remark) for label, text, remark in rows
     ]
@@ -435,7 +461,10 @@ def _shape_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
 
 
 def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
-    """Yield the rows for a node's verdict, its blocking node and an empty batch."""
+    """Yield rows for the verdict on a node, with its preconditions.
+
+    A row names the upstream node that must be fixed first, and another row states whether a batch size of 0 is refused.
+    """
     words = reports.format_verdict(node_report, report)
     yield "batch", f"{words}: {node_report.why}" if node_report.why else words, ""
     if node_report.blocked_by is not None:
@@ -445,13 +474,17 @@ def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iter
 
 
 def _fix_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
+    """Yield a row for each possible fix of a node, the best fix first."""
     for number, fix in enumerate(node_report.fixes):
         remark = "; ".join(filter(None, (fix.effect, reports.format_assumption(fix))))
         yield "   or" if number else "fix", reports.format_fix(fix), remark
 
 
 def _command_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
-    """Yield the commands that show a node's steps and picture, if it has a request."""
+    """Yield rows with commands that print the steps of a node and draw its picture.
+
+    There are no rows if the node cannot be expressed as a request.
+    """
     request = reports.build_request(node_report, report)
     if request is None:
         return
@@ -464,7 +497,7 @@ def _command_rows(report: reports.Report, node_report: reports.JudgedNode) -> It
 
 
 def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> list[str]:
-    """Return the lines of a fix report: changes, remaining failures and the proof."""
+    """Format the result of `--fix`: the changes, the unfixed nodes and the proof."""
     changes = [
         (f"input {input.name}", _dims_text(input.declared), _dims_text(input.taken)) for input in fix_result.freed
     ]
@@ -493,9 +526,9 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
 
 
 def _fixed_batch_note(model_input: reports.ModelInput, report: reports.Report) -> str:
-    """Return a note on an input whose batch size stays fixed.
+    """Return a note on a model input whose batch size remains constant.
 
-    The note contains the option that makes the batch size variable.
+    The note contains the option that makes this batch size variable.
     """
     axis = report.axis_to_free(model_input)
     freed = ",".join([report.batch if index == axis else str(dim) for index, dim in enumerate(model_input.taken or ())])
@@ -511,7 +544,11 @@ def failure_lines(
     strict: bool,
     github: bool,
 ) -> list[str]:
-    """Return one line per failing node, worst first, unlisted nodes last."""
+    """Return one line per failing node, in order of severity.
+
+    `stops` are the unlisted failing nodes, whose lines are the last. With `strict`, a listed node without a definite
+    verdict counts as failing. With `github`, the lines are annotations of GitHub Actions.
+    """
     lines = [
         f"{reports.node_name(node_report.node)}: {_failure_text(node_report, report)}"
         for node_report in reports.list_failing_nodes(nodes, strict=strict)
@@ -543,25 +580,26 @@ def _failure_text(node_report: reports.JudgedNode, report: reports.Report) -> st
 
 
 def _brief_shape(shape: SymbolicShape | None) -> str:
+    """Format a shape, truncated to fit into a message."""
     return truncate(reports.format_shape(shape), MAX_QUOTED_SHAPE_LENGTH)
 
 
 class LayerRun(Record):
-    """Consecutive nodes, and the code of the layers that replace them."""
+    """Consecutive nodes of a model, and code that builds equivalent layers."""
 
     nodes: tuple[reports.JudgedNode, ...]
     code: str
-    """The code of the layers; empty if the nodes cannot be expressed as layers."""
+    """The code that builds the layers; empty if the nodes cannot be expressed as layers."""
     notes: tuple[str, ...]
     """The conditions and warnings of the code, or the reason why `code` is empty."""
 
     def as_json(self) -> dict[str, object]:
-        """Return the nodes, the code and the notes as a JSON object."""
+        """Return a JSON object with the nodes, the code and the notes."""
         nodes = [node_report.node.path for node_report in self.nodes]
         return {"nodes": nodes, "code": self.code or None, "notes": [*self.notes]}
 
     def lines(self) -> list[str]:
-        """Return the nodes, the code and the notes as lines of text."""
+        """Format the nodes, the code and the notes as lines of text."""
         names = " ".join(reports.node_name(node_report.node) for node_report in self.nodes)
         count = f"{format_count(self.code.count('add_shuffle'), 'Shuffle', 'Shuffles')}" if self.code else "no layers"
         lines = [f"{names}: {count}", *[f"  {line}" for line in self.code.splitlines()]]
@@ -569,7 +607,10 @@ class LayerRun(Record):
 
 
 def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dialect: str) -> LayerRun:
-    """Generate the layers of consecutive nodes, with the best fix of failing nodes."""
+    """Generate code that builds consecutive nodes as layers of a dialect.
+
+    A failing node is replaced by the node with its best fix.
+    """
     nodes = tuple(run)
     if len(nodes) > MAX_RUN_LENGTH:
         return LayerRun(nodes[:MAX_RUN_LENGTH], "", (f"{len(nodes)} nodes in a row are more than {MAX_RUN_LENGTH}",))
@@ -590,7 +631,10 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
 
 
 def _fixed_request(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
-    """Return a node's request, with its best fix if the node fails; None if unknown."""
+    """Return the request that a node executes; if the node fails, with its best fix.
+
+    Return None if the input shape or the target is unknown.
+    """
     if not reports.is_failing(node_report):
         return reports.build_request(node_report, report)
     target = node_report.fixes[0].target if node_report.fixes else None
@@ -598,6 +642,7 @@ def _fixed_request(node_report: reports.JudgedNode, report: reports.Report) -> R
 
 
 def _request_options(request: Request) -> dict[str, object]:
+    """Return the options of a request as text, by name."""
     options = {**argument_texts(replace(request, argument_texts={})), "input": None}
     return {name: value for name, value in options.items() if value is not None}
 
@@ -605,7 +650,10 @@ def _request_options(request: Request) -> dict[str, object]:
 def report_json(
     report: reports.Report, nodes: Iterable[reports.JudgedNode], others: Iterable[reports.NodeSummary] = ()
 ) -> JsonObject:
-    """Return the JSON object of a report, with the given listed and unlisted nodes."""
+    """Return the JSON object of a report.
+
+    `nodes` are the listed nodes and `others` the unlisted nodes to include; listed nodes in `others` are ignored.
+    """
     all_nodes_fields = report.all_nodes and _all_nodes_json(report, report.all_nodes, others)
     return {
         **_json_fields(report, "model", "opset", "batch", "declared_batch", "sizes", "assumed", "names", "inputs"),
@@ -624,7 +672,7 @@ def report_json(
 def _all_nodes_json(
     report: reports.Report, all_nodes: reports.AllNodes, nodes: Iterable[reports.NodeSummary]
 ) -> JsonObject:
-    """Return the JSON fields for the unlisted nodes and for all tensors."""
+    """Return the JSON fields of a report that contain unlisted nodes and all tensors."""
     listed = {node_report.node.path for node_report in report.nodes}
     others = [
         {
@@ -641,7 +689,7 @@ def _all_nodes_json(
 
 
 def node_json(node_report: reports.JudgedNode) -> JsonObject:
-    """Return the JSON object of a listed node."""
+    """Return the JSON object of a listed node, with its verdict and fixes."""
     shapes = ("input", "target", "target_from", "output", "value")
     verdict = ("conditions", "verdict", "runs", "empty", "blocked_by")
     return {
@@ -656,7 +704,7 @@ def node_json(node_report: reports.JudgedNode) -> JsonObject:
 
 
 def verdict_counts(report: reports.Report) -> dict[str, int]:
-    """Return the number of nodes with each verdict, and of unlisted failing nodes."""
+    """Count the listed nodes by verdict, and the unlisted failing nodes as `stops`."""
     counts = Counter(node_report.verdict.value for node_report in report.nodes)
     return {**counts} | ({"stops": len(report.stops)} if report.stops else {})
 
@@ -667,6 +715,7 @@ def _fix_json(fix: NodeFix) -> JsonObject:
 
 
 def _fix_result_json(fix_result: reports.FixResult) -> JsonObject:
+    """Return the JSON object of the result of `--fix`."""
     return {
         "path": fix_result.path,
         "mended": [
@@ -681,11 +730,12 @@ def _fix_result_json(fix_result: reports.FixResult) -> JsonObject:
 
 
 def _json_fields(value: object, *names: str) -> JsonObject:
+    """Return the named attributes of an object as JSON values, by name."""
     return {name: _dims_to_json(getattr(value, name)) for name in names}
 
 
 def _dims_to_json(value: Any) -> Any:
-    """Convert a value to JSON: names and sums as strings, unknown dims as None."""
+    """Convert a value to JSON, symbolic dims to strings and unknown dims to None."""
     match value:
         case Monomial() | DimSum():
             return str(value)
@@ -701,11 +751,11 @@ def _dims_to_json(value: Any) -> Any:
 
 
 def find_message_nodes(messages: Sequence[ParsedMessage], file: str) -> tuple[list[str], list[JsonObject | None]]:
-    """Find the nodes of error messages; return them as text and as JSON objects.
+    """Find the model nodes to which error messages refer.
 
-    A message without a node name is matched with the only node that has its shapes. The texts are distinct. There is
-    one JSON object per message, or None if its node is not listed.
-    Raises `ShapeError` (file) if the model cannot be used.
+    A message without a node name refers to the node with the same shapes, if there is only one such node. Return the
+    descriptions of the nodes without duplicates, and one JSON object per message; it is None if the message refers to
+    no listed node. Raises `ShapeError` (file) if the model cannot be used.
     """
     report = report_model(file, BatchOptions(), [message.node for message in messages if message.node is not None])
     texts: dict[str, None] = {}
@@ -719,7 +769,10 @@ def find_message_nodes(messages: Sequence[ParsedMessage], file: str) -> tuple[li
 
 
 def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[str, reports.JudgedNode | None]:
-    """Find the node of a message; return a note for the user, and the node or None."""
+    """Find the node to which an error message refers.
+
+    Return a note for the user, which may be empty, and the node or None.
+    """
     if message.node is None:
         matches = [node for node in report.nodes if _matches_message(node, message)]
         if len(matches) != 1:
@@ -733,9 +786,9 @@ def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[
 
 
 def _matches_message(node_report: reports.JudgedNode, message: ParsedMessage) -> bool:
-    """Return whether a node has the op and the shapes of a message.
+    """Return whether a node has the same op and the same shapes as an error message.
 
-    A 0 in the target of the node is compared as the dim that it copies.
+    Before the comparison, each 0 in the target of the node is replaced by the input dim that the 0 copies.
     """
     input, target = node_report.input, node_report.target
     if (

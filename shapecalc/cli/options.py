@@ -1,6 +1,7 @@
-"""The table of commands.
+"""The declarations of all commands.
 
-Typer builds the help from this table, and is imported only for the help.
+A command of an op is derived from the op. The other commands are declared in the modules of `COMMAND_MODULES`, which
+are imported on demand. Command lines are parsed without Typer, which only generates shell completions.
 """
 
 from __future__ import annotations
@@ -63,11 +64,11 @@ class Command(Record):
     details: str = ""
     """Text after the summary in the help."""
     opens_app: bool = False
-    """Whether `run` also takes the terminal app, as the argument `app`."""
+    """Whether the terminal app is passed to `run` as the argument `app`."""
     reads_text: bool = False
-    """Whether `run` also takes the argument `text`: the text to read in place of standard input, or None."""
+    """Whether `run` has the argument `text`: the text to read instead of standard input, or None."""
     accepts_unknown_options: bool = False
-    """Whether unknown options are accepted as words of a nested command line."""
+    """Whether unknown options are accepted, because they belong to a nested command line."""
     name: str = ""
     """Name of the command, set by `load_command`."""
 
@@ -103,7 +104,10 @@ class Command(Record):
 
 
 def command_line_argument(help_text: str, metavar: str, *others: str, required: bool = True) -> Argument:
-    """Return an argument that takes the command line of an op or another command."""
+    """Return an argument whose value is the command line of another command.
+
+    That command is an op or a command in `others`.
+    """
     completions = [*OPS, *others]
     return Argument("words", help_text, metavar, required, True, lambda: completions, completes_first=True)
 
@@ -134,7 +138,7 @@ def op_command_parameters(op: Op) -> list[Argument | Option]:
 
 
 def _positional_argument(param: Param) -> Argument:
-    """Return the argument for a positional parameter of an op."""
+    """Return the command-line argument for a positional parameter of an op."""
     words, name = param.choices, param.name.upper()
     required = param.required and param.positional
     metavar = name if required else f"[{name}{'...' if name in ('OPERANDS', 'LENGTHS') else ''}]"
@@ -156,9 +160,9 @@ COMMAND_GROUPS = {
     "reference": dict.fromkeys(("help", "why", "dialects"), "info"),
     "for programs": {"mcp": "mcp", "vectors": "info", "backends": "info"},
 }
-"""Modules of the commands that are not ops, by group and name, in help order."""
+"""The module of each command that is not an op, grouped as in the help."""
 COMMAND_MODULES = {name: module for group in COMMAND_GROUPS.values() for name, module in group.items()}
-"""Module of each command that is not an op, by command name."""
+"""The module of each command that is not an op, by command name."""
 
 
 def load_command(name: str) -> Command:
@@ -170,6 +174,8 @@ def load_command(name: str) -> Command:
 
 
 def _op_command(op: Op) -> Command:
+    """Return the command that resolves requests of an op."""
+
     def run_op(output_options: OutputOptions, **texts: object) -> int:
         return answer_op(op.name, texts, output_options)
 

@@ -1,7 +1,7 @@
 """Inputs, defaults, streams and exit codes of the command line.
 
-Answers are written to stdout, explanations and messages to stderr. Every request of an op imports this module, so it
-imports no slow modules.
+Answers are written to stdout, explanations and messages to stderr. Every command imports this module, so it imports no
+slow modules.
 """
 
 from __future__ import annotations
@@ -41,22 +41,24 @@ MIN_CHUNKED_LENGTH = 4096
 """Minimum length, in characters, of a text that is written to stdout in pieces."""
 PACKAGE_NAME = "shapecalc"
 MAX_INPUT_BYTES = MAX_LINE_BYTES
-"""Maximum length, in bytes, of one shape on standard input."""
+"""Maximum length, in bytes, of a line of standard input with a shape."""
 ENVIRONMENT_VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
-"""Environment variables that hold defaults, by option."""
+"""The environment variable with the default value of an option, by option name."""
 TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
-"""TOML spellings of the table `tool.shapecalc`, without quotes and white space.
+"""Ways to write the table name `tool.shapecalc` in TOML, without quotes and white space.
 
-A `pyproject.toml` without any of these spellings is not parsed, since `tomllib` is slow to import.
+A `pyproject.toml` that contains none of them is not parsed, since `tomllib` is slow to import.
 """
 MAX_CONFIG_BYTES = 1 << 20
 """Maximum number of bytes that are read from `pyproject.toml`."""
 
 
 class ExitCode:
-    """Exit codes; a run with several results exits with the largest of their codes.
+    """The exit codes of the program.
 
-    The codes are plain integers, since importing `enum` is slow.
+    A run with several results exits with the largest code. `FAILED` is the code of a failed check or comparison,
+    `UNRESOLVED` of a refused request, and `FAULT` of an internal error. The codes are plain integers, since importing
+    `enum` is slow.
     """
 
     OK = 0
@@ -71,11 +73,11 @@ class ExitCode:
 class EarlyExit(Exception):
     """An exception that ends the run early, with an exit code.
 
-    It is raised if stdout is closed by its reader, or if a stream or a package cannot be used.
+    It is raised if the reader of stdout has closed the pipe, or if a stream or a package cannot be used.
     """
 
     def __init__(self, code: int) -> None:
-        """Store the exit code."""
+        """Store the exit code in the attribute `code`."""
         super().__init__(code)
         self.code = code
 
@@ -116,9 +118,10 @@ def print_json(value: object) -> None:
 
 
 def print_json_if_requested(output_options: OutputOptions, build_json: Callable[[], object]) -> bool:
-    """Print a value as JSON if requested; otherwise return whether text is requested.
+    """Print the result of `build_json` if JSON output is requested.
 
-    With `--quiet`, print nothing and return False. Raises `EarlyExit` if stdout cannot be written.
+    Return whether the caller must print the answer as text, that is, without `--json` and `--quiet`. With `--quiet`,
+    nothing is printed. Raises `EarlyExit` if stdout cannot be written.
     """
     if output_options.json and not output_options.quiet:
         print_json(build_json())
@@ -126,7 +129,7 @@ def print_json_if_requested(output_options: OutputOptions, build_json: Callable[
 
 
 def report_stream_error(stream: str, reason: object) -> EarlyExit:
-    """Report that a stream cannot be used; return the `EarlyExit` to raise."""
+    """Print why a stream cannot be used; return the `EarlyExit` to raise."""
     print_stderr(f"shapecalc: {stream}: {reason}")
     return EarlyExit(ExitCode.FILE)
 
@@ -176,13 +179,14 @@ def print_renderable(renderable: RenderableType) -> None:
 
 
 def _make_console(**options: Any) -> Console:
-    """Return a Rich console without markup, emoji codes and highlighting."""
+    """Return a Rich console that does not interpret markup and emoji codes."""
     from rich.console import Console
 
     return Console(highlight=False, emoji=False, markup=False, **options)
 
 
 def _render_text(renderable: RenderableType, *, soft_wrap: bool = False, width: int | None = None) -> str:
+    """Render a Rich renderable to text without colors."""
     from io import StringIO
 
     console = _make_console(file=StringIO(), no_color=True, width=width)
@@ -196,7 +200,7 @@ def stderr_width() -> int:
 
 
 def print_table(table: RenderableType) -> None:
-    """Print a table to stdout; on a terminal, fit it to the width."""
+    """Print a table to stdout, fitted to the width of the terminal if there is one."""
     terminal = _make_console()
     if not terminal.is_terminal:
         print_stdout(format_table(table))
@@ -207,14 +211,15 @@ def print_table(table: RenderableType) -> None:
 
 
 def format_table(table: RenderableType) -> str:
-    """Format a table as text at its full width."""
+    """Format a table as text, without wrapping its cells."""
     return "\n".join(line.rstrip() for line in _render_text(table, width=10_000).splitlines())
 
 
 def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
     """Print a problem to stderr: on a terminal with carets, otherwise as one line.
 
-    `pieces` are the words of the command line, each with its argument name or None.
+    The carets mark the span of the problem in the command line. `pieces` are the words of the command line, each with
+    the name of its argument or None.
     """
     if sys.stderr is not None and sys.stderr.isatty():
         from shapecalc.render.story import format_problem
@@ -235,7 +240,7 @@ def problem_exit_code(problem: Problem) -> int:
 
 
 def internal_error_text(error: BaseException) -> str:
-    """Format an internal error as one line with a request to report it.
+    """Format an internal error as one line, with a request to report the error.
 
     >>> internal_error_text(MemoryError())
     'memory: there is not enough for this'
@@ -252,7 +257,7 @@ def internal_error_text(error: BaseException) -> str:
 
 
 def bug_report_request() -> str:
-    """Return a request for a bug report, with the address in the package metadata."""
+    """Return a request for a bug report, with the address of the issue tracker."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     from shapecalc.core.packages import DISTRIBUTION
@@ -266,10 +271,10 @@ def bug_report_request() -> str:
 
 
 def report_missing_package(error: ImportError) -> EarlyExit:
-    """Report a package that is missing or too old; return the `EarlyExit` to raise.
+    """Print that a package is missing or too old; return the `EarlyExit` to raise.
 
-    The message contains the command that installs all missing packages. Raises `error` itself if it names a module of
-    shapecalc or no module.
+    The message contains the command that installs all missing packages. If the missing module is part of shapecalc or
+    unknown, the error is a bug, and `error` is raised again.
     """
     from shapecalc.core.packages import missing_package_message
 
@@ -281,9 +286,9 @@ def report_missing_package(error: ImportError) -> EarlyExit:
 
 
 class ParsedInput(Record):
-    """A parsed input: its shape, the options of its op, and the data of a file.
+    """The input of a request, with the options of the request.
 
-    The options include the element type of the file.
+    If the input is a file, `source` is the file, and the options include its element type; otherwise `source` is None.
     """
 
     shape: str
@@ -292,9 +297,10 @@ class ParsedInput(Record):
 
 
 def read_input_text(text: str) -> str:
-    """Return the text of an input shape; for `-`, read one line of standard input.
+    """Return an input as text; if it is `-`, return the line on standard input.
 
-    Raises `ShapeError` (usage) if standard input is not exactly one line, `EarlyExit` if it cannot be read.
+    Raises `ShapeError` (usage) if standard input is not exactly one line, and `EarlyExit` if standard input cannot be
+    read.
     """
     if text.strip() != "-":
         return strip_leading_space(text)
@@ -312,9 +318,8 @@ def read_input_text(text: str) -> str:
 def read_input_lines() -> Iterator[str]:
     """Yield the non-blank lines of standard input as they arrive.
 
-    From a terminal, read one line.
-    Raises `ShapeError` (usage) if all lines are blank or if a line is too long, `EarlyExit` if standard input cannot be
-    read.
+    If standard input is a terminal, read only one line. Raises `ShapeError` (usage) if all lines are blank or a line is
+    too long, and `EarlyExit` if standard input cannot be read.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         print_stderr("shapecalc: reading a shape from the terminal; end it with a new line")
@@ -342,11 +347,11 @@ def has_stdin_data() -> bool:
     try:
         return bool(sys.stdin.buffer.peek(1))  # type: ignore[union-attr]
     except OSError:
-        return True  # the subsequent read reports the error
+        return True  # the error is reported by the next read
 
 
 def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> bytes:
-    """Read standard input, or its next line, up to a limit in bytes.
+    """Read up to `limit` bytes of standard input, or of its next line.
 
     Raises `EarlyExit` if standard input cannot be read.
     """
@@ -361,8 +366,8 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
 def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput:
     """Read an input, which is a shape or the name of a file.
 
-    The shape and the element type of a file are read from its header. A shape is returned unparsed.
-    Raises `ShapeError`: file if the file cannot be used, usage for an unknown dialect.
+    A shape is returned unparsed. If the input is a file, its shape and its element type are read from its header.
+    Raises `ShapeError` (file) if the file cannot be used, and (usage) for an unknown dialect.
     """
     if not is_file_argument(text):
         return ParsedInput(text, options, None)
@@ -374,9 +379,10 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput
 
 
 def open_operand_files(options: dict[str, object]) -> list[Source]:
-    """Open the operands that are files, and replace each file name by a shape.
+    """Open the operands that are files, and return the files.
 
-    `options` is changed in place. Raises `ShapeError` (file) if a file cannot be used.
+    In `options`, each file name is replaced by the shape of the array in the file. Raises `ShapeError` (file) if a file
+    cannot be used.
     """
     sources: list[Source] = []
     for name in ("operands", "weight"):
@@ -389,6 +395,10 @@ def open_operand_files(options: dict[str, object]) -> list[Source]:
 
 
 def _open_source(text: str) -> Source:
+    """Open a file or a store.
+
+    Raises `ShapeError` (usage) for a URL, and (file) if the file cannot be opened.
+    """
     from shapecalc.engine.arrays import FileError, open_source
 
     if "://" in text:
@@ -400,17 +410,18 @@ def _open_source(text: str) -> Source:
 
 
 def file_error(error: Exception) -> ShapeError:
-    """Return the `ShapeError` (file) for a file or a backend that cannot be used."""
+    """Convert an exception about a file or a backend to a `ShapeError` (file)."""
     return ShapeError(Problem(FILE, str(error), argument="input"))
 
 
 def load_and_report_defaults(
     stages: Sequence[StageRequest], options: Options, output_options: OutputOptions
 ) -> dict[str, object]:
-    """Return the defaults of unset options; report those that affect the answer.
+    """Return the default values of unset options, by option name.
 
-    A default is reported if it changes the rules of a stage. `options` apply to all stages.
-    Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
+    The values are from the environment or `pyproject.toml`. Each default value that changes the rules of a stage is
+    printed to stderr. `options` are the options that the user has set for all stages.
+    Raises `ShapeError` (usage) for an invalid value, and (file) if a file cannot be read.
     """
     set_options = {name: value for name, value in options.items() if value is not None}
     defaults = (
@@ -426,10 +437,10 @@ def load_and_report_defaults(
 
 
 def find_defaults(names: Sequence[str]) -> dict[str, Default]:
-    """Return the defaults of the named options, by name.
+    """Return the default values of the named options, by option name.
 
     The environment takes precedence over the nearest `pyproject.toml`.
-    Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
+    Raises `ShapeError` (usage) for an invalid value, and (file) if `pyproject.toml` cannot be read.
     """
     texts = {name: text for name in names if (text := os.environ.get(ENVIRONMENT_VARIABLES[name]))}
     path = _find_pyproject() if len(texts) < len(names) else None
@@ -446,7 +457,10 @@ def find_defaults(names: Sequence[str]) -> dict[str, Default]:
 
 
 def _find_pyproject() -> str | None:
-    """Return the path of the `pyproject.toml` in the working folder or a parent."""
+    """Return the path of the nearest `pyproject.toml`, or None.
+
+    The working folder and all its parent folders are searched.
+    """
     try:
         depth = os.getcwd().count(os.sep)  # noqa: PTH109 - importing `pathlib` takes longer than answering
     except OSError:
@@ -460,7 +474,7 @@ def _find_pyproject() -> str | None:
 
 
 def _read_config(path: str) -> bytes:
-    """Read a file up to `MAX_CONFIG_BYTES`; raise `ShapeError` (file) on failure."""
+    """Read up to `MAX_CONFIG_BYTES` of a file; raise `ShapeError` (file) on failure."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             return file.read(min(os.fstat(file.fileno()).st_size, MAX_CONFIG_BYTES))

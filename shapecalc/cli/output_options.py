@@ -1,6 +1,6 @@
-"""The options that control the output, each declared once: as an option and as a field of `OutputOptions`.
+"""The options that control the output, declared as the fields of `OutputOptions`.
 
-Every request of an op imports this module, so it imports no slow modules.
+Every command imports this module, so it imports no slow modules.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def lazy_names(module: str, table: str) -> Callable[[], Iterable[str]]:
-    """Return a function that lists the keys of a table in a module.
+    """Return a function that returns the names in a table of another module.
 
-    The module is imported only when the function is called.
+    That module is imported only when the function is called. `table` is the attribute of the module.
     """
 
     def list_names() -> Iterable[str]:
@@ -32,19 +32,22 @@ def lazy_names(module: str, table: str) -> Callable[[], Iterable[str]]:
 MAX_STEP = 99_999
 """Maximum value of `--step`; no answer has this many steps."""
 OUTPUT_OPTIONS: dict[str, Option] = {}
-"""Options that control the output, by name; `OutputOptions` declares them and holds their values."""
+"""The options that control the output, by name."""
 
 
 def _declare(name: str, help: str, *details: Any, **more_details: Any) -> Any:
-    """Add an option with these fields to the table; return the default of its field in `OutputOptions`."""
+    """Add an option to `OUTPUT_OPTIONS`, and return its default value.
+
+    The parameters are the fields of `Option`.
+    """
     OUTPUT_OPTIONS[name] = Option(name, help, *details, **more_details)
     return default_values([OUTPUT_OPTIONS[name]])[name]
 
 
 class OutputOptions(Record):
-    """The values of the options that control the output, the exit code and the use of defaults.
+    """The values of the options that control the output and the exit code.
 
-    Each field except the last two has the name of its option.
+    The fields `film` and `line_prefix` have no option in `OUTPUT_OPTIONS`. Each other field has the name of its option.
     """
 
     explain: int = _declare(
@@ -53,7 +56,7 @@ class OutputOptions(Record):
         OptionKind.FLAG_OR_ALL,
         short="-e",
     )
-    """Level of explanation: 1 for steps and one picture, 2 for every picture."""
+    """Level of explanation: 0 for none, 1 for the steps and one picture, 2 for every picture."""
     json: bool = _declare("json", "Print the answer as JSON, with all details.", OptionKind.FLAG)
     expect: str | None = _declare(
         "expect", "Exit 1 unless the answer matches: a shape, a pattern (N,?,...) or error RULE.", metavar="SHAPE"
@@ -118,18 +121,18 @@ class OutputOptions(Record):
     )
     no_config: bool = _declare("no_config", "Ignore defaults from the environment and pyproject.toml.", OptionKind.FLAG)
     film: str | None = None
-    """File of the film that the command `film` writes."""
+    """Name of the animation file that the command `film` writes."""
     line_prefix: str = ""
-    """Prefix of messages with the line number of the input; empty for a single line."""
+    """Prefix of all messages, such as `line 2: `; empty if the input has only one line."""
 
     @property
     def explains_all(self) -> bool:
-        """Whether every picture is requested."""
+        """Whether the picture of every step is requested."""
         return self.explain > 1
 
     @property
     def has_data_options(self) -> bool:
-        """Whether an option is given that concerns the elements of the input."""
+        """Whether any option that concerns the data of the input is set."""
         texts = (self.follow, self.follow_out, self.out)
         return (
             self.has_store_options or self.values or self.backend != "auto" or any(text is not None for text in texts)
@@ -137,13 +140,13 @@ class OutputOptions(Record):
 
     @property
     def has_store_options(self) -> bool:
-        """Whether an option is given that applies only to stores."""
+        """Whether any option that applies only to stores is set."""
         texts = (self.memory, self.chunks, self.verify, self.cluster)
         return self.plan or self.resume or any(text is not None for text in texts)
 
     @property
     def has_picture_options(self) -> bool:
-        """Whether a picture, a film or an option of pictures or films is given."""
+        """Whether any option that concerns a picture or a film is set."""
         return any(value is not None for value in (self.film, self.picture, self.step, self.theme, self.width))
 
 

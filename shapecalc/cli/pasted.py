@@ -1,4 +1,4 @@
-"""`shapecalc doctor` and `code`: diagnose error messages, and read Python code."""
+"""`shapecalc doctor` and `code`: diagnose error messages and resolve code."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ MAX_LOG_BYTES = 1 << 28
 
 
 def run_doctor(file: str | None, model: str | None, output_options: OutputOptions, text: str | None = None) -> int:
-    """Print the diagnosis of the error messages in a text.
+    """Print the diagnosis of the error messages in a file or a string.
 
-    `file` is the name of a file with the text, `-` for standard input or `text`, or the text itself. With `model`, the
-    nodes of the messages are also printed. Return 1 if no message is recognized and no node is found.
+    `file` is a file name or an error message; `-` and None stand for `text`, or for standard input if `text` is None.
+    `model` is a model file; its nodes to which the messages refer are also printed. Return 1 if no message is
+    recognized and no node is found.
     """
     from shapecalc.diagnosis.report import diagnose
 
@@ -58,11 +59,13 @@ def run_doctor(file: str | None, model: str | None, output_options: OutputOption
 
 
 def _read_text(file: str, text: str | None) -> str:
-    """Return the text of a file; for `-`, return `text`, or standard input if it is None; return other text unchanged.
+    """Read the text to which a command-line argument refers.
 
-    Raises `ShapeError` (file) if the file cannot be read, `EarlyExit` if standard input cannot be read.
+    If `file` is the name of a file, read the file. If `file` is `-`, return `text`, or the content of standard input if
+    `text` is None. If `file` has several words, it is a text itself and is returned unchanged.
+    Raises `ShapeError` (file) if the file cannot be read, and `EarlyExit` if standard input cannot be read.
     """
-    # a message can be too long for a file name, and `Path.exists` would raise
+    # `Path.is_file` would raise for a message that is too long for a file name
     if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - it never raises
         return file
     if file != "-":
@@ -119,7 +122,9 @@ def _parse_tensor_shape(text: str) -> Shape:
 
 
 def _split_inputs(text: str) -> list[str]:
-    """Split `--input` into items `NAME=SHAPE`; the name of the first is optional.
+    """Split the value of `--input` into items of the form `NAME=SHAPE`.
+
+    The name of the first item is optional.
 
     >>> _split_inputs("x=2, 3 self.f(x, 1)=3,4")
     ['x=2, 3', 'self.f(x, 1)=3,4']
@@ -134,7 +139,7 @@ def _split_inputs(text: str) -> list[str]:
 
 
 def _parse_sizes(text: str) -> dict[str, int | Shape]:
-    """Parse the value of `--where` into sizes and lists of sizes by name.
+    """Parse the value of `--where` into a dict of sizes and shapes.
 
     >>> _parse_sizes("self.heads=8,shape=2,3,B=4")
     {'shape': (2, 3), 'self.heads': 8, 'B': 4}
@@ -154,10 +159,11 @@ def run_code(
     text: str | None = None,
     **options: object,
 ) -> int:
-    """Answer the chain that Python code computes; report the assumptions.
+    """Convert Python code to a chain, and print the answer to the chain.
 
-    `text` is the code if `line` is `-`; None for standard input. The remaining options apply to every stage that
-    supports them.
+    `line` is the code or the name of a file; `-` stands for `text`, or for standard input if `text` is None. `input`
+    contains the shapes of the input tensors, and `where` contains sizes. The assumptions about the code are printed to
+    stderr. `options` apply to every stage that supports them.
     """
     from shapecalc.reading.code import interpret_code, normalize_pasted_code  # imports `ast`, which is slow
 

@@ -1,4 +1,4 @@
-"""The progress bar of slow work."""
+"""A progress bar for long operations on data."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 BAR_DELAY = 1.0
-"""Seconds before a progress bar appears."""
+"""Number of seconds before a progress bar appears."""
 
 
 @contextmanager
 def progress_bar(total: int, label: str = "writing", *, enabled: bool = True) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for slow work; yield a function that reports progress.
+    """Show a progress bar on stderr, if the operation takes longer than `BAR_DELAY`.
 
-    The argument of the function is the number of bytes processed since the last call. `total` is the total number of
-    bytes, or 0 if unknown.
+    Yield the function that advances the bar; its argument is the number of bytes processed since the last call. `total`
+    is the total number of bytes, or 0 if unknown.
     """
     if not enabled or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
@@ -32,6 +32,7 @@ def progress_bar(total: int, label: str = "writing", *, enabled: bool = True) ->
     task, start = bar.add_task(label, total=total or None), monotonic()
 
     def tick(done: int) -> None:
+        """Advance the bar by `done` bytes, and show the bar after the delay."""
         bar.advance(task, done)
         if monotonic() - start > BAR_DELAY:
             bar.start()

@@ -1,4 +1,4 @@
-"""`shapecalc repl`: a prompt with a current shape and its history."""
+"""`shapecalc repl`: an interactive prompt that applies ops to a current shape."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ PROMPT_COMMANDS = {
     "help": "this list",
     "quit": "quit; also ^D",
 }
-"""Help for the commands that exist only at the prompt, by their syntax."""
+"""The help of each command of the prompt, by the syntax of the command."""
 PROMPT_ALIASES = {"?": "help", "exit": "quit"}
-"""Aliases of prompt commands."""
+"""The command of the prompt for each alias."""
 SAMPLE_STAGES: list[StageRequest] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
-"""Stages that make every default relevant, so that all of them are reported."""
+"""Stages whose rules depend on every option with a default, so that all defaults are reported."""
 HELP_TEXT = """\
   2,3,4               set the current shape; every answer replaces it, and is available as ans
   transpose 1,0,2     apply an op to the current shape; it takes the options of its command
@@ -73,7 +73,11 @@ HELP_TEXT = """\
 
 
 class Reply(Record):
-    """The reply to a line: an answer for stdout, a message or a problem for stderr."""
+    """The reply to a line: an answer for stdout, a message or a problem for stderr.
+
+    `pieces` are the words of the line with their argument names, in which the span of the problem is marked. `code` is
+    the exit code of the line.
+    """
 
     answer: str = ""
     message: str = ""
@@ -82,7 +86,7 @@ class Reply(Record):
     code: int = ExitCode.OK
     ends_session: bool = False
     command_words: tuple[str, ...] = ()
-    """Words of a command line that must be run outside of the prompt."""
+    """Words of a command line that the caller must run, because it is not a prompt command."""
 
 
 class Session:
@@ -96,7 +100,7 @@ class Session:
     """
 
     def __init__(self, defaults: Mapping[str, object] = EMPTY_DICT) -> None:
-        """Start without a shape; `defaults` are the default options of every line."""
+        """Start without a current shape; `defaults` are the default options of all lines."""
         self._defaults = dict(defaults)
         self._shapes: list[Shape] = []
         self._last_answer: Trace | Chain | None = None
@@ -112,7 +116,7 @@ class Session:
         return self._shapes[-1] if self._shapes else None
 
     def reply(self, line: str) -> Reply:
-        """Return the reply to a line; a `ShapeError` becomes a reply with its problem."""
+        """Process a line and return the reply; a `ShapeError` is returned as a problem."""
         try:
             words = commands.resolve_aliases(split_outside_brackets(line))
             return self._process_line(line.strip(), words) if words else Reply()
@@ -123,7 +127,7 @@ class Session:
             return Reply(problem=error.problem, pieces=pieces, code=problem_exit_code(error.problem))
 
     def _process_line(self, line: str, words: list[str]) -> Reply:
-        """Return the reply to a non-empty line; raise `ShapeError` if the line fails."""
+        """Process a non-empty line and return the reply; raise `ShapeError` on failure."""
         if words[0] == "chain" and len(words) > 1:
             line, words = " ".join(words[1:]), split_outside_brackets(" ".join(words[1:]))
         if "|" in line:
@@ -160,9 +164,10 @@ class Session:
         return shape_text(self.shape)
 
     def _record_answer(self, answer: Trace | Chain) -> Reply:
-        """Store an answer as the last answer, and return its reply.
+        """Store an answer as the last answer, and return the reply with its output.
 
-        The output becomes the current shape, unless an op of the answer must end a chain. A refusal is not stored.
+        The output becomes the current shape, unless the answer contains an op that is allowed only at the end of a
+        chain. A refusal is returned as a problem, and is not stored.
         """
         if answer.output is None:
             trace = answer.traces[-1]
@@ -174,9 +179,10 @@ class Session:
         return Reply(shape_text(answer.output), "\n".join(answer.caveats))
 
     def _infer_command_line(self, text: str, words: list[str]) -> tuple[str, ...]:
-        """Infer the command line for a line that is neither an op nor a prompt command.
+        """Infer the command line for a line that begins with neither an op nor a command.
 
-        Code without an input gets the current shape. Raises `ShapeError` (usage) if no command line can be inferred.
+        If the line is code without an input shape, the current shape is added.
+        Raises `ShapeError` (usage) if no command line can be inferred.
         """
         if words[0] in PROGRAM or words[0] in COMMAND_ALIASES:
             return tuple(words)
@@ -192,6 +198,7 @@ class Session:
         )
 
     def _reply_to_explain(self, words: list[str]) -> Reply:
+        """Return the steps of the last answer; `words` are empty or `all`."""
         if self._last_answer is None:
             raise usage_error("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
         if words not in ([], ["all"]):
@@ -203,18 +210,21 @@ class Session:
         return Reply(str(draw_story(self._last_answer, glyphs=strokes, more_command="" if words else "explain all")))
 
     def _reply_to_undo(self, words: list[str]) -> Reply:
+        """Restore the previous shape."""
         if len(self._shapes) < 2:
             raise usage_error("there is nothing to go back to")
         self._shapes.pop()
         return Reply(self._resolve_input("ans"))
 
     def _reply_to_dialect(self, words: list[str]) -> Reply:
+        """Set the default dialect; without a name, list the dialects."""
         if not words:
             return Reply("\n".join(f"{'*' if name == self.dialect else ' '} {name}" for name in DIALECTS))
         self._defaults["dialect"] = lookup_dialect(words[0]).name
         return Reply(message=f"asking {self.dialect}")
 
     def _reply_to_ops(self, words: list[str]) -> Reply:
+        """List the ops."""
         lines = [
             f"  {commands.usage_hint(op, with_input=False).removeprefix('write ')}\n      {op.summary}"
             for op in OPS.values()
@@ -222,17 +232,19 @@ class Session:
         return Reply("\n".join(lines))
 
     def _reply_to_help(self, words: list[str]) -> Reply:
+        """List the commands of the prompt."""
         return Reply(HELP_TEXT + "\n".join(f"  {name.ljust(18)}  {text}" for name, text in PROMPT_COMMANDS.items()))
 
     def _reply_to_quit(self, words: list[str]) -> Reply:
+        """End the session."""
         return Reply(ends_session=True)
 
 
 def _has_own_input(words: list[str], has_shape: bool) -> bool:
-    """Return whether a command line of an op includes an input.
+    """Return whether the command line of an op contains an input shape.
 
-    An input is included if the first value is `ans`, or if there is one value more than the op has positional
-    parameters.
+    The first value is the input if it is `ans`, or if there are more values than positional parameters of the op.
+    `has_shape` states whether the session has a current shape, which is used if the input is omitted.
     """
     values, op = commands.positional_values(words), OPS[words[0]]
     if values[:1] == ["ans"] or not has_shape:
@@ -244,7 +256,7 @@ def _has_own_input(words: list[str], has_shape: bool) -> bool:
 
 
 def completions_after(text: str) -> list[str]:
-    """Return the names, options or option values that can follow a text.
+    """Return the names, options or option values that can complete a partial line.
 
     >>> completions_after("dialect ")[:2], completions_after("2,3 | reshape 6 --dialect ")[:2]
     (['onnx', 'tensorrt'], ['onnx', 'tensorrt'])
@@ -262,7 +274,10 @@ def completions_after(text: str) -> list[str]:
 
 
 def _option_completions(op: str, last: str) -> Iterable[str]:
-    """Return the values of the option `last`; the op's options for any other word."""
+    """Return the words that can follow `last` in the command line of an op.
+
+    They are the values of the option `last`, or the options of the op if `last` is not an option with a value.
+    """
     options = [
         parameter
         for parameter in op_command_parameters(OPS[op])
@@ -277,7 +292,7 @@ def _option_completions(op: str, last: str) -> Iterable[str]:
 
 
 def run_repl(app: AnyTerminalApp, output_options: OutputOptions) -> int:
-    """Answer lines until `quit` or the end of the input; return the exit code."""
+    """Process lines of standard input until `quit` or its end; return the exit code."""
     try:
         session = Session(load_and_report_defaults(SAMPLE_STAGES, {}, output_options))
     except ShapeError as error:
@@ -307,20 +322,20 @@ def _run_interactive(session: Session, app: AnyTerminalApp) -> int:
     editor: PromptSession[str] = PromptSession(
         history=history, completer=completer, complete_while_typing=False, enable_suspend=True
     )
-    done, complaint = False, ""
+    done, history_error = False, ""
     while not done:
         last = history.get_strings()[-1:]
         try:
             text = editor.prompt(_prompt_text(session))
             if text and [text] != last:
-                complaint = _append_history(text, file) or complaint
+                history_error = _append_history(text, file) or history_error
             done = _answer_lines(session, text.split("\n"), app)[1]
         except EOFError:
             done = True
         except KeyboardInterrupt:
             continue
-    if complaint:
-        print_stderr(f"shapecalc: history: {complaint}")
+    if history_error:
+        print_stderr(f"shapecalc: history: {history_error}")
     return ExitCode.OK
 
 
@@ -333,7 +348,7 @@ def make_completer(document: Document) -> Completer:
 
 
 def _read_history(file: Path) -> list[str]:
-    """Return the last 1,000 lines of the history file; none if it is unreadable."""
+    """Return the last 1,000 lines of the history file; an empty list on failure."""
     lines: list[str] = []
     with suppress(OSError):
         lines = file.read_text("utf-8", "replace").split("\n")
@@ -352,7 +367,10 @@ def _append_history(line: str, file: Path) -> str:
 
 
 def _answer_lines(session: Session, lines: Iterable[str], app: AnyTerminalApp) -> tuple[int, bool]:
-    """Answer lines; return the largest exit code, and whether a line was `quit`."""
+    """Process lines and print the replies.
+
+    Return the largest exit code, and whether a line was `quit`.
+    """
     worst = ExitCode.OK
     for line in lines:
         reply = session.reply(line)
@@ -366,9 +384,9 @@ def _answer_lines(session: Session, lines: Iterable[str], app: AnyTerminalApp) -
 
 
 def _run_program_command(words: tuple[str, ...], app: AnyTerminalApp) -> int:
-    """Run a command line of the program; return its exit code.
+    """Run a command line of `shapecalc` and return its exit code.
 
-    An `EarlyExit` ends only the command; the prompt continues.
+    An `EarlyExit` ends only the command, not the session.
     """
     try:
         return run_command_line(words, app)
@@ -377,6 +395,7 @@ def _run_program_command(words: tuple[str, ...], app: AnyTerminalApp) -> int:
 
 
 def _print_reply(reply: Reply) -> None:
+    """Print the answer to stdout, and the message and the problem to stderr."""
     if reply.answer:
         print_stdout(reply.answer)
     if reply.message:
@@ -386,6 +405,7 @@ def _print_reply(reply: Reply) -> None:
 
 
 def _prompt_text(session: Session) -> str:
+    """Return the prompt: the current shape and the default dialect, then `> `."""
     shape = "" if session.shape is None else shape_text(session.shape)
     return " ".join(filter(None, [truncate(shape), session.dialect])) + "> "
 

@@ -40,13 +40,16 @@ EXCLUDED_FOLDERS = tuple(
 PACKED_SUFFIXES = (".py", ".toml", ".txt", ".html")
 """Suffixes of the files that are included in the zip of the page."""
 PICTURE_PATH = "picture.svg"
-"""Path of the picture file that the page's script requests."""
+"""Path of the picture file that the script of the page requests."""
 UNAVAILABLE_COMMANDS = ("tui", "serve", "drill", "repl", "mcp", "model", "check", "match", "site")
-"""Commands that the page lacks: they need a terminal, files or other programs."""
+"""Commands that the page does not support, because they require a terminal, files or other programs."""
 
 
 def run_site(folder: str, pyodide: str, output_options: OutputOptions) -> int:
-    """Write the page to a folder; print the folder and the size of the page."""
+    """Write the page to a folder, and print the name of the folder and the page size.
+
+    `pyodide` is the folder with the files of Pyodide.
+    """
     try:
         size = _write_page(Path(folder), Path(pyodide), force=output_options.force)
     except ShapeError as error:
@@ -81,11 +84,12 @@ def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
 
 
 def _task_json(task: judging.Task) -> dict[str, str]:
+    """Return the prompt and the correct answer of a task as a JSON object."""
     return {"asks": task.prompt, "right": judging.prediction_text(judging.correct_prediction(task))}
 
 
 def _build_program_zip() -> bytes:
-    """Return a zip of the Python packages and the manual pages.
+    """Return a zip file with the Python packages and the manual pages.
 
     The zip is reproducible: entries are sorted and have no timestamps.
     """
@@ -95,7 +99,7 @@ def _build_program_zip() -> bytes:
 
     entries = {f"shapecalc/man/{page_file_name(page)}": read_page_source(page).encode() for page in MANUAL_PAGES}
     for package in PACKED_PACKAGES:
-        root: Any = files(package)  # a folder on disk or in a zip
+        root: Any = files(package)  # a `Path` or a `zipfile.Path`
         for file in root.rglob("*"):
             name = f"{package}/{file.relative_to(root)}".replace("\\", "/")
             if name.endswith(PACKED_SUFFIXES) and not name.startswith(EXCLUDED_FOLDERS):
@@ -130,7 +134,7 @@ SITE_COMMAND = Command(
 
 
 def answer_line(text: str, *options: str) -> str:
-    """Run a command line with additional options; return its results as JSON.
+    """Run the command line `text` with `options` added; return the results as JSON.
 
     The key `code` is the exit code, `out` the text on stdout, `told` the text on stderr, and `picture` an SVG or empty.
 
@@ -169,7 +173,10 @@ def _split_words(text: str) -> list[str]:
 
 
 def _run_in_page(words: list[str]) -> int:
-    """Run a command line in the page and return its exit code."""
+    """Run a command line in the page, and return its exit code.
+
+    Commands that the page does not support print an error.
+    """
     name = next((word for word in words if word != "--"), "")
     try:
         if name in UNAVAILABLE_COMMANDS:
@@ -192,7 +199,7 @@ def _run_in_page(words: list[str]) -> int:
 def station_picture(station: str, width: int) -> str:
     """Return the picture of a lesson's task as SVG.
 
-    `station` is the id of the lesson, and `width` is the width in characters.
+    `station` is the id of the lesson, and `width` is the width of the picture in characters.
 
     >>> "<svg" in station_picture("order", 60)
     True
@@ -204,7 +211,8 @@ def station_picture(station: str, width: int) -> str:
 def judge_prediction(question: str, prediction: str, station: str) -> str:
     """Judge a predicted answer to a question; return the verdict as JSON.
 
-    `station` is the id of the lesson whose typical mistakes the verdict explains, or empty.
+    `question` is a command line, and `prediction` is the answer that the user typed. `station` is the id of a lesson,
+    or empty; the verdict explains the typical mistakes in this lesson.
 
     >>> json.loads(judge_prediction("reshape 2,3,4 0,-1", "2,12", ""))["feedback"]
     'the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'

@@ -1,4 +1,7 @@
-"""`shapecalc tui` and `serve`: open the app in the terminal or in a browser."""
+"""`shapecalc tui` and `serve`: open the app in the terminal or in a browser.
+
+The app shows a question: a request or chain whose answer the user predicts and then inspects step by step.
+"""
 
 from __future__ import annotations
 
@@ -43,15 +46,15 @@ AnyTerminalApp = Any
 The module `__main__` imports this package, so the class cannot be imported here.
 """
 PICTURES_HINT = "shapecalc OP ... --explain=all prints the same pictures"
-"""Hint that is printed if the terminal is unsuitable for the app."""
+"""Hint in the error message about a terminal that is unsuitable for the app."""
 LAST_STEP = "last"
-"""The value of `--step` that shows the complete answer."""
+"""The value of `--step` with which the app opens at the end of the answer."""
 
 
 def _print_opening_error(error: ShapeError, command: str, words: Sequence[str], output_options: OutputOptions) -> int:
-    """Print the error that prevents opening the app; return the exit code.
+    """Print an error that occurred before the app was opened; return the exit code.
 
-    If a shell has split a shape into several words, the error for this mistake is printed instead.
+    If `words` contain a shape that the shell has split at commas, print an error about the split shape instead.
     """
     command_line: dict[str, object] = {"command": " ".join(words) or None}
     return print_error(split_shape_error([command, *words]) or error, command, command_line, output_options)
@@ -63,10 +66,10 @@ def read_opening_question(
     output_options: OutputOptions,
     read_shape: Callable[[], str] = lambda: read_input_text("-"),
 ) -> Any:
-    """Return the question that the app opens with; report the defaults that apply.
+    """Parse the command line of a request into the first question of the app.
 
-    `read_shape` reads the input shape if the input is `-`.
-    Raises `ShapeError`: usage if the words or a default cannot be parsed, file if a file cannot be read.
+    Print the default options that affect the question. `read_shape` reads the input shape if the input is `-`.
+    Raises `ShapeError` (usage) if the words or a default cannot be parsed, and (file) if a file cannot be read.
     """
     question = app.parse_question(words, {})
     defaults = load_and_report_defaults(_question_stages(question, words), {}, output_options) if words else {}
@@ -77,10 +80,11 @@ def read_opening_question(
 def load_opening_course(
     lesson_file: str | None, *, lesson: bool, notes: bool = False, path: bool = False, without_question: bool = False
 ) -> Course | None:
-    """Return the course of lessons that the app opens with, or None.
+    """Return the course of lessons that the app opens, or None.
 
-    If no course is requested, `without_question` selects the introductory course for new users.
-    Raises `ShapeError`: file if the lesson file cannot be read, usage for a mistake in that file.
+    `lesson` selects the built-in lessons, `lesson_file` the lessons in a file and `path` the introduction; `notes`
+    shows the speaker's notes. If none of them is set, `without_question` selects the introduction for new users.
+    Raises `ShapeError` (file) if the lesson file cannot be read, and (usage) for a mistake in the lesson file.
     """
     is_requested = lesson_file or lesson or notes or path
     if not (is_requested or without_question):
@@ -106,7 +110,10 @@ def load_opening_course(
 
 
 def _question_stages(question: Any, words: Sequence[str]) -> list[StageRequest]:
-    """Return the stages of a question; omit words that are not valid chains."""
+    """Return the stages of a question.
+
+    If the question is not about a single op, the stages are parsed from the chains among `words`.
+    """
     if question.op in OPS:
         return [(question.op, question.settings)]
     stages: list[StageRequest] = []
@@ -132,9 +139,9 @@ def _read_shape_from_stdin() -> str:
 
 
 def check_terminal() -> None:
-    """Raise `ShapeError` (usage) unless the terminal supports display and keys.
+    """Raise `ShapeError` (usage) unless the app can run in the terminal.
 
-    TERM is required where `termios` exists; Windows consoles do not set it.
+    On platforms with `termios`, the environment variable TERM must be set; Windows consoles do not set it.
     """
     if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise usage_error("the app needs a terminal, for its keys and on standard error", PICTURES_HINT)
@@ -198,9 +205,10 @@ def run_tui(
     output_options: OutputOptions,
     **options: Any,
 ) -> int:
-    """Run the app with a model or a question; print the answer after F10.
+    """Open the app with a model or with the question in `words`.
 
-    Raises `ShapeError` (usage) for an invalid step.
+    If the user leaves the app with F10, print the current answer. `node` is the node of the model at which the app
+    opens. Return the exit code. Raises `ShapeError` (usage) for an invalid step.
     """
     words, step = words or [], _parse_step(options.pop("place"))
     try:
@@ -229,9 +237,10 @@ def run_tui(
 
 
 def _parse_step(step: str | None) -> int | None:
-    """Parse the initial step of the app: an index from 0, or None for the end.
+    """Parse the value of `--step`, the number of the step at which the app opens.
 
-    Raises `ShapeError` (usage) for an invalid step.
+    Return the index of the step, counted from 0, or None for the end of the answer. Raises `ShapeError` (usage) for an
+    invalid step.
     """
     if step is not None and step.strip() == LAST_STEP:
         return None
@@ -239,9 +248,9 @@ def _parse_step(step: str | None) -> int | None:
 
 
 def _open_model(app: AnyTerminalApp, file: str, node: str | None) -> int:
-    """Run the app with a model, at the named node if any; return the exit code.
+    """Open the app with a model, at the node `node` unless it is None.
 
-    Raises `ShapeError`: usage for an unknown node, file if the model cannot be used.
+    Return the exit code. Raises `ShapeError` (usage) for an unknown node, and (file) if the model cannot be used.
     """
     from shapecalc.cli.model_report import fix_report_lines, write_fixed_model
     from shapecalc.models.free_dims import BatchOptions
@@ -253,6 +262,7 @@ def _open_model(app: AnyTerminalApp, file: str, node: str | None) -> int:
     check_terminal()
 
     def write_fixed(path: str) -> list[str]:
+        """Write the fixed model to a file, and return a report of the changes as lines."""
         fixed_report = write_fixed_model(file, BatchOptions(), path, {}, force=False, prove=True)
         return fix_report_lines(fixed_report, fixed_report.fix_result) if fixed_report.fix_result else []
 
@@ -293,7 +303,11 @@ def serve_app(
     opens: bool,
     **course: Any,
 ) -> int:
-    """Serve the app until interrupted, with one process per visitor."""
+    """Serve the app over HTTP until interrupted, with one process per visitor.
+
+    `sessions` is the maximum number of concurrent visitors, and `allow_host` lists additional host names. With `opens`,
+    the page is opened in a browser. `course` contains the arguments of `load_opening_course`.
+    """
     try:
         import asyncio
 
@@ -338,10 +352,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _open_browser(address: str) -> Callable[[], None]:
-    """Open an address in a browser by means of a temporary file.
+    """Open an address in a browser without showing it in the list of processes.
 
-    Return a function that deletes the file. The address contains a secret token: every user can read the command line
-    of a browser, but only the owner can read the file.
+    The address contains a secret token, and every user of the machine can read command lines. So the browser opens a
+    temporary file that redirects to the address; only its owner can read the file. Return a function that deletes the
+    file.
     """
     import webbrowser
     from pathlib import Path
@@ -356,6 +371,7 @@ def _open_browser(address: str) -> Callable[[], None]:
 
 
 def _number_option(name: str, help_text: str, default: str, maximum: int) -> Option:
+    """Return an option whose value is an integer from 1 to `maximum`."""
     return Option(
         name, help_text, OptionKind.NUMBER, "N", default=default, shows_default=True, minimum=1, maximum=maximum
     )

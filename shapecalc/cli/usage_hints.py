@@ -1,4 +1,7 @@
-"""Usage errors for misplaced arguments, with the likely intended command line."""
+"""Errors for common mistakes in command lines, which suggest a correction.
+
+A value is a word of the command line that is not an option.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 LIST_METAVARS = {"AXES", "SHAPE", "INDEX", "SIZES"}
 """Metavars of options whose values may contain commas."""
 EXPECT_SIGNS = ("=", "==", "=>", "->")
-"""Signs that users write before an expected shape."""
+"""Words that users write before an expected shape instead of `--expect`."""
 FILLER_WORDS = ("to", "into", "as", "with", "by")
 """English words that are ignored between the values of an op."""
 MAX_WORDS = 64
@@ -32,9 +35,9 @@ MAX_WORDS = 64
 
 
 def split_shape_error(words: Sequence[str]) -> ShapeError | None:
-    """Return the usage error for shapes that a shell has split into words, or None.
+    """Return the error for a command line in which the shell has split a shape.
 
-    PowerShell, for example, splits words at commas.
+    PowerShell, for example, splits words at commas. Return None if no shape is split.
 
     >>> print(split_shape_error(["reshape", "2", "3", "4", "0", "-1", "--json"]).problem.hint)
     in quotes it stays whole: shapecalc reshape "2,3,4" "0,-1" --json
@@ -58,7 +61,7 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
 
 
 def _is_dim(word: str) -> bool:
-    """Return whether a word is one dim of a shape or the slice of one axis."""
+    """Return whether a word is a single dim, or a slice such as `0:2`."""
     if ":" in word:
         return True
     try:
@@ -68,7 +71,10 @@ def _is_dim(word: str) -> bool:
 
 
 def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
-    """Parse the input and the options of an op's line; return None if it is invalid."""
+    """Parse the arguments of an op into its input and its options.
+
+    Return None if the arguments are invalid.
+    """
     try:
         values = parse_op_words(op, words, OUTPUT_OPTIONS.values())
     except ShapeError:
@@ -78,9 +84,10 @@ def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] |
 
 
 def _join_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
-    """Return the values, the options, and whether the value of an option was split.
+    """Separate the values from the options, and rejoin lists after options.
 
-    Some shells split lists at commas. The words of such a list are joined again if the list is the value of an option.
+    Some shells split a list at its commas. If the list is the value of an option, its words are joined again. Return
+    the values, the options, and whether any words were joined.
 
     >>> _join_lists(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
     (['2,3,4', '1'], ['-d', 'torch'], False)
@@ -107,10 +114,10 @@ def _join_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], boo
 
 
 def _most_plausible_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Join values into the most plausible arguments; the first is the input shape."""
+    """Join single dims into the most plausible shapes, the input shape first."""
     cuts = [[",".join(values)]]
     if op.positional_param_names:
-        numbers = max(len(op.positional_only_names) - 1, 0)  # each value except the last is a single number
+        numbers = max(len(op.positional_only_names) - 1, 0)  # positional parameters before the last one are integers
         starts = range(1, len(values) - numbers)
         cuts += [
             [",".join(values[:cut]), *values[cut : cut + numbers], ",".join(values[cut + numbers :])] for cut in starts
@@ -121,8 +128,8 @@ def _most_plausible_shapes(op: Op, values: Sequence[str], options: Sequence[str]
 def _implausibility_key(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bool, bool, int, int, int]:
     """Return a sort key that orders candidate shapes from plausible to implausible.
 
-    The parts, most significant first: whether the request is refused, whether the input has a dim of 0, the number of
-    names that only the other shapes have, the difference of ranks, and the negative input rank.
+    The elements of the key are: whether the request is refused, whether the input has a dim of 0, the number of names
+    that are not in the input, the absolute difference of the ranks, and the negative rank of the input.
     """
     parsed = _parse_op_line(op, [*shapes, *options])
     try:
@@ -156,7 +163,9 @@ def _quote_word(word: str) -> str:
 
 
 def extra_words_error(words: Sequence[str]) -> ShapeError | None:
-    """Return the usage error for a line with too many values for its op, or None.
+    """Return the error for a command line with too many values for its op.
+
+    The error suggests a command line with the correct number of values. Return None if there are not too many values.
 
     >>> extra_words_error(["transpose", "2,3,4", "0", "2", "1"]).problem.hint
     'write shapecalc transpose 2,3,4 0,2,1'
@@ -182,9 +191,9 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
 
 
 def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
-    """Yield possible intended command lines for a line with too many values.
+    """Yield corrections of a command line with more than `limit` values.
 
-    The values may include an expectation, English words between the arguments, or the separate elements of a list.
+    The extra values may be an expected shape, English words between the arguments, or the elements of a split list.
     """
     for index, word in enumerate(values):
         if word in EXPECT_SIGNS:
@@ -197,7 +206,7 @@ def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
 
 
 def _parse_request(op: Op, words: Sequence[str]) -> Request | None:
-    """Parse the request of an op's command line; return None if it is invalid."""
+    """Parse the arguments of an op into a request; return None if they are invalid."""
     parsed = _parse_op_line(op, words)
     try:
         return None if parsed is None else make_request(op.name, *parsed)

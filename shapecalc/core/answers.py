@@ -1,9 +1,9 @@
 """The records of requests, stages, steps and answers.
 
-An op runs in one or more stages; the pictures draw the stages, and the engine executes them. A stage has steps. A step
-records a rule, the dim that the rule determines and the input axes from which the dim is derived. A `Trace` is a
-request with its stages and its output, and a `Chain` is a sequence of traces. The command line, `--json`, the pictures
-and the engine all read these records.
+An op runs in one or more stages; the pictures draw the stages, and the engine executes them. A stage has steps
+and a move, which describes how elements change position. A step records a rule, the dim that the rule determines and
+the input axes from which the dim is derived. A `Trace` is a request with its stages and its output, and a `Chain` is a
+sequence of traces. The command line, `--json`, the pictures and the engine all read these records.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Request(Record):
     argument_texts: Mapping[str, str] = EMPTY_DICT
     """The source text of each argument that was passed as a string, by argument name."""
     names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
-    """The names that earlier requests of the chain use, mapped to their definitions; an undefined name maps to None."""
+    """The names in earlier stages of the chain; named results map to their definitions, other names to None."""
 
     def __post_init__(self) -> None:
         """Make the mappings immutable."""
@@ -170,7 +170,7 @@ class Step(Record):
 
 
 class Stage(Record):
-    """One stage of an op: the requested value, the steps and the move."""
+    """A stage of an op: the requested value, the steps and the data movement."""
 
     kind: StageKind
     label: str
@@ -204,20 +204,20 @@ Stages = tuple[Stage, ...]
 
 
 class StageBuilder:
-    """A stage while its op runs.
+    """A context manager that collects the steps of a stage.
 
-    A `ShapeError` that leaves the `with` block of a builder gets the refused stage.
+    If a `ShapeError` is raised in the `with` block, the refused stage is stored in the error.
     """
 
     __slots__ = ("argument", "before", "explain", "kind", "label", "requested", "steps")
 
     def __init__(self, kind: StageKind, label: str, argument: str, before: Shape, requested: Shape = ()) -> None:
-        """Store the values that a refused stage has, too."""
+        """Store the values that do not depend on the result of the stage."""
         self.kind, self.label, self.argument, self.before, self.requested = kind, label, argument, before, requested
         self.steps: list[Step] = []
         """The steps so far, in order."""
         self.explain: Callable[[Stage], tuple[Step, ...]] | None = None
-        """A function that returns the stage's steps, in place of `steps`."""
+        """A function that computes the steps from the stage; it replaces `steps`."""
 
     def __enter__(self) -> Self:
         return self
@@ -236,14 +236,14 @@ class StageBuilder:
         return step
 
     def finish(self, move: Move) -> Stages:
-        """Return the finished stage, which applies `move`, as the only one."""
+        """Return a tuple that contains only the finished stage, whose move is `move`."""
         return (self._build(move.output_shape(self.before), move),)
 
 
 def run_in_sequence(shape: Shape, *runs: Callable[[Shape], Stages]) -> Stages:
-    """Return the stages of several runs, each on the output of the previous run.
+    """Return the stages of several functions; each gets the previous output shape.
 
-    A `ShapeError` of a run gets the stages before it.
+    If one of them raises a `ShapeError`, the earlier stages are prepended to the stages in the error.
     """
     stages: Stages = ()
     for run in runs:
@@ -257,13 +257,13 @@ def run_in_sequence(shape: Shape, *runs: Callable[[Shape], Stages]) -> Stages:
 
 
 def output_of(shape: Shape, stages: Stages) -> Shape:
-    """Return the output shape of finished stages on an input of `shape`."""
+    """Return the output shape of stages; without stages, it is the input `shape`."""
     after = stages[-1].after if stages else shape
     return shape if after is None else after
 
 
 class Answer(Record):
-    """The base class of `Trace` and `Chain`."""
+    """The base class of `Trace` and `Chain`, the results of requests."""
 
     def __str__(self) -> str:
         if self.output is None:
@@ -318,7 +318,7 @@ class Answer(Record):
 
     @lazy
     def origins(self) -> Origins | None:
-        """Compute the origin of each output dim in the input; None if the request is refused.
+        """Compute the origin of each output dim in the input; None without an output.
 
         >>> import shapecalc as sc
         >>> sc.reshape((2, 6), (4, 3)).origins[1]
@@ -385,7 +385,7 @@ class Answer(Record):
         """
         import sys
 
-        from shapecalc.render.files import render_story  # the answer that is displayed imports the pictures
+        from shapecalc.render.files import render_story  # deferred: only displayed answers need the pictures
 
         encoding = getattr(sys.stdout, "encoding", None)
         print(render_story(self, "text/plain", encoding, everything=everything))  # type: ignore[arg-type]  # a trace or a chain
@@ -504,7 +504,7 @@ class Chain(Answer):
     assumes: lazy[Names] = lazy(default=())
     """The names whose size must not be 0 for the answer to be correct."""
     op: ClassVar = "chain"
-    """The op name under which reports list a chain."""
+    """The name that reports print instead of an op name."""
 
     def __hash__(self) -> int:
         return hash((Chain, self.traces))
@@ -524,8 +524,8 @@ class Chain(Answer):
 def moves_of(answer: Answer) -> MoveChain:
     """Return the chain of moves that an answer applies to its input.
 
-    Raises `ShapeError` (usage) for op `shape`, and for ops with several operands or with windows: their output elements
-    are not single elements of the input.
+    Raises `ShapeError` (usage) for the op `shape`, and for ops with several operands or with windows, because their
+    output elements are not single elements of the input.
     """
     from shapecalc.core.layout import MoveChain  # deferred: the output shape needs no layout
 
@@ -566,9 +566,9 @@ def _compute_single_operand_origins(
 
 
 def _unit_axis_map(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
-    """Map each output axis of size 1 to the input axis of size 1 that it comes from.
+    """Map output axes of size 1 to the input axes of size 1 that they correspond to.
 
-    `solved` maps the names that the conditions determine to their values.
+    `solved` has the values of names that the conditions determine.
     """
     from shapecalc.core.layout import match_unit_axes
 

@@ -1,8 +1,8 @@
 """Lightweight records, enumerations and lazily imported registries.
 
-`Record` replaces frozen dataclasses, `Choice` enums, and `LazyRegistry` imports the modules of ops and dialects. Type
-checkers treat records as frozen dataclasses and choices as enums. Both are plain classes because importing
-`dataclasses`, `enum` or `collections` takes longer than answering a single request.
+`Record` replaces frozen dataclasses, and `Choice` replaces enums; type checkers treat their subclasses as such.
+Importing `dataclasses` or `enum` would take longer than resolving a single request. `LazyRegistry` imports the module
+of an op or a dialect on first use.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ else:
 if TYPE_CHECKING:
 
     class lazy(Generic[T]):  # noqa: N801  # it is used as `property` is
-        """An attribute of a record that is computed when it is first read."""
+        """A record attribute that is computed on first read and then stored."""
 
         def __init__(self, compute: Callable[[Any], T] | None = None, *, default: T = ...) -> None:
-            """Store the function, or the default of a field."""
+            """Store the function that computes the attribute, or the default of a field."""
 
         @overload
         def __get__(self, record: None, owner: type) -> Self: ...
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 else:
 
     class lazy:  # noqa: N801
-        """An attribute of a record that is computed when it is first read.
+        """A record attribute that is computed on first read and then stored.
 
-        As a decorator of a method, it stores the method's result. As the annotation `lazy[T]` of a field, it accepts a
-        value, or a function of the record that returns the value. Such fields are not compared.
+        `@lazy` turns a method into a cached property. A field with the annotation `lazy[T]` is passed as a value, or as
+        a function that computes the value from the record; comparisons of records ignore such fields.
 
         >>> class Squares(Record):
         ...     numbers: tuple
@@ -65,7 +65,7 @@ else:
         """
 
         def __init__(self, compute=None, *, default=None):
-            """Store the function of a decorated attribute, or the default of a field."""
+            """Store the decorated method, or the default of a field."""
             self.compute, self.default, self.__doc__ = compute, default, getattr(compute, "__doc__", None)
 
         def __class_getitem__(cls, _):
@@ -98,7 +98,7 @@ def _compile_init(class_name: str, names: list[str], defaults: dict[str, object]
 
 
 class _RecordMeta(type):
-    """The metaclass of records: each field is a slot behind a read-only property."""
+    """The metaclass of records; it makes each field a slot and a read-only property."""
 
     def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
         kinds = {field: str(kind) for field, kind in body.get("__annotations__", {}).items()}
@@ -129,11 +129,11 @@ class _RecordMeta(type):
 
 @dataclass_transform(frozen_default=True)
 class Record(metaclass=_RecordMeta):
-    """An immutable value with named fields.
+    """An immutable value with named fields, like a frozen dataclass.
 
-    Records of one class with equal fields are equal. The annotations of a subclass are its fields, in order. A class
-    attribute is the default of its field. The slot of a field has the name of the field with a leading `_`. A subclass
-    may define an `__init__` that sets the slots, or a `__post_init__` as in a dataclass.
+    The annotations of a subclass are its fields, in order, and an assigned value is the default of a field. Records are
+    equal if they have the same class and equal fields. The value of field `x` is stored in the slot `_x`. A subclass
+    may define an `__init__` that sets the slots, or a `__post_init__`.
 
     >>> class Point(Record):
     ...     x: int
@@ -179,7 +179,7 @@ def replace(record: R, **changes: Any) -> R:
 if not TYPE_CHECKING:
 
     class _ChoiceMeta(type):
-        """The metaclass of choices: each attribute of the class body becomes a member."""
+        """The metaclass of choices; it makes each attribute of the class body a member."""
 
         def __new__(meta, name, bases, body):
             plain = {key: value for key, value in body.items() if key.startswith("_") or hasattr(value, "__get__")}
@@ -229,7 +229,7 @@ class FrozenDict(_Dict):
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _raise_immutable
 
     def copy(self) -> Self:
-        """Return the dict itself, which is immutable."""
+        """Return the dict itself; an immutable dict needs no copy."""
         return self
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
@@ -237,10 +237,11 @@ class FrozenDict(_Dict):
 
 
 class LazyRegistry(Mapping[str, "Value"]):
-    """A mapping from the names of modules to the values that the modules define.
+    """A mapping from the names of a package's modules to a constant in each module.
 
-    A module is imported when its value is first read. The value of module `reshape` is its constant `RESHAPE`. A
-    request needs one op and one dialect, and importing all others takes longer than answering the request.
+    The constant has the module's name in upper case: `RESHAPE` in module `reshape`. A module is imported when its
+    constant is first read, because a request needs only one op and one dialect, and importing all of them takes longer
+    than resolving the request.
 
     >>> table = LazyRegistry("shapecalc.core.ops", "reshape", "squeeze")
     >>> list(table), list(table.loaded), table["squeeze"].name, list(table.loaded)
@@ -248,11 +249,11 @@ class LazyRegistry(Mapping[str, "Value"]):
     """
 
     def __init__(self, package: str, *names: str) -> None:
-        """Store the name of the package, and the names of its modules in order."""
+        """Create a registry of the modules `names` in a package, without importing them."""
         self.package = package
         self.names = dict.fromkeys(names)
         self.loaded: dict[str, Value] = {}
-        """The values of the modules that are already imported, by module name."""
+        """The constants of the modules that are already imported, by module name."""
 
     def __getitem__(self, name: str) -> Value:
         if name not in self.loaded:

@@ -64,7 +64,7 @@ CONFIGURABLE_OPTIONS = ("dialect", "opset")
 
 _zero_meaning_by_switch: dict[str, ZeroMeaning] = {}
 _setting_cache: dict[tuple[str, str, int | None, bool | None], Setting] = {}
-"""The cached settings by dialect, op, opset and switch; there are at most a few hundred."""
+"""The cached `Setting` of each dialect, op, opset and switch; at most a few hundred."""
 
 Options = Mapping[str, object]
 StageRequest = tuple[str, Options]
@@ -81,21 +81,21 @@ class MissingOpError(ShapeError):
 
 
 class Default(Record):
-    """An option that a project file or the environment sets."""
+    """A default value of an option, from a project file or an environment variable."""
 
     name: str
     value: str | int
     source: str
-    """The environment variable or the file that sets the option."""
+    """The name of the environment variable or of the file."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.value}, set in {escape_unprintable(self.source)}"
 
 
 def zero_meaning_by_switch() -> Mapping[str, ZeroMeaning]:
-    """Return the meaning of 0 when a switch is on, by the name of the switch.
+    """Return the meaning of 0 in a shape when a switch is on, by switch name.
 
-    This imports all dialects.
+    The first call imports all dialects.
     """
     if not _zero_meaning_by_switch:
         _zero_meaning_by_switch.update(
@@ -105,7 +105,7 @@ def zero_meaning_by_switch() -> Mapping[str, ZeroMeaning]:
 
 
 def common_option_names() -> tuple[str, ...]:
-    """Return the names of the options that every op has in some dialect.
+    """Return the names of the options that every op has in at least one dialect.
 
     >>> common_option_names()[:4]
     ('dialect', 'opset', 'dtype', 'where')
@@ -199,10 +199,10 @@ def check_attributes(request: Request, setting: Setting) -> None:
 
 
 def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
-    """Return the axes of `shape` that have these dims.
+    """Return the axis of `shape` that has each of the dims.
 
-    An example is the permutation N,H,W,C of N,C,H,W. `value` is the unparsed argument, which determines the span
-    in errors. Raises `ShapeError` (usage) for a dim that does not match exactly one axis.
+    For example, the dims N,H,W,C are the axes 0,2,3,1 of the shape N,C,H,W. `value` is the unparsed argument; errors
+    contain the span of a dim in this text. Raises `ShapeError` (usage) for a dim that does not match exactly one axis.
 
     >>> from shapecalc.core.text import parse_dims
     >>> find_axes_by_dims(parse_dims("N,H,W,3"), parse_dims("N,3,H,W"), None, "perm")
@@ -222,9 +222,9 @@ def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -
 
 
 def has_named_axes(op: str, options: Mapping[str, object]) -> bool:
-    """Return whether a request names axes by their dims.
+    """Return whether a permutation in the options names dims instead of axes.
 
-    The input of such a request must be known.
+    The axes can be determined only if the input shape is known.
 
     >>> has_named_axes("transpose", {"perm": "N,C"}), has_named_axes("transpose", {"perm": "1,0"})
     (True, False)
@@ -282,7 +282,7 @@ def make_request(op: str, shape: str | Iterable[object], options: Mapping[str, o
 
 
 def _check_name_count(request: Request) -> Request:
-    """Return the request; raise `ShapeError` (usage) if it has too many names."""
+    """Return the request unchanged, or raise `ShapeError` if it has too many names."""
     count = len(dim_names(request.dims)) if request.is_symbolic else 0
     if count > MAX_NAMES:
         raise MAX_NAMES.error(f"{count} names of sizes")
@@ -292,8 +292,8 @@ def _check_name_count(request: Request) -> Request:
 def dialect_and_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operator]:
     """Return a dialect and its operator for an op.
 
-    A `name` of None selects the op's default dialect. Raises `ShapeError` (usage) if the dialect does not exist or does
-    not have the op.
+    A `dialect_name` of None selects the op's default dialect. Raises `ShapeError` (usage) if the dialect does
+    not exist or does not have the op.
     """
     dialect = op.default_dialect if dialect_name is None else str(dialect_name)
     row = DIALECTS.loaded.get(dialect) or lookup_dialect(dialect)
@@ -367,7 +367,7 @@ PATTERN_PARSERS: Mapping[ParamKind, Callable[[object, str], object]] = {
     ParamKind.LENGTHS: values.parse_lengths,
     ParamKind.SUBSCRIPTS: values.parse_subscripts,
 }
-"""The parsers that validate the arguments that are stored as strings."""
+"""The parsers that validate arguments stored as strings, by parameter kind."""
 
 
 def _parse_choice(value: object, param: Param, _input_shape: Shape) -> str:
@@ -398,7 +398,8 @@ def parse_flag(value: object, name: str) -> bool:
 def _parse_operand(value: object, param: Param, _input_shape: Shape, suffix: object = "") -> Shape:
     """Parse the shape of an operand other than the input.
 
-    The unknown dims of the operand get names that differ from the names in the input.
+    An unknown dim `?` gets a name that contains the parameter's name and `suffix`, so it differs from the names in
+    other operands.
     """
     dims = parse_shape(value, param.name) if isinstance(value, str) else values.to_shape(value, param.name)
     unknown = {name: named_dim(f"{name}{param.name}{suffix}") for name in dim_names(dims) if name[0] == "?"}
@@ -408,7 +409,7 @@ def _parse_operand(value: object, param: Param, _input_shape: Shape, suffix: obj
 def _parse_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Shape | str, ...]:
     """Parse the shapes of operands from a string or a list.
 
-    The word `_`, which denotes the tensor of a chain, is returned unchanged.
+    The item `_` is returned unchanged; it stands for the output of the previous stage of a chain.
     """
     items = split_outside_brackets(value) if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not items:
@@ -458,7 +459,7 @@ ARGUMENT_PARSERS: Mapping[ParamKind, Callable[[Any, Param, Shape], Any]] = {
     ParamKind.CHOICE: _parse_choice,
     ParamKind.FLAG: lambda value, param, _: parse_flag(value, param.name),
 }
-"""The parsers of arguments; each takes the value, the parameter and the input shape."""
+"""The argument parsers, by kind; parameters: the value, the `Param`, the input shape."""
 
 
 def substitute_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
@@ -481,6 +482,7 @@ def _substitute_in_argument(value: Any, sizes: Mapping[str, int], name: str) -> 
 
 
 def _substitute_known_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
+    """Substitute sizes for names; raise `ShapeError` (usage) for an unknown name."""
     check_size_names(sizes, dim_names(request.dims))
     return substitute_sizes(request, sizes)
 

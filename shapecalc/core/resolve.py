@@ -1,6 +1,6 @@
-"""Resolution of requests and chains, without the search for fixes.
+"""Resolution of requests and chains, without hints for refused requests.
 
-`reasoning.answers.answer_request` returns the same answers with hints; front ends use that function.
+Front ends call `reasoning.answers.answer_request`, which adds the hints.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from shapecalc.core.limits import MAX_CHAIN_DIMS, MAX_CHAIN_NAMES, MAX_CHAIN_WOR
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
 from shapecalc.core.record import FrozenDict, replace
-from shapecalc.core.requests import StageRequest as Asked
 from shapecalc.core.requests import (
+    StageRequest,
     check_attributes,
     check_size_names,
     make_request,
@@ -43,7 +43,7 @@ from shapecalc.core.values import parse_sizes
 def resolve(request: Request) -> Trace:
     """Resolve a request.
 
-    The trace contains the output, or the problem and the steps before the problem.
+    The trace contains the output, or the problem and the steps before it.
 
     >>> resolve(make_request("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
@@ -83,9 +83,9 @@ def resolve(request: Request) -> Trace:
 
 
 def _switch_independent_answer(request: Request) -> Trace | None:
-    """Return the answer to a request that omits a required switch.
+    """Return the answer if it is the same for every setting of an omitted switch.
 
-    Returns None if the answer depends on the switch.
+    Returns None if the request is refused at some setting, or if the answers differ.
     """
     first, *others = [resolve(replace(request, switch=on)) for on in DIALECTS[request.dialect].switch_settings()]
     if first.output is None:
@@ -98,7 +98,7 @@ def _switch_independent_answer(request: Request) -> Trace | None:
 
 
 def _add_conditions(trace: Trace) -> Trace:
-    """Add the conditions and the assumed nonzero names to a symbolic trace."""
+    """Add the conditions, and the names assumed to be nonzero, to a symbolic trace."""
     request = trace.request
     conditions: Conditions = tuple([condition for step in trace.steps for condition in step.conditions])
     try:
@@ -109,14 +109,15 @@ def _add_conditions(trace: Trace) -> Trace:
 
 
 def _names_assumed_by_trace(trace: Trace) -> tuple[str, ...]:
+    """Return the names whose size must not be 0 for the trace to be correct."""
     request = trace.request
     return _zero_sensitive_names(trace, request.dims, lambda sizes: resolve_with_sizes(request, sizes))
 
 
 def _fraction_steps(request: Request) -> tuple[Step, ...]:
-    """Return a step for each fraction in the request.
+    """Return a step for each fraction, such as `N/2`, in the request.
 
-    The condition of each step is that the step's fraction is an integer.
+    A step requires that its fraction is an integer. Raises `ShapeError` (indivisible) if that is impossible.
     """
     steps = []
     for argument, value in (("input", request.input), *request.arguments.items()):
@@ -152,9 +153,9 @@ def resolve_with_sizes(request: Request, sizes: Mapping[str, int]) -> Trace:
 def _zero_sensitive_names(
     answer: Trace | Chain, dims: Shape, resolve_with: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
-    """Return the names in `dims` for which the answer is wrong at size 0.
+    """Return the names in `dims` for which the answer is wrong if their size is 0.
 
-    `resolve_at` resolves the same request with sizes substituted for names.
+    `resolve_with` resolves the same request with sizes substituted for names.
     """
     above = dim_names([condition.left for condition in answer.conditions if condition.relation == ">="])
     candidates = sorted({*dim_names(dims)} - {*above})
@@ -164,6 +165,7 @@ def _zero_sensitive_names(
 
 
 def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
+    """Return whether a symbolic answer at these sizes contradicts `zero_answer`."""
     least = [condition for condition in answer.conditions if condition.relation == ">="]
     if not can_hold(least, sizes):
         return False
@@ -181,7 +183,7 @@ def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: 
 
 
 def locate_problem(problem: Problem, request: Request) -> Problem:
-    """Return the problem with the span of its token in the text of the argument."""
+    """Add the span of the invalid token, in the text of its argument, to a problem."""
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
     if isinstance(value, str) and problem.index is not None:
@@ -212,12 +214,12 @@ def operand_span(request: Request, index: int | None) -> tuple[int, int]:
 
 
 def make_chain_requests(
-    shape: str | Iterable[object], stages: Sequence[Asked], sizes: Mapping[str, int]
+    shape: str | Iterable[object], stages: Sequence[StageRequest], sizes: Mapping[str, int]
 ) -> tuple[Request, ...]:
     """Parse the requests of a chain.
 
-    The inputs after the first are placeholders until the chain is resolved. `stages` are op names with their options;
-    `sizes` are substituted in all stages. Raises `ShapeError` (usage) for an invalid stage.
+    The first request has the input `shape`; the inputs of the other requests are placeholders, which `resolve_chain`
+    replaces. `sizes` are substituted in all stages. Raises `ShapeError` (usage) for an invalid stage.
     """
     requests: list[Request] = []
     if len(stages) > MAX_STAGES:
@@ -244,8 +246,9 @@ def make_chain_requests(
 def _sizes_of_results(requests: Sequence[Request], sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes of the named results of a chain that `sizes` determine.
 
-    The results are defined by the chain without sizes, so that a later stage can use the name `H1` of a result although
-    the size of `H` is known. Raises `ShapeError` (usage) for a size that contradicts its definition.
+    A named result is a dim that is not a product, such as `H1` for `(H - 1)//2 + 1`. The chain is resolved without
+    sizes, because later stages may use the name `H1` even if the size of `H` is known. Raises `ShapeError` (usage) for
+    a size that contradicts its definition.
     """
     results = resolve_chain(requests).results if len(requests) > 1 else EMPTY_DICT
     try:
@@ -260,9 +263,9 @@ def _sizes_of_results(requests: Sequence[Request], sizes: Mapping[str, int]) -> 
 
 
 def _input_for_named_axes(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
-    """Return the input of a stage that names axes by their dims; () for other stages.
+    """Return the input of the next stage if its permutation names dims, or else ().
 
-    Raises `ShapeError` (usage) if the input is needed but an earlier stage is refused.
+    Raises `ShapeError` (usage) if the input is unknown because an earlier stage is refused.
     """
     from shapecalc.core.requests import has_named_axes  # deferred: only chains need it
 
@@ -301,7 +304,7 @@ def _resolve_chain_with_sizes(requests: Sequence[Request], sizes: Mapping[str, i
 
 
 def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Request], Trace]) -> Chain:
-    """Resolve requests up to the first refused request, and combine the conditions."""
+    """Resolve requests in order, up to a refused request; combine their conditions."""
     shape: Shape = requests[0].input
     traces: list[Trace] = []
     names: dict[str, SizeExpression | None] = {}
@@ -330,9 +333,10 @@ def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Req
 def _make_stage_request(
     shape: Shape, request: Request, traces: Sequence[Trace], names: Mapping[str, SizeExpression | None]
 ) -> Request:
-    """Return a stage's request with the output of the earlier stages as its input.
+    """Set the input of a request to `shape`, the output of the previous stage.
 
-    `names` are the names that the earlier stages use, with the definitions of named results.
+    `names` are the names that earlier stages use, with the definitions of named results. A view also gets the strides
+    of its input.
     """
     names_in_use = names if traces and not is_concrete(shape + request.dims) else EMPTY_DICT
     request = replace(request, input=shape, names_in_use=names_in_use)

@@ -1,10 +1,10 @@
 """Atomic file writes: an output file appears complete or not at all.
 
-A file is written in the folder of its target and gets the target's name when it is complete and flushed to the disk.
-Until then it is unnamed (`O_TMPFILE`), so a killed writer leaves nothing behind. Where the system has no unnamed files,
-and briefly while an existing file is replaced, the incomplete file has a temporary name: `.TARGET.HOST.RANDOM.part`.
-Such a file is called a part. Its writer holds a lock on it; a part without a lock is stale, and the next writer of the
-same target removes it.
+The target is the path of the output file. The data is first written to an unnamed file (`O_TMPFILE`) in the folder of
+the target. The file gets the target's name when it is complete and flushed to the disk, so a killed process leaves
+nothing behind. On systems without unnamed files, and briefly while an existing file is replaced, the data is in a part
+file: a temporary file called `.TARGET.HOST.RANDOM.part`, which its writer keeps locked. An unlocked part file is stale,
+and the next writer of the same target removes it.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from shapecalc.engine.processes import SignalGuard
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file cannot be removed or renamed
+except ImportError:  # Windows; there, an open file cannot be removed or renamed
     fcntl = None  # type: ignore[assignment]
 
 TMPFILE_FLAG = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
-"""The flag that opens an unnamed file; 0 if the system cannot open an unnamed file and link it later."""
+"""The flag that opens an unnamed file; 0 if the system lacks unnamed files, or cannot name them later."""
 READ_WRITE_FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0)
 NO_WAIT_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 PARTIAL_SUFFIX = ".partial"
-"""The suffix of the incomplete files of `write_files`."""
+"""The suffix of the temporary files that `write_files` creates."""
 LOCK_POLL_SECONDS = 0.01
 """The time between two attempts to lock a folder, in seconds."""
 RANDOM_BYTES = 8
-"""The number of random bytes in the name of a part."""
+"""The number of random bytes in the name of a part file."""
 MAX_NAME_LENGTH = 40
-"""The maximum length, in characters, of the target's name and of the host's name in the name of a part.
+"""The length, in characters, to which the names of target and host are truncated in the name of a part file.
 
-File systems limit a name to 255 bytes.
+File systems limit a file name to 255 bytes.
 """
 
 
@@ -46,10 +46,10 @@ File systems limit a name to 255 bytes.
 def atomic_file(
     target: Path, *, force: bool = False, should_commit: Callable[[], bool] = lambda: True
 ) -> Iterator[IO[bytes]]:
-    """Yield a writable file that becomes `target` when the block ends.
+    """Yield a writable file that becomes `target` when the `with` block ends.
 
-    The file is discarded if `should_commit` then returns False. With `force`, the file replaces an existing regular
-    file, whose mode and, where the system allows it, owner are kept; symbolic links are followed. Raises
+    If `should_commit` returns False at the end of the block, the file is discarded. With `force`, the file replaces an
+    existing regular file, and gets its mode and, if permitted, its owner; symbolic links are followed. Raises
     `FileExistsError` if the target exists and `force` is false, even if the target was created during the block. Raises
     `OSError` if the target is a folder, a pipe or a device, or if the file cannot be written.
     """
@@ -68,7 +68,7 @@ def atomic_file(
 
 
 def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
-    """Write a file atomically.
+    """Write `data` to a file atomically.
 
     Raises `OSError` with a one-line message that gives the file and the reason.
     """
@@ -77,12 +77,12 @@ def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
             file.write(data)
     except FileExistsError:
         raise FileExistsError(f"{target}: it exists") from None
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+    except (OSError, ValueError) as error:  # a null character in the name raises ValueError
         raise OSError(f"{target}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def replace_folder(folder: Path, target: Path, backup: Path) -> None:
-    """Rename a complete folder to `target`; move an existing target to `backup`.
+    """Rename `folder` to `target`; first rename an existing target to `backup`.
 
     If the second rename fails or is interrupted, the existing target is restored. Raises `OSError` if a folder cannot
     be renamed.
@@ -97,16 +97,17 @@ def replace_folder(folder: Path, target: Path, backup: Path) -> None:
 
 
 def restore_backup(target: Path, backup: Path) -> None:
-    """Rename an existing backup to the target if the target does not exist."""
+    """Rename `backup` to `target`, unless there is no backup or the target exists."""
     if os.path.lexists(backup) and not os.path.lexists(target):
         backup.rename(target)
 
 
 def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
-    """Write files into a folder that no other process uses, and return their paths.
+    """Write files, given as pairs of path and data, and return their paths.
 
-    Each file is flushed to the disk before it gets its final name. A killed writer leaves files with the suffix
-    `PARTIAL_SUFFIX`. Raises `OSError` if a file cannot be written.
+    No other process may use their folder. Each file is flushed to the disk before it gets its final name. If the
+    process is killed, temporary files with the suffix `PARTIAL_SUFFIX` remain. Raises `OSError` if a file cannot be
+    written.
     """
     pending: list[tuple[IO[bytes], Path, Path]] = []
     try:
@@ -130,7 +131,7 @@ def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
 
 
 def sync_folders(files: Iterable[Path], root: Path) -> None:
-    """Flush the parent folders of files to the disk, up to and including `root`."""
+    """Flush the parent folders of files, up to and including `root`, to the disk."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     folders = {folder for file in files for folder in file.parents if folder.is_relative_to(root)}
@@ -144,10 +145,11 @@ def sync_folders(files: Iterable[Path], root: Path) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, timeout: float = 2) -> Iterator[None]:
-    """Hold an exclusive lock on a folder, which other processes request with this function.
+    """Hold an exclusive lock on a folder until the `with` block ends.
 
-    Systems and file systems without such locks are not locked. Raises `OSError` if the folder cannot be opened, or if
-    another process holds the lock for `timeout` seconds.
+    The lock is advisory: it excludes only other callers of this function. If the system or the file system does not
+    support such locks, the folder is not locked. Raises `OSError` if the folder cannot be opened, or if another process
+    holds the lock for `timeout` seconds.
     """
     if fcntl is None:
         yield
@@ -172,7 +174,9 @@ def lock_folder(folder: Path, timeout: float = 2) -> Iterator[None]:
 
 @contextmanager
 def open_report(target: Path) -> Iterator[IO[bytes]]:
-    """Open a file for a report: a pipe or a device directly, other files atomically.
+    """Open a report file for writing; regular files are written atomically.
+
+    A pipe or a device is opened directly.
 
     Raises `OSError` if the file cannot be written.
     """
@@ -182,7 +186,7 @@ def open_report(target: Path) -> Iterator[IO[bytes]]:
 
 
 def _check_target(target: Path, *, force: bool) -> None:
-    """Raise `OSError` if the target exists and may not be replaced."""
+    """Raise `OSError` unless the target is new, or a regular file and `force` is set."""
     if not os.path.lexists(target):
         return
     if not target.is_file() and (force or target.exists()):
@@ -193,11 +197,11 @@ def _check_target(target: Path, *, force: bool) -> None:
 
 @contextmanager
 def _open_part(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
-    """Yield a locked file in the folder of `target`, and its temporary path.
+    """Yield a locked temporary file in the folder of `target`, and its part path.
 
-    The file is unnamed where the system supports unnamed files.
+    If the system supports unnamed files, the file is unnamed, and the path is free.
     """
-    mode = 0o600 if target.exists() else 0o666  # the mode of an existing target is copied later
+    mode = 0o600 if target.exists() else 0o666  # until an existing target's mode is copied, the file is private
     parts = [_new_part_path(target)]
     try:
         descriptor = _open_unnamed(target.parent, mode)
@@ -213,7 +217,7 @@ def _open_part(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
 
 
 def _open_unnamed(folder: Path, mode: int) -> int | None:
-    """Open a locked, unnamed file; return None if the system does not support it."""
+    """Open and lock an unnamed file; return None if the system has no unnamed files."""
     if not TMPFILE_FLAG:
         return None
     try:
@@ -227,7 +231,10 @@ def _open_unnamed(folder: Path, mode: int) -> int | None:
 
 
 def _create_part(part: Path, mode: int) -> int | None:
-    """Create a locked file; return None if another process removed it as stale."""
+    """Create and lock a part file; return its descriptor.
+
+    Returns None if another process removed the file, as stale, before it was locked.
+    """
     descriptor = os.open(part, READ_WRITE_FLAGS | os.O_CREAT | os.O_EXCL, mode)
     _lock_file(descriptor)
     if part.exists():
@@ -237,7 +244,7 @@ def _create_part(part: Path, mode: int) -> int | None:
 
 
 def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
-    """Link a file to the path `target`; raise `FileExistsError` if the target exists."""
+    """Give a file the name `target`; raise `FileExistsError` if the target exists."""
     has_name = part.exists()
     if fcntl is None:
         file.close()
@@ -248,12 +255,12 @@ def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
     except OSError:
         if not has_name:
             raise
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL))  # no hard links: reserve the name
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL))  # no hard links: create the target, then replace it
         part.replace(target)
 
 
 def _replace_target(file: IO[bytes], part: Path, target: Path) -> None:
-    """Replace `target` with a file that gets the target's mode and owner."""
+    """Replace `target` with a file, after copying the target's mode and owner to it."""
     _copy_mode_and_owner(file.fileno(), target)
     if not part.exists():
         _link(file, part)
@@ -266,7 +273,7 @@ def _link(file: IO[bytes] | Path, target: Path) -> None:
     """Create a hard link to a file; an unnamed file is linked through `/proc`."""
     if isinstance(file, Path):
         os.link(file, target)
-    else:  # with src_dir_fd, Python calls linkat, which follows the symbolic link
+    else:  # `src_dir_fd` makes Python follow the symbolic link in /proc
         os.link(f"/proc/self/fd/{file.fileno()}", target, src_dir_fd=file.fileno())
 
 
@@ -282,13 +289,13 @@ def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
     try:
         if old.st_gid != new.st_gid:
             os.fchown(descriptor, -1, old.st_gid)
-    except OSError:  # not permitted: the file's group then gets only the permissions of others
+    except OSError:  # without permission, the group of the file gets the permissions of others
         mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
 
 
 def _part_affixes(target: Path) -> tuple[str, str]:
-    """Return the common prefix and suffix of the names of a target's parts."""
+    """Return the prefix and the suffix that the names of a target's part files have."""
     from platform import node  # `platform` costs 2 ms; only commands that write files need it
 
     return f".{target.name[:MAX_NAME_LENGTH]}.{node()[:MAX_NAME_LENGTH]}.", ".part"
@@ -302,7 +309,7 @@ def _new_part_path(target: Path) -> Path:
 def _lock_file(descriptor: int) -> None:
     """Lock a file until it is closed.
 
-    If the file system has no locks, the file stays unlocked, and stale parts are not removed.
+    If the file system has no locks, the file is not locked, and stale part files are not removed.
     """
     if fcntl is not None:
         with suppress(OSError):
@@ -316,7 +323,7 @@ def lock_or_raise(file: IO[bytes]) -> None:
 
 
 def _remove_stale_parts(target: Path) -> None:
-    """Remove the stale parts of a target that this user wrote on this host."""
+    """Remove the stale part files of a target that this user created on this host."""
     start, end = _part_affixes(target)
     length = len(start) + 2 * RANDOM_BYTES + len(end)
     with suppress(OSError):
@@ -326,7 +333,7 @@ def _remove_stale_parts(target: Path) -> None:
 
 
 def _remove_if_stale(part: Path) -> None:
-    """Remove a part if it is an unlocked regular file of this user."""
+    """Remove a part file if it is an unlocked regular file of this user."""
     with suppress(OSError), os.fdopen(os.open(part, READ_WRITE_FLAGS | NO_WAIT_FLAGS), "r+b") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):

@@ -1,6 +1,8 @@
 """Abstract interpretation of PyTorch, NumPy, TensorFlow and JAX code as chains.
 
-The code is parsed but never executed: the values of expressions have shapes instead of data.
+The code is parsed but never executed: tensors have shapes instead of data. A chain is an input shape and a sequence of
+stages. Each stage is a request for an op, and its input is the output of the previous stage. A rule of a dialect can
+refuse a request, as PyTorch refuses `view(5)` of six elements.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ CodeValue: TypeAlias = (
     "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance"
     " | tuple[CodeValue, ...] | None"
 )
-"""The value of an expression; nan is an unknown number or truth value."""
+"""The value of an expression; nan represents an unknown number or truth value."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
 """A function that converts a message and a hint to the error for an expression."""
 
@@ -72,15 +74,15 @@ OPERATOR_SYMBOLS = {
     "Pow": "**",
     "MatMult": "@",
 }
-"""The symbols of operators by the names of their `ast` classes."""
+"""The symbol of each operator, by the name of its `ast` class."""
 INTEGER_OPERATORS = {"+": operator.add, "-": operator.sub, "//": operator.floordiv, "%": operator.mod}
 """The operators that are defined on integers only."""
 
 
 class StageRefused(Exception):
-    """Raised if a rule refuses an op.
+    """Raised if a rule of the dialect refuses an op.
 
-    `args` contains the input shape and the stages up to and including the refused stage.
+    `args` contains the input shape of the chain, and its stages up to and including the refused stage.
     """
 
 
@@ -91,15 +93,15 @@ class TracedTensor(Record):
     stages: tuple[StageRequest, ...]
     dialect: str
     traces: tuple[Trace, ...] = ()
-    """The answer to each stage."""
+    """The resolved request of each stage."""
     copied_after: int = 0
-    """The number of stages before the last `contiguous`, which is not a stage itself."""
+    """The number of stages before the last call of `contiguous`; 0 without such a call."""
     input_shape: Shape = ()
     """The shape before the first stage."""
     is_main: bool = False
     """Whether the tensor derives from the first input."""
     size: Dim | None = None
-    """The size that an input of rank 1 denotes in arithmetic; otherwise None."""
+    """The only dim of an input of rank 1; in arithmetic, the input is an integer with this value."""
 
     @property
     def rank(self) -> int:
@@ -107,7 +109,7 @@ class TracedTensor(Record):
         return len(self.shape)
 
     def apply(self, op: Op, **options: object) -> TracedTensor:
-        """Return the tensor after an op.
+        """Return the tensor after an op with the given options.
 
         Raises `StageRefused` if a rule refuses the op, and `ShapeError` if its options are invalid.
         """
@@ -155,7 +157,7 @@ class TracedTensor(Record):
         return self.apply(VIEW, target=target, strides=strides)
 
     def verify_views(self) -> TracedTensor:
-        """Return the tensor itself; raise `StageRefused` if a view is not possible."""
+        """Return the tensor itself; raise `StageRefused` if a `view` needs a copy."""
         problem = resolve_chain([trace.request for trace in self.traces]).problem if self.traces else None
         if problem and problem.rule == STRIDE_INCOMPATIBLE:
             raise StageRefused(self.input_shape, self.stages)
@@ -180,7 +182,7 @@ class TensorChunks(Record):
 
     @property
     def all_chunks(self) -> TracedTensor | None:
-        """The tensor after a split that keeps all parts; None for an unbind."""
+        """The tensor after a `split` stage with all parts; None for an unbind."""
         return (
             None
             if self.split_options is None
@@ -222,15 +224,18 @@ class Call(Record):
         return arguments
 
     def bind_params(self, op: Op, dialect: str, *params: str) -> list[CodeValue]:
-        """Return the arguments for parameters of an op, under the names that frameworks give them."""
+        """Return the arguments of the call, in the order of the op's parameters `params`.
+
+        A keyword argument may have any name that a framework uses for the parameter.
+        """
         names = argument_names(op, self.name, dialect)
         return self.bind_arguments(*[names[param] for param in params])
 
     def sequence_argument(self, *names: str) -> tuple[CodeValue, ...]:
-        """Return the only argument of the call, which is a sequence.
+        """Return the items of a sequence argument, such as `(2, 3)` in `reshape(2, 3)`.
 
-        The sequence is one tuple, a keyword argument with one of the `names`, or all positional arguments. Raises
-        `ShapeError` (usage) for any other keyword.
+        The call passes the sequence as a tuple, as a keyword argument called one of `names`, or as separate positional
+        arguments. Raises `ShapeError` (usage) for any other keyword.
         """
         keyword_values = [value for name, value in self.keywords.items() if name in names]
         if len(keyword_values) < len(self.keywords):
@@ -279,7 +284,7 @@ class Call(Record):
         return value
 
     def to_axis(self, tensor: TracedTensor, value: CodeValue, default: int | None = None) -> int:
-        """Convert an axis of the tensor to a non-negative index.
+        """Convert a value to the non-negative index of an axis of the tensor.
 
         Raises `ShapeError` (usage) if the axis is out of range.
         """
@@ -320,8 +325,8 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
 def apply_binary(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
     """Apply a binary operator to two sizes, or concatenate two tuples.
 
-    Raises `ShapeError` (usage) for a sum that contains names, a division by 0, a result that is too large, and operands
-    of other types.
+    Raises `ShapeError` (usage) for a sum of symbolic sizes, a division by 0, a result that is too large, or operands
+    that are neither two sizes nor two tuples.
     """
     if isinstance(left, tuple) and isinstance(right, tuple) and symbol == "+":
         if len(left) + len(right) > MAX_SHAPE_DIMS:
@@ -384,7 +389,7 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
 
 
 def unwrap_size(value: CodeValue) -> CodeValue:
-    """Return the size that a tensor denotes; return other values unchanged."""
+    """Return `value.size` for an input of rank 1; return any other value unchanged."""
     return value if not isinstance(value, TracedTensor) or value.size is None else value.size
 
 
@@ -464,6 +469,7 @@ OPERAND_KEYWORDS = ("tensors", "arrays", "values", "input", "x", "other", "y")
 
 
 def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
+    """Return the shape of a tensor, or one of its dims if the call has an axis."""
     if not isinstance(value, TracedTensor):
         raise call.error(f"{call.name} works on the tensor only")
     (axis,) = call.bind_arguments("dim/axis")
@@ -471,6 +477,7 @@ def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
 
 
 def _require_dims(value: CodeValue, call: Call) -> Shape:
+    """Return the shape of a tensor, or the value itself if it is a shape."""
     dims = value.shape if isinstance(value, TracedTensor) else value
     if not isinstance(dims, tuple) or not all(map(is_dim, dims)):
         raise call.error(f"{call.name} works on a shape or on the tensor only")
@@ -478,6 +485,7 @@ def _require_dims(value: CodeValue, call: Call) -> Shape:
 
 
 def _require_size(value: CodeValue, call: Call) -> CodeValue:
+    """Return a size or a tuple unchanged; raise `ShapeError` (usage) otherwise."""
     if isinstance(value, tuple) or is_dim(value):
         return value
     not_square = "a root needs a square number, and a size is whole"
@@ -497,11 +505,11 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(_require_dims(value, call))),
     **dict.fromkeys(("numel", "prod", "nelement"), lambda value, call: product(_require_dims(value, call))),
 }
-"""Functions that return sizes of a tensor or a shape, by name."""
+"""Evaluators of functions such as `len` and `numel`, which return sizes or shapes, by function name."""
 
 
 def _requested_shape(call: Call) -> Shape:
-    """Return the shape that a creation function requests.
+    """Return the shape argument of a creation function, such as `zeros`.
 
     The shape is a tuple, a keyword argument, or one positional argument per dim.
     """
@@ -517,6 +525,7 @@ def _requested_shape(call: Call) -> Shape:
 
 
 def _arange_shape(call: Call) -> Shape:
+    """Return the shape of an `arange` with the step 1."""
     start, stop = call.bind_arguments("start/end/stop", "stop/end")
     return (call.to_dim(start if stop is None else apply_binary(stop, "-", start, call.error)),)
 
@@ -527,7 +536,7 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
     ),
     "arange": _arange_shape,
 }
-"""Functions that return the shape of a created tensor, by the function's name."""
+"""Functions that compute the shape of a created tensor, by the name of the creation function."""
 
 
 def is_known_function(name: str) -> bool:
@@ -550,8 +559,8 @@ def call_function(
 ) -> CodeValue:
     """Evaluate a function call.
 
-    The tensor is the first positional value or a keyword argument. Raises `ShapeError` (usage) for an unsupported
-    function or argument, and `StageRefused` if a rule refuses the op.
+    The tensor is the first of `values`, or a keyword argument with a name in `TENSOR_KEYWORDS`. Raises `ShapeError`
+    (usage) for an unsupported function or argument, and `StageRefused` if a rule refuses the op.
     """
     keywords = dict(keywords)
     if name in MULTI_OPERAND_FUNCTIONS:
@@ -582,7 +591,7 @@ def _apply_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
         options = layer.build_options(tensor.shape, shapes, layer)
-    except (TypeError, ValueError, IndexError):  # some argument is not a size
+    except (TypeError, ValueError, IndexError):  # an argument has the wrong type, such as None instead of a size
         options = {"weight": None}
     weight = options.get("weight", ())
     if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
@@ -613,9 +622,10 @@ def _call_multi_operand(call: Call) -> TracedTensor:
 
 
 def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
-    """Apply an op to several tensors; the main tensor continues the chain.
+    """Apply an op to several tensors, as a new stage of the main tensor.
 
-    The main tensor is one that derives from the first input, or else the first tensor.
+    The main tensor is a tensor that derives from the first input of the code, or else the first tensor. The other
+    tensors become operands of the stage.
     """
     tensors = [part for part in values if isinstance(part, TracedTensor)]
     if len(tensors) < len(values) or not tensors:
@@ -633,9 +643,9 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
 
 
 def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Apply the op whose signatures have the call's name.
+    """Find the op for a function or method name, and apply it to the tensor.
 
-    The op's handler converts the arguments; without one, they become the options of the op.
+    If the op has a handler in `HANDLERS`, the handler converts the arguments of the call.
     """
     op, _ = find_call(call.name, tensor.dialect)
     handler = HANDLERS.get(op.name)
@@ -643,7 +653,10 @@ def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
 
 
 def _apply_op(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Apply an op with the arguments of a call; a single list may be given as separate arguments."""
+    """Apply an op whose options are the arguments of a call.
+
+    If the op's only parameter is a list, the call may pass the items as separate arguments.
+    """
     names = argument_names(op, call.name, tensor.dialect)
     params = {param.name: param.kind for param in op.params}
     if len(names) == 1 and (read_list := LIST_READERS.get(params[next(iter(names))])):
@@ -657,11 +670,11 @@ LIST_READERS: Mapping[ParamKind, Callable[..., Shape]] = {
     ParamKind.TARGET: Call.dims_argument,
     ParamKind.AXES: Call.axes_argument,
 }
-"""The functions that read the only argument of a call, by the kind of the op's parameter."""
+"""The methods that convert a sequence argument to dims or axes, by the kind of the op's parameter."""
 
 
 def _list_names(op: Op, param: str, tensor: TracedTensor, call: Call) -> list[str]:
-    """Return the names of a list argument."""
+    """Return the names that frameworks use for a list parameter of an op."""
     return argument_names(op, call.name, tensor.dialect)[param].split("/")
 
 
@@ -671,7 +684,7 @@ def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _transpose(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Permute the axes; without a permutation, functions with a default reverse them."""
+    """Permute the axes; reverse them if an optional permutation is omitted."""
     axes = call.axes_argument(*_list_names(TRANSPOSE, "perm", tensor, call))
     _, signature = find_call(call.name, tensor.dialect)
     has_default = any(argument.default for argument in signature.arguments)
@@ -739,7 +752,7 @@ def _repeat(tensor: TracedTensor, call: Call) -> TracedTensor:
 def _repeat_elements(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Apply `repeat_interleave`.
 
-    In dialects without this op, the dims are inserted, expanded and merged.
+    In dialects without this op, the stages are an unsqueeze, an expand and a reshape.
     """
     count, axis = call.bind_params(REPEAT_INTERLEAVE, tensor.dialect, "repeats", "axis")
     counts = tuple(map(call.to_dim, count)) if isinstance(count, tuple) else (call.to_dim(count),)
@@ -757,7 +770,7 @@ def _repeat_elements(tensor: TracedTensor, call: Call) -> TracedTensor:
 def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Apply einops' `rearrange` or `repeat`.
 
-    If a length contains a name, the pattern is expanded into its stages.
+    If an axis length is symbolic, the pattern is replaced with stages such as a reshape and a transpose.
     """
     if len(call.positional) != 1 or not isinstance(call.positional[0], str):
         raise call.error(f"{call.name} of einops takes a pattern")
@@ -770,7 +783,7 @@ def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _apply_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str, Dim]) -> TracedTensor:
-    """Apply the stages of a rearrange plan, with the given axis lengths."""
+    """Apply the stages of a rearrange plan; `lengths` overrides its axis lengths."""
     sizes = axis_lengths(tensor.shape, replace(plan, lengths={**plan.lengths, **lengths}))
     split_shape = tuple([sizes[axis] for axis in plan.axes])
     tensor = tensor if split_shape == tensor.shape else tensor.reshape(*split_shape)
@@ -854,7 +867,8 @@ def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
 def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     """Return the result of a reduction as the initial tensor of a new chain.
 
-    No op of a chain reduces an axis. In PyTorch, `max` and `min` along an axis return a pair.
+    A new chain is needed because there is no op for reductions. In PyTorch, `max` and `min` along an axis return a pair
+    of values and indices.
     """
     power = ("p/ord",) if call.name == "norm" else ()
     *_, axes, keepdims = call.bind_arguments(*power, "dim/axis", "keepdim/keepdims")
@@ -895,7 +909,7 @@ HANDLERS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
     REARRANGE.name: _rearrange,
     SPLIT.name: _split,
 }
-"""Functions that apply an op with the arguments of a call, for ops whose arguments need a conversion."""
+"""Functions that apply an op to a tensor, for ops whose arguments differ from the op's options, by op name."""
 SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
     **{name: _apply_call for name in calls_by_name() if name not in LAYERS and name not in MULTI_OPERAND_FUNCTIONS},
     **dict.fromkeys(
@@ -909,7 +923,7 @@ SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]
     **dict.fromkeys(("unbind", "unstack"), _unbind),
     **dict.fromkeys(REDUCTION_FUNCTIONS, _reduce),
 }
-"""Functions that may change the shape of a tensor, by name."""
+"""Evaluators of functions that can change the shape of a tensor, by function name."""
 SHAPE_PRESERVING_NAMES = (
     "clone detach to float half double bfloat16 cpu cuda type type_as numpy copy astype requires_grad_ long "
     "asarray array tensor constant convert_to_tensor cast identity from_numpy as_tensor bool eval stop_gradient "
@@ -985,7 +999,7 @@ def parse_code(text: str) -> ast.Module:
 
 
 def normalize_tensor_name(name: str) -> str:
-    """Normalize the name of a tensor, or the call that creates the tensor.
+    """Normalize the spelling of a tensor's name, or of a call that returns a tensor.
 
     The result is formatted by `ast.unparse`. Raises `ShapeError` (usage) for any other expression.
     """
@@ -1101,15 +1115,15 @@ def shapes_in_comments(text: str) -> Iterator[tuple[int, ShapePattern]]:
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             match = SHAPE_COMMENT.match(token.string[:MAX_COMMENT_LENGTH]) if token.type == tokenize.COMMENT else None
-            with suppress(ShapeError):  # a comment that only looks like a shape
+            with suppress(ShapeError):  # the match is prose and not a shape
                 if match:
                     yield token.start[0], parse_pattern((match[1] or match[2]).strip(" ,"), "line")
 
 
 FEATURE_LAYER = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
-"""A regular expression for the names of layers that take feature vectors.
+"""A regular expression for the names of layers whose input is usually `(B, T, C)`.
 
-Other layers take images.
+The input of other unknown layers is assumed to be `(B, C, H, W)` in hints.
 """
 IGNORED_ARGUMENTS = {
     "dtype",
@@ -1122,26 +1136,27 @@ IGNORED_ARGUMENTS = {
     "inplace",
     "non_blocking",
 }
-"""Arguments that do not affect shapes."""
+"""Keyword arguments that do not affect shapes."""
 SIZE_LIST_NAME = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
 COMPARISON_SIGNS = {ast.Eq: (0,), ast.NotEq: (-1, 1), ast.Lt: (-1,), ast.LtE: (-1, 0), ast.Gt: (1,), ast.GtE: (0, 1)}
-"""The signs of `left - right` for which a comparison is true."""
+"""For each comparison operator, the signs of `left - right` for which it is true: `<=` is true for -1 and 0."""
 
 
 class CodeChain(Record):
-    """The chain that code describes, with notes on its interpretation."""
+    """The chain that code performs, with notes on how the code was interpreted."""
 
     input_shape: Shape
     stages: tuple[StageRequest, ...]
     notes: tuple[str, ...]
     is_main: bool
-    """Whether the chain starts at the first input."""
+    """Whether the input of the chain is the first input of the code."""
 
 
 class UnnamedInputIdentified(Exception):
-    """Raised when the tensor of the unnamed input shape is identified.
+    """Raised when the interpreter finds the name of the input tensor in the code.
 
-    The only argument of the exception is the name of the tensor.
+    The user can pass an input shape without a name. The only argument of the exception is the name that was found, with
+    which the code is interpreted again.
     """
 
 
@@ -1203,7 +1218,7 @@ class CodeInterpreter:
     """
 
     def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
-        """Create an interpreter without variables."""
+        """Create an interpreter of `text`; `sizes` maps names in it to their values."""
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.inputs: dict[str, TracedTensor] = {}
         self.has_unnamed_input = False
@@ -1229,10 +1244,10 @@ class CodeInterpreter:
         """
 
     def interpret(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
-        """Interpret statements and return their chain.
+        """Interpret statements and return the chain that they perform.
 
-        Raises `ShapeError` (usage) for code that is not supported, and `UnnamedInputIdentified` when the tensor of an
-        unnamed input shape is identified.
+        `inputs` maps the names of tensors to shapes. If a name is empty, the method finds the name in the code and
+        raises `UnnamedInputIdentified`. Raises `ShapeError` (usage) for code that is not supported.
         """
         numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
         self.has_unnamed_input = "" in inputs
@@ -1349,7 +1364,8 @@ class CodeInterpreter:
     def interpret_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
         """Bind the targets of an assignment and return the value.
 
-        If the first target is an input, the input is bound instead of a constant or a created tensor.
+        If the first target is an input and the value is a constant or a new tensor, as in `x = torch.zeros(2, 3)`, the
+        input keeps the shape that the user declared.
         """
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         name, is_created = (
@@ -1515,7 +1531,7 @@ class CodeInterpreter:
         return named_dim(last) if value is None else value
 
     def size_list_error(self, node: ast.expr) -> ShapeError:
-        """Return the error for an unknown list of sizes."""
+        """Return the error for an undeclared list of sizes."""
         return self.error(
             node, "this is a list of sizes", f"--where {truncate(self.source_text(node))}=2,3,32,32 gives them"
         )
@@ -1644,7 +1660,7 @@ class CodeInterpreter:
     def evaluate_arguments(
         self, node: ast.Call, operands: Sequence[ast.expr]
     ) -> tuple[list[CodeValue], dict[str, CodeValue]]:
-        """Return the values of a call's positional and keyword arguments."""
+        """Evaluate a call's positional arguments, `operands`, and its keyword arguments."""
         named = {word.arg or "**": word.value for word in node.keywords if word.arg not in IGNORED_ARGUMENTS}
         return [*self.evaluate_all(operands)], {name: self.evaluate(argument) for name, argument in named.items()}
 

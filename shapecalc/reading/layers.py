@@ -1,7 +1,7 @@
 """Layers and functions whose arguments need a conversion to the options of an op.
 
-Their names and arguments are in the signatures of the ops. An option builder converts the arguments of a layer, such as
-`nn.Conv2d(3, 64, 7)`, to the options of its op. A tensor argument is represented by its shape.
+The signatures of the ops contain the names and the parameters of the layers. An option builder converts the arguments
+of a layer, such as `nn.Conv2d(3, 64, 7)`, to the options of the op, such as `{"weight": (64, 3, 7, 7)}`.
 """
 
 from __future__ import annotations
@@ -24,32 +24,33 @@ from shapecalc.core.record import Record
 from shapecalc.core.requests import Options
 
 LayerArguments: TypeAlias = Mapping[str, Any]
-"""The arguments by the op's parameter or, where the op has no such parameter, by their name.
+"""The arguments of a layer or function, by parameter of the op.
 
-An omitted argument is None, and a tensor is represented by its shape.
+An argument without a corresponding parameter has its own name. An omitted argument is None, and a tensor argument is
+represented by its shape.
 """
 OptionBuilder: TypeAlias = Callable[[Shape, LayerArguments, "Layer"], Options]
-"""A function from a tensor's shape, the arguments and the layer to the options of an op."""
+"""A function that returns the options of an op for an input shape, the arguments and the layer."""
 KERAS_LAYERS = "keras.layers."
 
 
 class Layer(Record):
     """A supported layer or function: its op and its parameters.
 
-    `build_options` returns the options of the op, given the tensor's shape and the arguments.
+    `build_options` converts arguments of the layer to options of the op.
     """
 
     op: Op
     name: str
     parameters: Mapping[str, str]
-    """The argument names of each parameter, separated by slashes: `stride/strides`."""
+    """The names that frameworks use for each parameter, separated by slashes: `stride/strides`."""
     implied: Mapping[str, object]
-    """The options of the op that the layer implies."""
+    """The options of the op that the layer's name determines, such as the kind of an `AvgPool2d`."""
     build_options: OptionBuilder
 
 
 def _window_options(arguments: LayerArguments) -> dict[str, object]:
-    """Return the arguments that describe a sliding window."""
+    """Return the options of a sliding window from the arguments of the same name."""
     return {
         name: arguments.get(name) for name in ("stride", "padding", "dilation", "groups", "output_padding", "layout")
     }
@@ -107,12 +108,12 @@ BUILDERS: Mapping[str, OptionBuilder] = {
     PAD.name: _pad_options,
     UPSAMPLE.name: lambda _, arguments, __: {"size": arguments["size"], "scale": arguments["scale"]},
 }
-"""The option builders of ops all of whose functions and layers need one."""
+"""The option builders by op, for all functions and layers of the op."""
 KERAS_BUILDERS: Mapping[str, OptionBuilder] = {
     RESHAPE.name: lambda shape, arguments, _: {"target": (*shape[:1], *arguments["target"])},
     TRANSPOSE.name: lambda _, arguments, __: {"perm": (0, *arguments["perm"])},
 }
-"""The option builders of Keras layers that leave out the batch axis, and number the axes after it from 1."""
+"""The option builders by op, for Keras layers whose arguments omit the batch axis, which is axis 0."""
 
 
 def _find_builder(call: NamedCall) -> OptionBuilder | None:
@@ -121,7 +122,7 @@ def _find_builder(call: NamedCall) -> OptionBuilder | None:
 
 
 def _make_layers() -> dict[str, Layer]:
-    """Return the layers by name; the argument names of frameworks that share the name are merged."""
+    """Return all layers by name; equally named layers of frameworks are one entry."""
     layers = dict[str, Layer]()
     for name, calls in calls_by_name().items():
         builder = _find_builder(calls[0])
@@ -139,11 +140,11 @@ def _make_layers() -> dict[str, Layer]:
 LAYERS: Mapping[str, Layer] = _make_layers()
 """Layers and functions by name.
 
-The first argument of a function is the tensor; a layer is called with the tensor.
+The input tensor is the first argument of a function, and the only argument when an instantiated layer is called.
 """
 MULTI_OPERAND_FUNCTIONS: Mapping[str, Op] = {
     name: op
     for name, [(op, signature), *_] in calls_by_name().items()
     if any(argument.param == "operands" for argument in signature.arguments)
 }
-"""The ops of functions that take several tensors."""
+"""The ops of functions that have several tensor arguments, by function name."""

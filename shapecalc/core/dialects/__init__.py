@@ -1,4 +1,4 @@
-"""The registry of dialects, one per framework; each is a module of this package."""
+"""The registry of dialects; a dialect is the set of rules of one framework."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIALECTS: LazyRegistry[Dialect] = LazyRegistry(__name__, *DIALECT_NAMES.split())
 
 
 def find_dialect(name: str) -> Dialect | None:
-    """Return the dialect with a name or alias, ignoring case; None if there is none.
+    """Return the dialect with this name or alias, ignoring case, or None.
 
     >>> find_dialect("ORT").name, find_dialect("nope")
     ('onnxruntime', None)

@@ -22,18 +22,18 @@ BAD_NUM_AXES = Rule(
 def reshape(
     shape: Shape, rules: base.Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
 ) -> Stages | None:
-    """Resolve a reshape with `axis` or `num_axes`; return None for other requests."""
+    """Resolve a reshape with `axis` or `num_axes`; return None to use `Op.resolve`."""
     if axis is None and num_axes is None:
         return None
     return _reshape_part(shape, rules, target, axis or 0, -1 if num_axes is None else num_axes)
 
 
 def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> Stages:
-    """Replace `num_axes` dims, starting at `axis`, by `target`.
+    """Replace `num_axes` dims, starting at `axis`, with `target`.
 
-    A 0 copies the input dim that has the index of the 0 in the output. Source: caffe.proto, ReshapeParameter ("control
-    the portion of the bottom blob's shape that are replaced"), and ReshapeLayer. Raises `ShapeError`:
-    axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and the errors of `Target.resolve`.
+    A 0 in `target` copies the input dim whose index equals the output index of the 0. Source: caffe.proto,
+    ReshapeParameter ("control the portion of the bottom blob's shape that are replaced"), and ReshapeLayer. Raises
+    `ShapeError`: axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and the errors of `Target.resolve`.
     """
     rank = len(shape)
     with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, target) as stage:
@@ -51,12 +51,18 @@ def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, n
 
 
 class PartTarget(base.Target):
-    """A requested shape for a part of the dims; a 0 copies the input dim at its output index."""
+    """A requested shape that replaces a range of input dims.
+
+    A 0 copies the input dim whose index equals the output index of the 0.
+    """
 
     __slots__ = ()
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the input dim at the index of a 0."""
+        """Return the input dim that the 0 at output index `index` copies.
+
+        Raises `ShapeError`: zero-out-of-range.
+        """
         if index >= len(self.shape):
             message = f"0 copies dim {index}, and the input has {rank_text(len(self.shape))}"
             raise rule_error(ZERO_OUT_OF_RANGE, message, argument="target", index=index - self.ends[0])
@@ -64,7 +70,7 @@ class PartTarget(base.Target):
         return self.shape[index]
 
     def zero_step(self, index: int) -> Step:
-        """Return the step of a resolved 0."""
+        """Return the step that explains the dim of a 0."""
         return Step(COPIED_ZERO, index, (index,), self.dims[index])
 
 

@@ -1,4 +1,4 @@
-"""Core ML: the MIL operators since iOS 17; 0 copies a dim counted from the right."""
+"""Core ML: the MIL operators since iOS 17; 0 copies dims aligned at the right."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ FILLED_ONE = StepRule(
 
 
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
-    """Resolve a reshape that has a 0 and changes the rank; return None otherwise."""
+    """Resolve a reshape whose target has a 0 and another rank than the input.
+
+    Returns None to use `Op.resolve` for other requests.
+    """
     return _reshape_from_right(shape, rules, target) if 0 in target and len(target) != len(shape) else None
 
 
@@ -64,7 +67,7 @@ class RightAlignedTarget(base.Target):
     __slots__ = ()
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the dim that a 0 copies, or 1 left of all input dims."""
+        """Return the input dim that a 0 copies, or 1 if the input has no dim there."""
         axis = index + len(self.shape) - len(self.target)
         if axis < 0:
             return 1
@@ -72,14 +75,14 @@ class RightAlignedTarget(base.Target):
         return self.shape[axis]
 
     def zero_step(self, index: int) -> Step:
-        """Return the step of a resolved 0."""
+        """Return the step that explains the dim of a 0."""
         if index not in self.copied:
             return Step(FILLED_ONE, index, (), 1)
         return Step(COPIED_FROM_RIGHT, index, (self.copied[index],), self.dims[index])
 
 
 def empty_slice_error(shape: Shape, _rules: base.Setting, slices: str) -> ShapeError | None:
-    """Return the error for a slice that keeps no position of an axis, or None."""
+    """Return the error for a slice that makes an axis empty, or None."""
     for axis, (dim, ends) in enumerate(zip(shape, parse_slices(slices), strict=False)):
         if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:
             return rule_error(EMPTY_SLICE, f"no position of dim {axis} is kept", argument="slices", index=axis)

@@ -14,6 +14,7 @@ from shapecalc.core.text import truncate
 
 
 def _explain_clamped_index(step: Step, index: int, place: int) -> str:
+    """Explain that `place`, the nearest valid index, replaces `index`."""
     requested, axis = truncate(str(index)), step.sources[0]
     return f"dim {axis} has no index {requested}: {place}, the nearest, is used, and the dim is dropped"
 

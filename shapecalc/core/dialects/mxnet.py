@@ -1,7 +1,7 @@
 """MXNet: reshape accepts the special codes 0, -1, -2, -3 and -4.
 
-The codes are read one by one, and a cursor moves over the input dims. The rules follow `NDArray.reshape`, or the
-library where it differs from the documentation. Operators do not accept scalars or empty arrays.
+The codes are read one by one, and a cursor moves over the input dims. The rules follow the documentation
+of `NDArray.reshape`, or the measured behaviour where the two differ. Operators do not accept scalars or empty arrays.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shapecalc.core.text import shape_text, truncate
 
 SOURCE = "MXNet NDArray.reshape, and MXNet 1.9.1"
 COPY_REST, MERGE_TWO, SPLIT_ONE_DIM = -2, -3, -4
-"""The codes of a requested shape in addition to 0 and -1."""
+"""The special codes of a requested shape, in addition to 0 and -1."""
 MAX_TRANSPOSE_RANK = 6
 """The maximum rank of the input of transpose."""
 
@@ -69,6 +69,7 @@ SPLIT_ONE = StepRule(
 
 
 def _explain_unchecked_count(step: Step) -> str:
+    """Explain that the operator does not compare the element counts."""
     shape = truncate(shape_text(step.shape))
     return f"mx.nd.reshape, the operator, does not compare counts: it gives {shape} for every input"
 
@@ -139,7 +140,8 @@ UNKNOWN_SHAPE = Rule(
 class TargetCodes(Record):
     """The codes of a requested shape, and the input shape, in reading order.
 
-    Positions are counted in reading order; indices are counted from the left.
+    MXNet reads both shapes from the left, or from the right with `reverse`. Positions are counted in reading order, and
+    indices from the left.
     """
 
     shape: Shape
@@ -148,16 +150,16 @@ class TargetCodes(Record):
     """Whether both shapes are read from right to left."""
 
     def build_error(self, rule: Rule, message: str, position: int | None = None) -> ShapeError:
-        """Return the error for the code at a position; without a position, for all codes."""
+        """Return an error that marks the code at `position`, or the whole target."""
         index = None if position is None else self.index_of(position, len(self.target))
         return rule_error(rule, message, argument="target", index=index)
 
     def index_of(self, position: int, count: int) -> int:
-        """Return the index of the item at a position among `count` items."""
+        """Convert a position in a shape of `count` dims to an index from the left."""
         return count - 1 - position if self.is_reversed else position
 
     def reorder(self, items: Shape) -> Shape:
-        """Convert items between reading order and left-to-right order."""
+        """Convert a shape between reading order and left-to-right order."""
         return items[::-1] if self.is_reversed else items
 
 
@@ -204,7 +206,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
 
 
 def _resolve_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
-    """Return the steps of the codes, up to the first error, and the error, if any.
+    """Return the steps of the codes before the first error, and the error or None.
 
     The axes in the steps are counted in reading order. The dim of a -1 stays -1, because it is inferred last.
     """
@@ -225,9 +227,10 @@ def _resolve_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
 
 
 def _check_infer_position(codes: TargetCodes, position: int, dim_position: int, infer_position: int | None) -> None:
-    """Raise `ShapeError` for a second -1, or for a -1 whose position is shifted.
+    """Raise `ShapeError` for a second -1, or for a -1 that earlier codes shift.
 
-    The position is shifted if codes before the -1 change the number of dims.
+    `position` is the position of the -1 in the target, and `dim_position` is its position in the output. They differ if
+    a code before the -1 does not produce exactly one output dim.
     """
     base.check_negative_dim(codes.index_of(position, len(codes.target)), -1, infer_position)
     if position != dim_position:
@@ -295,7 +298,10 @@ def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
 
 
 def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
-    """Return the inferred size of a -1 in a split, with its conditions."""
+    """Return the inferred size of a -1 after -4, and its divisibility conditions.
+
+    `dim` is the dim to split, and `known` is the other size. Raises `ShapeError`: zero-volume-infer, indivisible.
+    """
     if known == 0:
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
         raise codes.build_error(rules.ZERO_VOLUME_INFER, message, position)
@@ -306,7 +312,7 @@ def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tupl
 def _number_from_left(codes: TargetCodes, step: Step, position: int, count: int) -> Step:
     """Return a step with its output index and input axes counted from the left.
 
-    A 0 that copies the dim at its own index gets the rule that most dialects use.
+    A 0 that copies the dim at its own index cites `COPIED_ZERO`, the rule of the other dialects.
     """
     rank, out = len(codes.shape), codes.index_of(position, count)
     axes = tuple(sorted(codes.index_of(axis, rank) for axis in step.sources))
@@ -338,7 +344,7 @@ def unknown_shape_error(shape: Shape, _rules: base.Setting, **_: object) -> Shap
 
 
 def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> Stages | None:
-    """Resolve a squeeze that would drop every dim; return None for other requests."""
+    """Resolve a squeeze that may drop every dim, or return None to use `Op.resolve`."""
     if axes is not None:
         rank = len(shape)
         names_all = len(axes) == rank and {axis % rank for axis in axes if -rank <= axis < rank} == {*range(rank)}
@@ -352,7 +358,7 @@ def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> Sta
 def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stages:
     """Drop every dim except `kept_axis`.
 
-    If `axes` are given, they list all axes, and every dim must be 1. Raises `ShapeError`: axis-not-one.
+    `axes` is empty or lists all axes; if it lists all axes, every dim must be 1. Raises `ShapeError`: axis-not-one.
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes) as stage:
         named = [axis % len(shape) for axis in axes]

@@ -1,6 +1,6 @@
-"""PaddlePaddle: a 0 copies a dim, but is a size if the input is empty.
+"""PaddlePaddle: a 0 in reshape copies a dim, or is a size for empty tensors.
 
-unsqueeze inserts its axes one after another.
+unsqueeze inserts one axis at a time, so each axis is an index of the shape built so far.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_INSERT_RANK = 8
 
 
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
-    """Resolve a reshape of an empty tensor; return None for other requests."""
+    """Resolve a reshape of an empty tensor, or return None to use `Op.resolve`."""
     return _reshape_empty(shape, rules.dialect, target) if 0 in shape else None
 
 
@@ -33,16 +33,19 @@ def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> Stages
 
 
 class EmptyTensorTarget(base.Target):
-    """A requested shape for an empty tensor.
+    """A requested shape for an empty tensor, in which each 0 is a size.
 
-    Without a 0 in the target, -1 is 0. With as many zeros as in the input, -1 is the quotient of the element counts,
-    both computed without zeros. Paddle refuses any other number of zeros.
+    If the target has no 0, -1 is 0. If it has as many zeros as the input, -1 is the product of the nonzero input dims
+    divided by the product of the other nonzero target dims. Paddle refuses any other number of zeros.
     """
 
     __slots__ = ()
 
     def resolve_infer(self, known: Dim, index: int) -> base.Inference:
-        """Infer the -1 of an empty tensor."""
+        """Return the inferred size of the -1, with its rule, conditions and facts.
+
+        Raises `ShapeError`: zero-volume-infer, indivisible.
+        """
         shape, target = self.shape, self.target
         if known != 0:
             return base.infer_dim(shape, known, index)
@@ -62,7 +65,10 @@ class EmptyTensorTarget(base.Target):
 
 
 def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None = None) -> Stages | None:
-    """Resolve an unsqueeze that depends on the axis order; return None otherwise."""
+    """Resolve an unsqueeze that depends on the order of `axes`.
+
+    Returns None to use `Op.resolve` for other requests.
+    """
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
     return None if axes is None or ascending else _insert_one_by_one(shape, axes)
 
@@ -77,10 +83,10 @@ def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...
 
 
 def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
-    """Insert dims of 1 one by one; each axis indexes the shape built so far.
+    """Insert dims of 1 one by one; each axis is an index of the shape built so far.
 
-    Source: paddle.unsqueeze, measured; the documentation states that the axes index the output. Raises `ShapeError`:
-    axis-out-of-range, rank-limit.
+    Source: paddle.unsqueeze, measured; according to the documentation, the axes are indices of the output. Raises
+    `ShapeError`: axis-out-of-range, rank-limit.
     """
     with StageBuilder(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes) as stage:
         sources: list[int | None] = [*range(len(shape))]
@@ -94,7 +100,7 @@ def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
 
 
 def expand(shape: Shape, _rules: base.Setting, target: Shape) -> Stages | None:
-    """Resolve an expand to an empty target; return None for other requests."""
+    """Resolve an expand to an empty target, or return None to use `Op.resolve`."""
     return None if target else _expand_to_empty_target(shape)
 
 

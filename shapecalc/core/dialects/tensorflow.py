@@ -1,4 +1,4 @@
-"""TensorFlow: 0 is a size and may occur with -1; expand_dims inserts one dim."""
+"""TensorFlow: 0 is a size, even together with -1; expand_dims inserts one dim."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from shapecalc.core.dialects import base
 MAX_INDEXING_RANK = 8
 """The maximum input rank of indexing and reverse.
 
-TensorFlow runs some slices of higher rank, such as the whole tensor.
+TensorFlow itself accepts some slices of higher rank, such as a slice of the whole tensor.
 """
 SHAPE_ONLY_TYPES = base.INT4 | {
     "int2",

@@ -29,9 +29,9 @@ COMMAND_ALIASES: dict[str, dict[str, str]] = {
     "swapdims": {"torch": "swapaxes"},
     "repeat": {"torch": "tile", "numpy": "repeat_interleave", "jax": "repeat_interleave"},
 }
-"""The names in signatures that are commands as well, with the op that each framework means.
+"""Framework function names that are also commands; each maps frameworks to ops.
 
-They are listed because the signatures are in the ops, and importing all ops takes longer than answering a request.
+The signatures of the ops contain these names too, but importing all ops takes longer than running one command.
 """
 OPS: LazyRegistry[Op] = LazyRegistry(__name__, *(name for names in FAMILIES.values() for name in names))
 
@@ -44,7 +44,7 @@ def params_of(op: Op) -> tuple[Param, ...]:
 
 
 def operators_of(dialect: Dialect) -> dict[str, Operator]:
-    """Return the operators of a dialect, by the name of the op."""
+    """Return the operators of a dialect, by op name."""
     return {name: operator for name, op in OPS.items() if (operator := operator_of(op, dialect)) is not None}
 
 
@@ -54,12 +54,12 @@ def dialects_with(op: Op) -> list[Dialect]:
 
 
 def step_rules() -> dict[str, Rule]:
-    """Return all rules that steps can cite, by id."""
+    """Return all rules that explain steps, by id."""
     return rules.STEP_RULES | {rule: rule for rule in _op_and_dialect_rules() if isinstance(rule, StepRule)}
 
 
 def refusal_rules() -> dict[str, Rule]:
-    """Return all rules that refusals can cite, by id."""
+    """Return all rules that explain refusals, by id."""
     return rules.REFUSALS | {rule: rule for rule in _op_and_dialect_rules() if not isinstance(rule, StepRule)}
 
 

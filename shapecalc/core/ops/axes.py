@@ -23,12 +23,12 @@ class RepeatedAxes(Choice):
     EACH = "counted each time"
     """Each occurrence is a separate dim.
 
-    Resolvers of ops do not support this value; an operator that repeats axes has its own resolver.
+    `normalize_axis_indices` does not support this value; an operator that uses it has its own resolver.
     """
 
 
 class AxisSemantics(Record):
-    """The axes that the operators of a dialect accept."""
+    """The axis arguments that operators accept in a dialect."""
 
     negative_axes_since: int = 1
     """The first version in which operators accept negative axes and indices."""
@@ -46,9 +46,9 @@ AXIS_SEMANTICS = DialectTable(
 
 
 def merge_axis_groups(stage: StageBuilder, groups: list[Axes]) -> Stages:
-    """Return the stage that merges groups of axes.
+    """Finish a stage by merging each group of axes into one output dim.
 
-    These events complete the current stage. Raises `ShapeError`: overflow.
+    Raises `ShapeError`: overflow.
     """
     shape = stage.before
     output = tuple([product([shape[axis] for axis in part]) for part in groups])
@@ -77,7 +77,8 @@ def flatten_axes(shape: Shape) -> Stages:
 def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Stages:
     """Merge runs of adjacent axes in a separate stage.
 
-    The runs cover all axes in order; each run merges as many axes as it has items. Raises `ShapeError`: overflow.
+    The runs cover all axes in order. A run is an iterable with one item per axis; the items themselves are not used.
+    Raises `ShapeError`: overflow.
     """
     with StageBuilder(StageKind.MERGE, "merge", "", shape) as stage:
         axes = iter(range(len(shape)))
@@ -89,7 +90,8 @@ def normalize_axis_index(
 ) -> int:
     """Return the index of an axis, counted from 0.
 
-    With `allow_end`, an axis equal to `rank` is also valid. Raises `ShapeError`: negative-axis, axis-out-of-range.
+    With `allow_end`, an axis equal to `rank` is also valid. `argument` is the argument named in error messages, and
+    `index` is the position of the axis in a list argument. Raises `ShapeError`: negative-axis, axis-out-of-range.
     """
     if axis < 0 and rules.version is not None:
         since = AXIS_SEMANTICS.of(rules.dialect).negative_axes_since
@@ -129,7 +131,7 @@ def scalar_axis_error(axis: int, argument: str, index: int | None = None) -> Sha
 
 
 def normalize_tensor_axis(axis: int, shape: Shape, rules: Setting) -> int:
-    """Return the index of an axis, counted from 0; a scalar has no valid axis.
+    """Return the index of an axis, counted from 0; refuse every axis of a scalar.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis.
     """

@@ -1,4 +1,4 @@
-"""The calls of frameworks, as all ops describe them in their signatures."""
+"""The framework calls that correspond to ops, parsed from `Op.signatures`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 class Argument(Record):
-    """An argument of a call of a framework."""
+    """An argument of a framework call."""
 
     names: tuple[str, ...]
-    """The names of the argument in the framework's versions; the first is the usual one."""
+    """The names of the argument in different framework versions, the usual name first."""
     param: str
     """The parameter of the op, or the argument's name if the op has no such parameter."""
     default: str = ""
     """The default as Python code; empty if the argument is required."""
     style: str = ""
-    """How a list is written: `*` as separate arguments, `[]` as a list, `each` in one call per item."""
+    """The notation of a list: `*` for separate arguments, `[]` for a list, `each` for one call per item."""
 
 
 class Signature(Record):
-    """A call of a framework that does what the op does.
+    """A framework call that is equivalent to an op.
 
-    The text is written as in Python, with `x` for the tensor: `np.roll(x, shift, axis=None)`. Slashes separate names of
-    one function or one argument. A colon precedes the parameter of the op, if it has another name: `dim/axis: axes`.
-    The marks `*` and `[]` around a name, and `each` before a parameter, are those of `Argument.style`.
+    The text is a Python call, with `x` for the tensor: `np.roll(x, shift, axis=None)`. Slashes separate alternative
+    names of a function or argument. If the op's parameter has another name, it follows a colon: `dim/axis: axes`. For
+    `*` and `[]` around a name, and `each` before a parameter, see `Argument.style`.
 
     >>> signature = Signature("numpy jax", "np.flip(x, axis: axes=None)")
     >>> signature.names, signature.arguments[0].names, signature.arguments[0].param, signature.is_method
@@ -45,16 +45,16 @@ class Signature(Record):
     """The names of the frameworks that have the call, separated by spaces."""
     text: str
     options: Mapping[str, object] = EMPTY_DICT
-    """The arguments of the op that the call implies."""
+    """The values of op arguments that the call determines, such as `kind` for an average pool."""
 
     @lazy
     def path(self) -> str:
-        """Return the function or method with its module or tensor, such as `np.roll` and `x.roll`."""
+        """Return the qualified name of the call: `np.roll`, or `x.roll` for a method."""
         return self.text.partition("(")[0].partition("/")[0]
 
     @lazy
     def names(self) -> tuple[str, ...]:
-        """Return the names of the function, method or layer, without its module."""
+        """Return the unqualified names of the function, method or layer."""
         return tuple(self.text.partition("(")[0].rpartition(".")[2].split("/"))
 
     @lazy
@@ -64,7 +64,7 @@ class Signature(Record):
 
     @lazy
     def arguments(self) -> tuple[Argument, ...]:
-        """Return the arguments in order, without the tensor."""
+        """Return the arguments in order, except the tensor."""
         texts = self.text.partition("(")[2][:-1].split(", ")
         return tuple([_parse_argument(text) for text in texts if text not in ("", "x")])
 
@@ -84,7 +84,10 @@ def _parse_argument(text: str) -> Argument:
 
 @cache
 def signatures_of(name: str) -> tuple[Signature, ...]:
-    """Return the signatures of an op; `{rank}` in a name stands for one, two and three spatial dims."""
+    """Return the signatures of the op with this name.
+
+    A text with `{rank}` gives three signatures, for one, two and three spatial dims.
+    """
     rows = ((*row, EMPTY_DICT)[:3] for row in OPS[name].signatures)
     return tuple(
         [
@@ -96,12 +99,12 @@ def signatures_of(name: str) -> tuple[Signature, ...]:
 
 
 NamedCall: TypeAlias = "tuple[Op, Signature]"
-"""An op, and one of its signatures."""
+"""An op and one of its signatures."""
 
 
 @cache
 def calls_by_name() -> Mapping[str, tuple[NamedCall, ...]]:
-    """Return the calls that each name of a function, method or layer stands for.
+    """Map the name of each function, method or layer to the calls with this name.
 
     >>> [(op.name, signature.frameworks) for op, signature in calls_by_name()["transpose"]][:2]
     [('transpose', 'tensorflow'), ('transpose', 'numpy jax')]
@@ -115,7 +118,7 @@ def calls_by_name() -> Mapping[str, tuple[NamedCall, ...]]:
 
 
 def find_call(name: str, framework: str) -> NamedCall:
-    """Return the call with a name in a framework, or the first one of other frameworks.
+    """Return the call with this name in a framework, or else in another framework.
 
     >>> [find_call("transpose", framework)[0].name for framework in ("torch", "numpy", "onnx")]
     ['swapaxes', 'transpose', 'transpose']
@@ -125,9 +128,10 @@ def find_call(name: str, framework: str) -> NamedCall:
 
 
 def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
-    """Return the argument names for each parameter of an op, separated by slashes.
+    """Map each parameter of an op to its argument names, separated by slashes.
 
-    `name` is the name of the call. Names of other calls are included, unless they have another meaning in this call.
+    `name` is the name of a call. Argument names of the op's other calls are included, except names that this call uses
+    for another parameter.
 
     >>> from shapecalc.core.ops.swapaxes import SWAPAXES
     >>> argument_names(SWAPAXES, "transpose", "torch")

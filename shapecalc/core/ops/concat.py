@@ -63,7 +63,7 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
 def _concat_operands(
     shape: Shape, rules: Setting, operands: Sequence[Operand], used_operands: Sequence[Operand], axis: int | None
 ) -> Stages:
-    """Concatenate the used operands; torch.cat skips empty vectors."""
+    """Concatenate `used_operands`; the other operands are empty vectors."""
     with StageBuilder(StageKind.JOIN, "concat", "operands", shape) as stage:
         joint.check_ranks(used_operands, f"{rules.dialect.name} {rules.operator.name}")
         rank = len(used_operands[0].shape)
@@ -91,7 +91,7 @@ def _sum_step(rules: Setting, axis: int, operands: Sequence[Operand]) -> Step:
 def equal_dim_step(
     output_axis: int, axis: int, operands: Sequence[Operand], requirement: str = "only the axis may differ"
 ) -> Step:
-    """Return the step of a dim that must be equal in all operands.
+    """Return the step of an output dim that must be equal in all operands.
 
     `requirement` completes the error message. Raises `ShapeError` (dims-differ) if the dims are never equal.
     """
@@ -110,7 +110,8 @@ def _torch_cat(
 ) -> Stages | None:
     """Resolve a concat with empty vectors, which torch.cat skips.
 
-    Returns None if none or all of the operands are empty vectors. Source: measured in PyTorch (legacy_cat_wrap_dim).
+    Returns None to use `Op.resolve` if none or all of the operands are empty vectors. Source: measured in PyTorch
+    (legacy_cat_wrap_dim).
     """
     ordered = joint.order_operands(shape, operands)
     joined = [operand for operand in ordered if operand.shape != (0,)]
@@ -118,7 +119,7 @@ def _torch_cat(
 
 
 AXIS_REQUIRED = FrozenDict(axis=1)
-"""The `required_since` of operators that require `axis` in every version."""
+"""The value of `Operator.required_since` if every version requires `axis`."""
 AXIS_PARAM = Param("axis", ParamKind.INT, "the axis to concatenate or stack along; by default 0, required in ONNX")
 CONCAT = Op(
     name="concat",

@@ -54,7 +54,8 @@ class WeightDims(Record):
 def _weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> WeightDims:
     """Return the channels, the filters and the kernel dims of a weight.
 
-    The layout of the weight depends on the dialect. Raises `ShapeError` (window-rank) if the weight has no kernel dims.
+    `ConvSemantics` determines the layout of the weight. Raises `ShapeError` (window-rank) if the weight has no kernel
+    dims.
     """
     rank = len(weight)
     if rank < 3:
@@ -112,7 +113,7 @@ def conv(
 
 
 def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> Step:
-    """Return the step that compares the channels of the input and the weight.
+    """Return the step that checks that the input has the channels of the weight.
 
     Raises `ShapeError`: channels-differ, indivisible.
     """
@@ -147,10 +148,13 @@ def _with_transposed_variant(operator: Operator, transposed_operator: Operator) 
 
 
 class ConvSemantics(Record):
-    """The layout of the weights of a dialect's convolutions."""
+    """The layout of convolution weights in a dialect."""
 
     filters_last: bool = False
-    """Whether a weight has the shape k...,IN,OUT, or k...,OUT,IN if transposed."""
+    """Whether weights have the shape (*kernel, in, out), or (*kernel, out, in) if transposed.
+
+    Otherwise, the shape is (out, in, *kernel), or (in, out, *kernel) if transposed.
+    """
 
 
 CONV_SEMANTICS = DialectTable(

@@ -43,6 +43,7 @@ BAD_BLOCK = Rule(
 
 
 def _explain_split_blocks(step: Step, counts: str, cut: Dim, by: int | None = None) -> str:
+    """Explain the size of an axis part that `counts` describes: `cut / by`, or a block."""
     if by is None:
         return f"{counts}: {step.value}"
     return f"{counts}: {cut} / {by} = {step.value}"
@@ -61,15 +62,18 @@ SPLIT_BLOCKS = StepRule(
 
 
 LetteredAxes = tuple[str, ...]
-"""The last three axes; each is a string with one letter per part of the axis."""
+"""The last three axes; each is a string of letters, one for each part of the axis.
+
+For example, `hr` is a height that consists of rows of blocks and rows within a block.
+"""
 BLOCK_PARTS = {"r": "rows of a block", "c": "columns of a block"}
-"""The descriptions of the parts that index a position within a block, by letter."""
+"""The axis parts that index an element within a block: descriptions by letter."""
 PART_NAMES = BLOCK_PARTS | {"k": "channels that are left", "h": "rows of blocks", "w": "columns of blocks"}
-"""The descriptions of all parts, by letter."""
+"""All axis parts: descriptions by letter."""
 DEPTH_AXES: dict[str, LetteredAxes] = {DCR: ("rck", "h", "w"), CRD: ("krc", "h", "w")}
-"""The axes before depth to space, with the block in the channels, by mode."""
+"""The axes before depth to space, by mode; the block is in the channel axis."""
 SPACE_AXES: LetteredAxes = ("k", "hr", "wc")
-"""The axes after depth to space, with the block in height and width."""
+"""The axes after depth to space; the block is in the height and the width."""
 
 
 def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DCR, leading: int | None = 1) -> Stages:
@@ -105,7 +109,7 @@ def move_blocks(
 ) -> Stages:
     """Split the last axes into parts, transpose the parts and merge them.
 
-    `axes` are the last three axes before and after the move. Raises `ShapeError`: wrong-rank, bad-block, indivisible,
+    `axes` are the lettered axes before and after the move. Raises `ShapeError`: wrong-rank, bad-block, indivisible,
     overflow.
     """
     _check_blocks(shape, rules, block, leading)
@@ -123,7 +127,10 @@ def move_blocks(
 
 
 def _split_blocks(shape: Shape, block: int, cuts: Sequence[tuple[int, str, str]]) -> Stages:
-    """Split axes into parts; each cut is an axis, the part and all parts of the axis."""
+    """Split axes into parts, one output dim for each cut.
+
+    A cut consists of an input axis, the letter of a part, and the letters of all parts of the axis.
+    """
     dims: list[Dim] = [block] * len(cuts)
     with StageBuilder(StageKind.RESHAPE, "split", "block", shape) as stage:
         for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda item: _is_quotient(*item[1][1:])):
@@ -133,11 +140,16 @@ def _split_blocks(shape: Shape, block: int, cuts: Sequence[tuple[int, str, str]]
 
 
 def _is_quotient(part: str, axis_parts: str) -> bool:
-    """Return whether the size of an axis part is computed by division."""
+    """Return whether the size of a part is the axis size divided by the block size."""
     return len(axis_parts) > 1 and part not in BLOCK_PARTS
 
 
 def _part_step(output_axis: int, axis: int, part: str, axis_parts: str, dim: Dim, block: int) -> Step:
+    """Return the step of an output dim that is a part of an input axis.
+
+    `part` is the letter of the part, and `axis_parts` are the letters of all parts of the axis. Raises `ShapeError`:
+    indivisible.
+    """
     if len(axis_parts) == 1:
         return Step(KEPT_DIM, output_axis, (axis,), dim)
     if part in BLOCK_PARTS:

@@ -1,4 +1,4 @@
-"""Einsum: multiply along labelled axes, and sum axes that the output lacks."""
+"""Einsum: multiply along labelled axes, and sum over labels not in the output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shapecalc.core.text import format_count, rank_text, truncate
 from shapecalc.core.values import ELLIPSIS, Subscripts, parse_subscripts
 
 Label = str | int
-"""The letter of an axis, or the distance from the right of an ellipsis dim."""
+"""The letter of an axis, or a number that counts ellipsis dims from the right."""
 LabelAxes = list[tuple[OperandAxis, Dim]]
 """The operand axes that have the same label, each with its dim."""
 
@@ -36,6 +36,7 @@ REST_DIFFERS = Rule(
 
 
 def _explain_label(_: Step, label: str, given: tuple[tuple[int, Dim], ...]) -> str:
+    """Explain a label; `given` are the operand numbers with the dims of the label."""
     sizes = dict.fromkeys([size for _, size in given])
     said = f"{label} is {' and '.join([truncate(str(size)) for size in sizes])}"
     return said + (": a 1 is repeated" if 1 in sizes and len(sizes) > 1 else "")
@@ -72,12 +73,12 @@ def einsum(
     sums_ellipsis: bool = False,
     needs_equal_ellipses: bool = False,
 ) -> Stages:
-    """Multiply operands along equal labels; sum over labels that the output lacks.
+    """Multiply operands along equal labels; sum over labels not in the output.
 
-    Source: numpy.einsum, and ONNX Einsum, whose ellipses all match equally many dims (`needs_equal_ellipses`). PyTorch,
-    JAX and OpenVINO sum ellipsis dims that the output lacks (`sums_ellipsis`); TensorFlow does not broadcast dims of 1
-    (`broadcasts_ones`, measured). Raises `ShapeError`: label-differs, not-broadcastable, ranks-differ, rest-differs,
-    overflow.
+    Source: numpy.einsum, and ONNX Einsum, in which all ellipses match the same number of dims (`needs_equal_ellipses`).
+    PyTorch, JAX and OpenVINO sum over an ellipsis that is not in the output (`sums_ellipsis`); TensorFlow does not
+    broadcast dims of 1 (`broadcasts_ones`, measured). Raises `ShapeError`: label-differs, not-broadcastable,
+    ranks-differ, rest-differs, overflow.
     """
     with StageBuilder(StageKind.PRODUCT, "einsum", "pattern", shape) as stage:
         ordered, subscripts = joint.order_operands(shape, operands), parse_subscripts(pattern)
@@ -130,10 +131,10 @@ def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:
 def _check_ellipses(
     operands: Sequence[Operand], subscripts: Subscripts, *, sums_ellipsis: bool, needs_equal_ellipses: bool
 ) -> None:
-    """Check the numbers of dims that the ellipses match.
+    """Check the number of dims that each ellipsis matches.
 
-    Raises `ShapeError` (rest-differs) if the output lacks these dims and they are not summed, or if the numbers differ
-    and must be equal.
+    Raises `ShapeError` (rest-differs) if the numbers differ but must be equal, or if the output has no ellipsis and the
+    framework does not sum over ellipses.
     """
     pairs = zip(operands, subscripts.terms, strict=True)
     counts = [len(operand.shape) - len(term) + 1 for operand, term in pairs if ELLIPSIS in term]
@@ -146,7 +147,7 @@ def _check_ellipses(
 
 
 def _align_label(label: Label, label_axes: LabelAxes, *, broadcasts_ones: bool) -> joint.AlignedDim:
-    """Return the output dim of a label, aligned over all axes that have the label.
+    """Return the dim to which all axes with this label broadcast.
 
     Raises `ShapeError` (label-differs, not-broadcastable) if the dims of the axes are incompatible.
     """

@@ -66,9 +66,9 @@ def _expand_step(output_axis: int, dim: Dim | None, requested: Dim, axis: int, i
 
 
 def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[tuple[Conditions, Dim]]:
-    """Return the possible values of an output dim, with their conditions.
+    """Return the possible values of an output dim, each with its conditions.
 
-    For two different names, the first value is the generic case, in which neither name is 1.
+    For two different symbolic dims, the first value is the general case, in which neither dim is 1.
     """
     if dim in (requested, 1):
         return [((), requested)]
@@ -79,7 +79,7 @@ def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[
 
 
 class ExpandMode(Choice):
-    """The shapes whose dims expand may enlarge: the input only, or also the target."""
+    """The shapes that expand may broadcast: only the input, or also the target."""
 
     BOTH_WAYS = "input and target"
     ONE_WAY = "the input only"
@@ -88,7 +88,7 @@ class ExpandMode(Choice):
 
 
 class ExpandSemantics(Record):
-    """The dims that the expand of a dialect repeats."""
+    """The broadcasting rules of expand in a dialect."""
 
     broadcast: ExpandMode = ExpandMode.ONE_WAY
 
@@ -102,7 +102,7 @@ EXPAND_SEMANTICS = DialectTable(
     }
 )
 KEEP_VALUES = {ExpandMode.ONE_WAY_KEEPS: -1, ExpandMode.RANK_STAYS: 0}
-"""The target value that keeps a dim, for each mode that has such a value."""
+"""The target value that leaves a dim unchanged, by mode."""
 EXPAND = Op(
     name="expand",
     summary="Repeat dims of size 1 (broadcast).",

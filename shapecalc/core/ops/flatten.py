@@ -50,7 +50,7 @@ def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | 
 
 
 class FlattenMode(Choice):
-    """The parameters of flatten, and the dims that it merges."""
+    """The form of flatten: its parameters and the dims that it merges."""
 
     AXIS = "one axis; always two dims"
     RANGE = "a first and a last dim to merge"
@@ -59,7 +59,7 @@ class FlattenMode(Choice):
 
 
 class FlattenSemantics(Record):
-    """The dims that the flatten of a dialect merges."""
+    """The dims that flatten merges in a dialect."""
 
     flattens: FlattenMode = FlattenMode.ALL
     flattens_from: int = 0

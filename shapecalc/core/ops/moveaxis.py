@@ -51,7 +51,7 @@ def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes) -> Axe
 
 
 def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the shorter list extended by unused axes, then the longer list truncated."""
+    """Yield the shorter argument extended by unused axes, then the longer truncated."""
     (short, few), (long, many) = sorted(arguments.items(), key=lambda item: len(item[1]))
     used = {axis % max(1, len(shape)) for axis in few}
     free = [axis for axis in range(len(shape)) if axis not in used]
@@ -60,7 +60,7 @@ def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidate
 
 
 def _distinct_axis_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield each list with its repeated axes replaced by unused axes."""
+    """Yield `axes`, then `destination`, with unused axes instead of repeated ones."""
     for name in ("axes", "destination"):
         axes = [axis % max(1, len(shape)) for axis in arguments[name]]
         free = iter([axis for axis in range(len(shape)) if axis not in axes])

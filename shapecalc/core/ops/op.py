@@ -23,13 +23,13 @@ Arguments: TypeAlias = "Mapping[str, Any]"
 FixCandidates: TypeAlias = "Iterator[tuple[str, object]]"
 """Pairs of an argument name and a new value; the value None removes the argument."""
 SignatureRow: TypeAlias = "tuple[str, str] | tuple[str, str, Mapping[str, object]]"
-"""A row of `Op.signatures`. Plain rows cost nothing at import; `calls.signatures_of` parses them."""
+"""The fields of a `calls.Signature`, as a plain tuple to keep the import of ops fast."""
 
 
 class DialectTable(dict[str, "Semantics"]):
     """The semantics of one or several ops, by the name of the dialect.
 
-    The first row is the default, for dialects that are in no row.
+    The first row is the default for dialects without a row.
 
     >>> class PadSemantics(Record):
     ...     allows_negative: bool = True
@@ -42,7 +42,7 @@ class DialectTable(dict[str, "Semantics"]):
     __slots__ = ("default",)
 
     def __init__(self, rows: Mapping[str, Semantics]) -> None:
-        """Store the rows; each key names the dialects of the row, separated by spaces.
+        """Store the rows; a key lists the names of dialects, separated by spaces.
 
         Raises `ValueError` if two rows name the same dialect.
         """
@@ -52,7 +52,7 @@ class DialectTable(dict[str, "Semantics"]):
             raise ValueError("a dialect is in two rows")
 
     def of(self, dialect: Dialect) -> Semantics:
-        """Return the row of a dialect, or of the dialect that it follows, or the default."""
+        """Return the semantics of a dialect, of the dialect that it follows, or the default."""
         row = self.get(dialect.name)
         while row is None:
             if dialect.follows is None:
@@ -71,29 +71,26 @@ class Op(Record):
     resolve: Callable[..., Stages]
     """The resolver: a function that returns the stages of a request.
 
-    The generator returns the output shape. The arguments are the input shape, the `Setting`, and the op's arguments by
-    name.
+    Its arguments are the input shape, the `Setting`, and the op's arguments by name.
     """
     operators: Mapping[str, Operator]
-    """The op's operators, by dialect.
+    """The op's operators, by dialect name.
 
-    These are the ONNX operator, with its versions, and the operators of dialects that are older than the op. Newer
-    dialects list their operators in `Dialect.operators`.
+    An operator in `Dialect.operators` takes precedence.
     """
     examples: tuple[str, ...]
     """The example command lines in the op's help."""
     vectors: tuple[tuple[str, Mapping[str, str]], ...]
     """The test cases that `shapecalc vectors` exports: input shapes with arguments."""
     signatures: tuple[SignatureRow, ...] = ()
-    """The calls of frameworks that do what the op does, as `calls.Signature` describes them.
+    """The framework calls that are equivalent to the op.
 
-    A row has the names of the frameworks, the call, and the arguments of the op that the call implies, if any. The
-    first call of a framework is the one that code writers emit.
+    Each row has the fields of a `calls.Signature`. Generated code uses the first call of a framework.
     """
     printed_names: str = ""
     """The names that runtimes print for the op in error messages, in lower case, separated by spaces."""
     noun: str = ""
-    """What `doctor` calls the op if it has several operands or windows: `a matrix product`."""
+    """The phrase for the op in reports of `doctor`, such as `a matrix product`; empty for ops of one operand."""
     composed_of: tuple[Op, ...] = ()
     """The ops of which this op can be composed.
 
@@ -101,16 +98,16 @@ class Op(Record):
     operator.
     """
     uses_switch: bool = False
-    """Whether the dialect's switch for the meaning of 0 affects the op."""
+    """Whether the result depends on a dialect's switch for 0, such as ONNX's `allowzero`."""
     default_dialect: str = "onnx"
     keeps_element_count: bool = True
     """Whether the output always has as many elements as the input."""
     ends_chain: bool = False
     """Whether the op is allowed only at the end of a chain."""
     semantics: tuple[DialectTable[Any], ...] = ()
-    """The tables that the resolver reads; several ops share some of them."""
+    """The tables of dialect semantics that the resolver uses; ops may share a table."""
     rules: tuple[Rule, ...] = ()
-    """The rules that only this op's steps and refusals cite."""
+    """The rules that only this op uses, to explain steps or to refuse requests."""
     extras: Callable[[Trace], Mapping[str, object]] | None = None
     """A function that returns additional results of a trace, by JSON key.
 
@@ -119,7 +116,7 @@ class Op(Record):
     fix_candidates: Mapping[str, Callable[[Shape, Arguments], FixCandidates]] = EMPTY_DICT
     """The functions that propose new arguments for a refused request, by rule id.
 
-    They replace the general candidates for the rule. Each candidate is resolved before it is offered.
+    They replace the general candidates for the rule. A candidate is proposed to the user only if it resolves.
     """
 
     @property
@@ -149,10 +146,9 @@ def make_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, M
 
 
 def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
-    """Return operators by dialect.
+    """Return unversioned operators without own parameters, by dialect name.
 
-    Each keyword argument is an operator name, with the names of its dialects separated by spaces. The operators have
-    neither versions nor parameters of their own.
+    Each keyword is an operator name; its value lists the names of dialects, separated by spaces.
 
     >>> [(row, operator.name) for row, operator in operators_by_dialect(tile="numpy paddle", Tile="openvino").items()]
     [('numpy', 'tile'), ('paddle', 'tile'), ('openvino', 'Tile')]
@@ -163,7 +159,7 @@ def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
 def nearest_integers(number: int, least: int = 1, reach: int = 11) -> list[int]:
     """Return integers near `number`, the nearest first.
 
-    All integers are at least `least`; `reach` limits their distance from `max(least, number)`.
+    All integers are at least `least`, and their distance from `max(least, number)` is at most `reach`.
     """
     start = max(least, number)
     return sorted(range(max(least, start - reach), start + reach), key=lambda other: abs(other - number))
@@ -186,7 +182,7 @@ def operator_of(op: Op, dialect: Dialect) -> Operator | None:
 
 
 def resolver_of(op: Op, operator: Operator) -> Callable[..., Stages]:
-    """Return the resolver of an operator, which falls back to the op's resolver."""
+    """Return the resolver of an operator, with the op's resolver as a fallback."""
     own_resolver, check = operator.resolve, operator.refusal_check
     if own_resolver is None and check is None:
         return op.resolve
@@ -203,7 +199,7 @@ def resolver_of(op: Op, operator: Operator) -> Callable[..., Stages]:
 
 
 def _refused_stages(resolve: Callable[..., Stages], shape: Shape, rules: Setting, arguments: Arguments) -> Stages:
-    """Return the first stage of a request that is refused before its first step."""
+    """Return the first stage of a request, without its steps and its result."""
     try:
         stages = resolve(shape, rules, **arguments)
     except ShapeError as error:

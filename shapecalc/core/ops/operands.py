@@ -56,7 +56,7 @@ LABEL_DIFFERS = Rule(
 
 
 class OperandSemantics(Record):
-    """The operands that the operators of a dialect accept."""
+    """The operands that operators accept in a dialect."""
 
     equal_ranks: bool = False
     """Whether operators of several operands require equal ranks.
@@ -86,7 +86,7 @@ class Operand(Record):
 
 
 def order_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
-    """Return all operands in order; the input is first, or at the index of `_`.
+    """Return all operands in order; the input is the operand `_`, or else the first.
 
     >>> [operand.number for operand in order_operands((2,), ((1,), "_", (3,)))]
     [1, 0, 2]
@@ -107,7 +107,7 @@ class AlignedDim(Record):
 
     dim: Dim
     operand_axes: tuple[OperandAxis, ...]
-    """The operand axes from which the elements along the output dim are read."""
+    """The operand axes along the output dim; repeated axes of size 1 are omitted."""
     conditions: Conditions = ()
     alternatives: Conditions = ()
     operand_dims: tuple[tuple[int, Dim], ...] = ()
@@ -115,9 +115,10 @@ class AlignedDim(Record):
 
 
 def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
-    """Return the possible values of a dim, with their conditions.
+    """Return the possible values of a dim, each with its conditions.
 
-    A candidate consists of two dims, and the value that applies if both are equal.
+    A candidate `(left, right, value)` means that the dim is `value` if `left` and `right` are equal. Candidates whose
+    condition is unsatisfiable are omitted.
     """
     result = list[tuple[Conditions, Dim]]()
     for left, right, value in candidates:
@@ -133,9 +134,9 @@ def align_dims(
 ) -> AlignedDim:
     """Return the dim to which aligned dims broadcast; all must be equal or 1.
 
-    Two different names give the generic case, in which neither name is 1; the conditions of the other cases are
-    `alternatives`. `label` describes the dims in the error message. Raises `ShapeError` (`rule`, by default
-    not-broadcastable).
+    For two different symbolic dims, the result is the general case, in which neither dim is 1; `alternatives` are the
+    conditions of the other cases. `label` describes the dims in the error message. Raises `ShapeError` (`rule`, by
+    default not-broadcastable).
     """
     dims = [pair for pair in aligned_dims if pair is not None]
     dim, conditions, alternatives = dims[0][1], list[Condition](), list[Condition]()
@@ -154,6 +155,7 @@ def align_dims(
 
 
 def _explain_alignment(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
+    """Explain an aligned dim; `given` are the operand numbers with their dims."""
     sizes = [size for _, size in given]
     if len(sizes) == 1:
         return f"{step.value}: only operand {given[0][0]} has this dim"
@@ -195,7 +197,7 @@ def input_axes(operand_axes: Iterable[OperandAxis]) -> tuple[int, ...]:
 
 
 def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[AlignedDim]:
-    """Yield each output dim to which the operands broadcast, from left to right.
+    """Yield the dims to which the operands broadcast, from left to right.
 
     The last `skip_last` dims of each operand are omitted. Raises `ShapeError`: not-broadcastable.
     """
@@ -214,7 +216,7 @@ def check_ranks(operands: Sequence[Operand], operator_name: str) -> None:
 
 
 def prefer_known_dim(dims: Iterable[Dim]) -> Dim:
-    """Return the first of several equal dims that is a number, or else the first dim.
+    """Return the first integer among equal dims, or else the first dim.
 
     >>> from shapecalc.core.text import parse_dims
     >>> prefer_known_dim(parse_dims("N,3")), prefer_known_dim(parse_dims("N,M"))

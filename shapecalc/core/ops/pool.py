@@ -63,7 +63,7 @@ def _pool_operator(
 def _unversioned_pool_operator(max_name: str, average_name: str, *missing: str) -> Operator:
     """Return the max pool operator of an unversioned framework, with its variants.
 
-    `missing` are the parameters that all variants lack; average pools also lack `dilation`.
+    `missing` are the parameters that no variant has; average pools have no `dilation` either.
     """
     lacks = dict.fromkeys(missing)
     return _pool_operator(
@@ -98,7 +98,7 @@ OPENVINO_POOL = _pool_operator(
 
 
 class PoolSemantics(Record):
-    """The stride of a dialect's pool."""
+    """The default stride of a pool in a dialect."""
 
     strides_by_kernel: bool = False
     """Whether the default stride of a pool is its kernel size instead of 1."""

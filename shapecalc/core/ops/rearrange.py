@@ -37,6 +37,7 @@ BAD_PATTERN = Rule(
 
 
 def _explain_pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> str:
+    """Explain the length of an axis, which is `cut / by` if it is inferred."""
     worked_out = f"{cut} / {by} = " if by not in (None, 1) else ""
     return f"{truncate(axis)} is {worked_out}{step.value}"
 
@@ -54,7 +55,7 @@ PATTERN_AXIS = StepRule(
 
 
 class RearrangePlan(Record):
-    """A pattern at one input rank, with the named axes of each input and output dim."""
+    """A parsed pattern for one input rank, with the axis names of each dim."""
 
     left: SideAxes
     right: SideAxes
@@ -64,7 +65,7 @@ class RearrangePlan(Record):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axis names of the input after the split, in order."""
+        """The axis names of the left side, in order."""
         return tuple([axis for names in self.left for axis in names])
 
     @property
@@ -195,14 +196,16 @@ def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> 
 
 
 def _group_span(group: AxisGroup) -> tuple[int, int]:
+    """Return the start and end of a group in the text of the pattern."""
     end = group.axes[-1].span[1] if group.axes else group.start + 1
     return group.start, end + group.is_bracketed
 
 
 def _solve_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete: bool) -> tuple[Dim, Conditions]:
-    """Return the inferred length of an axis in a group, with its conditions.
+    """Return the length that a group omits, and its divisibility conditions.
 
-    If `complete`, all lengths are given: their product must equal the dim, and the returned length is 1.
+    The length is `dim` divided by `known`, the product of the other lengths. If the group is `complete`, it omits no
+    length: `dim` must equal `known`, and the returned length is 1. Raises `ShapeError`: bad-pattern, indivisible.
     """
     shown = f"dim {axis}, {truncate(str(dim))},"
     if complete:
@@ -219,7 +222,7 @@ def _solve_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
 
 
 def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> Stages:
-    """Insert the axes that only the right side has, and repeat the tensor along them."""
+    """Insert the axes that only the right side has, and repeat along these axes."""
     inserted = unsqueeze(shape, rules, tuple(new_axes))
     if all(length == 1 for length in new_axes.values()):
         return inserted

@@ -44,11 +44,11 @@ def repeat_interleave(
 ) -> Stages:
     """Repeat each element along an axis, by default of the flattened tensor.
 
-    A single repeat inserts a dim of 1 after the axis, repeats this dim, and merges the two. A list of repeats takes
-    each position as often as it says. With `scalar_has_axis`, the axes 0 and -1 of a scalar are accepted. Source:
-    torch.repeat_interleave ("repeat elements of a tensor"; "by default, use the flattened input array, and return a
-    flat output array"), numpy.repeat ("repeat each element of an array after themselves"), jax.numpy.repeat. Raises
-    `ShapeError`: axis-out-of-range, unpaired-repeats, rank-limit, overflow.
+    For a single repeat, a dim of 1 is inserted after the axis, repeated, and merged with the axis. For a list, index
+    `i` of the axis is taken `repeats[i]` times. With `scalar_has_axis`, the axes 0 and -1 of a scalar are accepted.
+    Source: torch.repeat_interleave ("repeat elements of a tensor"; "by default, use the flattened input array, and
+    return a flat output array"), numpy.repeat ("repeat each element of an array after themselves"), jax.numpy.repeat.
+    Raises `ShapeError`: axis-out-of-range, unpaired-repeats, rank-limit, overflow.
     """
     with StageBuilder(StageKind.EXPAND, "repeat", "repeats", shape, repeats):
         flattens = axis is None or (scalar_has_axis and not shape and axis in (0, -1))
@@ -73,9 +73,9 @@ def repeat_interleave(
 
 
 def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
-    """Check the repeats for an axis of size `dim`; return the conditions under which a list fits.
+    """Check the repeats; return the conditions under which they fit the axis.
 
-    Raises `ShapeError`: unpaired-repeats.
+    `dim` is the size of the axis. A list must have one repeat for each index. Raises `ShapeError`: unpaired-repeats.
     """
     for index, count in enumerate(repeats):
         shown = truncate(str(count))
@@ -95,12 +95,15 @@ def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
 
 
 def _position_count_text(dim: Dim) -> str:
-    """Format the number of positions of an axis."""
+    """Format the size of an axis as a number of positions."""
     return format_count(dim, "position", "positions") if isinstance(dim, int) else f"{truncate(str(dim))} positions"
 
 
 def _interleaved_factors(shape: Shape, axis: int, count: Dim) -> list[tuple[TileFactor, ...]]:
-    """Return the factors of each output dim; those of the repeated axis end with the repeats."""
+    """Return the factors of each output dim for a single repeat of `axis`.
+
+    The factors of the repeated axis are its input dim and a new dim with `count` repeats.
+    """
     factors = [(TileFactor(index, 1),) for index in range(len(shape))]
     is_single = count == 1 or shape[axis] == 1
     repeated = (TileFactor(axis, count),) if is_single else (TileFactor(axis, 1), TileFactor(None, count))
@@ -108,7 +111,7 @@ def _interleaved_factors(shape: Shape, axis: int, count: Dim) -> list[tuple[Tile
 
 
 def _take_repeated(shape: Shape, axis: int, repeats: Shape, conditions: Conditions) -> Stages:
-    """Take each position of an axis as often as its repeat says."""
+    """Take index `i` of an axis `repeats[i]` times."""
     positions = tuple([index for index, count in enumerate(repeats) for _ in range(int(count))])  # type: ignore[arg-type]
     with StageBuilder(StageKind.TAKE, "repeat", "repeats", shape) as stage:
         for out, dim in enumerate(shape):
@@ -119,7 +122,7 @@ def _take_repeated(shape: Shape, axis: int, repeats: Shape, conditions: Conditio
 
 
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield repeats without negatives, one repeat for each position, and the first repeat for all."""
+    """Yield repeats with 0 for negatives, then one per index, then only the first."""
     repeats = tuple([max(0, count) if isinstance(count, int) else 1 for count in arguments["repeats"]]) or (1,)
     axis = arguments.get("axis")
     dim = product(shape) if axis is None else shape[axis] if shape else 1

@@ -1,4 +1,4 @@
-"""Reshape: the meaning of 0 and -1, and the comparison of element counts.
+"""Reshape: resolve 0 and -1 in a requested shape, and compare element counts.
 
 The rules are those of ONNX Reshape ("a dimension could also be 0, in which case the actual dimension value is
 unchanged"; "at most one dimension of the new shape can be -1"). Differences between frameworks are in
@@ -18,16 +18,17 @@ from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import element_count_text, rank_text, remainder_text, shape_text, truncate
 
 COPY_IN_PLACE, COPY_FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
-"""The facts of a copied 0: whether the step's explanation says "from the left"."""
+"""The step facts of a copied 0; `from_left` adds "from the left" to the explanation."""
 
 
 def reshape(
     shape: Shape, rules: base.Setting, target: Shape, label: str = "reshape", argument: str = "target"
 ) -> Stages:
-    """Resolve a requested shape: copy for 0, infer for -1, compare element counts.
+    """Resolve a requested shape, in which 0 may copy a dim and -1 is inferred.
 
-    Raises `ShapeError`: two-infers, below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer,
-    indivisible, volume-mismatch, rank-limit, infer-limit, overflow.
+    The input and the output must have equal element counts. Raises `ShapeError`: two-infers, below-minus-one,
+    zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch, rank-limit, infer-limit,
+    overflow.
     """
     with StageBuilder(StageKind.RESHAPE, label, argument, shape, target) as stage:
         base.check_rank(target, rules.dialect, argument)
@@ -40,7 +41,7 @@ def is_negative_dim(dim: Dim) -> bool:
 
 
 class ReshapeTarget(base.Target):
-    """A requested shape with the semantics of the dialect and its switch."""
+    """A requested shape with the `ReshapeSemantics` of a request."""
 
     __slots__ = ("dialect", "semantics")
 
@@ -52,7 +53,7 @@ class ReshapeTarget(base.Target):
         super().__init__(shape, target, argument)
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the dim of a 0, which copies a dim or is a literal size.
+        """Return the input dim that a 0 copies, or 0 if a 0 is a size.
 
         Raises `ShapeError`: zero-out-of-range.
         """
@@ -67,7 +68,7 @@ class ReshapeTarget(base.Target):
         return shape[index]
 
     def zero_step(self, index: int) -> Step:
-        """Return the step of a resolved 0."""
+        """Return the step that explains the dim of a 0."""
         if index not in self.copied:
             return Step(rules.LITERAL_ZERO, index, (), 0)
         from_left = index != 0 and len(self.shape) != len(self.dims)
@@ -75,7 +76,9 @@ class ReshapeTarget(base.Target):
         return Step(rules.COPIED_ZERO, index, (index,), self.dims[index], (), facts)
 
     def resolve_infer(self, known: Dim, index: int) -> base.Inference:
-        """Infer -1: the element count divided by the known dims.
+        """Return the inferred size of -1: the element count divided by `known`.
+
+        `known` is the product of the other dims. The result includes the rule, the conditions and the facts.
 
         Raises `ShapeError`: indivisible, infer-limit, zero-beside-infer, zero-volume-infer.
         """
@@ -100,8 +103,8 @@ class ReshapeTarget(base.Target):
     def _nonzero_products(self, infer_index: int) -> tuple[Dim, Dim, rules.ExcludedDims]:
         """Return the dividend and the divisor of -1 if the known dims multiply to 0.
 
-        Both exclude zeros or copied dims; the third result is the excluded kind of dims. Raises `ShapeError`
-        (zero-beside-infer, zero-volume-infer) if the dialect cannot infer -1 in this case.
+        Both are products without zeros, or without copied dims; the third result states which dims are excluded. Raises
+        `ShapeError` (zero-beside-infer, zero-volume-infer) if the dialect cannot infer -1 in this case.
         """
         reading, shape, target_dims = self.semantics, self.shape, self.dims
         if reading.zero is base.ZeroMeaning.LITERAL and reading.zero_beside is base.ZeroWithInfer.REFUSED:

@@ -99,7 +99,7 @@ def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, 
 
 
 def _pairing_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield as many axes as shifts, then as many shifts as axes."""
+    """Yield axes to match the number of shifts, then shifts to match the axes."""
     shift, axis = arguments["shift"], arguments.get("axis") or ()
     yield "axis", (*axis, *[other for other in range(len(shape)) if other not in axis])[: len(shift)]
     yield "shift", (*shift, *shift[-1:] * len(axis))[: len(axis)]
@@ -114,7 +114,7 @@ class RollPairing(Choice):
 
 
 class RollSemantics(Record):
-    """The shifts and axes that the roll of a dialect accepts."""
+    """The shifts and axes that roll accepts in a dialect."""
 
     rolls: RollPairing = RollPairing.PAIRED
 

@@ -27,6 +27,7 @@ INDEX_OUT_OF_RANGE = Rule(
 
 
 def _explain_taken_index(step: Step, index: int, place: int) -> str:
+    """Explain the taken index; `place` is the index counted from 0."""
     counted = "" if index == place else f", which is {place},"
     return f"index {index}{counted} of dim {step.sources[0]} is taken, and the dim is dropped"
 
@@ -45,8 +46,8 @@ TAKEN_INDEX = StepRule(
 def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
     """Take the elements at one index of an axis, and drop the axis.
 
-    If the size of the axis is a name, only the indices 0 and -1 are accepted. Source: ONNX Gather with a single index,
-    NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
+    If the size of the axis is symbolic, only the indices 0 and -1 are accepted. Source: ONNX Gather with a single
+    index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     with StageBuilder(StageKind.SELECT, "select", "index", shape) as stage:
         dropped = normalize_tensor_axis(
@@ -70,9 +71,9 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
 def resolve_index(
     index: int, dim: Dim, axis: int, rules: Setting, argument: str = "index", argument_index: int | None = None
 ) -> tuple[StepRule, int]:
-    """Return the rule that applies to an index, and the index counted from 0.
+    """Return the rule that accepts or clamps an index, and the index counted from 0.
 
-    If the dim is a name, -1 is returned unchanged. `argument_index` is the position of the index in a list argument,
+    If the dim is symbolic, -1 is returned unchanged. `argument_index` is the position of the index in a list argument,
     for the error message. Raises `ShapeError`: index-out-of-range, needs-size.
     """
     if index < 0 and rules.version is not None:
@@ -104,7 +105,7 @@ def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 class IndexSemantics(Record):
-    """The indices that the operators of a dialect accept."""
+    """The element indices that operators accept in a dialect."""
 
     out_of_range_index_rule: StepRule | None = None
     """The rule that clamps an out-of-range index to its dim.

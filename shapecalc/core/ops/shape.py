@@ -22,6 +22,7 @@ from shapecalc.core.text import rank_text
 
 
 def _explain_clamp(step: Step, end: str, wanted: int, rank: int) -> str:
+    """Explain a clamped value; `end` is "start" or "end", and `wanted` is its value."""
     text = f"{end} {wanted}"
     if wanted < 0:
         text += f" counts from the end: {wanted + rank}"
@@ -79,7 +80,7 @@ def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | Non
 
 
 class ShapeSemantics(Record):
-    """The parameters of a dialect's operator that returns the dims."""
+    """The parameters of the op `shape` in a dialect."""
 
     slices_shape: bool = True
     """Whether the op `shape` accepts a start and an end."""

@@ -99,6 +99,10 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
 
 
 def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> AxisSlice:
+    """Return the slice of an axis; `ends` are its start, stop and step.
+
+    Raises `ShapeError`: bad-step, no-such-attribute, slice-out-of-bounds, needs-size.
+    """
     step = 1 if ends[2] is None else ends[2]
     if step == 0 or (step < 0 and not SLICE_SEMANTICS.of(rules.dialect).slices_backwards):
         below = f"{rules.dialect.name} takes no step below 0, and this is {truncate(str(step))}"
@@ -129,7 +133,7 @@ def _check_bounds(dim: int, ends: SliceParts, axis: int, rules: Setting) -> None
 
 
 def _slice_named_axis(dim: Monomial, ends: SliceParts, axis: int, rules: Setting) -> AxisSlice:
-    """Return the slice of an axis whose size contains a name.
+    """Return the slice of an axis with a symbolic size.
 
     The slice must be valid for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
@@ -175,7 +179,7 @@ class SliceBounds(Choice):
 
 
 class SliceSemantics(Record):
-    """The starts, stops and steps that the slice of a dialect accepts."""
+    """The starts, stops and steps that slice accepts in a dialect."""
 
     outside: SliceBounds = SliceBounds.CLAMPED
     slices_backwards: bool = True

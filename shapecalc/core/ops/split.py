@@ -25,7 +25,7 @@ from shapecalc.core.rules import KEPT_DIM, MISSING_ARGUMENT, NEEDS_SIZE
 from shapecalc.core.text import remainder_text, shape_text, truncate
 
 PartRuns = tuple[tuple[int, Dim], ...]
-"""The parts of an axis in order: runs of equal parts, as pairs of count and size."""
+"""The parts of an axis in order; each pair is the count and the size of equal parts."""
 
 SMALLER_LAST_PART_SINCE = 18
 """The first version of ONNX Split that allows a smaller last part."""
@@ -216,7 +216,7 @@ def part_count(runs: PartRuns) -> int:
 
 
 def only_term(terms: Shape, name: str) -> Dim:
-    """Return the only term of a sum, or 0 if the sum is empty.
+    """Return the only term of a symbolic sum, or 0 if the sum has no terms.
 
     `name` describes the sum in the error message. Raises `ShapeError` (needs-size) for several terms.
     """
@@ -234,7 +234,7 @@ def _needs_size_error(dim: Dim, axis: int, argument: str) -> ShapeError:
 def _part_shapes(trace: Trace) -> dict[str, object]:
     """Return the shapes of all parts, for the JSON output.
 
-    The shapes are omitted (None) if there are more than `MAX_SHAPE_DIMS` parts.
+    The result is None instead of the shapes if there are more than `MAX_SHAPE_DIMS` parts.
     """
     (step,) = [step for step in trace.steps if step.rule is SPLIT_AXIS]
     (axis,), runs, shape = step.sources, step.facts["runs"], trace.input
@@ -245,7 +245,7 @@ def _part_shapes(trace: Trace) -> dict[str, object]:
 
 
 def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield uneven parts, then the nearest part counts, then a single part."""
+    """Yield a split into uneven parts, then nearby part counts, then a single part."""
     parts = arguments.get("parts", 1)
     nearest = sorted(nearest_integers(parts), key=lambda count: (abs(count - parts), -count))
     if parts > 0:
@@ -275,13 +275,13 @@ class UnevenSplit(Choice):
 
 
 class SplitSemantics(Record):
-    """The parts into which the split of a dialect splits an axis."""
+    """The arguments of split in a dialect, and its handling of a remainder."""
 
     left_over: UnevenSplit = UnevenSplit.REFUSED
     splits_by_size: bool = False
     """Whether split accepts a part size instead of the number of parts."""
     splits_unevenly: bool = False
-    """Whether split can make the first parts one position longer than the others."""
+    """Whether split can make the first parts longer by 1 than the other parts."""
     infers_part: bool = False
     """Whether one of the sizes of split may be -1."""
 

@@ -46,7 +46,7 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
 
 
 def _optional_drop_step(axis: int, dim: Dim) -> Step:
-    """Return the step of a dim that is dropped if it is 1, and kept otherwise."""
+    """Return the step that drops a dim of 1 and leaves any other dim unchanged."""
     if dim == 1:
         return Step(DROPPED_ONE, None, (axis,), dim)
     return Step(KEPT_DIM, None, (axis,), dim, require_different(dim, 1))
@@ -69,7 +69,7 @@ class NonUnitAxis(Choice):
 
 
 class SqueezeSemantics(Record):
-    """The axes that the squeeze of a dialect accepts, and those that it drops."""
+    """The axes that squeeze accepts and drops in a dialect."""
 
     not_one: NonUnitAxis = NonUnitAxis.REFUSED
     squeeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED

@@ -16,6 +16,7 @@ from shapecalc.core.text import shape_text, truncate
 
 
 def _explain_taken_positions(step: Step, text: str, places: Axes, dim: Dim) -> str:
+    """Explain the taken indices: `text` as requested, and `places` counted from 0."""
     from_zero = "" if text == shape_text(places) else f", which are {truncate(shape_text(places))},"
     return f"positions {truncate(text)}{from_zero} of dim {step.sources[0]}, {truncate(str(dim))}: {step.value} in all"
 
@@ -59,7 +60,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the indices clamped to the axis, then the same indices counted from 0."""
+    """Yield the indices clamped to the axis size, then these indices counted from 0."""
     dim = shape[arguments["axis"]]
     if isinstance(dim, int) and dim > 0:
         clamped = tuple([min(max(index, -dim), dim - 1) for index in arguments["indices"]])
@@ -67,10 +68,10 @@ def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 class TakeSemantics(Record):
-    """The indices that the take of a dialect accepts."""
+    """The indices that take accepts in a dialect."""
 
     takes_from_the_end: bool = True
-    """Whether take counts negative indices from the end."""
+    """Whether take accepts negative indices, which count from the end."""
 
 
 TAKE_SEMANTICS = DialectTable(

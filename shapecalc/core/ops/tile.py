@@ -29,13 +29,16 @@ BAD_REPEATS = Rule(
 
 
 class TileFactor(Record):
-    """A factor of an output dim: an input dim or a new dim of 1, with its repeats."""
+    """A factor of an output dim: `count` repeats of an input dim.
+
+    If `axis` is None, the factor is `count` repeats of a new dim of 1.
+    """
 
     axis: int | None
     count: Dim
 
     def dims(self, shape: Shape) -> Shape:
-        """Return the dims whose product is the size of the factor."""
+        """Return the sizes whose product is the factor."""
         return (self.count,) if self.axis is None else (shape[self.axis], self.count)
 
 
@@ -58,7 +61,10 @@ def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
 
 
 def repeat_factors(shape: Shape, factors: Sequence[tuple[TileFactor, ...]]) -> Stages:
-    """Return the stages that insert, repeat and merge dims so that each output dim has the given factors."""
+    """Make each output dim the product of its factors.
+
+    Up to three stages insert the new dims of 1, repeat dims of 1, and merge the factors of each output dim.
+    """
     all_factors = [factor for dim_factors in factors for factor in dim_factors]
     runs: list[Callable[[Shape], Stages]] = []
     if len(all_factors) > len(shape):
@@ -91,7 +97,7 @@ def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
 
 
 def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> Stages:
-    """Repeat the dims of 1 according to the counts of their factors."""
+    """Repeat each dim of 1 `count` times, as its factor requires."""
     with StageBuilder(StageKind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in factors])) as stage:
         output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, factors, strict=True)])
         for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
@@ -133,7 +139,7 @@ def _paddle_rank_error(shape: Shape, rules: base.Setting, repeats: Shape) -> Sha
 
 
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield repeats without negatives, one repeat per dim, and each repeat alone."""
+    """Yield repeats with 1 for negatives, then one per dim, then one repeated axis."""
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
     rank = len(shape)
     padded = (*(1,) * (rank - len(repeats)), *repeats[max(0, len(repeats) - rank) :])
@@ -152,7 +158,7 @@ class TileRepeatCount(Choice):
 
 
 class TileSemantics(Record):
-    """The repeats that the tile of a dialect accepts."""
+    """The repeats that tile accepts in a dialect."""
 
     tile_repeats: TileRepeatCount = TileRepeatCount.ANY
 

@@ -124,7 +124,7 @@ class DefaultPerm(Choice):
 
 
 class TransposeSemantics(Record):
-    """The permutations that the transpose of a dialect accepts."""
+    """The permutations that transpose accepts in a dialect."""
 
     no_perm: DefaultPerm = DefaultPerm.REVERSES
     empty_perm_reverses: bool = False

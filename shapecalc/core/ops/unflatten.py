@@ -24,16 +24,19 @@ from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT, VOLUME
 from shapecalc.core.text import remainder_text, truncate
 
 SEARCH_RADIUS = 6
-"""The maximum difference between a size and its replacement."""
+"""The maximum difference between a refused size and the sizes proposed instead."""
 
 
 class SizesTarget(ReshapeTarget):
-    """The sizes into which an axis is split; the axis is the only dim of the shape."""
+    """The sizes into which an axis is split.
+
+    They are resolved like the target of a reshape whose input has this axis only.
+    """
 
     __slots__ = ("axis", "full_shape")
 
     def __init__(self, shape: Shape, rules: Setting, axis: int, sizes: Shape) -> None:
-        """Store the sizes, the axis and the shape with the other axes."""
+        """Store the sizes, the axis to split and the full input shape."""
         super().__init__(shape[axis : axis + 1], rules, sizes, "sizes")
         self.axis, self.full_shape = axis, shape
 
@@ -47,7 +50,7 @@ class SizesTarget(ReshapeTarget):
         return _product_conditions(self.shape[0], self.axis, known)
 
     def explain(self, stage: Stage) -> tuple[Step, ...]:
-        """Return the steps of all axes, which end before an error."""
+        """Return the steps of the output dims, or of the dims before the failed one."""
         shape, axis = self.full_shape, self.axis
         steps = [Step(KEPT_DIM, out, (out,), dim) for out, dim in enumerate(shape[:axis])]
         own = self.dim_steps()

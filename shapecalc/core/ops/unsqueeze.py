@@ -50,9 +50,9 @@ def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
 def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
     """Map the output axis of each new dim to its index in `axes`.
 
-    OpenVINO drops repeated axes (measured). It drops equal values before it computes the output rank, but negative and
-    non-negative values of the same axis only afterwards; so an axis may lie beyond the final rank. An axis one past the
-    end becomes the last axis; a larger axis is refused.
+    OpenVINO drops repeated axes (measured): equal values before it computes the output rank, and different values of
+    the same axis (such as 0 and -3) after that. The second case lowers the rank again. Then an axis that equals the
+    lower rank becomes the last axis, and a larger axis is refused.
     """
     repeats = UNSQUEEZE_SEMANTICS.of(rules.dialect).unsqueeze_repeats
     count = len(axes) if repeats is RepeatedAxes.REFUSED else len({*axes})
@@ -67,7 +67,7 @@ def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
 
 
 class UnsqueezeSemantics(Record):
-    """The axes that the unsqueeze of a dialect accepts."""
+    """The axes that unsqueeze accepts in a dialect."""
 
     unsqueeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
     inserts_one: bool = False

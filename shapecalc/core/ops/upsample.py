@@ -56,7 +56,7 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
 
 
 def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> Step:
-    """Return the step that resizes or scales a dim.
+    """Return the step that scales a dim, or with `is_size` sets its size.
 
     Raises `ShapeError` (nothing-left) if the output dim is 0 and the framework refuses empty dims.
     """
@@ -75,7 +75,7 @@ def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_
 
 
 class UpsampleSemantics(Record):
-    """The sizes that the upsample of a dialect accepts."""
+    """The output sizes that upsample accepts in a dialect."""
 
     allows_empty_dims: bool = True
     """Whether upsample may scale a dim to 0."""

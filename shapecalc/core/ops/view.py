@@ -66,12 +66,12 @@ VIEW_STRIDES = StepRule(
 
 
 class StrideConflict(Record):
-    """Two input dims that a view dim must merge, but that are not contiguous."""
+    """Two non-contiguous input dims that one dim of the requested view spans."""
 
     outer: int
     inner: int
     needed_stride: int
-    """The stride of the outer dim, in elements, that would make the dims contiguous."""
+    """The stride of the outer dim, in elements, for which the dims are contiguous."""
 
 
 def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> Stages:
@@ -185,7 +185,9 @@ def _format_conflict(conflict: StrideConflict, shape: Shape, strides: Shape) -> 
 
 
 def strides_after_move(shape: Shape, strides: Shape, move: Move, known: Assumptions) -> Shape | None:
-    """Return the strides after a move; None unless a view exists for all sizes.
+    """Return the strides after a move, or None if it may require a copy.
+
+    `known` are the assumptions about symbolic dims.
 
     >>> from shapecalc.core.moves import Permute
     >>> strides_after_move((3, 4), (1, 3), Permute((1, 0)), Assumptions())
@@ -203,16 +205,16 @@ def strides_after_move(shape: Shape, strides: Shape, move: Move, known: Assumpti
 
 
 def with_strides(request: Request, traces: Sequence[Trace]) -> Request:
-    """Return a view request with the strides that its input has after `traces`.
+    """Add the strides that the input has after `traces` to a view request.
 
-    Strides that the request already has take precedence.
+    Strides in the request take precedence.
     """
     strides = request.arguments.get("strides") or strides_after_traces(traces)
     return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
 
 
 def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
-    """Return the output strides of consecutive traces; None for a contiguous output.
+    """Return the output strides of consecutive traces, or None if contiguous.
 
     The first input is contiguous, or has the strides in its request. Source: PyTorch's notes on tensor views.
     """

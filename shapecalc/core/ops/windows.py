@@ -19,9 +19,9 @@ from shapecalc.core.text import format_count, rank_text, truncate
 T = TypeVar("T")
 
 WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
-"""The operand axes of the output dims that a weight determines, by output axis."""
+"""The operand axes of each output axis that depends on the weight."""
 StepResolver = Callable[[], Step]
-"""A function that returns the step of an axis."""
+"""A function that returns the step of one output axis."""
 
 SOURCE = (
     "ONNX Conv, ConvTranspose, MaxPool and AveragePool, torch.nn.Conv2d and MaxPool2d, tf.nn.conv2d, Keras' layers, "
@@ -137,14 +137,14 @@ class Window(Record):
 
     @property
     def is_identity(self) -> bool:
-        """Whether each output position reads only the input position of the same index."""
+        """Whether each output element reads only the input element at the same index."""
         return self.kernel == self.stride == 1 and self.begin == self.end == 0
 
     @property
     def dilated_kernel_terms(self) -> tuple[Dim, int]:
-        """The window's extent, d*(k - 1) + 1, as a symbolic and a constant term.
+        """The terms of the window's extent, d*(k - 1) + 1: a symbolic dim and an integer.
 
-        The symbolic term is 0 if the kernel size is a number.
+        If the kernel size is a number, the symbolic term is 0.
         """
         if isinstance(self.kernel, int):
             return 0, self.dilation * (self.kernel - 1) + 1
@@ -179,6 +179,7 @@ WINDOW_SLIDE = StepRule(
 
 
 def _explain_spread(step: Step, dim: Dim, window: Window, more: int) -> str:
+    """Explain the size of a transposed convolution; `more` is its output padding."""
     apart = f"{truncate(str(dim))}*{window.stride}"
     if window.auto_padding:
         return f"{apart} = {step.value}: the padding takes the rest away"
@@ -250,7 +251,7 @@ def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tu
 
 
 def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
-    """Return one integer per axis, at least `least`; None stands for `least`.
+    """Return one integer per axis, by default `least`, which is also the minimum.
 
     `counts` are the accepted numbers of values; the last of them is the length of the result. Raises `ShapeError`:
     window-values.
@@ -380,10 +381,11 @@ def apply_steps(
     *weight: Shape,
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
 ) -> Stages:
-    """Return the stage that resolves some axes and keeps the other axes.
+    """Finish a stage: resolve the axes in `resolvers`, and leave others unchanged.
 
-    An element of the output reads several indices along `mixing_axes`. `weight_axes` are the operand axes of the dims
-    that a weight determines. Raises `ShapeError`: overflow.
+    `mixing_axes` are the axes along which an output element depends on several input elements. `weight` is the shape of
+    the weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it. Raises
+    `ShapeError`: overflow.
     """
     shape, output = stage.before, list[Dim]()
     for axis, dim in enumerate(shape):

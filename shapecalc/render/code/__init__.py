@@ -1,7 +1,9 @@
-"""Code generation: programs that compute an answer in a framework.
+"""Code generation: programs that compute the result of a request in a framework.
 
-The code reads `x` and assigns its result to `y`. If the framework interprets a request differently, the code contains a
-request with the same result, and a warning is added.
+An answer is a resolved request (`Trace`) or a sequence of resolved requests (`Chain`). It consists of stages, each of
+which is one tensor operation. The generated code reads the input `x` and assigns the output to `y`. Where the target
+framework would interpret a request differently from the request's dialect, the code contains an equivalent request, and
+`Code.warnings` describes the difference.
 """
 
 from __future__ import annotations
@@ -24,10 +26,7 @@ TARGETS = {
     "einops": EINOPS_MODULE,
     "command": "shapecalc.render.code",
 }
-"""The name of the module that generates the code for each target.
-
-A module is imported on first use.
-"""
+"""The modules that generate code, by target; a module is imported on first use."""
 
 
 class Code(Record):
@@ -38,9 +37,10 @@ class Code(Record):
 
 
 def write_code(answer: Trace | Chain, target: str) -> Code:
-    """Generate the code for `target` that computes an answer.
+    """Generate the code of an answer for a target, such as `numpy`.
 
-    Raises `ShapeError` (usage) for an unknown target, a refused request, or an answer that the target cannot express.
+    Raises `ShapeError` (usage) if the target is unknown, if the request was refused, or if the target does not support
+    an op.
 
     >>> import shapecalc as sc
     >>> print(write_code(sc.reshape("N,C,H,W", "0,-1"), "numpy").text)
@@ -63,9 +63,9 @@ def find_writer(target: str) -> Callable[..., Code]:
 
 
 def write_command(answer: Trace | Chain) -> Code:
-    """Return the shapecalc command line that computes an answer."""
+    """Return the shapecalc command line of an answer as code."""
     return Code(command_line(answer))
 
 
 WRITERS = {"command": write_command}
-"""The functions that generate code for targets without a module of their own."""
+"""The code generators that are defined in this module, by target."""

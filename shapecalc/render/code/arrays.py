@@ -1,6 +1,7 @@
 """Code for NumPy, PyTorch, JAX, TensorFlow and PaddlePaddle.
 
-Each stage is one line. A size copied by a 0 is read from the tensor at run time.
+Each stage of an answer is one line of code. Where a 0 in a requested shape copies a dim of the input, the code reads
+the dim from the shape of the tensor at run time.
 """
 
 from __future__ import annotations
@@ -43,22 +44,22 @@ from shapecalc.render.code.dims import (
 
 
 class ArrayFramework(Record):
-    """What code for a framework needs besides the signatures of the ops."""
+    """A framework's expressions and limits, in addition to the signatures of the ops."""
 
     name: str
     take: str
-    """The selection of the elements at `{indices}` along `{axis}`.
+    """The template of a gather from tensor `{x}` at `{indices}` along `{axis}`.
 
-    `{whole}` is replaced by a full slice for each preceding axis.
+    `{whole}` is a sequence of full slices, one for each axis before `{axis}`.
     """
     shape: str
-    """The vector of the dims from `{start}` to `{end}`, exclusive."""
+    """The template of a vector with the dims of `{x}` from `{start}` to `{end}`, exclusive."""
     vector: str = "{list}"
-    """A list of numbers as an argument that must be an array."""
+    """The template that converts a Python list to an array, where the framework requires an array."""
     slices_backwards: bool = True
-    """Whether slices support negative steps; otherwise axes are flipped first."""
+    """Whether slices support negative steps; if not, the code flips the axes first."""
     kept_placeholder: str = ""
-    """The argument of an expand that keeps a dim unchanged; empty if there is none."""
+    """The number in the target shape of an expand that leaves a dim unchanged; empty if no number does."""
     shape_of: str = "{x}.shape"
     product: str = "math.prod({dims})"
     max_sliced_rank: int | None = None
@@ -68,9 +69,9 @@ class ArrayFramework(Record):
     tiles_new_axes: bool = True
     """Whether the framework's tile accepts more repeats than the tensor has dims."""
     has_int32_rolls: bool = False
-    """Whether roll shifts are limited to 32-bit integers."""
+    """Whether the shift of a roll must fit a 32-bit integer."""
     reshape_rules: ReshapeRules | None = None
-    """The rules for 0 in a requested shape; None if 0 does not copy a dim."""
+    """The rules for 0 in the target shape of a reshape; None if a 0 does not copy a dim."""
 
 
 NUMPY = ArrayFramework(
@@ -112,10 +113,10 @@ PADDLE = ArrayFramework(
 
 
 class ArrayWriter(CodeWriter):
-    """A writer of programs for one framework."""
+    """A writer of programs for an array framework."""
 
     def __init__(self, answer: Trace | Chain, framework: ArrayFramework) -> None:
-        """Start with `x` as the current tensor."""
+        """Create an empty program whose current tensor is `x`."""
         super().__init__(answer)
         self.framework, self.name = framework, framework.name
 
@@ -127,13 +128,13 @@ class ArrayWriter(CodeWriter):
         return self.framework.product.format(dims=f"{shape}[{axes[0]}:{axes[-1] + 1}]") if axes else "1"
 
     def size_expression(self, dim: Dim) -> str:
-        """Return the expression for a size in terms of `x` and the named sizes."""
+        """Return the expression for a size, computed from the shape of `x` and variables."""
         return size_text(self.sizes.express(dim), self.framework.shape_of.format(x="x"))
 
     def dim_expression(self, dim: RequestedDim, kept_placeholder: str = "") -> str:
-        """Return the expression for a requested dim.
+        """Return the expression for a dim of a requested shape.
 
-        An unchanged dim is expressed as `kept_placeholder`, if that is not empty.
+        If `kept_placeholder` is given, it is the expression for a dim that is unchanged.
         """
         if dim.inferred:
             return "-1"
@@ -142,7 +143,7 @@ class ArrayWriter(CodeWriter):
         return kept_placeholder if kept_placeholder and len(dim.axes) == 1 else self.axes_product(dim.axes)
 
     def format_call(self, op: Op, tensor: str = "", **arguments: ArgumentValue) -> str:
-        """Format the framework's call of an op on the current tensor, or on `tensor`."""
+        """Format the framework's call of an op; `tensor` defaults to the current tensor."""
         return format_call(op, self.name, tensor or self.tensor, **arguments)
 
     def transpose(self, call: EmittedCall) -> None:
@@ -194,16 +195,16 @@ class ArrayWriter(CodeWriter):
         self.assign(self.format_call(TILE, tensor, repeats=[*map(self.size_expression, call.repeats)]))
 
     def repeat_interleave(self, call: EmittedCall) -> None:
-        """Emit a repeat of elements."""
+        """Emit a `repeat_interleave`."""
         texts = [*map(self.size_expression, call.repeats)]
         repeats = texts[0] if len(texts) == 1 else self.framework.vector.format(list=f"[{', '.join(texts)}]")
         axis = call.trace.request.arguments.get("axis")
         self.assign(self.format_call(REPEAT_INTERLEAVE, repeats=repeats, **({} if axis is None else {"axis": axis})))
 
     def pick(self, call: EmittedCall) -> None:
-        """Emit an index or a slice.
+        """Emit an index expression with an index or a slice for each axis.
 
-        If the framework lacks negative steps, the axes are reversed first.
+        If the framework does not support negative steps, the affected axes are flipped first.
         """
         framework, ranges, tensor = self.framework, call.kept_ranges(), self.tensor
         if not framework.slices_backwards:
@@ -235,7 +236,7 @@ class ArrayWriter(CodeWriter):
         self.assign(f"{self.format_call(SPLIT, parts=parts, axis=axis)}[{part}]")
 
     def take(self, call: EmittedCall) -> None:
-        """Emit a selection of indices along an axis."""
+        """Emit a gather along an axis."""
         move = call.move(Take)
         if self.name in ("tensorflow", "paddle") and min(move.positions, default=0) < 0:
             raise usage_error(f"{self.name} takes no position from the end", "give the sizes with --where")
@@ -250,15 +251,15 @@ class ArrayWriter(CodeWriter):
         self.assign(self.format_call(ROLL, shift=roll.shift, axis=roll.axis))
 
     def shape(self, call: EmittedCall) -> None:
-        """Emit the shape as a vector, or a range of its dims."""
+        """Emit the shape, or a range of its dims, as a vector."""
         move = call.move(ShapeVector)
         self.assign(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
 def write_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
-    """Write the program that computes an answer, with at most one line per stage.
+    """Write the program of an answer, with at most one line of code per stage.
 
-    Raises `ShapeError` if a rank exceeds the framework's maximum.
+    Raises `ShapeError` (usage) if the framework does not support an op, or if a rank exceeds the framework's maximum.
     """
     whole_ops = [op.name for op in (TILE, REPEAT_INTERLEAVE) if operator_of(op, DIALECTS[framework.name])]
     return ArrayWriter(answer, framework).build_code(build_calls(answer, whole_ops, fold=False))

@@ -1,4 +1,4 @@
-"""Calls of frameworks as text, from the signatures of the ops."""
+"""Formatting of framework calls, such as `np.roll(x, 1)`, from op signatures."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from shapecalc.core.ops.op import Op
 
 ArgumentValue: TypeAlias = str | int | Sequence[str | int]
 MODULES = {"jax": ("np.", "jnp.")}
-"""The module prefix in signatures, and the one to write, for frameworks that share signatures."""
+"""The replacement of the module prefix in a signature, by framework: JAX uses the signatures of NumPy."""
 
 
 def find_signature(op: Op, framework: str) -> Signature | None:
-    """Return the signature of the call that is written for an op; None if the framework has none."""
+    """Return the first signature of an op in a framework; None if there is none."""
     return next((signature for signature in signatures_of(op.name) if signature.belongs_to(framework)), None)
 
 
 def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue) -> str:
-    """Format the call of an op with arguments by the op's parameter names; omitted ones keep their defaults.
+    """Format the call of an op in a framework; omitted arguments have their defaults.
+
+    The names of `arguments` are the op's parameters. A parameter of style `each` is formatted as one call per item.
 
     >>> from shapecalc.core.ops import OPS
     >>> format_call(OPS["roll"], "jax", "x", shift=1, axis=0), format_call(OPS["squeeze"], "paddle", "x", axes=[0, 1])
@@ -45,9 +47,9 @@ def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue)
 
 
 def format_argument(argument: Argument, value: ArgumentValue) -> str:
-    """Format the value of an argument.
+    """Format the value of an argument in the style of its signature.
 
-    An empty list of separate arguments becomes `()`, since a call without arguments has a different meaning.
+    An empty list is written as `()` even in the style `*`, because the call without arguments uses the default.
     """
     if isinstance(value, str | int):
         return str(value)
@@ -60,7 +62,7 @@ def format_argument(argument: Argument, value: ArgumentValue) -> str:
 
 
 def _format(signature: Signature, framework: str, tensor: str, texts: Sequence[str]) -> str:
-    """Format a call with the texts of its arguments."""
+    """Format a call from its formatted arguments."""
     if signature.is_method:
         return f"{tensor}.{signature.names[0]}({', '.join(texts)})"
     has_tensor = signature.text.partition("(")[2].startswith("x")

@@ -1,7 +1,7 @@
 """Framework calls, requested dims and size expressions for code generation.
 
-A call requests a dim as a number, as the product of dims of its input tensor, or as -1, depending on the steps of the
-answer.
+The shape argument of a call requests each dim as a number, as a product of dims of the input tensor, or as -1. The
+form depends on the steps of the answer; a step records the rule that determined a dim.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ RESERVED_NAMES = {
     "trt",
     "network",
 }
-"""Names that are reserved in generated code."""
+"""Names that generated code uses itself, so variables for sizes cannot have them."""
 RESERVED_NAMES |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
 NUMBERED_NAMES = {"axes", "ends", "index", "repeats", "shape", "size", "starts", "steps", "x"}
-"""Names that generated code uses with a numeric suffix."""
+"""Names that generated code itself uses with a number as a suffix, such as `x1`."""
 IMPORTS = {
     "jnp": "import jax.numpy as jnp",
     "math": "import math",
@@ -82,7 +82,7 @@ IMPORTS = {
 }
 """The import statement of each module that generated code can use, in output order."""
 ORDER_PRESERVING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE, StageKind.SQUEEZE, StageKind.UNSQUEEZE)
-"""The stage kinds that preserve the C order of the elements."""
+"""The kinds of stages that preserve the C order of the elements."""
 WRITER_METHODS = {
     StageKind.PERMUTE: "transpose",
     **dict.fromkeys((StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE), "reshape"),
@@ -90,10 +90,7 @@ WRITER_METHODS = {
     **{kind: kind.name.lower() for kind in (StageKind.SQUEEZE, StageKind.UNSQUEEZE, StageKind.EXPAND, StageKind.SPLIT)},
     **{kind: kind.name.lower() for kind in (StageKind.TAKE, StageKind.ROLL, StageKind.SHAPE)},
 }
-"""The name of the `CodeWriter` method for each kind of call.
-
-All other kinds use `combine`.
-"""
+"""The names of the methods of `CodeWriter` that emit calls, by stage kind; all other kinds use `combine`."""
 
 
 class RequestedDim(Record):
@@ -101,33 +98,36 @@ class RequestedDim(Record):
 
     value: Dim
     axes: tuple[int, ...] | None = None
-    """The input axes whose product is the dim; None if the size itself is emitted."""
+    """The input axes whose product is the dim; None if the code contains `value` instead."""
     inferred: bool = False
     """Whether the dim can be requested as -1."""
 
 
 class EmittedCall(Record):
-    """One framework call: a stage, several merged stages, or all stages of an op that repeats."""
+    """A framework call that performs a stage, merged stages, or a whole repetition."""
 
     trace: Trace
     stage: Stage
     dims: tuple[RequestedDim, ...] = ()
-    """The dims of the requested shape; empty for a call without a shape argument."""
+    """The dims of the shape argument; empty if the call has no shape argument."""
     repeats: Shape = ()
-    """The repeat counts of an op that is one call, such as `tile`."""
+    """The repeat counts of a call that performs all stages of a tile or a `repeat_interleave`; otherwise empty."""
 
     @property
     def after(self) -> Shape:
-        """The output shape."""
+        """The output shape of the call."""
         return self.stage.after or ()
 
     def move(self, kind: type[MoveType]) -> MoveType:
-        """Return the move of the stage, which must be an instance of `kind`."""
+        """Return the stage's move, which must be a `kind`.
+
+        A move records where the elements go, such as `Permute` with its axes.
+        """
         assert isinstance(self.stage.move, kind)
         return self.stage.move
 
     def steps_by_rule(self, *rules: str) -> list[Step]:
-        """Return the steps of the stage to which one of the rules applies."""
+        """Return the steps of the stage whose rule is one of `rules`."""
         return [step for step in self.stage.steps if step.rule in rules]
 
     def axes_to_drop(self) -> list[int]:
@@ -135,7 +135,7 @@ class EmittedCall(Record):
         return [step.sources[0] for step in self.steps_by_rule(DROPPED_ONE)]
 
     def drops_all_ones(self) -> bool:
-        """Return whether a squeeze without arguments would drop exactly the same axes."""
+        """Return whether a squeeze without an axis argument drops the same axes."""
         kept = self.steps_by_rule(*KEPT_DIM_RULES)
         is_complete = len(kept) + len(self.axes_to_drop()) == len(self.stage.before) and not self.stage.requested
         return is_complete and not any(map(_can_be_one, kept))
@@ -145,9 +145,9 @@ class EmittedCall(Record):
         return [step.out for step in self.steps_by_rule(INSERTED_ONE) if step.out is not None]
 
     def int32_roll(self, target: str) -> Roll:
-        """Return the roll with a shift that fits a 32-bit integer.
+        """Return an equivalent roll whose shift fits a 32-bit integer.
 
-        Raises `ShapeError` (usage) if there is no equivalent shift.
+        `target` is the target's name in the error message. Raises `ShapeError` (usage) if there is no such roll.
         """
         roll = self.move(Roll)
         dim = self.stage.before[roll.axis]
@@ -166,9 +166,9 @@ class EmittedCall(Record):
 
     @property
     def kind(self) -> StageKind:
-        """The kind of the stage, or `SLICE` for a split into unequal parts.
+        """The kind of the stage; a split into unequal parts is emitted as a `SLICE`.
 
-        Raises `ShapeError` (usage) for unequal parts of an input with named sizes.
+        Raises `ShapeError` (usage) if a split into unequal parts has an input with symbolic dims.
         """
         if self.stage.kind is not StageKind.SPLIT or len(self.steps_by_rule(SPLIT_AXIS)[0].facts["runs"]) == 1:
             return self.stage.kind
@@ -177,7 +177,7 @@ class EmittedCall(Record):
         return StageKind.SLICE
 
     def kept_ranges(self) -> tuple[KeptRange, ...]:
-        """Return the kept range of each axis.
+        """Return the index range that a slice selects on each axis.
 
         >>> import shapecalc as sc
         >>> [str(kept) for kept in build_calls(sc.select(("N", 3), 0, -1))[0].kept_ranges()]
@@ -187,12 +187,12 @@ class EmittedCall(Record):
         return tuple(kept_range(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
 
     def partial_ranges(self) -> tuple[KeptRange, ...]:
-        """Return the kept ranges that are not full slices."""
-        return tuple(kept for kept in self.kept_ranges() if str(kept) != ":")
+        """Return the index ranges of a slice, without the full slices `:`."""
+        return tuple(selection for selection in self.kept_ranges() if str(selection) != ":")
 
 
 class KeptRange(Record):
-    """The kept range of one axis: an index, or a slice with optional start and stop."""
+    """The selected indices of one axis: a single index, or `start:stop:step`."""
 
     axis: int
     start: int | None
@@ -202,12 +202,12 @@ class KeptRange(Record):
 
     @property
     def first_index(self) -> int:
-        """The first index; 0, or -1 for a negative step, if the range has no start."""
+        """The start; without one, 0 for a positive step and -1 for a negative step."""
         return (0 if self.step > 0 else -1) if self.start is None else self.start
 
     @property
     def end_index(self) -> int:
-        """The exclusive end; a 64-bit limit if the range has no stop."""
+        """The exclusive stop; without one, the largest or smallest 64-bit integer."""
         return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
     def __str__(self) -> str:
@@ -218,24 +218,25 @@ class KeptRange(Record):
 
 
 class ReshapeRules(Record):
-    """The dialect and options with which a framework reads a requested shape."""
+    """A framework's interpretation of 0 and -1 in the target shape of a reshape."""
 
     dialect: str
     switch: str | None = None
+    """The option that controls the meaning of 0, such as ONNX's `allowzero`; None if there is none."""
     zero_is_size_value: bool = False
-    """The value of the switch with which a 0 is a dim of size zero."""
+    """The value of `switch` for which a 0 is a literal size and does not copy a dim."""
     requires_switch: bool = False
-    """Whether the switch must also be specified for a shape without a 0."""
+    """Whether a call must pass `switch` even if the shape has no 0."""
     copies_empty_dims: bool = True
-    """Whether a 0 also copies a dim of an empty tensor."""
+    """Whether a 0 copies a dim even if the input tensor has no elements."""
     opset: int | None = None
 
 
 class RequestedShape(Record):
-    """The shape argument of a reshape call, with warnings.
+    """The shape argument of a reshape call, with warnings for the user.
 
-    A name in `dims` is a variable of the generated code, or `[i]` for the size of axis i of `x`. If `zero_is_size`, a
-    0 is a dim of size zero and copies no dim.
+    A symbol in `dims` is a variable of the generated code, or `[i]`, which denotes the size of axis i of `x`. If
+    `zero_is_size`, each 0 is a literal size; otherwise each 0 copies the dim of the input at the same index.
     """
 
     dims: Shape
@@ -246,10 +247,11 @@ class RequestedShape(Record):
 def build_calls(
     answer: Trace | Chain, whole_ops: Sequence[str] = (TILE.name,), *, fold: bool = True
 ) -> list[EmittedCall]:
-    """Return the calls that compute an answer.
+    """Return the framework calls that compute an answer.
 
-    The ops in `whole_ops` are one call each. With `fold`, consecutive transposes are merged into one call, consecutive
-    reshapes likewise, and identities are omitted.
+    Each stage becomes a call, except that an op in `whole_ops` becomes one call for all its stages. With `fold`,
+    consecutive transposes are merged into one call, consecutive reshapes are merged into one call, and calls that do
+    not change the tensor are omitted.
 
     >>> import shapecalc as sc
     >>> chain = sc.chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten")
@@ -267,6 +269,7 @@ def build_calls(
 
 
 def _trace_calls(trace: Trace, whole_ops: Sequence[str]) -> list[EmittedCall]:
+    """Return one call per stage, or a single call if the op is in `whole_ops`."""
     is_whole = trace.op in whole_ops and trace.stages
     repeats = trace.request.arguments["repeats"] if is_whole else ()
     if trace.op == TILE.name and is_whole:
@@ -288,9 +291,9 @@ def _is_identity(call: EmittedCall) -> bool:
 
 
 def _fold_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
-    """Merge two transposes, or two reshapes, into one call.
+    """Merge two transposes or two reshapes into one call; None for other pairs.
 
-    Returns None for other calls, and for reshapes of an empty tensor, for which -1 cannot be inferred.
+    Reshapes of an empty tensor are not merged either, because frameworks cannot infer a -1 in an empty shape.
     """
     first_stage, second_stage, dims = first.stage, second.stage, tuple[RequestedDim, ...]()
     kind, move = StageKind.RESHAPE, second_stage.move
@@ -312,13 +315,13 @@ def _fold_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
 
 
 def _keep_first_inferred(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
-    """Mark only the first inferable dim as inferable."""
+    """Clear the flag `inferred` of all dims except the first dim that has it."""
     inferred_axis = next((axis for axis, dim in enumerate(dims) if dim.inferred), None)
     return tuple(replace(dim, inferred=axis == inferred_axis) for axis, dim in enumerate(dims))
 
 
 def _compose_dim(dim: RequestedDim, first_dims: Sequence[RequestedDim]) -> RequestedDim:
-    """Express a dim of a second reshape in terms of the input of the first one."""
+    """Express a dim of the second of two reshapes by the input axes of the first."""
     if dim.axes is None or dim.inferred:
         return RequestedDim(dim.value, None, dim.inferred)
     return first_dims[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
@@ -330,7 +333,7 @@ def stage_shapes(answer: Trace | Chain) -> list[Shape]:
 
 
 def call_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
-    """Return the dims that a call requests; empty if the call has no shape argument."""
+    """Return the dims of a call's shape argument; empty if it has no such argument."""
     match call.stage.kind:
         case StageKind.RESHAPE | StageKind.VIEW:
             return _reshape_dims(call)
@@ -364,7 +367,7 @@ def call_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _reshape_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
-    """Return the dims of a reshape, each copied, inferred or requested as a size."""
+    """Return the requested dims of a reshape: input axes, sizes, and at most one -1."""
     dims = {}
     for step in call.stage.steps:
         if step.out is not None:
@@ -374,9 +377,9 @@ def _reshape_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
-    """Return whether a dim can be requested as -1.
+    """Return whether output dim `out` of a step can be requested as -1.
 
-    This requires that the answer infers the dim and that no other dim is 0.
+    This requires that the answer infers the dim and that no other output dim is 0.
     """
     is_inferred = (
         step.rule == INFERRED or call.stage.requested[out : out + 1] == (-1,) or step.facts.get("by") is not None
@@ -385,13 +388,14 @@ def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
 
 
 def _are_others_nonzero(call: EmittedCall, excluded_axis: int | None) -> bool:
+    """Return whether all output dims except that of `excluded_axis` are nonzero."""
     return all(dim != 0 for axis, dim in enumerate(call.after) if axis != excluded_axis)
 
 
 def _flatten_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
-    """Return the dims of a flatten.
+    """Return the requested dims of a flatten.
 
-    The first merged dim is inferred if no other dim is 0.
+    The first merged dim is requested as -1 if no other dim is 0.
     """
     merging = [
         (step, len(step.sources) > 1 and _are_others_nonzero(call, step.out)) for step in call.steps_by_rule(MERGED)
@@ -400,7 +404,7 @@ def _flatten_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:
-    """Return the dims of an expand, each requested as a size or kept."""
+    """Return the requested dims of an expand: sizes, and input axes if unchanged."""
     steps = [step for step in stage.steps if step.out is not None]
     requested = (1,) * (len(steps) - len(stage.requested)) + stage.requested
     return tuple(
@@ -410,7 +414,7 @@ def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:
 
 
 def _can_be_one(step: Step) -> bool:
-    """Return whether a kept dim can be 1 under the conditions of its step."""
+    """Return whether the dim of a step can be 1 under the step's conditions."""
     try:
         return not {*require_different(step.dim, 1)} <= {*step.conditions}
     except Unsatisfiable:
@@ -418,14 +422,14 @@ def _can_be_one(step: Step) -> bool:
 
 
 def kept_range(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> KeptRange:
-    """Return the kept range of an axis of size `dim`, with `size` indices.
+    """Return the indices that a slice selects on an axis.
 
-    A `size` of None selects a single index and drops the axis. The stop is None if the range extends to the end of the
-    axis.
+    `dim` is the size of the axis, and `size` is the number of selected indices; None selects a single index and drops
+    the axis. The stop of the result is None if the slice extends to the end of the axis.
     """
     if size is None:
         return KeptRange(axis, start, None, drops_axis=True)
-    if not isinstance(dim, int):  # a named size allows only the full axis, or its first or last index
+    if not isinstance(dim, int):  # on a symbolic dim, a slice is the full axis, its first index or its last index
         at_end = start == (0 if step > 0 else -1)
         return KeptRange(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
     if size == 0:
@@ -437,7 +441,10 @@ def kept_range(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> 
 
 
 def reverse_range(positions: KeptRange, dim: Dim) -> KeptRange:
-    """Return the range that selects the same elements from the reversed axis."""
+    """Return the range that selects the same elements after the axis is flipped.
+
+    `dim` is the size of the axis.
+    """
     last = dim - 1 if isinstance(dim, int) else -1
     start, stop = (None if end is None else last - end for end in (positions.start, positions.stop))
     return KeptRange(positions.axis, start, stop, -positions.step)
@@ -446,10 +453,11 @@ def reverse_range(positions: KeptRange, dim: Dim) -> KeptRange:
 def target_shape(
     call: EmittedCall, sizes: ReadableSizes, rules: ReshapeRules, *, zero_is_size: bool = False
 ) -> RequestedShape:
-    """Return the shape to request for a call.
+    """Return the shape argument for which a framework computes the output shape.
 
-    With `zero_is_size`, a 0 is always a size. At most one dim is requested as -1; other dims that are neither numbers
-    nor copied by a 0 are computed. Raises `ShapeError` (usage) if the framework's rules refuse the shape.
+    A dim is requested as 0 where the framework copies it from the input, and at most one dim as -1; all others are
+    numbers or products of sizes. With `zero_is_size`, a 0 is always a literal size. Raises `ShapeError` (usage) if the
+    framework rejects the shape.
     """
     before, requested = call.stage.before, call.dims
     copies_any = rules.copies_empty_dims or 0 not in before
@@ -476,15 +484,16 @@ def target_shape(
 
 
 def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
-    """Return whether a 0 can copy the dim from the same axis of the input."""
+    """Return whether a dim can be requested as 0, which copies input axis `axis`."""
     same = axis < len(before) and isinstance(dim.value, Monomial) and before[axis] == dim.value
     return not dim.inferred and (dim.axes == (axis,) or same)
 
 
 def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: ReadableSizes) -> int | None:
-    """Return the axis to request as -1, or None.
+    """Return the axis whose dim is requested as -1, or None if there is none.
 
-    An axis that the answer requests as -1 is preferred; otherwise the axis whose size is hardest to compute.
+    A dim that the answer itself infers is preferred; the second choice is the symbolic dim with the most unknown names
+    and, among equals, with the most factors. The dims in `copied` are requested as 0.
     """
     costs = dict[int, tuple[int, int]]()
     for axis, dim in enumerate(dims):
@@ -497,7 +506,7 @@ def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], 
 
 
 def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: ReshapeRules) -> None:
-    """Raise `ShapeError` (usage) if the framework's dialect refuses the shape."""
+    """Raise `ShapeError` (usage) if the framework cannot reshape to the shape."""
     switch_value = (
         rules.zero_is_size_value if zero_is_size else not rules.zero_is_size_value if rules.requires_switch else None
     )
@@ -508,13 +517,13 @@ def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: Resha
 
 
 class ReadableSizes:
-    """The sizes that a program can read from `x`.
+    """Expressions for dims in terms of the run-time shape of `x`.
 
-    The size of axis i has the name `[i]`.
+    The symbol `[i]` denotes the size of axis i of `x`.
     """
 
     def __init__(self, shape: Shape) -> None:
-        """Solve the dims of `x` for the names in them, as far as possible."""
+        """Find the names in the shape of `x` that the sizes of its axes determine."""
         self.axis_by_dim: dict[Dim, Dim] = {}
         for axis, dim in enumerate(shape):
             self.axis_by_dim.setdefault(dim, named_dim(f"[{axis}]"))
@@ -522,9 +531,9 @@ class ReadableSizes:
         self.products = [dim for dim in self.axis_by_dim if {*dim_names((dim,))} - self.known.keys()]
 
     def express(self, dim: Dim) -> Dim:
-        """Express a dim as a product of sizes of `x`.
+        """Express a dim in terms of the sizes of the axes of `x`.
 
-        Names that cannot be computed from `x` are unchanged.
+        Names that cannot be computed from the shape of `x` remain in the result.
 
         >>> from shapecalc.core.text import parse_dims
         >>> readings = ReadableSizes(parse_dims("N,2*C,H*W"))
@@ -541,9 +550,10 @@ class ReadableSizes:
         return substitute_dims(dim, self.known)
 
     def _factor_power(self, dim: Dim, part: Dim) -> int:
-        """Return the exponent of the unknown names of `part` in a dim.
+        """Return the largest exponent for which a power of `part` divides `dim`.
 
-        The exponent is negative if the dim is divided by the names.
+        Only the names that the shape of `x` does not determine are compared. The exponent is negative if `part` is in
+        the denominator of `dim`.
         """
         powers = dict(monomial(dim).powers)
         quotients = [
@@ -552,14 +562,15 @@ class ReadableSizes:
         return min(quotients) if min(quotients) > 0 else min(0, max(quotients))
 
     def count_unknown(self, dim: Dim) -> int:
-        """Return the number of names in a dim that cannot be computed from `x`."""
+        """Return the number of names in a dim that the shape of `x` does not determine."""
         return sum(not name.startswith("[") for name in dim_names((self.express(dim),)))
 
 
 def _solve_names(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
-    """Return an expression for each name that can be computed from the sizes of axes.
+    """Return an expression for each name that the sizes of the axes determine.
 
-    Names that are dims themselves are solved first, then names that the solved names determine.
+    `axes` maps each dim to the symbol of its axis. A dim that is a single name determines that name. A product
+    determines its only unknown name.
     """
     known = {name: axis for dim, axis in axes.items() for name in dim_names((dim,)) if dim == named_dim(name)}
     previous, remaining = list[Monomial](), [dim for dim in axes if isinstance(dim, Monomial)]
@@ -597,7 +608,7 @@ def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
 
 
 def variable_name(name: str) -> str:
-    """Return the variable for a named size.
+    """Return the Python variable for a symbolic size.
 
     Raises `ShapeError` (usage) for a `?`, which has no name.
 
@@ -612,14 +623,15 @@ def variable_name(name: str) -> str:
 
 
 def is_computed(dims: Iterable[Dim]) -> bool:
-    """Return whether some dim must be computed from `x` at run time."""
+    """Return whether any of the dims contains a size of an axis of `x`."""
     return any(name.startswith("[") for name in dim_names(dims))
 
 
 class CodeWriter:
     """The base class of code writers, which emit the lines of a program.
 
-    Subclasses define those methods of `WRITER_METHODS` that their framework supports.
+    The current tensor is the variable to which the next call is applied. Subclasses define the methods in
+    `WRITER_METHODS` that their framework supports.
     """
 
     name: str
@@ -627,7 +639,7 @@ class CodeWriter:
     """The first lines of a program, before the comment with the shapes."""
 
     def __init__(self, answer: Trace | Chain) -> None:
-        """Start with `x` as the current tensor."""
+        """Create an empty program whose current tensor is `x`."""
         self.answer, self.tensor = answer, "x"
         self.sizes = ReadableSizes(answer.input)
         self.operand_count = 0
@@ -663,13 +675,16 @@ class CodeWriter:
         self.assign(self.combine_expression(call))
 
     def combine_expression(self, call: EmittedCall) -> str:
-        """Return the expression for an op of several operands, and reserve their names."""
+        """Return the expression for an op of several operands; count the operands."""
         result = operand_expression(self.name, call.trace, self.tensor, self.operand_count + 1)
         self.reserve_operand_names(call)
         return result
 
     def reserve_operand_names(self, call: EmittedCall) -> None:
-        """Reserve the names of a call's operands: add them to `operand_count`."""
+        """Add a call's operands, except the current tensor, to `operand_count`.
+
+        Later operands then get other variables: operand n has the variable `xn`.
+        """
         assert isinstance(call.stage.move, Combine)
         self.operand_count += len(call.stage.move.operands) - 1
 
@@ -680,7 +695,7 @@ class CodeWriter:
         return "\n".join([*used, *self.intro, shape_comment(self.answer), *lines])
 
     def build_code(self, calls: Iterable[EmittedCall], *extra_warnings: str) -> Code:
-        """Emit calls; return the program with all warnings, including the given ones."""
+        """Emit calls; return the program with its warnings and `extra_warnings`."""
         for call in calls:
             self.write_call(call)
         text, answer = self.text(), self.answer
@@ -693,14 +708,14 @@ class CodeWriter:
 
 
 def shape_comment(answer: Trace | Chain) -> str:
-    """Return the comment line with the shapes of `x` and `y`."""
+    """Return the comment line with the shapes of the inputs and of `y`."""
     inputs = {"x": answer.input, **operand_shapes(answer.traces)}
     shapes = ", ".join([f"{name}: {truncate(shape_text(shape))}" for name, shape in inputs.items()])
     return f"# {shapes} -> y: {truncate(shape_text(answer.output or ()))}"
 
 
 def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
-    """Return warnings about the conditions and the mixed dialects of an answer."""
+    """Return warnings about an answer's conditions, and about several dialects in it."""
     warnings = [f"holds when {condition.phrase}" for condition in answer.conditions]
     dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
     if len(dialects) > 1:
@@ -709,7 +724,10 @@ def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
 
 
 def missing_size_warnings(text: str, answer: Trace | Chain) -> list[str]:
-    """Return warnings about size variables that the code uses but does not define."""
+    """Return a warning for each size variable that the code uses but does not define.
+
+    `text` is the code.
+    """
     known = dim_names(dict.fromkeys(dim for shape in stage_shapes(answer) for dim in shape))
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} if known else set()
     variables = {

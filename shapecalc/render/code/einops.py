@@ -1,4 +1,8 @@
-"""Code for einops: an answer as one pattern, if no reshape mixes axes."""
+"""Code for einops: all stages of an answer as one `rearrange` or `repeat` call.
+
+A reshape mixes axes if it is not a sequence of axis splits and merges, such as the reshape from `(2, 3)` to `(3, 2)`. A
+pattern cannot express such a reshape.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from shapecalc.render.code.dims import ReadableSizes, answer_warnings, missing_s
 from shapecalc.render.stage_layout import atom_boundaries
 
 Piece = AxisAtom | RepeatAtom
-"""A part of an input axis, or a repeated axis.
+"""An elementary axis of a pattern: a factor of an input axis, or an axis that repeats elements.
 
 Pieces are compared by identity: both sides of a pattern contain the same object.
 """
@@ -65,7 +69,7 @@ def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
 
 
 def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequence[Piece]:
-    """Return the pieces of an input axis, outermost first.
+    """Return the pieces of input axis `axis`, outermost first.
 
     The pieces of an axis of size 0 can be in any order.
     """
@@ -103,7 +107,7 @@ def _required_lengths(axis: Sequence[Piece], readings: ReadableSizes) -> list[Pi
     """
 
     def cost(piece: Piece) -> tuple[int, bool]:
-        """Return the number of unknown names, and whether the size has a name."""
+        """Return a sort key: the number of unknown names, and whether it is symbolic."""
         return readings.count_unknown(piece.size), not isinstance(piece.size, int)
 
     inferred = None if any(piece.size == 0 for piece in axis) else max(reversed(axis), key=cost, default=None)

@@ -70,28 +70,28 @@ TILE_REPEATS_OPSET = 6
 
 
 class GraphWriter(code.CodeWriter):
-    """The base class of graph writers; identical size computations share a node."""
+    """The base class of graph writers; equal size computations share one node."""
 
     templates: ClassVar[Mapping[str, str]]
     """The templates for the nodes that compute sizes.
 
-    Each node outputs a vector. `sizes` is the shape of `x`, `axis` is item `{0}` of that shape, `constant` contains the
-    `{1}` numbers `{0}`, `multiply` and `divide` combine the vectors `{0}` and `{1}`, and `concat` joins the vectors
-    `{0}`. `{name}` is the name of the output.
+    Each node outputs a vector, whose name is `{name}`. The template `sizes` is the shape of `x`, `axis` is the item of
+    this shape at index `{0}`, and `constant` contains the list `{0}` of `{1}` numbers. The templates `multiply` and
+    `divide` have the operands `{0}` and `{1}`, and `concat` concatenates the vectors in the list `{0}`.
     """
     quote: ClassVar[str] = ""
-    """The quote character around tensor names in `concat`; empty for variables."""
+    """The quotes around tensor names in `concat`; empty if the names are Python variables."""
 
     def __init__(self, answer: Trace | Chain) -> None:
-        """Start with `x` as the current tensor."""
+        """Create an empty program whose current tensor is `x`."""
         super().__init__(answer)
         self.size_tensors: dict[tuple[str, ...], str] = {}
-        """The names of the tensors that contain sizes, by template and template arguments."""
+        """The names of the emitted size tensors, by template and template arguments."""
 
     def bidirectional_dims(self, call: code.EmittedCall) -> Shape:
-        """Return the shape to request from a bidirectional broadcast.
+        """Return the target shape of an expand, for bidirectional broadcasting.
 
-        An unchanged dim is requested as 1.
+        An unchanged dim is requested as 1, which the broadcast replaces with the dim of the input.
         """
         dims, before = list[Dim](), call.stage.before
         for axis, dim in enumerate(call.dims, len(before) - len(call.dims)):
@@ -133,7 +133,7 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("constant", format_dims(dims), str(len(dims)))
 
     def _add_size_node(self, template: str, *inputs: str) -> str:
-        """Return the name of a node's output; emit the node on first use."""
+        """Return the output of the node for a template; emit the node if it is new."""
         if template == "axis" and not any(key[0] == template for key in self.size_tensors):
             self.lines.append(self.templates["sizes"])
         key = (template, *inputs)
@@ -160,7 +160,7 @@ class OnnxWriter(GraphWriter):
     quote = '"'
 
     def __init__(self, answer: Trace | Chain, opset: int) -> None:
-        """Start with `x` as the current tensor."""
+        """Create an empty program whose current tensor is `x`."""
         super().__init__(answer)
         self.opset = opset
         self.constants: list[str] = []
@@ -172,7 +172,7 @@ class OnnxWriter(GraphWriter):
         Raises `ShapeError` (usage) if the opset lacks the operator or an attribute.
         """
         for feature in (operator, *attributes):
-            # the first opset that has the operator or the attribute
+            # `first` is the first opset that has the operator or the attribute
             first = {"Expand": 8, "start": 15, "steps": SLICE_STEPS_OPSET}.get(feature, 1)
             if self.opset < first:
                 raise usage_error(f"onnx has no {feature} before opset {first}", f"use --opset {first} or later")
@@ -206,8 +206,8 @@ class OnnxWriter(GraphWriter):
     def reshape(self, call: code.EmittedCall) -> None:
         """Emit a Reshape or a Flatten.
 
-        A 0 or -1 in the request is emitted unchanged if it has the same meaning in ONNX. If a 0 is a size,
-        the attribute `allowzero` is set.
+        A 0 or -1 in the user's target shape is emitted unchanged if it has the same meaning in ONNX. If a 0 is a
+        literal size, the attribute `allowzero` is set.
         """
         if call.stage.kind is StageKind.MERGE and len(call.dims) == 2:
             self.add_node("Flatten", axis=len(call.dims[0].axes or ()))
@@ -348,14 +348,14 @@ class OnnxWriter(GraphWriter):
         self.reserve_operand_names(call)
 
     def add_operand_node(self, operator: str, tensors: Sequence[str], **attributes: object) -> None:
-        """Emit a node with the given input tensors, which include the current tensor."""
+        """Emit a node whose inputs are `tensors`; its output is the new current tensor."""
         self.tensor, *others = tensors
         self.add_node(operator, *others, **attributes)
 
     def _apply_to_operand(self, name: str, write_node: Callable[[], object]) -> str:
-        """Emit a node that is applied to an operand; return the name of its output.
+        """Emit a node whose input is operand `name`; return the node's output.
 
-        The current tensor is unchanged.
+        `write_node` emits the node. The current tensor remains the same.
         """
         tensor, self.tensor = self.tensor, name
         write_node()
@@ -393,8 +393,8 @@ class OnnxWriter(GraphWriter):
 def write_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
     """Write code that builds an ONNX model with the input `x` and the output `y`.
 
-    If `opset` is None, the opset of the requests is used. Raises `ShapeError` (usage) if ONNX lacks the element type,
-    or if the opset lacks an operator.
+    If `opset` is None, the largest opset among the requests is used. Raises `ShapeError` (usage) if ONNX lacks the
+    element type, or if the opset lacks an operator.
     """
     opset, *other_opsets = [opset] if opset else _model_opsets(answer)
     model = OnnxWriter(answer, opset)
@@ -420,7 +420,7 @@ def _element_type_code(dtype: str | None) -> str:
 
 
 def _declare_dims(shape: Sequence[Dim]) -> str:
-    """Format the dims of an input or output; an expression of names becomes None."""
+    """Format a shape for `make_tensor_value_info`; None is a dim such as `2*N`."""
     texts = []
     for dim in shape:
         is_name = isinstance(dim, Monomial) and str(dim).isidentifier()
@@ -444,14 +444,14 @@ class OpenVinoWriter(GraphWriter):
     reshape_rules = code.ReshapeRules("openvino", "special_zero", zero_is_size_value=False, requires_switch=True)
 
     def add_node(self, operator: str, *arguments: object, output_suffix: str = "") -> None:
-        """Emit an operator that is applied to the current tensor.
+        """Emit a call of an operator with the current tensor and further arguments.
 
-        `output_suffix` selects one of several outputs.
+        `output_suffix` is appended to the call, as in `.output(1)`.
         """
         self.assign(f"ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){output_suffix}")
 
     def add_call(self, op: Op, **arguments: ArgumentValue) -> None:
-        """Emit the call in the op's signature."""
+        """Emit OpenVINO's call of an op on the current tensor."""
         self.assign(format_call(op, self.name, self.tensor, **arguments))
 
     def vector_expression(self, dims: Sequence[Dim]) -> str:
@@ -508,7 +508,7 @@ class OpenVinoWriter(GraphWriter):
             self.add_node("slice", *([*row] for row in rows))
 
     def split(self, call: code.EmittedCall) -> None:
-        """Emit a Split, of which one output is used."""
+        """Emit a Split; its output for the selected part becomes the current tensor."""
         axis, parts, part = call.split_arguments()
         self.add_node("split", axis, parts, output_suffix=f".output({part})")
 
@@ -561,19 +561,25 @@ class TensorRTWriter(GraphWriter):
     reshape_rules = code.ReshapeRules("tensorrt", "zero_is_placeholder", zero_is_size_value=False)
 
     def add_layer(self, method: str, arguments: str = "", *settings: str) -> None:
-        """Emit a layer for the current tensor, followed by its settings."""
+        """Emit a layer that reads the current tensor, and the settings of the layer.
+
+        `method` is the network's method, and each of `settings` is an assignment or a call on the layer.
+        """
         call = f"layer = network.{method}({self.tensor}{arguments})"
         self.lines += [call, *(f"layer.{setting}" for setting in settings)]
         self.assign("layer.get_output(0)")
 
     def dims_setting(self, name: str, index: int, dims: Shape) -> str:
-        """Return the assignment of a property, or a `set_input` call for computed dims."""
+        """Return the setting of a layer for dims, such as `reshape_dims = (2, 3)`.
+
+        `name` is the property for constant dims. Dims that are computed at run time are input `index` of the layer.
+        """
         if not code.is_computed(dims):
             return f"{name} = {_format_tuple(dims)}"
         return f"set_input({index}, {self.compute_dims(dims)})"
 
     def add_shuffle(self, calls: Iterable[code.EmittedCall]) -> None:
-        """Emit one Shuffle for at most a transpose, a reshape and a second transpose."""
+        """Emit one Shuffle for a transpose, a reshape and a transpose, or fewer calls."""
         settings = list[str]()
         for call in calls:
             if call.stage.kind is StageKind.PERMUTE:
@@ -583,7 +589,7 @@ class TensorRTWriter(GraphWriter):
         self.add_layer("add_shuffle", "", *settings)
 
     def reshape_settings(self, call: code.EmittedCall, *, zero_is_size: bool = False) -> list[str]:
-        """Return the settings of a Shuffle for the shape that a call requests."""
+        """Return the settings of a Shuffle layer that reshapes as a call requests."""
         target = code.target_shape(call, self.sizes, self.reshape_rules, zero_is_size=zero_is_size)
         self.warnings += target.warnings
         dims = self.dims_setting("reshape_dims", 1, target.dims)
@@ -616,7 +622,7 @@ class TensorRTWriter(GraphWriter):
         self._add_slice((0,) * len(expressed), expressed, strides)
 
     def pick(self, call: code.EmittedCall) -> None:
-        """Emit a slice; a subsequent Shuffle drops the axes with a selected index."""
+        """Emit a slice, and a Shuffle if an index removes an axis."""
         before, output, move = call.stage.before, call.after, call.move(StridedSlice)
         if not is_concrete((*before, *output)):
             message = f"{call.stage.label} of sizes with names is not written as tensorrt code"
@@ -653,14 +659,15 @@ class TensorRTWriter(GraphWriter):
 
 
 def write_tensorrt(answer: Trace | Chain) -> Code:
-    """Write code that adds layers, with the fewest Shuffles, after the tensor `x`.
+    """Write code that adds TensorRT layers, with as few Shuffle layers as possible.
 
-    The stages of the answer are retained if TensorRT supports them and no equivalent chain has fewer Shuffles. Raises
-    `ShapeError` for a rank above TensorRT's maximum, or for an unknown size without a name.
+    The layers are applied to the network's tensor `x`. An answer is simplified if an equivalent chain has fewer
+    Shuffles, or if a rank exceeds the maximum of a Shuffle.
+    Raises `ShapeError` (usage) if TensorRT does not support an op, a rank or a symbolic dim.
     """
     network = TensorRTWriter(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
-    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # any element type: the goal counts no bytes
+    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # any element type gives the same Shuffles
     too_wide = any(len(stage.after or ()) > MAX_SHUFFLE_RANK for stage in answer.stages)
     fewest = (
         simplification.chain if too_wide or simplification.after.shuffles < simplification.before.shuffles else answer
@@ -680,15 +687,16 @@ def _format_tuple(dims: Sequence[Dim]) -> str:
 
 
 def format_dims(dims: Iterable[Dim]) -> str:
-    """Format dims that are known before run time as a comma-separated list."""
+    """Format dims as a comma-separated list; no dim may depend on the shape of `x`."""
     return ", ".join(map(code.size_text, dims))
 
 
 def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> list[str]:
-    """Return a warning if the code is valid only for the first dim of the input.
+    """Return at most one warning about the batch size, the first dim of the input.
 
-    The warning suggests an input with a named batch dim. With `declares_shape`, the code declares the shape of its
-    input, which always fixes the first dim.
+    There is a warning if the code is valid only for this batch size, or if the batch is not the first dim of the
+    output. With `declares_shape`, the code declares the shape of its input, so there is a warning for any fixed batch
+    size. The warning shows the input with a symbolic batch size.
 
     >>> from shapecalc.core.requests import make_request
     >>> from shapecalc.core.resolve import resolve

@@ -1,4 +1,7 @@
-"""The expressions for ops of several operands in each framework."""
+"""Framework expressions for ops with several operands, such as `matmul`.
+
+The chain's tensor is the operand that the stages before the op produce; the other operands are inputs `x1`, `x2`, ...
+"""
 
 from __future__ import annotations
 
@@ -50,16 +53,17 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
         EINSUM.name: 'add_einsum([{all}], "{pattern}")',
     },
 }
-"""The expression templates by framework and op, where an expression is more than the call in the op's signature.
+"""The expression templates by framework and op, for ops whose signature is not sufficient.
 
-`{all}` is the list of all operands in order, and `{place}` is the index of the tensor `{x}` in this list. A template
-with `{other}` is applied once for each operand besides `{x}`.
+`{x}` is the chain's tensor, `{all}` is the comma-separated list of all operands, and `{place}` is the index of `{x}` in
+this list. A template with `{other}` is applied once for each operand except `{x}`, which becomes the result of the
+previous application.
 """
 SIGNATURE_OPS = {op.name: op for op in (MATMUL, LINEAR, CONCAT, STACK, EINSUM, PAD)}
-"""The ops whose other calls are written from their signatures."""
+"""The ops that are formatted from a signature where no template exists, by name."""
 ONNX_OPERATORS = {op.name: op.operators["onnx"].name for op in (MATMUL, CONCAT, STACK, EINSUM)}
 ONNX_OPERATORS[LINEAR.name] = ONNX_OPERATORS[MATMUL.name]
-"""The ONNX operator of each op whose operands are the inputs of a single node."""
+"""The ONNX operators, by op, of ops that are a single node with the operands as inputs."""
 TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
 TORCH_DEFAULTS = {
@@ -68,11 +72,11 @@ TORCH_DEFAULTS = {
     for argument in signature.arguments
     if signature.path.startswith(TORCH_FUNCTIONAL) and argument.param != "stride"
 }
-"""The arguments that are not written, because they are PyTorch's defaults; a stride is always written."""
+"""PyTorch's default arguments, as pairs of name and value, which calls omit; a stride is never omitted."""
 
 
 def operand_shapes(traces: tuple[Trace, ...]) -> dict[str, Any]:
-    """Return the shapes of the operands by variable name, excluding the input `x`.
+    """Return the shapes of all operands except the input `x`, by variable name.
 
     >>> import shapecalc as sc
     >>> operand_shapes(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
@@ -84,9 +88,10 @@ def operand_shapes(traces: tuple[Trace, ...]) -> dict[str, Any]:
 
 
 def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
-    """Return the variables of a request's operands, in order.
+    """Return the variable names of a request's operands, in order.
 
-    The chain's tensor has the variable `tensor`; the other operands are numbered from `first_number`.
+    `tensor` is the variable of the chain's tensor. The other operands have the variables `x1`, `x2`, ..., numbered from
+    `first_number`.
     """
     operands = trace.request.arguments.get("operands")
     if operands is None:
@@ -99,7 +104,8 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
 def operand_expression(framework: str, trace: Trace, tensor: str, first_number: int) -> str:
     """Return a framework's expression for an op of several operands.
 
-    Raises `ShapeError` (usage) if the framework does not support the op.
+    `tensor` and `first_number` are those of `operand_variables`. Raises `ShapeError` (usage) if the framework does not
+    support the op.
     """
     is_window = trace.stages[0].kind in (StageKind.WINDOW, StageKind.LENGTHEN)
     if is_window and framework == "torch" and trace.dialect != "tensorflow":
@@ -178,7 +184,11 @@ def torch_window_call(trace: Trace, tensor: str, weight: str) -> str:
 
 
 def _torch_function(op: Op, rank: int = 0, param: str = "", implied: Mapping[str, object] = EMPTY_DICT) -> str:
-    """Return PyTorch's function with a parameter for `rank` spatial dims, which implies the given arguments."""
+    """Return the name of PyTorch's function for an op, with the module.
+
+    If `rank` is nonzero, the function has that number of spatial dims and the parameter `param`. `implied` contains the
+    arguments of the op that the function's name determines.
+    """
     return next(
         signature.path
         for signature in signatures_of(op.name)
@@ -188,15 +198,17 @@ def _torch_function(op: Op, rank: int = 0, param: str = "", implied: Mapping[str
 
 
 def _pool_kind(arguments: Mapping[str, Any]) -> str:
+    """Return `avg` or `max`."""
     return "avg" if arguments.get("kind") == "average" else "max"
 
 
 def _format_sizes(sizes: Sequence[object]) -> str:
+    """Format sizes as a tuple, or as one number if they are equal."""
     return str(sizes[0]) if len(set(sizes)) == 1 else f"({', '.join(map(str, sizes))})"
 
 
 def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
-    """Format keyword arguments without defaults; equal sizes become one number."""
+    """Format keyword arguments, and omit those that have PyTorch's default."""
     argument_texts = {
         name: value if isinstance(value, (str, int)) else _format_sizes(value) for name, value in arguments.items()
     }

@@ -42,7 +42,7 @@ CACHED_LINES = 1024
 INNER_LINES = 512
 """The number of cache lines that stay in L1 while a loop reads one element of each."""
 L2_BYTES = 1 << 20
-"""The size, in bytes, of a source that stays in L2."""
+"""The size, in bytes, of a source that stays in L2, with the gaps between its elements."""
 WIDE_ITEMSIZE = 8
 """The size of an element, in bytes, from which copying it takes longer than to fetch its line from L2."""
 
@@ -196,8 +196,8 @@ def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
     fast_axis = min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
     if fast_axis == len(shape) - 1 or itemsize > MAX_TILED_ITEMSIZE:
         return IN_ORDER
-    pairs = zip(shape, strides, strict=True)
-    lines = [min(size, size * abs(stride) // CACHE_LINE_BYTES + 1) for size, stride in pairs]
+    axes = [*zip(shape, strides, strict=True)]
+    lines = [min(size, size * abs(stride) // CACHE_LINE_BYTES + 1) for size, stride in axes]
     lines_between = prod(lines[fast_axis + 1 :])
     is_kept = lines_between <= CACHED_LINES
     if shape[-1] <= SHORT_AXIS:
@@ -207,7 +207,8 @@ def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
     near_axis = max([axis for axis, stride in enumerate(strides[:-1]) if abs(stride) < CACHE_LINE_BYTES] or [fast_axis])
     is_near = prod(lines[near_axis + 1 :]) <= INNER_LINES
     is_fetched = is_near or itemsize >= WIDE_ITEMSIZE or abs(strides[-1]) <= CACHE_LINE_BYTES
-    return IN_ORDER if is_fetched and prod(shape) * itemsize <= L2_BYTES else TILES
+    span = itemsize + sum([(size - 1) * abs(stride) for size, stride in axes])
+    return IN_ORDER if is_fetched and span <= L2_BYTES else TILES
 
 
 def c_order_tile(shape: Sequence[int], max_elements: int) -> IntTuple:

@@ -12,13 +12,19 @@ from shapecalc.core.requests import apply_defaults, make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import result_texts
 from shapecalc.core.text import MAX_QUOTED_SHAPE_LENGTH, shape_text, truncate
-from shapecalc.reading.cases import ERROR_KEYWORD, Case, Expectation, format_expectation
+from shapecalc.reading.cases import ERROR_KEYWORD, Case, Expectation, format_expectation, request_from_json
 from shapecalc.reading.commands import parse_chain_request
 from shapecalc.reading.pattern import pattern_mismatch
 from shapecalc.reasoning.answers import answer_chain, answer_request
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 SAME_VERDICT = "same"
 """The first word of the verdict on two equal chains."""
+INTEGERS_ONLY = {int}
+"""The types of the dims that are numbers in JSON: `14.0` and `true` are none, although they can equal one in Python."""
 
 
 def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
@@ -47,6 +53,35 @@ def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
             raise
         return Trace(Request(op, ()), problem=error.problem)  # a size out of range is a refusal, not a usage error
     return answer_request(request) if with_fixes else resolve(request)
+
+
+def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Trace | None:
+    """Answer the request of a JSON case, without fixes; return None if the request is invalid.
+
+    `case_from_json` and `answer_case` raise the error of such a case.
+
+    >>> print(answer_json_case({"op": "reshape", "input": ["N", 4], "target": [2, 6]}, {}))
+    2,6 when N == 3
+    """
+    try:
+        return resolve(request_from_json(fields, defaults))
+    except (ShapeError, RecursionError):
+        return None
+
+
+def equals_expectation(expect: object, answer: Trace, *, strict: bool = False) -> bool:
+    """Return whether an answer is what the JSON value of an expectation states, dim by dim.
+
+    An answer may also meet an expectation of another form.
+
+    >>> import shapecalc as sc
+    >>> [equals_expectation(value, sc.reshape("2,3", "3,2")) for value in ([3, 2], [3.0, 2], "3,2")]
+    [True, False, False]
+    """
+    if answer.problem is not None:
+        return expect == {ERROR_KEYWORD: answer.problem.rule}
+    is_equal = type(expect) is list and tuple(expect) == answer.output and {*map(type, expect)} <= INTEGERS_ONLY
+    return is_equal and not (strict and answer.conditions)
 
 
 def meets_expectation(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:

@@ -14,7 +14,14 @@ from functools import partial
 from io import BufferedIOBase, UnsupportedOperation
 from threading import Thread
 
-from shapecalc.checking.answering import answer_case, describe_mismatch, expectation_text, meets_expectation
+from shapecalc.checking.answering import (
+    answer_case,
+    answer_json_case,
+    describe_mismatch,
+    equals_expectation,
+    expectation_text,
+    meets_expectation,
+)
 from shapecalc.checking.rewriting import rewrite_expectation
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import to_json
@@ -261,6 +268,8 @@ class _BlockChecker:
 
     def __init__(self, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> None:
         self.file, self.options, self.defaults = file, options, defaults
+        self.lists_passed = options.json or options.junit
+        """Whether passed cases are reported one by one, not only counted."""
         self.counts, self.updated_lines = dict.fromkeys(CheckVerdict, 0), dict[int, str]()
         self.stdout_texts, self.junit = list[str](), list[str]()
         self.ends_run = False
@@ -296,34 +305,43 @@ class _BlockChecker:
         """Judge the case on a line, or apply the line's default directive."""
         name: object = None
         try:
-            if _is_default_directive(text):
+            is_json = cases.is_json_object(text)
+            if not is_json and _is_default_directive(text):
                 self.defaults = cases.parse_defaults(text, self.defaults)
                 return
-            _check_utf8(text)
-            if cases.is_json_object(text):
+            if not text.isascii():
+                _check_utf8(text)
+            if is_json:
                 fields = cases.parse_json_object(text)
-                name = fields.get("id")
+                name, answer = fields.get("id"), answer_json_case(fields, self.defaults)
+                if (
+                    answer is not None
+                    and not self.lists_passed
+                    and equals_expectation(fields.get("expect"), answer, strict=self.options.strict)
+                ):
+                    self.counts[CheckVerdict.PASSED] += 1
+                    return
                 case = cases.case_from_json(fields, self.defaults)
             else:
-                case = cases.parse_case(text, self.defaults)
+                answer, case = None, cases.parse_case(text, self.defaults)
         except ShapeError as error:
             self.add_result(unreadable_result(number, text, error.problem, name))
             return
         try:
-            self.add_result(self._judge_case(number, text, line, case))
+            self.add_result(self._judge_case(number, text, line, case, answer))
         except RecursionError:
             self.add_result(unreadable_result(number, text, usage_error("it is nested too deeply").problem, case.id))
 
-    def _judge_case(self, number: int, text: str, line: str, case: Case) -> CaseResult:
-        """Answer a case, compare it with its expectation and return the result.
+    def _judge_case(self, number: int, text: str, line: str, case: Case, answer: Trace | Chain | None) -> CaseResult:
+        """Compare the answer to a case with the expectation and return the result.
 
-        With `--update`, a wrong expectation is replaced by the answer.
+        Without an `answer`, the case is answered here. With `--update`, a wrong expectation is replaced by the answer.
         """
         expected, style = case.expected, self.options
         try:
-            answer = answer_case(case, with_fixes=style.json)
+            answer = answer_case(case, with_fixes=False) if answer is None else answer
             passed = None if expected is None else meets_expectation(expected, answer, strict=style.strict)
-            if answer.problem and not passed and not style.json:
+            if answer.problem and (style.json or not passed):
                 answer = answer_case(case)
         except ShapeError as error:
             if error.problem.rule == USAGE and expected and expected.rule == USAGE:

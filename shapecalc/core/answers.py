@@ -9,7 +9,7 @@ sequence of traces. The command line, `--json`, the pictures and the engine all 
 from __future__ import annotations
 
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, simplify_conditions, solve_equalities
-from shapecalc.core.dims import Dim, Shape, is_concrete, substitute_dims, to_json
+from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, is_concrete, substitute_dims, to_json
 from shapecalc.core.moves import Combine, Move, Permute, Reshape, ShapeVector, StridedSlice
 from shapecalc.core.problem import Problem, Rule, ShapeError, usage_error
 from shapecalc.core.record import Choice, FrozenDict, Record, lazy, replace
@@ -17,7 +17,7 @@ from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
     from typing import Any, ClassVar, Self
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 EMPTY_DICT: FrozenDict = FrozenDict()
 CHAIN_TENSOR = "_"
 """The operand that denotes the output of the previous stage of a chain."""
+OPERAND_TYPES = (tuple, str)
+"""The types of the items of a list of operands: shapes, and `CHAIN_TENSOR`."""
 Names = tuple[str, ...]
 
 
@@ -49,11 +51,14 @@ class Request(Record):
     names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
     """The names in earlier stages of the chain; named results map to their definitions, other names to None."""
 
+    __slots__ = ("_is_symbolic",)
+
     def __post_init__(self) -> None:
-        """Make the mappings immutable."""
-        self._arguments = freeze(self.arguments)
+        """Make the mappings immutable, and look for symbolic dims."""
+        arguments = self._arguments = freeze(self.arguments)
         if self.argument_texts is not EMPTY_DICT or self.names_in_use is not EMPTY_DICT:
             self._argument_texts, self._names_in_use = freeze(self.argument_texts), freeze(self.names_in_use)
+        self._is_symbolic = Monomial in map(type, self.input) or _has_symbolic_dim(arguments.values())
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -66,9 +71,14 @@ class Request(Record):
         return tuple([dim for shape in self.shapes for dim in shape])
 
     @lazy
+    def names(self) -> Names:
+        """Collect the names in the dims, in order of first appearance."""
+        return dim_names(self.dims)
+
+    @property
     def is_symbolic(self) -> bool:
         """Whether any dim of the request is symbolic."""
-        return not all(map(is_concrete, self.shapes))
+        return self._is_symbolic
 
 
 def freeze(mapping: Mapping[str, Any]) -> FrozenDict:
@@ -89,6 +99,16 @@ def shapes_in(value: object) -> tuple[Shape, ...]:
     if value and isinstance(value[0], (tuple, str)):
         return tuple([operand for operand in value if isinstance(operand, tuple)])
     return (value,)
+
+
+def _has_symbolic_dim(values: Iterable[object]) -> bool:
+    """Return whether one of the values is a shape, or a list of operands, with a symbolic dim."""
+    for value in values:
+        if type(value) is not tuple or not value:
+            continue
+        if Monomial in map(type, value) or (type(value[0]) in OPERAND_TYPES and _has_symbolic_dim(value)):
+            return True
+    return False
 
 
 class StageKind(Choice):
@@ -223,12 +243,12 @@ class StageBuilder:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if isinstance(error, ShapeError):
-            error.stages = (self._build(None, None),)
+        if error is not None and isinstance(error, ShapeError):
+            error.stages = self._build(None, None)
 
-    def _build(self, after: Shape | None, move: Move | None) -> Stage:
+    def _build(self, after: Shape | None, move: Move | None) -> Stages:
         steps = self.explain or tuple(self.steps)
-        return Stage(self.kind, self.label, self.argument, self.before, self.requested, steps, after, move)
+        return (Stage(self.kind, self.label, self.argument, self.before, self.requested, steps, after, move),)
 
     def add(self, step: Step) -> Step:
         """Append a step to the stage, and return it."""
@@ -237,7 +257,7 @@ class StageBuilder:
 
     def finish(self, move: Move) -> Stages:
         """Return a tuple that contains only the finished stage, whose move is `move`."""
-        return (self._build(move.output_shape(self.before), move),)
+        return self._build(move.output_shape(self.before), move)
 
 
 def run_in_sequence(shape: Shape, *runs: Callable[[Shape], Stages]) -> Stages:

@@ -120,6 +120,7 @@ class _RecordMeta(type):
         if [*defaults] != own[len(own) - len(defaults) :]:
             raise TypeError(f"{name} has a field without a default after one with a default")
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
+        body["_slot_names"] = {field: f"_{field}" for field in own}
         body["_compared"], body["_field_values"] = tuple(compared), attrgetter(*compared) if compared else type
         if "__init__" not in body:
             has_hook = "__post_init__" in body or any(hasattr(base, "__post_init__") for base in bases)
@@ -146,6 +147,7 @@ class Record(metaclass=_RecordMeta):
         __match_args__: ClassVar[tuple[str, ...]]
         _compared: ClassVar[tuple[str, ...]]
         _defaults: ClassVar[dict[str, object]]
+        _slot_names: ClassVar[dict[str, str]]
         _field_values: ClassVar[attrgetter[object]]
 
     def __eq__(self, other: object) -> bool:
@@ -173,7 +175,7 @@ def replace(record: R, **changes: Any) -> R:
 
     Raises `TypeError` for a name that is not a field.
     """
-    return type(record)(**{**{name: getattr(record, f"_{name}") for name in record.__match_args__}, **changes})
+    return type(record)(**{**{name: getattr(record, slot) for name, slot in record._slot_names.items()}, **changes})
 
 
 if not TYPE_CHECKING:

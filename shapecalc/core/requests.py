@@ -65,6 +65,10 @@ CONFIGURABLE_OPTIONS = ("dialect", "opset")
 _zero_meaning_by_switch: dict[str, ZeroMeaning] = {}
 _setting_cache: dict[tuple[str, str, int | None, bool | None], Setting] = {}
 """The cached `Setting` of each dialect, op, opset and switch; at most a few hundred."""
+_options_cache: dict[tuple[object, ...], ParsedOptions] = {}
+"""The cached options by op, and by the name, type and value of each option: `14.0 == 14` in Python, but not here."""
+MAX_CACHED_OPTIONS = 1024
+"""The maximum size of `_options_cache`."""
 
 Options = Mapping[str, object]
 StageRequest = tuple[str, Options]
@@ -78,6 +82,18 @@ class MissingOpError(ShapeError):
         """Store the problem and the name of the dialect."""
         super().__init__(problem)
         self.dialect = dialect
+
+
+class ParsedOptions(Record):
+    """The options of a request, except the arguments of its op and the sizes of names."""
+
+    op: Op
+    dialect: Dialect
+    params: tuple[Param, ...]
+    """The parameters that the op has in the dialect, and those of other dialects."""
+    opset: int | None
+    dtype: str | None
+    switch: bool | None
 
 
 class Default(Record):
@@ -142,10 +158,10 @@ def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None
         raise LookupError(f"{dialect.name} has no {op.name}")
     steps = resolver_of(op, operator)
     version = None if dialect.newest_opset is None else _select_version(operator, opset or DEFAULT_OPSET)
+    extras = op.extras or EMPTY_DICT
     if dialect.switch is None or not op.uses_switch:
-        return Setting(
-            dialect, operator, steps, version, dialect.reshape_semantics[dialect.switch_settings()[0]], EMPTY_DICT
-        )
+        semantics = dialect.reshape_semantics[dialect.switch_settings()[0]]
+        return Setting(dialect, operator, steps, version, semantics, EMPTY_DICT, extras)
     name, exists = dialect.switch.name, version is None or version >= dialect.switch.since
     if switch is not None and not exists:
         raise _no_attribute_error(operator, name, dialect.switch.since, version)
@@ -153,7 +169,7 @@ def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None
     if chosen is None:
         raise rule_error(rules.MISSING_SWITCH, f"{dialect.name} {operator.name} requires {name}", argument=name)
     options = FrozenDict({name: chosen}) if exists else EMPTY_DICT
-    return Setting(dialect, operator, steps, version, dialect.reshape_semantics[chosen], options)
+    return Setting(dialect, operator, steps, version, dialect.reshape_semantics[chosen], options, extras)
 
 
 def _select_version(operator: Operator, opset: int) -> int:
@@ -238,55 +254,98 @@ def _contains_name(value: object) -> bool:
     return any(char.isalpha() or char in "_?" for word in words for char in str(word))
 
 
-def make_request(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -> Request:
+def make_request(
+    op: str, shape: str | Iterable[object], options: Options, common_names: Iterable[str] | None = None
+) -> Request:
     """Parse a request from the name of an op, an input shape and named options.
 
+    `common_names` are the names of the options that are not arguments of the op; without it, all other names are.
     Raises `ShapeError` (usage) for invalid values, and for options that the op or the dialect does not have.
 
     >>> make_request("reshape", "2,3,4", {"target": "0,-1"}).arguments
     {'target': (0, -1)}
     """
     spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")
-    row, operator = dialect_and_operator(spec, options.get("dialect"))
+    names = _common_names(spec, options) if common_names is None else common_names
+    others = [(name, type(value), value) for name in names if (value := options[name]) is not None]
+    key: tuple[object, ...] = (op, *others)
+    parsed = _find_options(key, spec)
+    if parsed is None:
+        row, operator = dialect_and_operator(spec, options.get("dialect"))
+        params = (*spec.params, *operator.params)
+    else:
+        row, params = parsed.dialect, parsed.params
     dims = parse_shape(shape) if isinstance(shape, str) else values.to_shape(shape)
-    written: Mapping[str, str] = {"input": shape} if isinstance(shape, str) else EMPTY_DICT
-    arguments = {}
-    for param in (*spec.params, *operator.params) if operator.params else spec.params:
-        name, value = param.name, options.get(param.name)
-        if value is not None:
-            if param.supported_by is not None and not param.supported_by(row):
-                if any(other.name == param.counterpart and other.is_supported_by(row) for other in spec.params):
-                    options = {param.counterpart: value, **options, name: None}
-                    continue
-                having = ", ".join(other.name for other in dialects_with(spec) if param.supported_by(other))
-                raise usage_error(f"{row.name} has no {name} here", f"it is in {having}", argument=name)
-            arguments[name] = ARGUMENT_PARSERS[param.kind](value, param, dims)
-            if isinstance(value, str):
-                written = {**written, name: value}
-        elif param.required:
-            raise usage_error(f"{op} needs a {name}", f"as in {spec.examples[0]}", argument=name)
-    others = {name: value for name, value in options.items() if value is not None and name not in arguments}
-    if not others or (len(others) == 1 and "dialect" in others):
-        return _check_name_count(Request(op, dims, arguments, row.name, None, None, None, written))
-    others.pop("dialect", None)
-    _check_option_names(others, spec, row)
-    opset, dtype, switch = (
-        parse_opset_option(others, row),
-        _parse_dtype_option(others, row),
-        _parse_switch_option(others, row, spec),
-    )
-    request = Request(op, dims, arguments, row.name, opset, dtype, switch, written)
-    return _check_name_count(
-        _substitute_known_sizes(request, values.parse_sizes(others["where"])) if "where" in others else request
-    )
-
-
-def _check_name_count(request: Request) -> Request:
-    """Return the request unchanged, or raise `ShapeError` if it has too many names."""
-    count = len(dim_names(request.dims)) if request.is_symbolic else 0
-    if count > MAX_NAMES:
-        raise MAX_NAMES.error(f"{count} names of sizes")
+    arguments, texts = _parse_arguments(spec, row, params, options, dims)
+    if parsed is None:
+        parsed = _parse_options({name: value for name, _, value in others if name not in arguments}, spec, row, params)
+        _store_options(key, parsed)
+    if isinstance(shape, str):
+        texts = {"input": shape, **texts}
+    request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts)
+    if options.get("where") is not None:
+        request = _substitute_known_sizes(request, values.parse_sizes(options["where"]))
+    if request.is_symbolic and len(request.names) > MAX_NAMES:
+        raise MAX_NAMES.error(f"{len(request.names)} names of sizes")
     return request
+
+
+def _parse_arguments(
+    op: Op, dialect: Dialect, params: tuple[Param, ...], options: Options, input_shape: Shape
+) -> tuple[dict[str, Any], Mapping[str, str]]:
+    """Return the arguments by name, and the texts of those that are strings.
+
+    Raises `ShapeError` (usage) for an argument that is missing, invalid or not in the dialect.
+    """
+    arguments: dict[str, Any] = {}
+    texts: Mapping[str, str] = EMPTY_DICT
+    for param in params:
+        name = param.name
+        value = options.get(name)
+        if value is not None:
+            if param.supported_by is not None and not param.supported_by(dialect):
+                if not any(other.name == param.counterpart and other.is_supported_by(dialect) for other in op.params):
+                    having = ", ".join(other.name for other in dialects_with(op) if param.supported_by(other))
+                    raise usage_error(f"{dialect.name} has no {name} here", f"it is in {having}", argument=name)
+                options = {param.counterpart: value, **options}
+                continue
+            arguments[name] = ARGUMENT_PARSERS[param.kind](value, param, input_shape)
+            if isinstance(value, str):
+                texts = {**texts, name: value}
+        elif param.required:
+            raise usage_error(f"{op.name} needs a {name}", f"as in {op.examples[0]}", argument=name)
+    return arguments, texts
+
+
+def _common_names(op: Op, names: Iterable[str]) -> list[str]:
+    """Return the names of options that are neither parameters of the op nor `where`."""
+    own = op.param_names
+    return [name for name in names if name not in own and name != "where"]
+
+
+def _find_options(key: tuple[object, ...], op: Op) -> ParsedOptions | None:
+    """Return the cached options; None if there are none, or if a value cannot be hashed."""
+    try:
+        parsed = _options_cache.get(key)
+    except TypeError:
+        return None
+    return parsed if parsed is not None and parsed.op is op else None
+
+
+def _store_options(key: tuple[object, ...], parsed: ParsedOptions) -> None:
+    if len(_options_cache) >= MAX_CACHED_OPTIONS:
+        _options_cache.clear()
+    try:
+        _options_cache[key] = parsed
+    except TypeError:  # a value cannot be hashed
+        return
+
+
+def _parse_options(options: Options, op: Op, dialect: Dialect, params: tuple[Param, ...]) -> ParsedOptions:
+    """Parse the options that are not arguments; raise `ShapeError` (usage) for an invalid one."""
+    _check_option_names(options, op, dialect)
+    opset, dtype = parse_opset_option(options, dialect), _parse_dtype_option(options, dialect)
+    return ParsedOptions(op, dialect, params, opset, dtype, _parse_switch_option(options, dialect, op))
 
 
 def dialect_and_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operator]:
@@ -483,7 +542,7 @@ def _substitute_in_argument(value: Any, sizes: Mapping[str, int], name: str) -> 
 
 def _substitute_known_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
     """Substitute sizes for names; raise `ShapeError` (usage) for an unknown name."""
-    check_size_names(sizes, dim_names(request.dims))
+    check_size_names(sizes, request.names)
     return substitute_sizes(request, sizes)
 
 

@@ -14,13 +14,12 @@ from shapecalc.core.conditions import (
     WorkBudget,
     can_hold,
     require_divisible,
-    require_or_raise,
     simplify_conditions,
     substitute_condition,
 )
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import check_rank, check_volume, spell_element_type
-from shapecalc.core.dims import Monomial, Shape, dim_names, is_concrete
+from shapecalc.core.dims import Shape, dim_names, is_always_integral, is_concrete
 from shapecalc.core.limits import MAX_CHAIN_DIMS, MAX_CHAIN_NAMES, MAX_CHAIN_WORK, MAX_STAGES, MAX_ZERO_TESTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
@@ -48,37 +47,42 @@ def resolve(request: Request) -> Trace:
     >>> resolve(make_request("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
     """
-    symbolic = request.is_symbolic
+    shape, symbolic = request.input, request.is_symbolic
     try:
         rules = rules_for(request)
-        if rules.operator.params_since or rules.operator.required_since or request.dtype:
+        operator = rules.operator
+        if operator.params_since or operator.required_since or request.dtype:
             check_attributes(request, rules)
-        check_rank(request.input, rules.dialect, "input")
-        check_volume(request.input, "input")
+        check_rank(shape, rules.dialect, "input")
+        check_volume(shape, "input")
         input_steps = _fraction_steps(request) if symbolic else ()
     except ShapeError as error:
         same = _switch_independent_answer(request) if error.problem.rule is MISSING_SWITCH else None
         return same or Trace(request, problem=locate_problem(error.problem, request))
-    names = NameAllocator(dim_names(request.dims), request.names_in_use) if symbolic else None
-    if names is not None:
-        rules = replace(rules, names=names)
-    problem = None
+    if symbolic:
+        rules = replace(rules, names=NameAllocator(request.names, request.names_in_use))
+    problem: Problem | None = None
+    conditions: Conditions = ()
     try:
-        stages: Stages = rules.resolve(request.input, rules, **request.arguments)
+        stages: Stages = rules.resolve(shape, rules, **request.arguments)
     except ShapeError as error:
         stages, problem = error.stages, locate_problem(error.problem, request)
-    results = EMPTY_DICT if names is None else names.new_results
+    if symbolic and problem is None:
+        stated = _step_conditions(input_steps, stages)
+        try:
+            conditions = simplify_conditions(stated)
+        except Unsatisfiable:
+            problem = locate_problem(contradiction_error(stated).problem, request)
+    results = rules.names.new_results if symbolic else EMPTY_DICT
     options = rules.options
     if request.dtype:
         options = FrozenDict({**options, "dtype": spell_element_type(request.dtype, rules.dialect)})
     if problem is not None:
         return Trace(request, rules.version, options, stages, None, problem, (), input_steps, results)
-    output = output_of(request.input, stages)
-    extras = OPS[request.op].extras or EMPTY_DICT
-    if not symbolic:
-        return Trace(request, rules.version, options, stages, output, extras=extras)
-    return _add_conditions(
-        Trace(request, rules.version, options, stages, output, None, (), input_steps, results, extras)
+    output = output_of(shape, stages)
+    assumes = _names_assumed_by_trace if symbolic else ()
+    return Trace(
+        request, rules.version, options, stages, output, None, conditions, input_steps, results, rules.extras, assumes
     )
 
 
@@ -93,19 +97,13 @@ def _switch_independent_answer(request: Request) -> Trace | None:
     if any((other.output, other.conditions) != (first.output, first.conditions) for other in others):
         return None
     options = {name: None if isinstance(value, bool) else value for name, value in first.options.items()}
-    answer = replace(first, request=request, options=options)
-    return _add_conditions(answer) if request.is_symbolic else answer
+    return replace(first, request=request, options=options)
 
 
-def _add_conditions(trace: Trace) -> Trace:
-    """Add the conditions, and the names assumed to be nonzero, to a symbolic trace."""
-    request = trace.request
-    conditions: Conditions = tuple([condition for step in trace.steps for condition in step.conditions])
-    try:
-        conditions = conditions and simplify_conditions(conditions)
-    except Unsatisfiable:
-        return trace.with_problem(locate_problem(contradiction_error(conditions).problem, request))
-    return replace(trace, conditions=conditions, assumes=_names_assumed_by_trace)
+def _step_conditions(input_steps: tuple[Step, ...], stages: Stages) -> Conditions:
+    """Return the conditions of all steps, in order."""
+    steps = [*input_steps, *[step for stage in stages for step in stage.steps]]
+    return tuple([condition for step in steps for condition in step.conditions])
 
 
 def _names_assumed_by_trace(trace: Trace) -> tuple[str, ...]:
@@ -122,14 +120,13 @@ def _fraction_steps(request: Request) -> tuple[Step, ...]:
     steps = []
     for argument, value in (("input", request.input), *request.arguments.items()):
         for index, dim in enumerate([dim for dims in shapes_in(value) for dim in dims]):
-            if not isinstance(dim, Monomial):
+            if is_always_integral(dim):
                 continue
-            message = f"{truncate(str(dim))} is not a whole number for any sizes"
-            conditions = require_or_raise(
-                require_divisible, dim, 1, rule_error(INDIVISIBLE, message, argument=argument, index=index)
-            )
-            if conditions:
-                steps.append(Step(WRITTEN_FRACTION, None, (), dim, conditions))
+            try:
+                steps.append(Step(WRITTEN_FRACTION, None, (), dim, require_divisible(dim, 1)))
+            except Unsatisfiable:
+                message = f"{truncate(str(dim))} is not a whole number for any sizes"
+                raise rule_error(INDIVISIBLE, message, argument=argument, index=index) from None
     return tuple(steps)
 
 

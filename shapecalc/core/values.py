@@ -114,7 +114,7 @@ def to_shape(value: object, argument: str = "input") -> Shape:
     >>> to_shape(Layer()), to_shape([2, None])
     ((?, 3), (2, ?))
     """
-    shape = None if type(value) is tuple else getattr(value, "shape", None)
+    shape = None if type(value) in (tuple, list) else getattr(value, "shape", None)
     return to_dims(value if shape is None else shape, argument, lowest=0)
 
 
@@ -124,7 +124,7 @@ def to_dims(value: object, argument: str, lowest: int = -SIZE_BOUND) -> Shape:
     Integers must be at least `lowest`. Raises `ShapeError` (usage) for anything else. `argument` is the argument name
     that the error reports.
     """
-    dims: tuple[Any, ...] = value if type(value) is tuple else to_elements(value, argument)
+    dims: tuple[Any, ...] = tuple(value) if type(value) in (tuple, list) else to_elements(value, argument)  # type: ignore[arg-type]
     for dim in dims:
         if type(dim) is not int or not lowest <= dim < SIZE_BOUND:
             return _parse_mixed_dims(dims, argument, lowest)

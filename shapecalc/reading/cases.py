@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
 
-from shapecalc.core.answers import EMPTY_DICT
+from shapecalc.core.answers import EMPTY_DICT, Request
 from shapecalc.core.conditions import (
     RELATIONS,
     Conditions,
@@ -35,7 +35,13 @@ from shapecalc.core.limits import MAX_WHEN_CONDITIONS
 from shapecalc.core.ops import OPS, params_of, refusal_rules
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.requests import SHARED_OPTIONS, apply_defaults, common_option_names, lookup_dialect
+from shapecalc.core.requests import (
+    SHARED_OPTIONS,
+    apply_defaults,
+    common_option_names,
+    lookup_dialect,
+    make_request,
+)
 from shapecalc.core.text import escape_unprintable, lookup, parse_dims, split_outside_brackets, suggestion, truncate
 from shapecalc.core.values import describe_value, parse_integer
 from shapecalc.reading.commands import StageRequests, parse_chain, parse_chain_request, parse_stage, resolve_aliases
@@ -241,6 +247,7 @@ def format_expectation(output: str, conditions: Iterable[str], results: Mapping[
 
 NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
 """The keys of a JSON case that are not options of the op; `source` is a note for readers of the file."""
+JSON_BLANKS = " \t\n\r"
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
 
 
@@ -317,18 +324,40 @@ def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Exp
 
 def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
     """Convert a JSON object to a case; raise `ShapeError` (usage) if it is invalid."""
-    op, shape, expect = fields.get("op"), fields.get("input"), fields.get("expect")
-    _check_keys(op if isinstance(op, str) else "", tuple(fields))
+    op, shape, _ = _parse_op_and_input(fields)
+    expect = fields.get("expect")
+    expected = None if expect is None else expectation_from_json(expect, defaults)
+    options = {name: value for name, value in fields.items() if name not in NON_OPTION_KEYS}
+    stages = ((op, apply_defaults(op, defaults, options)),)
+    return Case(shape, stages, False, _add_fixed_names(expected, stages), fields.get("id"))
+
+
+def request_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Request:
+    """Parse the request of a JSON case, without its expectation.
+
+    Raises `ShapeError` (usage) if the request is invalid, and the errors of `make_request`.
+    """
+    op, shape, names = _parse_op_and_input(fields)
+    if defaults:
+        options = apply_defaults(op, defaults, fields)
+        return make_request(op, shape, options, [*names, *[name for name in options if name not in fields]])
+    return make_request(op, shape, fields, names)
+
+
+def _parse_op_and_input(fields: Mapping[str, Any]) -> tuple[str, Any, tuple[str, ...]]:
+    """Return the op and the input of a JSON case, and the names of its options that are not arguments.
+
+    Raises `ShapeError` (usage) for an op or a key that does not exist, and without an input.
+    """
+    op, shape = fields.get("op"), fields.get("input")
+    names = _common_options(op if isinstance(op, str) else "", tuple(fields))
     if not isinstance(op, str):
         raise usage_error("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
     if op not in OPS.names:
         lookup(op, OPS, "operation", list_command="shapecalc -h")
     if shape is None:
         raise usage_error(f"{op} needs an input", 'add "input": [2, 3, 4]', argument="input")
-    expected = None if expect is None else expectation_from_json(expect, defaults)
-    options = {name: value for name, value in fields.items() if name not in NON_OPTION_KEYS}
-    stages = ((op, apply_defaults(op, defaults, options)),)
-    return Case(shape, stages, False, _add_fixed_names(expected, stages), fields.get("id"))
+    return op, shape, names
 
 
 def case_keys() -> dict[str, None]:
@@ -338,10 +367,11 @@ def case_keys() -> dict[str, None]:
 
 
 @lru_cache(1024)
-def _check_keys(op: str, keys: tuple[str, ...]) -> None:
-    """Raise `ShapeError` (usage) for a key that no case has.
+def _common_options(op: str, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the options that are not arguments of the op.
 
-    The keys of all ops are gathered only for a key that `op` itself lacks.
+    Raises `ShapeError` (usage) for a key that no case has. The keys of all ops are gathered only for a key that `op`
+    itself lacks.
     """
     own = {param.name for param in OPS[op].params} if op in OPS else set()
     others = [key for key in keys if key not in NON_OPTION_KEYS and key not in SHARED_OPTIONS and key not in own]
@@ -351,6 +381,7 @@ def _check_keys(op: str, keys: tuple[str, ...]) -> None:
             raise usage_error(
                 f"a case has no '{escape_unprintable(truncate(key))}'", suggestion(key, known), argument=key
             )
+    return tuple([key for key in keys if key not in NON_OPTION_KEYS and key not in own and key != "where"])
 
 
 def parse_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
@@ -390,7 +421,9 @@ def parse_json_object(text: str) -> dict[str, Any]:
     {'op': 'shape', 'input': [2.5]}
     """
     try:
-        case = _STRICT_DECODER.decode(text)
+        case, end = _STRICT_DECODER.raw_decode(text)  # `decode` looks for blanks at both ends, at a tenth of its time
+        if end != len(text):
+            raise JSONDecodeError("Extra data", text, len(text) - len(text[end:].lstrip(JSON_BLANKS)))
     except JSONDecodeError as error:
         raise usage_error(f"it is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
     except RecursionError:

@@ -1,7 +1,7 @@
 """Measure `shapecalc check` as ratios to `json.loads` of the same lines, in one run.
 
 Run it from a checkout: `python -m tests.benchmarks.check [COUNT]`, by default with a million distinct cases. A whole
-process of shapecalc is compared with the bare loop over lines in memory.
+process of shapecalc is compared with the bare loop over lines in memory: by CPU time on one core, by the clock on all.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 from functools import partial
 from math import prod
+from operator import truediv
 from pathlib import Path
 from time import perf_counter
 
@@ -23,12 +25,12 @@ from tests.benchmarks.harness import ASK, ROOT, in_turns, inference, least, seco
 ROUNDS = 3
 LOADS = """
 import json, sys
-from time import perf_counter
+from time import perf_counter, process_time
 lines = open(sys.argv[1]).read().splitlines()
-start = perf_counter()
+start, cpu_start = perf_counter(), process_time()
 for line in lines:
     json.loads(line)
-print(perf_counter() - start)
+print(perf_counter() - start, process_time() - cpu_start)
 """
 
 
@@ -66,16 +68,27 @@ def case(draw, shape):
 
 
 def check_seconds(command, count):
-    """Return the wall time of a `shapecalc check` that passes all cases."""
-    start = perf_counter()
+    """Return the wall time and the CPU time of a `shapecalc check` that passes all cases."""
+    start, used = perf_counter(), children_seconds()
     message = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stderr
     assert message == f"shapecalc: {count:,} passed\n", message
-    return perf_counter() - start
+    return perf_counter() - start, children_seconds() - used
 
 
 def loads_seconds(path):
-    """Return the wall time of the bare loop of `json.loads`."""
-    return float(subprocess.check_output([sys.executable, "-c", LOADS, path]))
+    """Return the wall time and the CPU time of the bare loop of `json.loads`."""
+    return tuple(map(float, subprocess.check_output([sys.executable, "-c", LOADS, path]).split()))
+
+
+def columns(seconds):
+    """Return the wall times, and the CPU times."""
+    return list(zip(*seconds, strict=True))
+
+
+def children_seconds():
+    """Return the CPU time of the processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def main(count):
@@ -88,11 +101,16 @@ def main(count):
         calls = {name: partial(check_seconds, [*checking, *more], count) for name, more in rows.items()}
         times = in_turns(ROUNDS, {"json.loads": partial(loads_seconds, str(path)), **calls})
         (inferred,) = least(9, inference(), number=500)
+        print(f"{'':28} {'by the clock':>20} {'CPU time':>20}")
+        loads = columns(times["json.loads"])
         for name, seconds in times.items():
-            per_case = statistics.median(seconds) / count
-            ratio = statistics.median(ours / base for ours, base in zip(seconds, times["json.loads"], strict=True))
-            onnx_ratio = f"  {inferred / per_case:5.0f} x ONNX" * (name in rows)
-            print(f"{name.ljust(28)} {per_case * 1e6:6.2f} us a case  ratio {ratio:5.2f}{onnx_ratio}")
+            cells, per_case = [], []
+            for ours, base in zip(columns(seconds), loads, strict=True):
+                ratio = statistics.median(map(truediv, ours, base))
+                per_case.append(statistics.median(ours) / count)
+                cells.append(f"{per_case[-1] * 1e6:6.2f} us x{ratio:5.2f}")
+            onnx_ratio = f"  {inferred / per_case[-1]:.1f} x ONNX" * (name in rows)
+            print(f"{name.ljust(28)} {cells[0]:>20} {cells[1]:>20}{onnx_ratio}")
         print(f"peak memory, {cores}: {seconds_and_memory(checking, 'VmRSS')[1]:.0f} MiB for all processes")
 
 

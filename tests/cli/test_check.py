@@ -253,6 +253,66 @@ def test_check_odd_values_keep_answer_and_id():
         assert output == f"{json.dumps(row.as_json('a file'))}\n"
 
 
+MET = {"op": "reshape", "input": [2, 3], "target": [6, 1], "opset": 14, "allowzero": 1, "expect": [6, 1]}
+
+
+def verdicts(*cases, **options):
+    """Return the verdict on each case of a block."""
+    text = "\n".join(map(json.dumps, cases))
+    options = judging.CheckOptions(json=True, **options)
+    rows = judge_block(judging.Block(text.encode(), 1), "a file", options, {}).stdout_text.splitlines()
+    return [
+        row["passed"] if row["problem"] is None or row["passed"] else row["problem"]["rule"]
+        for row in map(json.loads, rows)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({"opset": 14.0}, "usage"),
+        ({"opset": True}, "usage"),
+        ({"opset": "14"}, True),
+        ({"allowzero": True}, True),
+        ({"allowzero": 1.0}, "usage"),
+        ({"allowzero": [1]}, "usage"),
+        ({"expect": [6, True]}, "usage"),
+        ({"expect": [6.0, 1]}, "usage"),
+        ({"expect": {"error": "volume-mismatch"}}, False),
+        ({"expect": [6, 2]}, False),
+        ({"expect": [6, "?"]}, True),
+        ({"expect": "6,1"}, True),
+        ({"nothing": None}, "usage"),
+    ],
+)
+def test_check_equal_values_of_other_types(changes, verdict):
+    other = MET | changes
+    assert verdicts(MET, other, MET) == [True, verdict, True]
+    assert verdicts(other, MET, other) == [verdict, True, verdict]
+    text = "\n".join(map(json.dumps, (MET, other)))
+    counts = judge_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(), {}).counts
+    assert counts[judging.CheckVerdict.PASSED] == 1 + (verdict is True)
+
+
+def test_check_reports_an_invalid_expectation_before_its_request():
+    lines = [
+        {"op": "reshape", "input": [2, "("], "target": [6], "expect": 5},
+        {"op": "reshape", "input": [2, "("], "expect": []},
+    ]
+    text = "\n".join(map(json.dumps, lines))
+    shown = judge_block(judging.Block(text.encode(), 1), "f", judging.CheckOptions(), {}).stdout_text.splitlines()
+    assert [line.partition(" (")[0] for line in shown] == [
+        "f:1: usage: 5 is not an expectation",
+        "f:2: usage: '(' is not a whole number or a name",
+    ]
+
+
+def test_check_strict_expects_conditions_of_numbers():
+    case = {"op": "reshape", "input": ["N", 4], "target": [2, 6], "expect": [2, 6]}
+    assert verdicts(case) == [True]
+    assert verdicts(case, strict=True) == [False]
+
+
 # The pre-commit hook and the CI workflow of the manual
 
 

@@ -6,7 +6,7 @@ Differences between frameworks are fields of `Dialect`; shared behaviour is impl
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import EMPTY_DICT, Stage, StageBuilder, Stages, Step, StepRule
+from shapecalc.core.answers import EMPTY_DICT, Stage, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Expand, Reshape
@@ -239,6 +239,8 @@ class Setting(Record):
     """The meaning of 0 and -1 in a requested shape, at the setting of the switch."""
     options: FrozenDict
     """The setting of the switch, by the switch's name in the framework."""
+    extras: Callable[[Any], Mapping[str, object]] | FrozenDict = EMPTY_DICT
+    """The function of the op that returns additional results of a trace, or no results."""
     names: NameAllocator = NameAllocator((), EMPTY_DICT)
     """The allocator of the names of results, which only requests with names need."""
 
@@ -561,10 +563,22 @@ class Target:
         return steps
 
 
-def resolve_target(stage: StageBuilder, target: Target) -> Stages:
+def resolve_target(target: Target, requested: Shape, dialect: Dialect, label: str = "reshape") -> Stages:
     """Return the stage of a requested shape; the target explains the stage.
 
-    Raises the errors of `Target.resolve`.
+    A target has all that a stage needs, without a `StageBuilder`. Raises `ShapeError` with the refused stage:
+    rank-limit, and the errors of `Target.resolve`.
     """
-    stage.explain = target.explain
-    return stage.finish(Reshape(target.resolve()))
+    try:
+        check_rank(target.target, dialect, target.argument)
+        output = target.resolve()
+    except ShapeError as error:
+        error.stages = (_target_stage(target, requested, label),)
+        raise
+    return (_target_stage(target, requested, label, output, Reshape(output)),)
+
+
+def _target_stage(
+    target: Target, requested: Shape, label: str, output: Shape | None = None, move: Reshape | None = None
+) -> Stage:
+    return Stage(StageKind.RESHAPE, label, target.argument, target.shape, requested, target.explain, output, move)

@@ -36,7 +36,7 @@ def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, n
     `ShapeError`: axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and the errors of `Target.resolve`.
     """
     rank = len(shape)
-    with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, target) as stage:
+    with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, target):
         first = axis + rank + 1 if axis < 0 else axis
         if not 0 <= first <= rank:
             message = f"axis {truncate(str(axis))} does not exist: axes run from {-rank - 1} to {rank}, the end"
@@ -44,10 +44,9 @@ def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, n
         if not -1 <= num_axes <= rank - first:
             message = f"{truncate(str(num_axes))} dims, and {rank - first} follow axis {first}"
             raise rule_error(BAD_NUM_AXES, message, argument="num_axes")
-        kept = 0 if num_axes == -1 else rank - first - num_axes
-        full_target = (*shape[:first], *target, *shape[rank - kept :])
-        base.check_rank(full_target, rules.dialect, "target")
-        return base.resolve_target(stage, PartTarget(shape, full_target, kept_ends=(first, kept)))
+    kept = 0 if num_axes == -1 else rank - first - num_axes
+    full_target = (*shape[:first], *target, *shape[rank - kept :])
+    return base.resolve_target(PartTarget(shape, full_target, kept_ends=(first, kept)), target, rules.dialect)
 
 
 class PartTarget(base.Target):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.answers import Stages, Step, StepRule
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.problem import Rule, ShapeError, rule_error
@@ -56,9 +56,7 @@ def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> Sta
     Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and the
     errors of `Target.resolve`.
     """
-    with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, target) as stage:
-        base.check_rank(target, rules.dialect, "target")
-        return base.resolve_target(stage, RightAlignedTarget(shape, target))
+    return base.resolve_target(RightAlignedTarget(shape, target), target, rules.dialect)
 
 
 class RightAlignedTarget(base.Target):

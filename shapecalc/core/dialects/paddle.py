@@ -27,9 +27,7 @@ def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> Stages
     Source: paddle.reshape, measured; the documentation mentions only zeros that copy. Raises `ShapeError`: two-infers,
     below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
-    with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, target) as stage:
-        base.check_rank(target, dialect, "target")
-        return base.resolve_target(stage, EmptyTensorTarget(shape, target))
+    return base.resolve_target(EmptyTensorTarget(shape, target), target, dialect)
 
 
 class EmptyTensorTarget(base.Target):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.dialects.base import Dialect, Operator, Param, Setting
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Record, replace
+from shapecalc.core.record import Record, lazy, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,6 +118,16 @@ class Op(Record):
 
     They replace the general candidates for the rule. A candidate is proposed to the user only if it resolves.
     """
+
+    @lazy
+    def param_names(self) -> frozenset[str]:
+        """Collect the names of all parameters.
+
+        >>> from shapecalc.core.ops import OPS
+        >>> sorted(OPS["select"].param_names)
+        ['axis', 'index']
+        """
+        return frozenset([param.name for param in self.params])
 
     @property
     def positional_only_names(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ unchanged"; "at most one dimension of the new shape can be -1"). Differences bet
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
+from shapecalc.core.answers import Stages, Step
 from shapecalc.core.conditions import Unsatisfiable, require_divisible
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
@@ -30,9 +30,7 @@ def reshape(
     zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch, rank-limit, infer-limit,
     overflow.
     """
-    with StageBuilder(StageKind.RESHAPE, label, argument, shape, target) as stage:
-        base.check_rank(target, rules.dialect, argument)
-        return base.resolve_target(stage, ReshapeTarget(shape, rules, target, argument))
+    return base.resolve_target(ReshapeTarget(shape, rules, target, argument), target, rules.dialect, label)
 
 
 def is_negative_dim(dim: Dim) -> bool:
@@ -83,7 +81,8 @@ class ReshapeTarget(base.Target):
         Raises `ShapeError`: indivisible, infer-limit, zero-beside-infer, zero-volume-infer.
         """
         have = product(self.shape)
-        rule, facts = rules.INFERRED, dict[str, object](shape=self.shape, have=have, known=known)
+        rule = rules.INFERRED
+        facts: dict[str, object] = {"shape": self.shape, "have": have, "known": known}
         if known == 0:
             have, known, left_out = self._nonzero_products(index)
             rule, facts = rules.INFERRED_EMPTY, {"have": have, "known": known, "left_out": left_out}
@@ -91,7 +90,7 @@ class ReshapeTarget(base.Target):
             return rule, 1, (), facts
         dim = quotient(have, known)
         try:
-            conditions = () if isinstance(dim, int) else require_divisible(have, known)
+            conditions = () if isinstance(dim, int) else require_divisible(dim, 1)
         except Unsatisfiable:
             raise self._indivisible_error(index, have, known) from None
         most = self.dialect.max_inferred

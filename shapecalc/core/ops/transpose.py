@@ -98,6 +98,8 @@ def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) 
 
     Raises `ShapeError`: negative-axis, and not-a-permutation unless `perm` is a permutation of `rank` axes.
     """
+    if sorted(perm) == [*range(rank)]:
+        return perm
     if len(perm) != rank:
         message = f"{format_count(len(perm), 'axis is', 'axes are')} named, and the tensor has {rank}"
         raise rule_error(NOT_A_PERMUTATION, message, argument=argument)

@@ -453,18 +453,25 @@ def pool(
 
 
 def pad(
-    input: DimsLike, padding: AxesLike, *, axes: AxesLike | None = None, **options: Unpack[VersionOptions]
+    input: DimsLike,
+    padding: AxesLike,
+    *,
+    axes: AxesLike | None = None,
+    mode: str | None = None,
+    fill: float | None = None,
+    **options: Unpack[VersionOptions],
 ) -> Trace:
     """Pad axes at their start and end.
 
     `padding` lists the widths at the start of each axis in `axes`, then the widths at the end of each axis, as in ONNX.
+    `mode` is constant, reflect, symmetric, edge or wrap; `fill` is the value of the mode constant, by default 0.
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad. Raises `ShapeError`.
 
-    >>> pad((2, 3), (1, 0, 0, 2)).output
-    (3, 5)
+    >>> pad((2, 3), (1, 0, 0, 2)).output, pad((2, 3), 2, mode="reflect", dialect="numpy").output
+    ((3, 5), (6, 7))
     """
-    return _resolve_or_raise(pad, input, options, padding=padding, axes=axes)
+    return _resolve_or_raise(pad, input, options, padding=padding, axes=axes, mode=mode, fill=fill)
 
 
 def upsample(

@@ -7,16 +7,16 @@ import pytest
 from shapecalc.core import requests
 from shapecalc.core.answers import run_in_sequence
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import Param, ParamKind
+from shapecalc.core.dialects.base import Param, ParamType
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.squeeze import squeeze
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
 from shapecalc.core.record import FrozenDict, replace
 
-REVERSE = Param("reverse", ParamKind.FLAG, "whether the dims come back in reverse")
-MODE = Param("mode", ParamKind.CHOICE, "torch: where the new dim goes", choices=("HEAD", "TAIL"))
-KEEP_ONE = Param("keep_one", ParamKind.FLAG, "torch: whether a new dim of 1 is put in")
+REVERSE = Param("reverse", ParamType.FLAG, "whether the dims come back in reverse")
+MODE = Param("mode", ParamType.CHOICE, "torch: where the new dim goes", choices=("HEAD", "TAIL"))
+KEEP_ONE = Param("keep_one", ParamType.FLAG, "torch: whether a new dim of 1 is put in")
 
 
 def resolve_invented(shape, rules, axes=None, reverse=None, mode="HEAD", keep_one=None):

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from shapecalc.cli.output import OutputOptions, file_error, print_json_if_requested, print_stderr, print_stdout
 from shapecalc.cli.progress import progress_bar
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.moves import Combine, ShapeVector, Take
+from shapecalc.core.moves import Combine, Pad, ShapeVector, Take
 from shapecalc.core.problem import DIFFERS, FILE, Problem, ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, parse_axes, shape_text, truncate
-from shapecalc.reasoning.examples import index_text, trace_element, trace_element_back
+from shapecalc.reasoning.examples import point_text, trace_element, trace_element_back
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
@@ -66,7 +66,7 @@ def check_and_trace_elements(
     """
     if output_options.out is not None and source is None:
         raise usage_error("--out needs data, and the input is only a shape", "give a file: x.npy")
-    combine = next((move for move in answer.moves if isinstance(move, Combine)), None)
+    combine = next((move for move in answer.moves if isinstance(move, Combine) and not isinstance(move, Pad)), None)
     option = (
         "--out"
         if output_options.out is not None
@@ -120,7 +120,7 @@ def print_elements(
     The sample contains elements of the input and of the output.
     """
     for name, path in paths.items():
-        points = (f"{point['stage']} {index_text(point['index'])}" for point in path)
+        points = (point_text(point["stage"], point["index"]) for point in path)
         print_stderr(f"{PATH_OPTIONS[name][0]}: {' -> '.join(points)}")
     if values:
         from shapecalc.engine.execute import sample_elements

@@ -29,11 +29,11 @@ from shapecalc.cli.options import Command
 from shapecalc.core import __version__
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import ParamKind
 from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH, MAX_AGENT_LINE_BYTES, MAX_SHAPE_DIMS
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op
 from shapecalc.core.packages import missing_package_message
+from shapecalc.core.params import LIST_SCHEMA, TEXT_SCHEMA, JsonSchema, ParamType
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest, apply_chain_options, make_request
@@ -59,27 +59,6 @@ if TYPE_CHECKING:
     from mcp.types import JSONRPCError
 
 CallArguments = Mapping[str, Any]
-JsonSchema = dict[str, Any]
-LIST_SCHEMA: JsonSchema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["integer", "string"]}}]}
-TEXT_SCHEMA: JsonSchema = {"type": "string"}
-PARAM_SCHEMAS: dict[ParamKind, JsonSchema] = {
-    **dict.fromkeys((ParamKind.TARGET, ParamKind.AXES, ParamKind.PERM, ParamKind.SHAPE, ParamKind.SIZES), LIST_SCHEMA),
-    **dict.fromkeys(
-        (
-            ParamKind.SLICES,
-            ParamKind.PATTERN,
-            ParamKind.LENGTHS,
-            ParamKind.SUBSCRIPTS,
-            ParamKind.CHOICE,
-            ParamKind.SCALES,
-        ),
-        TEXT_SCHEMA,
-    ),
-    ParamKind.SHAPES: {"type": "array", "items": LIST_SCHEMA},
-    ParamKind.INT: {"type": "integer"},
-    ParamKind.FLAG: {"type": "boolean"},
-}
-"""The JSON schema of an op parameter, by parameter kind."""
 INPUT_SCHEMA = {
     **LIST_SCHEMA,
     "description": 'the input shape: 2,3,4 or N,C,H,W or [2, "C"]; or a file: x.npy, x.npz:NAME',
@@ -198,19 +177,13 @@ def _rule_option_properties(options: Iterable[Option], dialects: Iterable[str]) 
         "where": {"type": "object", "additionalProperties": {"type": "integer"}},
     }
     return {
-        option.name: kinds.get(option.name, PARAM_SCHEMAS[ParamKind.FLAG]) | {"description": option.help}
-        for option in options
+        option.name: {**kinds.get(option.name, ParamType.FLAG.schema), "description": option.help} for option in options
     }
 
 
 def _op_tool(op: Op) -> AgentTool:
     """Return the tool that resolves a request of an op."""
-    properties = {"input": INPUT_SCHEMA} | {
-        param.name: PARAM_SCHEMAS[param.kind]
-        | {"description": param.help}
-        | ({"enum": [*param.choices]} if param.choices else {})
-        for param in params_of(op)
-    }
+    properties: dict[str, JsonSchema] = {"input": INPUT_SCHEMA} | {param.name: param.schema for param in params_of(op)}
     properties |= _rule_option_properties(rule_options(op), [dialect.name for dialect in dialects_with(op)])
     required = ["input", *(param.name for param in op.params if param.required)]
     description = f"{op.summary} Returns the output shape with every step, under the rules of {op.default_dialect}"
@@ -387,7 +360,7 @@ def _make_server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
 
     hints = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     tools = [
-        types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints)
+        types.Tool(name=tool.name, description=tool.description, input_schema=dict(tool.schema), annotations=hints)
         for tool in make_tools().values()
     ]
 

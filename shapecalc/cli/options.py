@@ -139,7 +139,7 @@ def op_command_parameters(op: Op) -> list[Argument | Option]:
 
 def _positional_argument(param: Param) -> Argument:
     """Return the command-line argument for a positional parameter of an op."""
-    words, name = param.choices, param.name.upper()
+    words, name = param.completions, param.name.upper()
     required = param.required and param.positional
     metavar = name if required else f"[{name}{'...' if name in ('OPERANDS', 'LENGTHS') else ''}]"
     return Argument(param.name, param.help, metavar, required, completions=(lambda: words) if words else None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, simplify_conditions, solve_equalities
 from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, is_concrete, substitute_dims, to_json
-from shapecalc.core.moves import Combine, Move, Permute, Reshape, ShapeVector, StridedSlice
+from shapecalc.core.moves import Combine, Move, Pad, Permute, Reshape, ShapeVector, StridedSlice
 from shapecalc.core.problem import Problem, Rule, ShapeError, usage_error
 from shapecalc.core.record import Choice, FrozenDict, Record, lazy, replace
 from shapecalc.core.text import shape_text
@@ -549,13 +549,21 @@ def moves_of(answer: Answer) -> MoveChain:
     """
     from shapecalc.core.layout import MoveChain  # deferred: the output shape needs no layout
 
+    check_elements_move(answer)
+    return MoveChain(answer.input, answer.moves)
+
+
+def check_elements_move(answer: Answer, *, allows_pads: bool = False) -> None:
+    """Raise `ShapeError` (usage) unless each output element is a single input element.
+
+    With `allows_pads`, output elements may also be those that a pad adds.
+    """
     for stage in answer.stages:
         if isinstance(stage.move, ShapeVector):
             raise usage_error("shape returns dims, so no element moves")
-        if isinstance(stage.move, Combine):
+        if isinstance(stage.move, Combine) and not (allows_pads and isinstance(stage.move, Pad)):
             message = f"elements of {stage.label} come from several operands or places, and cannot be followed"
             raise usage_error(message, "ask for the shape alone")
-    return MoveChain(answer.input, answer.moves)
 
 
 def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
@@ -565,7 +573,7 @@ def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, condition
     kinds = {*map(type, moves)}
     if ShapeVector in kinds:
         return (None,) * len(output)
-    if Combine in kinds:
+    if kinds & {Combine, Pad}:
         from shapecalc.core.origins import multi_operand_origins  # deferred: most requests have one operand
 
         def segment_origins(before: Shape, start: int, end: int) -> Origins:

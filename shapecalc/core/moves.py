@@ -162,6 +162,61 @@ class Combine(ShapedMove):
     """The output axes on which each output element depends on several input elements, as in pooling."""
 
 
+CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "edge", "wrap"
+"""The modes of a pad: NumPy's names."""
+
+
+class Pad(Combine):
+    """A pad of the input: new positions at both ends of axes; negative numbers remove positions."""
+
+    begins: tuple[int, ...] = ()
+    """The number of positions at the start of each axis."""
+    ends: tuple[int, ...] = ()
+    """The number of positions at the end of each axis."""
+    mode: str = CONSTANT
+    fill: float = 0
+    """The value of the new positions in the mode `constant`."""
+
+    def sources_along(self, axis: int, positions: Any, size: int) -> Any:
+        """Return the input indices that output positions of an axis of `size` read.
+
+        The positions are integers, or an integer array. In the mode `constant`, the indices of new positions are
+        outside of the axis. Source: numpy.pad.
+
+        >>> pad = Pad((7,), ((3,),), (((0, 0),),), None, (0,), (2,), (2,), REFLECT)
+        >>> [pad.sources_along(0, position, 3) for position in range(7)]
+        [2, 1, 0, 1, 2, 1, 0]
+        """
+        index = positions - self.begins[axis]
+        if self.mode == CONSTANT or not (self.begins[axis] or self.ends[axis]):
+            return index
+        if self.mode == EDGE:
+            return (index >= 0) * (index < size) * index + (index >= size) * (size - 1)
+        if self.mode == WRAP:
+            return index % size
+        repeats_ends = self.mode == SYMMETRIC
+        period = 2 * size if repeats_ends else max(1, 2 * size - 2)
+        index = index % period
+        return (index < size) * index + (index >= size) * (period - repeats_ends - index)
+
+    def first_position(self, axis: int, index: int, size: int) -> int:
+        """Return the first output position that reads an input index; it may be outside of the output.
+
+        >>> Pad((7,), ((3,),), (((0, 0),),), None, (0,), (2,), (2,), REFLECT).first_position(0, 2, 3)
+        0
+        """
+        begin = self.begins[axis]
+        if self.mode == CONSTANT or not (begin or self.ends[axis]):
+            return begin + index
+        if self.mode == EDGE:
+            return begin + index if index else 0
+        if self.mode == WRAP:
+            return (begin + index) % size
+        repeats_ends = self.mode == SYMMETRIC
+        period = 2 * size if repeats_ends else max(1, 2 * size - 2)
+        return min((begin + index) % period, (begin - repeats_ends - index) % period)
+
+
 Move = Permute | Reshape | Expand | StridedSlice | Roll | Take | ShapeVector | Combine
 
 Index = tuple[int, ...]
@@ -182,6 +237,10 @@ def index_after_move(index: Index, shape: Sequence[Any], move: Move) -> Index | 
         return _sliced_index(index, shape, move)
     if isinstance(move, Roll):
         return _rolled_index(index, shape, move.axis, move.shift)
+    if isinstance(move, Pad):
+        result = tuple([move.first_position(axis, position, shape[axis]) for axis, position in enumerate(index)])
+        inside = [0 <= position < size for position, size in zip(result, move.output_shape(()), strict=True)]  # type: ignore[operator]
+        return result if all(inside) else None
     if isinstance(move, Take):
         positions = [position % shape[move.axis] for position in move.positions]
         taken = index[move.axis]
@@ -206,8 +265,16 @@ def _rolled_index(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tu
 def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
     """Return the input index of the element at the output index `index`.
 
-    `shape` is the input shape. The components of `index` are integers, or integer arrays for several elements.
+    `shape` is the input shape. The components of `index` are integers, or integer arrays for several elements. An
+    element that a pad adds has an index outside of `shape`.
     """
+    if isinstance(move, Pad):
+        return tuple(
+            [
+                move.sources_along(axis, position, size)
+                for axis, (position, size) in enumerate(zip(index, shape, strict=True))
+            ]
+        )
     if isinstance(move, Permute):
         output_axes = {axis: output_axis for output_axis, axis in enumerate(move.axes)}
         return tuple(index[output_axes[axis]] for axis in range(len(shape)))

@@ -17,43 +17,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shapecalc.core import rules, values
-from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Request, shapes_in
+from shapecalc.core.answers import EMPTY_DICT, Request, shapes_in
 from shapecalc.core.dialects import DIALECTS, find_dialect
 from shapecalc.core.dialects.base import (
     Dialect,
     Operator,
-    Param,
-    ParamKind,
     Setting,
     ZeroMeaning,
     parse_element_type,
     spell_element_type,
 )
-from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim, substitute, substitute_dims
+from shapecalc.core.dims import Monomial, Shape, substitute
 from shapecalc.core.limits import MAX_NAMES
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op, operator_of, operator_types, resolver_of
+from shapecalc.core.params import ParamType, parse_flag
 from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.text import (
     SIZE_BOUND,
     escape_unprintable,
     lookup,
-    parse_axes,
-    parse_dims,
     parse_shape,
-    parse_target,
     shape_text,
     split_outside_brackets,
     suggestion,
-    tokenize_shape,
     truncate,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
+
+    from shapecalc.core.params import Param
 
 
 SHARED_OPTIONS = ("dialect", "opset", "dtype", "where")
@@ -89,6 +86,7 @@ class ParsedOptions(Record):
 
     op: Op
     dialect: Dialect
+    operator: Operator
     params: tuple[Param, ...]
     """The parameters that the op has in the dialect, and those of other dialects."""
     opset: int | None
@@ -184,11 +182,9 @@ def _select_version(operator: Operator, opset: int) -> int:
     return max(version for version in operator.versions if version <= opset)
 
 
-def _no_attribute_error(operator: Operator, name: str, since: int | None, version: int | None) -> ShapeError:
+def _no_attribute_error(operator: Operator, name: str, since: int, version: int | None) -> ShapeError:
     """Return the error for an attribute that the operator's version does not have."""
-    message = f"{operator.name} has no {name}"
-    if since is not None:
-        message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
+    message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
     return rule_error(rules.NO_SUCH_ATTRIBUTE, message, argument=name)
 
 
@@ -205,36 +201,13 @@ def check_attributes(request: Request, setting: Setting) -> None:
             raise rule_error(rules.MISSING_ARGUMENT, message, argument=name)
     if operator.params_since:
         for name in request.arguments:
-            since = operator.params_since.get(name, 1)
-            if since is None or (version is not None and version < since):
+            since = operator.params_since.get(name)
+            if since is not None and version is not None and version < since:
                 raise _no_attribute_error(operator, name, since, version)
     if request.dtype and request.dtype not in operator_types(OPS[request.op], setting.dialect, version, operator):
         this = operator.name if version is None else f"{operator.name} {version}"
         message = f"{setting.dialect.name} {this} does not accept {spell_element_type(request.dtype, setting.dialect)}"
         raise rule_error(rules.DTYPE, message, argument="dtype")
-
-
-def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
-    """Return the axis of `shape` that has each of the dims.
-
-    For example, the dims N,H,W,C are the axes 0,2,3,1 of the shape N,C,H,W. `value` is the unparsed argument; errors
-    contain the span of a dim in this text. Raises `ShapeError` (usage) for a dim that does not match exactly one axis.
-
-    >>> from shapecalc.core.text import parse_dims
-    >>> find_axes_by_dims(parse_dims("N,H,W,3"), parse_dims("N,3,H,W"), None, "perm")
-    (0, 2, 3, 1)
-    """
-    axes = []
-    for index, dim in enumerate(dims):
-        matches = [axis for axis, size in enumerate(shape) if size == dim]
-        if len(matches) != 1:
-            span = tokenize_shape(value, argument)[index].span if isinstance(value, str) else None
-            count = f"{len(matches)} dims" if matches else "no dim"
-            message = f"{count} of {truncate(shape_text(shape))} {'are' if matches else 'is'} {truncate(str(dim))}"
-            hint = "name the axes by their numbers"
-            raise usage_error(message, hint, argument=argument, index=index, span=span)
-        axes += matches
-    return tuple(axes)
 
 
 def has_named_axes(op: str, options: Mapping[str, object]) -> bool:
@@ -246,7 +219,7 @@ def has_named_axes(op: str, options: Mapping[str, object]) -> bool:
     (True, False)
     """
     params = OPS[op].params if op in OPS else ()
-    return any(param.kind is ParamKind.PERM and _contains_name(options.get(param.name)) for param in params)
+    return any(param.type is ParamType.PERM and _contains_name(options.get(param.name)) for param in params)
 
 
 def _contains_name(value: object) -> bool:
@@ -274,11 +247,14 @@ def make_request(
         row, operator = dialect_and_operator(spec, options.get("dialect"))
         params = (*spec.params, *operator.params)
     else:
-        row, params = parsed.dialect, parsed.params
+        row, operator, params = parsed.dialect, parsed.operator, parsed.params
     dims = parse_shape(shape) if isinstance(shape, str) else values.to_shape(shape)
     arguments, texts = _parse_arguments(spec, row, params, options, dims)
+    if operator.params_since or operator.variant_of is not None:
+        _check_operator_has(arguments, operator, row)
     if parsed is None:
-        parsed = _parse_options({name: value for name, _, value in others if name not in arguments}, spec, row, params)
+        own = {name: value for name, _, value in others if name not in arguments}
+        parsed = _parse_options(own, spec, row, operator)
         _store_options(key, parsed)
     if isinstance(shape, str):
         texts = {"input": shape, **texts}
@@ -309,7 +285,9 @@ def _parse_arguments(
                     raise usage_error(f"{dialect.name} has no {name} here", f"it is in {having}", argument=name)
                 options = {param.counterpart: value, **options}
                 continue
-            arguments[name] = ARGUMENT_PARSERS[param.kind](value, param, input_shape)
+            arguments[name] = param.read(value, input_shape)
+            if param.applies_to:
+                param.check_applies(arguments)
             if isinstance(value, str):
                 texts = {**texts, name: value}
         elif param.required:
@@ -341,11 +319,20 @@ def _store_options(key: tuple[object, ...], parsed: ParsedOptions) -> None:
         return
 
 
-def _parse_options(options: Options, op: Op, dialect: Dialect, params: tuple[Param, ...]) -> ParsedOptions:
+def _parse_options(options: Options, op: Op, dialect: Dialect, operator: Operator) -> ParsedOptions:
     """Parse the options that are not arguments; raise `ShapeError` (usage) for an invalid one."""
     _check_option_names(options, op, dialect)
     opset, dtype = parse_opset_option(options, dialect), _parse_dtype_option(options, dialect)
-    return ParsedOptions(op, dialect, params, opset, dtype, _parse_switch_option(options, dialect, op))
+    switch = _parse_switch_option(options, dialect, op)
+    return ParsedOptions(op, dialect, operator, (*op.params, *operator.params), opset, dtype, switch)
+
+
+def _check_operator_has(arguments: Mapping[str, object], operator: Operator, dialect: Dialect) -> None:
+    """Raise `ShapeError` (usage) for an argument that no version of the dialect's operator has."""
+    variant = operator if operator.variant_of is None else operator.variant_of(arguments)
+    for name in arguments:
+        if variant.params_since.get(name, 1) is None:
+            raise usage_error(f"{dialect.name} {variant.name} has no {name}", argument=name)
 
 
 def dialect_and_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operator]:
@@ -389,99 +376,6 @@ def _check_option_names(option_names: Iterable[str], op: Op, dialect: Dialect) -
         raise usage_error(f"{op.name} has no {shown}", hint, argument=str(name))
 
 
-def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
-    """Parse axes; a permutation may also name axes by their dims, as in `c,h,w`."""
-    name = param.name
-    dims = _parse_dims(value, name)
-    if Monomial not in map(type, dims):
-        return dims
-    if param.kind is ParamKind.PERM:
-        return find_axes_by_dims(dims, shape, value, name)
-    if isinstance(value, str):
-        return parse_axes(value, name)
-    raise usage_error(f"an axis is a whole number, not {shape_text(dims)}", argument=name)
-
-
-def _parse_dims(value: object, name: str) -> Shape:
-    """Parse dims from a string, a sequence or a single integer."""
-    if isinstance(value, str):
-        return parse_dims(value, name)
-    return values.to_dims(
-        value if isinstance(value, (tuple, list)) or not values.is_integer_value(value) else (value,), name
-    )
-
-
-def _parse_target(value: object, param: Param, _input_shape: Shape) -> Shape:
-    return parse_target(value, param.name) if isinstance(value, str) else _parse_dims(value, param.name)
-
-
-def _parse_pattern(value: object, param: Param, _input_shape: Shape) -> str:
-    """Validate a pattern, subscripts or axis lengths; return the string unchanged."""
-    PATTERN_PARSERS[param.kind](value, param.name)
-    return str(value)
-
-
-PATTERN_PARSERS: Mapping[ParamKind, Callable[[object, str], object]] = {
-    ParamKind.PATTERN: values.parse_axis_pattern,
-    ParamKind.LENGTHS: values.parse_lengths,
-    ParamKind.SUBSCRIPTS: values.parse_subscripts,
-}
-"""The parsers that validate arguments stored as strings, by parameter kind."""
-
-
-def _parse_choice(value: object, param: Param, _input_shape: Shape) -> str:
-    """Parse one of the parameter's choices, ignoring case.
-
-    Raises `ShapeError` (usage) for any other word.
-    """
-    text = str(value).strip()
-    for word in param.choices:
-        if text.lower() == word.lower():
-            return word
-    words = " or ".join(param.choices)
-    raise usage_error(f"{param.name} is {words}, not '{escape_unprintable(truncate(text))}'", argument=param.name)
-
-
-def parse_flag(value: object, name: str) -> bool:
-    """Parse a flag from 0, 1, a bool, or the string form of one of these values.
-
-    Raises `ShapeError` (usage) for anything else.
-    """
-    if value in ("0", "1", "False", "True"):
-        return value in ("1", "True")
-    if isinstance(value, int) and value in (0, 1):
-        return bool(value)
-    raise usage_error(f"{name} is 0 or 1, not {values.describe_value(value)}", argument=name)
-
-
-def _parse_operand(value: object, param: Param, _input_shape: Shape, suffix: object = "") -> Shape:
-    """Parse the shape of an operand other than the input.
-
-    An unknown dim `?` gets a name that contains the parameter's name and `suffix`, so it differs from the names in
-    other operands.
-    """
-    dims = parse_shape(value, param.name) if isinstance(value, str) else values.to_shape(value, param.name)
-    unknown = {name: named_dim(f"{name}{param.name}{suffix}") for name in dim_names(dims) if name[0] == "?"}
-    return tuple([substitute_dims(dim, unknown) for dim in dims]) if unknown else dims
-
-
-def _parse_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Shape | str, ...]:
-    """Parse the shapes of operands from a string or a list.
-
-    The item `_` is returned unchanged; it stands for the output of the previous stage of a chain.
-    """
-    items = split_outside_brackets(value) if isinstance(value, str) else value
-    if not isinstance(items, (list, tuple)) or not items:
-        raise usage_error(f"{param.name} is a list of shapes, not {values.describe_value(value)}", argument=param.name)
-    pairs = enumerate(items)
-    return tuple(
-        [
-            CHAIN_TENSOR if isinstance(item, str) and item == CHAIN_TENSOR else _parse_operand(item, param, (), i)
-            for i, item in pairs
-        ]
-    )
-
-
 def operand_texts(request: Request) -> list[str]:
     """Return the text of each operand except the input.
 
@@ -492,33 +386,6 @@ def operand_texts(request: Request) -> list[str]:
         return split_outside_brackets(written)
     operands = request.arguments.get("operands", ())
     return [operand if isinstance(operand, str) else shape_text(operand) for operand in operands]
-
-
-def _parse_integers_or_choice(value: object, param: Param, _input_shape: Shape) -> Shape | str:
-    """Parse integers, or one of the words that the parameter accepts instead."""
-    if isinstance(value, str) and any(char.isalpha() for char in value):
-        return _parse_choice(value, param, ())
-    dims = _parse_dims(value, param.name)
-    if Monomial in map(type, dims):
-        raise usage_error(f"{param.name} has whole numbers, not {shape_text(dims)}", argument=param.name)
-    return dims
-
-
-ARGUMENT_PARSERS: Mapping[ParamKind, Callable[[Any, Param, Shape], Any]] = {
-    ParamKind.TARGET: _parse_target,
-    ParamKind.AXES: _parse_axes,
-    ParamKind.PERM: _parse_axes,
-    ParamKind.SLICES: lambda value, param, _: values.normalize_slices(value, param.name),
-    **dict.fromkeys(PATTERN_PARSERS, _parse_pattern),
-    ParamKind.SHAPE: _parse_operand,
-    ParamKind.SHAPES: _parse_operands,
-    ParamKind.SIZES: _parse_integers_or_choice,
-    ParamKind.SCALES: lambda value, param, _: values.normalize_scales(value, param.name),
-    ParamKind.INT: lambda value, param, _: values.parse_integer(value, param.name),
-    ParamKind.CHOICE: _parse_choice,
-    ParamKind.FLAG: lambda value, param, _: parse_flag(value, param.name),
-}
-"""The argument parsers, by kind; parameters: the value, the `Param`, the input shape."""
 
 
 def substitute_sizes(request: Request, sizes: Mapping[str, int]) -> Request:

@@ -182,7 +182,7 @@ MISSING_ARGUMENT = Rule(
 )
 NO_SUCH_ATTRIBUTE = Rule(
     "no-such-attribute",
-    "the operator or its version does not have the attribute",
+    "the version of the operator does not have the attribute",
     "The attribute allowzero was added in Reshape 14, and start and end were added in Shape 15. The opset of the "
     "model determines the version of an operator: the newest one that is not above the opset.",
     "shapecalc reshape 2,3,4 0,-1 --allowzero --opset 13",

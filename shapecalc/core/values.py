@@ -42,6 +42,8 @@ ARGUMENTS_WITH_UNKNOWNS = ("input", "expect", "pattern")
 MAX_SLICE_PARTS = 3
 """The maximum number of parts of a slice: start, stop and step."""
 ARROW, ELLIPSIS = "->", "..."
+NUMBER_CHARACTERS = "0123456789+-.eE"
+"""The characters of a number; `float` accepts more, such as `1_0` and `nan`."""
 MAX_LENGTH_DIGITS = 18
 """The maximum number of digits of an axis length; int64 has 19 digits."""
 PATTERN_HINT = "write names for the axes, as in 'b c h w -> b (h w) c'"
@@ -103,6 +105,28 @@ def parse_integer(value: object, name: str) -> int:
     elif is_integer_value(value) and index(value).bit_length() <= MAX_BITS:  # type: ignore[arg-type]
         return index(value)  # type: ignore[arg-type]
     raise usage_error(f"{name} is one whole number, not {describe_value(value)}", argument=name)
+
+
+def parse_number(value: object, name: str) -> int | float:
+    """Parse a finite number from a string or a Python value.
+
+    Raises `ShapeError` (usage) for anything else.
+
+    >>> parse_number("-1", "fill"), parse_number("0.5", "fill"), parse_number(2.0, "fill")
+    (-1, 0.5, 2.0)
+    """
+    if is_integer(value) if isinstance(value, str) else is_integer_value(value):
+        return parse_integer(value, name)
+    error = usage_error(f"{name} is one number, not {describe_value(value)}", argument=name)
+    if isinstance(value, (bool, bytes)) or (isinstance(value, str) and {*value.strip()} - {*NUMBER_CHARACTERS}):
+        raise error
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise error from None
+    if number - number != 0:  # infinite, or not a number
+        raise error
+    return number
 
 
 def to_shape(value: object, argument: str = "input") -> Shape:

@@ -12,7 +12,7 @@ from itertools import chain, islice, zip_longest
 from shlex import quote
 
 from shapecalc.core.answers import Trace
-from shapecalc.core.dialects.base import ParamKind
+from shapecalc.core.dialects.base import ParamType
 from shapecalc.core.dims import factorization_text, missing_factors_text
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.broadcast import BROADCAST
@@ -68,7 +68,7 @@ MAX_RATIO = 4096
 OP_DESCRIPTIONS = {op.name: op.noun for op in OPS.values() if op.noun}
 """The descriptions of ops that take several operands or a window, by op."""
 TARGET_ARGUMENTS = {
-    op.name: next(param.name for param in op.params if param.kind is ParamKind.TARGET)
+    op.name: next(param.name for param in op.params if param.type is ParamType.TARGET)
     for op in (RESHAPE, SHUFFLE, EXPAND, TILE)
 }
 """The name of the target argument of each op."""

@@ -24,7 +24,7 @@ import numpy as np
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dims import IntTuple, Shape, is_concrete
 from shapecalc.core.limits import MAX_NUMBERED_ELEMENTS
-from shapecalc.core.moves import Combine, Move, ShapeVector, index_before_move, ravel, unravel
+from shapecalc.core.moves import CONSTANT, Combine, Move, Pad, ShapeVector, index_before_move, ravel, unravel
 from shapecalc.core.ops.operands import order_operands
 from shapecalc.core.packages import install_command, requirements
 from shapecalc.core.problem import usage_error
@@ -39,6 +39,7 @@ from shapecalc.engine.plan import (
     BufferCopy,
     Plan,
     StridedView,
+    byte_strides,
     concrete_moves,
     copy_shape,
     plan_moves,
@@ -153,13 +154,24 @@ class Backend(Record):
         if shape != expected:
             sizes = f"the array has shape {shape_text(shape)}, and the question is about {shape_text(expected)}"
             raise usage_error(sizes)
+        calls = list[ArrayCall]()
+        padded, moves = _split_at_pads(moves)
+        for before, pad in padded:
+            calls += self.calls(plan_moves(before, shape, strides, itemsize))
+            calls.append(partial(pad_array, pad=pad, backend=self))
+            shape = pad.shape  # type: ignore[assignment]  # all of them are numbers
+            strides = byte_strides(shape, itemsize)
         plan = plan_moves(moves, shape, strides, itemsize, contiguous=contiguous)
         if moves and isinstance(moves[-1], ShapeVector):
             return plan, (lambda _: self.namespace.array(output, dtype="int64"),), "copy"
-        return plan, self.calls(plan), plan.verdict
+        calls += self.calls(plan, owns_source=bool(padded))
+        return plan, tuple(calls), "copy" if padded else plan.verdict
 
-    def calls(self, plan: Plan) -> tuple[ArrayCall, ...]:
-        """Return the functions that execute a plan; each takes the array that the previous one returned."""
+    def calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
+        """Return the functions that execute a plan; each takes the array that the previous one returned.
+
+        With `owns_source`, the first array is new, and a view of it is writable.
+        """
         copies = [partial(self.copy, copy=copy) for copy in plan.copies]
         return (*copies, *([] if plan.is_last_buffer else [partial(self.view, view=plan.view)]))
 
@@ -167,8 +179,11 @@ class Backend(Record):
 class NumpyBackend(Backend):
     """NumPy, whose calls contain all that the layout of the array decides."""
 
-    def calls(self, plan: Plan) -> tuple[ArrayCall, ...]:
-        """Return the functions that execute a plan; each takes the array that the previous one returned."""
+    def calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
+        """Return the functions that execute a plan; each takes the array that the previous one returned.
+
+        With `owns_source`, the first array is new, and a view of it is writable.
+        """
         copies = [self._copy_call(copy, plan.itemsize) for copy in plan.copies]
         if plan.is_last_buffer:
             return tuple(copies)
@@ -179,7 +194,7 @@ class NumpyBackend(Backend):
             result.setflags(write=False)
             return result
 
-        return (*copies, view_array if copies and not plan.has_repeats else view_read_only)
+        return (*copies, view_array if (copies or owns_source) and not plan.has_repeats else view_read_only)
 
     def _view_call(self, view: StridedView) -> ArrayCall:
         shape, strides, offset = view.shape, view.strides, view.offset
@@ -212,7 +227,10 @@ class Result(Record):
 
     array: Any
     plan: Plan
-    """The views and copies that were executed; for the op `shape`, those of the stages before it."""
+    """The views and copies that were executed; for the op `shape`, those of the stages before it.
+
+    The plan of an answer with pads begins after the last pad.
+    """
     verdict: str
     """`view` if the array is a read-only view of the source, `copy` if the array is new."""
     backend: str
@@ -275,6 +293,57 @@ def _run_on_backend(answer: Trace | Chain, source: Any, backend: Backend, contig
     for call in calls:
         source = call(source)
     return Result(source, plan, verdict, backend.name)
+
+
+def _split_at_pads(moves: tuple[Move, ...]) -> tuple[list[tuple[tuple[Move, ...], Pad]], tuple[Move, ...]]:
+    """Return each pad with the moves before it, and the moves after the last pad."""
+    padded, start = list[tuple[tuple[Move, ...], Pad]](), 0
+    for index, move in enumerate(moves):
+        if isinstance(move, Pad):
+            padded.append((moves[start:index], move))
+            start = index + 1
+    return padded, moves[start:]
+
+
+def pad_array(array: Any, pad: Any, backend: Backend = NUMPY) -> Any:
+    """Return a padded copy of an array.
+
+    Raises `ShapeError` (usage) if the element type cannot represent the fill value.
+    """
+    library, kind = backend.namespace, array.dtype
+    fill = _fill_value(pad.fill, kind)
+    if backend.name == "cupy":
+        array, fill = _view_as_numbers(array), _view_as_numbers(fill)
+    if pad.mode != CONSTANT:
+        padded_axes = [axis for axis, ends in enumerate(zip(pad.begins, pad.ends, strict=True)) if any(ends)]
+        padded = array if padded_axes else array.copy()
+        for axis in padded_axes:
+            sources = pad.sources_along(axis, np.arange(pad.shape[axis], dtype=np.int64), array.shape[axis])
+            padded = library.take(padded, library.asarray(sources), axis)
+        return padded.view(kind)
+    result = library.full(pad.shape, fill.item() if backend.name == "cupy" else fill, array.dtype)
+    ends = [*zip(pad.begins, pad.ends, array.shape, strict=True)]
+    inner = tuple(
+        [slice(max(begin, 0), max(begin, 0) + size + min(begin, 0) + min(end, 0)) for begin, end, size in ends]
+    )
+    kept = tuple([slice(max(-begin, 0), size - max(-end, 0)) for begin, end, size in ends])
+    result[inner] = array[kept]
+    return result.view(kind)
+
+
+def _fill_value(fill: float, dtype: Any) -> Any:
+    """Return the value of the positions that a pad adds, as an array without axes.
+
+    Raises `ShapeError` (usage) if the element type cannot represent the value.
+    """
+    try:
+        value = np.full((), fill, dtype)
+        is_exact = dtype.kind not in "biu" or value.item() == fill
+    except (OverflowError, ValueError, TypeError):
+        is_exact = False
+    if not is_exact:
+        raise usage_error(f"elements of type {dtype} cannot be {fill}", argument="fill")
+    return value
 
 
 def apply_moves(moves: tuple[Move, ...], array: Any) -> Any:
@@ -373,8 +442,8 @@ def _view_as_numbers(array: Any) -> Any:
 
 
 def has_combine_move(answer: Trace | Chain) -> bool:
-    """Return whether an answer combines several operands or computes new elements."""
-    return any(isinstance(move, Combine) for move in answer.moves)
+    """Return whether an answer combines several operands or computes new elements, other than those of a pad."""
+    return any(isinstance(move, Combine) and not isinstance(move, Pad) for move in answer.moves)
 
 
 def combine_move(answer: Trace | Chain) -> Combine:
@@ -470,19 +539,38 @@ def sample_elements(
     if has_combine_move(answer):
         array = combine_arrays(answer, None if data is None else [source.array for source in (data, *other_sources)])
         return before, _sample_of_elements(output, array[index])
+    fills = list[tuple[Any, Any]]()
     for _, shape, move in reversed(stages):
         index = index_before_move(index, shape, move)
-    return before, _make_sample(answer.input, index, output, data)
+        if isinstance(move, Pad) and move.mode == CONSTANT:
+            outside = np.zeros((), bool)
+            for position, size in zip(index, shape, strict=True):
+                outside = outside | (position < 0) | (position >= size)
+            fills.append((outside, move.fill))
+            index = tuple([np.where(outside, 0, position) for position in index])
+    return before, _make_sample(answer.input, index, output, data, fills)
 
 
-def _make_sample(input_shape: Shape, index: tuple[Any, ...], shape: Shape, data: Source | None) -> Sample:
-    """Return a sample of a tensor of `shape`, read from the input at `index`."""
+def _make_sample(
+    input_shape: Shape,
+    index: tuple[Any, ...],
+    shape: Shape,
+    data: Source | None,
+    fills: Sequence[tuple[Any, float]] = (),
+) -> Sample:
+    """Return a sample of a tensor of `shape`, read from the input at `index`.
+
+    `fills` are the elements that pads add, as pairs of a mask and a value; an earlier pair has priority.
+    """
     counts = list(map(len, _sampled_positions(shape)))
-    if 0 in shape:
+    if 0 in shape or (fills and 0 in input_shape):
         elements: Any = np.empty(counts)
     else:
         flat = np.broadcast_to(np.asarray(ravel(index, input_shape), dtype=np.int64), counts)
         elements = flat if data is None else read_elements(data, unravel(flat, input_shape))
+    for outside, fill in reversed(fills):
+        value = fill if data is None else _fill_value(fill, data.numpy_dtype)
+        elements = np.where(outside, value, elements if data is not None else elements.astype(object))
     return _sample_of_elements(shape, elements)
 
 
@@ -564,6 +652,10 @@ def _write_rearrangement(
     """Write the result of an answer with one operand."""
     (source,) = sources
     moves = concrete_moves(answer)
+    if any(isinstance(move, Pad) for move in moves):
+        array = run(answer, load_copy(source, MAX_IN_MEMORY)).array
+        copy_into(_create_npy(file, array.shape, array.dtype), array, tick)
+        return
     if moves and isinstance(moves[-1], ShapeVector):
         vector = run(answer, source.array).array
         _create_npy(file, vector.shape, vector.dtype)[...] = vector

@@ -19,7 +19,7 @@ from shapecalc.core.conditions import Assumptions
 from shapecalc.core.dims import IntTuple, Shape, is_concrete, sum_terms
 from shapecalc.core.layout import Atom, StridedAxes, View, merge_atoms
 from shapecalc.core.limits import MAX_COPY_SEARCH, MAX_MIXED_STAGES
-from shapecalc.core.moves import Combine, Move, Reshape, Roll, ShapeVector, StridedSlice, Take
+from shapecalc.core.moves import Combine, Move, Pad, Reshape, Roll, ShapeVector, StridedSlice, Take
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 
@@ -229,7 +229,8 @@ class _CopySearch:
 def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
     """Return the moves of an answer whose dims are all numbers.
 
-    Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows.
+    Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows. Pads are
+    allowed, but a plan contains none.
     """
     require_concrete(answer.moves, answer.input, answer.output)
     return answer.moves
@@ -237,7 +238,7 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
 
 def require_concrete(moves: tuple[Move, ...], input_shape: Shape, output: Shape | None) -> None:
     """Raise `ShapeError` (usage) as `concrete_moves` does for an answer with these moves, input and output."""
-    if any(isinstance(move, Combine) for move in moves):
+    if any(isinstance(move, Combine) and not isinstance(move, Pad) for move in moves):
         raise usage_error("an array is moved by itself, and this answer combines operands or computes elements")
     if output is None:
         raise usage_error("the request is refused, so there is nothing to carry out")

@@ -23,7 +23,7 @@ from typing import TypeAlias, TypeGuard
 
 from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Trace
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import ParamKind
+from shapecalc.core.dialects.base import ParamType
 from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product, quotient, substitute
 from shapecalc.core.limits import MAX_CODE_LENGTH, MAX_DIM_TEXT_LENGTH, MAX_SHAPE_DIMS, MAX_STATEMENTS
 from shapecalc.core.ops import OPS
@@ -658,7 +658,7 @@ def _apply_op(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
     If the op's only parameter is a list, the call may pass the items as separate arguments.
     """
     names = argument_names(op, call.name, tensor.dialect)
-    params = {param.name: param.kind for param in op.params}
+    params = {param.name: param.type for param in op.params}
     if len(names) == 1 and (read_list := LIST_READERS.get(params[next(iter(names))])):
         [(param, aliases)] = names.items()
         return tensor.apply(op, **{param: read_list(call, *aliases.split("/"))})
@@ -666,11 +666,11 @@ def _apply_op(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
     return tensor.apply(op, **{param: None if value is None else call.to_size(value) for param, value in pairs})
 
 
-LIST_READERS: Mapping[ParamKind, Callable[..., Shape]] = {
-    ParamKind.TARGET: Call.dims_argument,
-    ParamKind.AXES: Call.axes_argument,
+LIST_READERS: Mapping[ParamType, Callable[..., Shape]] = {
+    ParamType.TARGET: Call.dims_argument,
+    ParamType.AXES: Call.axes_argument,
 }
-"""The methods that convert a sequence argument to dims or axes, by the kind of the op's parameter."""
+"""The methods that convert a sequence argument to dims or axes, by the type of the op's parameter."""
 
 
 def _list_names(op: Op, param: str, tensor: TracedTensor, call: Call) -> list[str]:

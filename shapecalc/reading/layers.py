@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, TypeAlias
 
 from shapecalc.core.dims import Shape, quotient
+from shapecalc.core.moves import CONSTANT
 from shapecalc.core.ops.calls import NamedCall, calls_by_name
 from shapecalc.core.ops.conv import CONV
 from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.op import Op
-from shapecalc.core.ops.pad import PAD
+from shapecalc.core.ops.pad import MODE_PARAM, PAD
 from shapecalc.core.ops.pool import GLOBAL, POOL
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.transpose import TRANSPOSE
@@ -85,10 +87,10 @@ def _pool_options(_: Shape, arguments: LayerArguments, layer: Layer) -> Options:
 
 
 def _pad_options(shape: Shape, arguments: LayerArguments, _: Layer) -> Options:
-    """Return the options of `pad`: the padding widths and the axes.
+    """Return the options of `pad`: the padding widths, the axes, the mode and the value.
 
     PyTorch lists the pairs of widths from the last axis backwards. NumPy and TensorFlow list one pair per axis, from
-    the first axis on.
+    the first axis on. A mode that requests do not have is left out, since the shape is the same.
     """
     widths = arguments["padding"]
     if not isinstance(widths, tuple):
@@ -98,7 +100,13 @@ def _pad_options(shape: Shape, arguments: LayerArguments, _: Layer) -> Options:
     else:
         pairs = [*zip(widths[::2], widths[1::2], strict=False)][::-1]
     axes = tuple(range(len(shape) - len(pairs), len(shape)))
-    return {"padding": (*(begin for begin, _ in pairs), *(end for _, end in pairs)), "axes": axes}
+    mode, fill = str(arguments["mode"] or CONSTANT).lower(), arguments["fill"]
+    return {
+        "padding": (*(begin for begin, _ in pairs), *(end for _, end in pairs)),
+        "axes": axes,
+        "mode": mode if mode != CONSTANT and mode in (*MODE_PARAM.choices, *MODE_PARAM.spellings) else None,
+        "fill": fill if isinstance(fill, (int, float)) and isfinite(fill) and mode == CONSTANT else None,
+    }
 
 
 BUILDERS: Mapping[str, OptionBuilder] = {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import ALL_TYPES, ParamKind
+from shapecalc.core.dialects.base import ALL_TYPES
 from shapecalc.core.ops import dialects_with, params_of
 from shapecalc.core.ops.op import Op
+from shapecalc.core.params import parse_flag
 from shapecalc.core.problem import USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Choice, Record
 from shapecalc.core.requests import (
     DEFAULT_OPSET,
-    parse_flag,
     switch_name,
     zero_meaning_by_switch,
 )
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from shapecalc.core.dialects.base import Param
+    from shapecalc.core.params import Param
 
     SpelledOption = tuple["Option", int | None]
     """An option, and the value that its spelling sets: False for `--no-allowzero`.
@@ -329,14 +329,6 @@ SWITCH_HELP = {
     "special_zero": "oneDNN and OpenVINO, required there: 0 copies a dim.",
     "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
 }
-METAVARS = {
-    **dict.fromkeys((ParamKind.AXES, ParamKind.PERM), "AXES"),
-    **dict.fromkeys((ParamKind.PATTERN, ParamKind.SUBSCRIPTS), "PATTERN"),
-    **dict.fromkeys((ParamKind.TARGET, ParamKind.SHAPE), "SHAPE"),
-    **{holds: holds.name for holds in (ParamKind.SLICES, ParamKind.LENGTHS, ParamKind.SIZES)},
-    ParamKind.INT: "I",
-}
-"""The metavars of options, by the kind of the parameter that the option sets."""
 _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
 """The option lookups of ops, by op name."""
 
@@ -381,11 +373,10 @@ def op_option_lookup(op: Op) -> OptionLookup:
 
 def option_from_param(param: Param) -> Option:
     """Convert a parameter of an op to an option; a flag becomes a switch."""
-    words, description = param.choices, f"{param.help[:1].upper()}{param.help[1:]}."
-    if param.kind is ParamKind.FLAG:
+    words, description = param.completions, f"{param.help[:1].upper()}{param.help[1:]}."
+    if param.type.is_flag:
         return Option(param.name, description, OptionKind.SWITCH)
-    metavar = METAVARS.get(param.kind) or "|".join(words)
-    return Option(param.name, description, metavar=metavar, completions=(lambda: words) if words else None)
+    return Option(param.name, description, metavar=param.metavar, completions=(lambda: words) if words else None)
 
 
 def to_dashes(name: str) -> str:

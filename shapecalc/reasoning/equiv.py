@@ -17,7 +17,6 @@ from contextlib import suppress
 from itertools import accumulate, combinations, islice
 from math import prod
 from operator import mul
-from typing import Any
 
 from shapecalc.core import dims
 from shapecalc.core.answers import Chain, Trace, moves_of
@@ -44,6 +43,10 @@ from shapecalc.core.text import shape_text
 from shapecalc.reading.commands import ChainRequest, parse_chain_request
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain
 from shapecalc.reasoning.examples import ascending_sizes, sizes_from_conditions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 BLOCK_SIZE = 4096
 """The number of elements in each block of the outputs that are compared."""

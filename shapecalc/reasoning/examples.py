@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 
-from shapecalc.core.answers import Chain, StageKind, Trace, moves_of
+from shapecalc.core.answers import Chain, StageKind, Trace, check_elements_move
 from shapecalc.core.conditions import Conditions, can_hold
 from shapecalc.core.dims import Shape, dim_names, monomial, substitute
 from shapecalc.core.moves import Index, Move, index_after_move, index_before_move
@@ -15,6 +15,8 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import shape_text
 
+FILL = "fill"
+"""The end of the path of an element that a pad adds."""
 MIN_SIZE = 2
 """The size that is tried first, because a dim of 1 hides most changes."""
 MAX_CHOICES = 600
@@ -133,8 +135,8 @@ def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
         raise usage_error("the request is refused, so no element moves")
     if not answer.is_concrete:
         raise usage_error("names have no size, so no element has an index", "give the sizes with --where")
-    moves = moves_of(answer).moves
-    return tuple([(stage.label, stage.before, move) for stage, move in zip(answer.stages, moves, strict=True)])
+    check_elements_move(answer, allows_pads=True)
+    return tuple([(stage.label, stage.before, move) for stage, move in zip(answer.stages, answer.moves, strict=True)])
 
 
 def trace_element(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
@@ -160,8 +162,10 @@ def trace_element(answer: Trace | Chain, index: Index) -> list[tuple[str, Index 
     return path
 
 
-def trace_element_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
+def trace_element_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
     """Return the index of an output element before each stage, back to the input.
+
+    The path of an element that a pad adds ends with `FILL` and None.
 
     Raises `ShapeError` (usage) as `stage_moves` does, and if the output has no such element.
 
@@ -171,10 +175,12 @@ def trace_element_back(answer: Trace | Chain, index: Index) -> list[tuple[str, I
     """
     stages = stage_moves(answer)
     current = _normalize_index(index, answer.output or ())
-    path = []
+    path = list[tuple[str, Index | None]]()
     for stage, shape, move in reversed(stages):
         path.append((stage, current))
         current = index_before_move(current, shape, move)
+        if any(not 0 <= position < size for position, size in zip(current, shape, strict=True)):
+            return [*path, (FILL, None)]
     return [*path, ("input", current)]
 
 
@@ -202,3 +208,12 @@ def index_text(index: Sequence[int] | None) -> str:
     ('[0,2]', 'left out')
     """
     return "left out" if index is None else f"[{','.join(map(str, index))}]"
+
+
+def point_text(stage: str, index: Sequence[int] | None) -> str:
+    """Format a point in the path of an element.
+
+    >>> point_text("pad", (0, 2)), point_text(FILL, None)
+    ('pad [0,2]', 'fill')
+    """
+    return stage if stage == FILL else f"{stage} {index_text(index)}"

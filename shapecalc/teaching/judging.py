@@ -413,6 +413,8 @@ def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
         source = trace_element_back(answer, parse_axes(shape_text(index)))[-1][1]
     except ShapeError as error:
         return error.problem.message
+    if source is None:
+        return f"the element at [{shape_text(index)}] of the output is new"
     return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(source)}] of the input"
 
 

@@ -14,8 +14,8 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.dialects.base import Param, ParamKind
 from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.params import Param
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
 from shapecalc.diagnosis.report import Diagnosis
@@ -112,7 +112,7 @@ def widget_help(widget_id: str, op: str) -> str:
 
 def _param_help(param: Param) -> str:
     """Return the help text for a parameter, with its allowed values."""
-    words = ("0", "1") if param.kind is ParamKind.FLAG else param.choices
+    words = param.completions
     return f"{param.help}: {' or '.join(words)}" if words else param.help
 
 

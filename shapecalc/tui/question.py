@@ -392,7 +392,7 @@ def _matching_completions(question: Question, focused_field: str, text: str) -> 
         return [
             text + op.removeprefix(word) + " 1" * values for op in ops for values in range(MAX_COMPLETION_VALUES + 1)
         ]
-    words = (word for param in params_of(OPS[question.op]) if param.name == focused_field for word in param.choices)
+    words = (word for param in params_of(OPS[question.op]) if param.name == focused_field for word in param.completions)
     return [word for word in words if word.lower().startswith(text.strip().lower())]
 
 

@@ -38,7 +38,7 @@ TOP = len(LAYERS)
 ORDER = {
     "core": (
         *("record", "problem", "packages", "limits", "dims", "results", "conditions", "text", "values", "moves"),
-        *("layout", "origins", "answers", "rules", "dialects", "ops", "requests", "resolve"),
+        *("layout", "origins", "answers", "rules", "params", "dialects", "ops", "requests", "resolve"),
     ),
     "reading": ("options", "commands", "layers", "pattern", "code", "cases", "readings"),
     "reasoning": (

@@ -52,8 +52,32 @@ def operators(library, names, part_of, **calls):
     }
 
 
+def pairs_of(rank, padding, axes=None):
+    """Return the numbers of positions that a pad adds to both ends of each axis."""
+    count = rank if axes is None else len(axes)
+    padding = padding * (2 * count) if len(padding) == 1 else padding
+    ends = {axis % rank: padding[place::count] for place, axis in enumerate(axes or range(rank))}
+    return [ends.get(axis, (0, 0)) for axis in range(rank)]
+
+
+def padded_last_dims(call, rank, pairs):
+    """Return the result of the first call that pads enough of the last dims; `call` takes the reversed pairs."""
+    needed = max([rank - axis for axis, ends in enumerate(pairs) if any(ends)], default=1)
+    for count in range(needed, rank + 1):
+        try:
+            return call([number for ends in pairs[: -count - 1 : -1] for number in ends])
+        except Exception as error:
+            refusal = error
+    raise refusal
+
+
 def array_operators(numpy):
     """Return the operators of NumPy, or of a library with the same interface."""
+
+    def pad(x, padding, axes=None, mode="constant", fill=0):
+        keywords = {"constant_values": fill} if mode == "constant" else {}
+        return numpy.pad(x, pairs_of(x.ndim, padding, axes), mode, **keywords)
+
     same = "reshape flip roll tile swapaxes moveaxis transpose squeeze expand=broadcast_to unsqueeze=expand_dims"
     return operators(numpy, same, numpy.split) | {
         "flatten": lambda x: x.flatten(),
@@ -62,6 +86,7 @@ def array_operators(numpy):
             x, repeats[0] if len(repeats) == 1 else numpy.array(repeats, int), axis
         ),
         "shape": lambda x, start=None, end=None: x.shape[start:end],
+        "pad": pad,
     }
 
 
@@ -100,6 +125,16 @@ def jax_library():
     return lambda array, dtype: numpy.asarray(array).astype(getattr(numpy, dtype)), array_operators(numpy)
 
 
+def torch_pad(x, padding, axes=None, mode="constant", fill=0):
+    from torch.nn.functional import pad
+
+    pairs = pairs_of(x.ndim, padding, axes)
+    if mode == "constant":
+        return pad(x, [number for ends in reversed(pairs) for number in ends], value=fill)
+    name = {"edge": "replicate", "wrap": "circular"}.get(mode, mode)
+    return padded_last_dims(lambda flat: pad(x, flat, name), x.ndim, pairs)
+
+
 def torch_library():
     import torch
 
@@ -127,11 +162,6 @@ def torch_library():
     def halved(padding, count):
         return padding[:count] if isinstance(padding, tuple) and padding[:count] == padding[count:] else padding
 
-    def pad(x, padding, axes=None):
-        count = x.ndim if axes is None else len(axes)
-        ends = {axis % x.ndim: padding[at::count] for at, axis in enumerate(axes or range(x.ndim))}
-        return F.pad(x, [each for axis in reversed(range(x.ndim)) for each in ends.get(axis, (0, 0))])
-
     def upsample(x, scale=None, size=None):
         return F.interpolate(x, *[each[0] if each and len(each) == 1 else each for each in (size, scale)])
 
@@ -151,7 +181,7 @@ def torch_library():
         "depth_to_space": lambda x, block: F.pixel_shuffle(x if x.numel() else x.to("meta"), block),
         "space_to_depth": unshuffled,
     }
-    table |= {"view": view, "conv": conv, "pool": pool, "pad": pad, "upsample": upsample}
+    table |= {"view": view, "conv": conv, "pool": pool, "pad": torch_pad, "upsample": upsample}
     table |= {
         "shape": lambda x: (*x.shape,),
         "broadcast": lambda x, operands: torch.broadcast_tensors(x, *zeros(operands))[0],
@@ -169,7 +199,19 @@ def paddle_library():
 
     paddle.set_device("cpu")
     names = "reshape transpose squeeze unsqueeze expand flip roll swapaxes tile moveaxis shape flatten"
-    table = operators(paddle, names, paddle.split)
+
+    def pad(x, padding, axes=None, mode="constant", fill=0):
+        pairs = pairs_of(x.ndim, padding, axes)
+        if mode == "constant":
+            return paddle.nn.functional.pad(x, [number for ends in pairs for number in ends], value=fill)
+        name = {"edge": "replicate", "wrap": "circular"}.get(mode, mode)
+        layout = {3: "NCL", 4: "NCHW", 5: "NCDHW"}[x.ndim]
+        last = [number for ends in pairs[:1:-1] for number in ends]
+        if any(map(any, pairs[:2])) or 0 in x.shape:  # it fills an empty input with 0
+            raise ValueError
+        return paddle.nn.functional.pad(x, last, name, data_format=layout)
+
+    table = operators(paddle, names, paddle.split) | {"pad": pad}
     return lambda array, dtype: paddle.to_tensor(array).astype(getattr(paddle, dtype)), table
 
 
@@ -216,6 +258,9 @@ def tensorflow_library():
         "flip": lambda x, axes: tf.reverse(x, ints(axes, tf.int32)),
         "tile": lambda x, repeats: tf.tile(x, ints(repeats)),
         "take": lambda x, axis, indices: tf.gather(x, ints(indices), axis=axis),
+        "pad": lambda x, padding, axes=None, mode="constant", fill=0: tf.pad(
+            x, pairs_of(len(x.shape), padding, axes), mode, constant_values=fill
+        ),
     }
 
 

@@ -53,8 +53,9 @@ def node_arguments(op, shape, given, opset):
         constants = [np.array(values, np.int64) for values in (starts, ends, axes, steps)]
     elif op == "pad":
         constants = [np.array(given["padding"], np.int64)]
-        constants += [None, np.array(given["axes"], np.int64)] if "axes" in given else []
-        given = {}
+        constants += [np.array(given["fill"], np.float32) if "fill" in given else None]
+        constants += [np.array(given["axes"], np.int64)] if "axes" in given else []
+        given = {"mode": given["mode"]} if "mode" in given else {}
     elif op == "upsample":
         if size := given.pop("size", None):
             constants = [None, None, np.array([*shape[:2], *each(size, count)], np.int64)]

@@ -10,6 +10,8 @@ from shapecalc.core.answers import EMPTY_DICT, Stage, StageBuilder, StageKind, S
 from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Expand, Reshape
+from shapecalc.core.params import Param as Param
+from shapecalc.core.params import ParamType as ParamType
 from shapecalc.core.problem import Rule, ShapeError, rule_error, usage_error
 from shapecalc.core.record import Choice, FrozenDict, Record, fields
 from shapecalc.core.results import NameAllocator
@@ -19,47 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeAlias
-
-
-class ParamKind(Choice):
-    """The kind of value that a parameter accepts."""
-
-    TARGET = "a requested shape"
-    AXES = "a list of axes"
-    PERM = "a permutation of axes, which may be named by their dims"
-    SLICES = "slices of axes"
-    PATTERN = "a pattern of axes"
-    LENGTHS = "lengths of axes by name"
-    SUBSCRIPTS = "labels of the axes of operands"
-    SHAPE = "a shape"
-    SHAPES = "the shapes of other operands"
-    SIZES = "a whole number, or one for each axis, or a word"
-    SCALES = "a factor, or one for each axis"
-    INT = "a whole number"
-    CHOICE = "one of a few words"
-    FLAG = "yes or no"
-
-
-class Param(Record):
-    """A parameter of an op, with the name that all front ends use."""
-
-    name: str
-    kind: ParamKind
-    help: str
-    positional: bool = False
-    positional_or_named: bool = False
-    """Whether the parameter may also be given by position, after positional-only ones."""
-    required: bool = False
-    choices: tuple[str, ...] = ()
-    """The words that the parameter accepts as values."""
-    supported_by: Callable[[Any], bool] | None = None
-    """A predicate that selects the dialects with this parameter; None selects all."""
-    counterpart: str = ""
-    """The name of the parameter to use in dialects that lack this parameter."""
-
-    def is_supported_by(self, dialect: Any) -> bool:
-        """Return whether a dialect has the parameter."""
-        return self.supported_by is None or self.supported_by(dialect)
 
 
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
@@ -138,9 +99,9 @@ class Operator(Record):
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
     """The accepted element types by version; empty if operators are not versioned."""
     params_since: Mapping[str, int | None] = EMPTY_DICT
-    """The first version that has a parameter, by parameter; None if there is none.
+    """The first version that has a parameter, by parameter; None if no version has it.
 
-    A request that uses a missing parameter is refused by a rule; it is not a usage error.
+    A request whose version lacks the parameter is refused by a rule. If no version has it, that is a usage error.
     """
     required_since: Mapping[str, int] = EMPTY_DICT
     """The first version that requires an optional parameter of the op, by parameter."""

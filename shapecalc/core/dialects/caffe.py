@@ -75,12 +75,12 @@ class PartTarget(base.Target):
 
 AXIS = base.Param(
     "axis",
-    base.ParamKind.INT,
+    base.ParamType.INT,
     "Caffe: the first dim that the target replaces, by default 0; -1 is the position after the last",
 )
 NUM_AXES = base.Param(
     "num_axes",
-    base.ParamKind.INT,
+    base.ParamType.INT,
     "Caffe: the number of dims that the target replaces; -1, the default, replaces all following",
 )
 

@@ -373,7 +373,7 @@ def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stage
 
 
 REVERSE = base.Param(
-    "reverse", base.ParamKind.FLAG, "MXNet: match the dims of the input and of the target from the right"
+    "reverse", base.ParamType.FLAG, "MXNet: match the dims of the input and of the target from the right"
 )
 
 MXNET = base.Dialect(

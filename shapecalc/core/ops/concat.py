@@ -7,7 +7,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
-from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting, check_volume
+from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops import operands as joint
@@ -120,7 +120,7 @@ def _torch_cat(
 
 AXIS_REQUIRED = FrozenDict(axis=1)
 """The value of `Operator.required_since` if every version requires `axis`."""
-AXIS_PARAM = Param("axis", ParamKind.INT, "the axis to concatenate or stack along; by default 0, required in ONNX")
+AXIS_PARAM = Param("axis", ParamType.INT, "the axis to concatenate or stack along; by default 0, required in ONNX")
 CONCAT = Op(
     name="concat",
     summary="Concatenate tensors along an axis.",

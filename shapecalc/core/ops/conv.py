@@ -6,7 +6,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import require_divisible, require_equal, require_or_raise
-from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.matmul import CONTRACTED
@@ -170,12 +170,12 @@ CONV = Op(
     name="conv",
     summary="Convolve the input with a weight.",
     params=(
-        Param("weight", ParamKind.SHAPE, "the shape of the weight", positional=True, required=True),
+        Param("weight", ParamType.SHAPE, "the shape of the weight", positional=True, required=True),
         *windows.WINDOW_PARAMS,
-        Param("groups", ParamKind.INT, "the number of channel groups, by default 1"),
+        Param("groups", ParamType.INT, "the number of channel groups, by default 1"),
         windows.LAYOUT_PARAM,
-        Param("transposed", ParamKind.FLAG, "compute a transposed convolution (deconvolution)"),
-        Param("output_padding", ParamKind.SIZES, "if transposed, the padding at the end of the output"),
+        Param("transposed", ParamType.FLAG, "compute a transposed convolution (deconvolution)"),
+        Param("output_padding", ParamType.SIZES, "if transposed, the padding at the end of the output"),
     ),
     resolve=conv,
     operators={

@@ -172,7 +172,7 @@ def block_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
 WITHOUT_MODE = {"mode": None}
 ORT_TYPES = base.FLOATS | {"int8", "uint8"}
 BLOCK_PARAM = base.Param(
-    "block", base.ParamKind.INT, "the number of rows and of columns in a block", positional=True, required=True
+    "block", base.ParamType.INT, "the number of rows and of columns in a block", positional=True, required=True
 )
 MODE_HELP = (
     "ONNX: the channel order. DCR, the default: rows of a block, columns, channels; CRD: channels, rows, columns"
@@ -181,7 +181,7 @@ MODE_HELP = (
 DEPTH_TO_SPACE = Op(
     name="depth_to_space",
     summary="Move channels into blocks of rows and columns (pixel shuffle).",
-    params=(BLOCK_PARAM, base.Param("mode", base.ParamKind.CHOICE, MODE_HELP, choices=(DCR, CRD))),
+    params=(BLOCK_PARAM, base.Param("mode", base.ParamType.CHOICE, MODE_HELP, choices=(DCR, CRD))),
     resolve=depth_to_space,
     operators={
         "onnx": base.Operator(

@@ -7,7 +7,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
-from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamKind, Setting, check_volume
+from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamType, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
@@ -190,7 +190,7 @@ PATTERN_HELP = "the labels of the axes of the operands and of the output: ij,jk-
 EINSUM = Op(
     name="einsum",
     summary="Multiply and sum along labelled axes.",
-    params=(Param("pattern", ParamKind.SUBSCRIPTS, PATTERN_HELP, positional=True, required=True), joint.MORE_OPERANDS),
+    params=(Param("pattern", ParamType.SUBSCRIPTS, PATTERN_HELP, positional=True, required=True), joint.MORE_OPERANDS),
     resolve=einsum,
     operators={
         "onnx": Operator(

@@ -106,7 +106,7 @@ KEEP_VALUES = {ExpandMode.ONE_WAY_KEEPS: -1, ExpandMode.RANK_STAYS: 0}
 EXPAND = Op(
     name="expand",
     summary="Repeat dims of size 1 (broadcast).",
-    params=(base.Param("target", base.ParamKind.TARGET, "the shape to broadcast to", positional=True, required=True),),
+    params=(base.Param("target", base.ParamType.TARGET, "the shape to broadcast to", positional=True, required=True),),
     resolve=expand,
     operators={"onnx": base.Operator("Expand", {8: base.UP_TO_12, 13: base.SINCE_13})},
     signatures=(

@@ -86,19 +86,19 @@ FLATTEN = Op(
     summary="Merge dims.",
     params=(
         base.Param(
-            *("axis", base.ParamKind.INT, "ONNX: the first axis of the second output dim, by default 1"),
+            *("axis", base.ParamType.INT, "ONNX: the first axis of the second output dim, by default 1"),
             positional_or_named=True,
             supported_by=lambda dialect: FLATTEN_SEMANTICS.of(dialect).flattens is FlattenMode.AXIS,
             counterpart="start_dim",
         ),
         base.Param(
             "start_dim",
-            base.ParamKind.INT,
+            base.ParamType.INT,
             "PyTorch: the first dim to merge, by default 0",
             supported_by=_has_dim_range,
         ),
         base.Param(
-            *("end_dim", base.ParamKind.INT, "PyTorch: the last dim to merge, by default -1"),
+            *("end_dim", base.ParamType.INT, "PyTorch: the last dim to merge, by default -1"),
             positional_or_named=True,
             supported_by=_has_dim_range,
         ),

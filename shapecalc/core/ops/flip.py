@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import StridedSlice
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
@@ -58,7 +58,7 @@ def flip(shape: Shape, rules: Setting, axes: Axes) -> Stages:
 FLIP = Op(
     name="flip",
     summary="Reverse the elements along axes.",
-    params=(Param("axes", ParamKind.AXES, "the axes to reverse", positional=True, required=True),),
+    params=(Param("axes", ParamType.AXES, "the axes to reverse", positional=True, required=True),),
     resolve=flip,
     operators={"paddle": Operator("flip", scalar_axis=False), **operators_by_dialect(flip="numpy torch")},
     signatures=(

@@ -6,7 +6,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import require_equal, require_or_raise
-from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting, check_volume
+from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_volume
 from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND, MATMUL
@@ -85,8 +85,8 @@ LINEAR = Op(
     name="linear",
     summary="Multiply the last axis by a weight, as a dense layer does.",
     params=(
-        Param("out_features", ParamKind.TARGET, "the size of the last dim of the output", positional_or_named=True),
-        Param("weight", ParamKind.SHAPE, "the shape of the weight: OUT,IN; in Paddle and Keras IN,OUT"),
+        Param("out_features", ParamType.TARGET, "the size of the last dim of the output", positional_or_named=True),
+        Param("weight", ParamType.SHAPE, "the shape of the weight: OUT,IN; in Paddle and Keras IN,OUT"),
     ),
     resolve=linear,
     operators={

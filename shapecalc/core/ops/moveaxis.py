@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages
-from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
@@ -71,9 +71,9 @@ MOVEAXIS = Op(
     name="moveaxis",
     summary="Move axes to new positions; the others keep their order.",
     params=(
-        Param("axes", ParamKind.AXES, "the axes to move", positional=True, required=True),
+        Param("axes", ParamType.AXES, "the axes to move", positional=True, required=True),
         Param(
-            "destination", ParamKind.AXES, "their positions in the output, one for each", positional=True, required=True
+            "destination", ParamType.AXES, "their positions in the output, one for each", positional=True, required=True
         ),
     ),
     resolve=moveaxis,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from shapecalc.core.answers import CHAIN_TENSOR, Step, StepRule
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, require_equal
-from shapecalc.core.dialects.base import Param, ParamKind
+from shapecalc.core.dialects.base import Param, ParamType
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import OperandAxis
 from shapecalc.core.ops.op import DialectTable
@@ -15,7 +15,7 @@ from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import rank_text, truncate
 
-OPERANDS = Param("operands", ParamKind.SHAPES, "the shapes of the other operands", positional=True, required=True)
+OPERANDS = Param("operands", ParamType.SHAPES, "the shapes of the other operands", positional=True, required=True)
 MORE_OPERANDS = replace(OPERANDS, required=False)
 """The parameter of ops that also accept a single operand."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.dialects.base import (
     FLOATS,
     INTEGERS,
@@ -12,14 +13,15 @@ from shapecalc.core.dialects.base import (
     SINCE_13,
     Operator,
     Param,
-    ParamKind,
+    ParamType,
     Setting,
 )
 from shapecalc.core.dims import INT64_MAX, Dim, Shape
+from shapecalc.core.moves import CONSTANT, EDGE, REFLECT, SYMMETRIC, WRAP, Pad
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices, scalar_axis_error
 from shapecalc.core.ops.op import DialectTable, Op, make_vectors, operators_by_dialect
-from shapecalc.core.problem import rule_error
+from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import truncate
 
@@ -37,61 +39,230 @@ LENGTHENED = StepRule(
 )
 
 
-def pad(shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Stages:
+MODE_UNSUPPORTED = Rule(
+    "mode-unsupported",
+    "the framework's pad does not have this mode, or not for these dims",
+    "ONNX and ONNX Runtime have constant, reflect and edge, and wrap since version 19 of Pad. PyTorch and Paddle have "
+    "constant, reflect, edge (replicate) and wrap (circular). TensorFlow and TensorFlow Lite have constant, reflect "
+    "and symmetric, and OpenVINO has edge, too. NumPy and JAX have all modes. In modes other than constant, PyTorch "
+    "pads the last dim of rank 2 or 3, the last two dims of rank 3 or 4, or the last three dims of rank 4 or 5. Paddle "
+    "pads the dims after the channels, and TensorFlow takes at most 5 dims. Negative padding has the mode constant.",
+    "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1 --mode symmetric",
+    SOURCE,
+)
+PADDING_LIMIT = Rule(
+    "padding-limit",
+    "the dim has too few positions for the padding and its mode",
+    "A mode other than constant reads the new positions from the dim, which an empty dim lacks. Reflect takes less "
+    "padding than the dim, except in NumPy, JAX and ONNX. Symmetric takes at most the dim in TensorFlow, TensorFlow "
+    "Lite and OpenVINO, and so does wrap in PyTorch. Reflect in PyTorch, TensorFlow and TensorFlow Lite, edge in "
+    "PyTorch and wrap in ONNX Runtime refuse an empty dim even if it is not padded.",
+    "shapecalc pad 1,3 0,3,0,0 --mode reflect -d torch",
+    f"{SOURCE}, measured",
+)
+
+
+class PadSemantics(Record):
+    """The padding and the modes that the pad of a dialect accepts, in addition to `constant`."""
+
+    since: Mapping[str, int]
+    """The first version of the operator with a mode, by mode; 1 if operators are not versioned."""
+    max_excess: Mapping[str, int] = EMPTY_DICT
+    """The largest difference between the padding of one end and the dim, by mode; modes without a limit are absent."""
+    last_dims: tuple[tuple[int, ...], ...] = ()
+    """The numbers of last dims that a call can pad, by rank from 0; empty if a call pads any dims of any rank."""
+    max_rank: int | None = None
+    nonempty: tuple[str, ...] = ()
+    """The modes that refuse an empty dim even if it is not padded, except PyTorch's batch."""
+    allows_negative_padding: bool = True
+    """Whether the mode `constant` accepts negative padding, which removes elements."""
+
+    def last_dims_of(self, rank: int) -> tuple[int, ...]:
+        """Return the numbers of last dims that a call can pad in a tensor of a rank."""
+        if not self.last_dims:
+            return (rank,)
+        return self.last_dims[rank] if rank < len(self.last_dims) else ()
+
+    def count_last_dims(self, rank: int, first_axis: int) -> int | None:
+        """Return the smallest number of last dims that a call can pad, from `first_axis` on; None if there is none.
+
+        >>> PAD_SEMANTICS["torch"].count_last_dims(4, 3), PAD_SEMANTICS["torch"].count_last_dims(4, 0)
+        (2, None)
+        """
+        return next((count for count in self.last_dims_of(rank) if count >= rank - first_axis), None)
+
+
+PAD_SEMANTICS = DialectTable(
+    {
+        "onnx": PadSemantics(FrozenDict(reflect=1, edge=1, wrap=19)),
+        "onnxruntime": PadSemantics(FrozenDict(reflect=1, edge=1, wrap=19), FrozenDict(reflect=-1), nonempty=(WRAP,)),
+        "numpy jax": PadSemantics(FrozenDict(reflect=1, symmetric=1, edge=1, wrap=1), allows_negative_padding=False),
+        "torch": PadSemantics(
+            FrozenDict(reflect=1, edge=1, wrap=1),
+            FrozenDict(reflect=-1, wrap=0),
+            last_dims=((), (), (1,), (1, 2), (2, 3), (3,)),
+            nonempty=(REFLECT, EDGE),
+        ),
+        "paddle": PadSemantics(
+            FrozenDict(reflect=1, edge=1, wrap=1),
+            FrozenDict(reflect=-1),
+            last_dims=((), (), (), (1,), (2,), (3,)),
+        ),
+        "tensorflow": PadSemantics(
+            FrozenDict(reflect=1, symmetric=1),
+            FrozenDict(reflect=-1, symmetric=0),
+            max_rank=5,
+            nonempty=(REFLECT,),
+            allows_negative_padding=False,
+        ),
+        "tflite": PadSemantics(
+            FrozenDict(reflect=1, symmetric=1),
+            FrozenDict(reflect=-1, symmetric=0),
+            nonempty=(REFLECT,),
+            allows_negative_padding=False,
+        ),
+        "openvino": PadSemantics(FrozenDict(reflect=1, symmetric=1, edge=1), FrozenDict(reflect=-1, symmetric=0)),
+    }
+)
+"""The padding and the modes of each framework.
+
+Source: ONNX Pad, torch.nn.functional.pad, numpy.pad, jax.numpy.pad, tf.pad, TensorFlow Lite MIRROR_PAD, OpenVINO
+Pad-12, paddle.nn.functional.pad; limits of ONNX Runtime, PyTorch, TensorFlow, Paddle and OpenVINO measured.
+"""
+
+
+def pad(
+    shape: Shape,
+    rules: Setting,
+    padding: tuple[int, ...],
+    axes: tuple[int, ...] | None = None,
+    mode: str = CONSTANT,
+    fill: float | None = None,
+) -> Stages:
     """Add positions at the start and the end of axes, by default of all axes.
 
-    `padding` lists the number of positions for each start, then for each end; negative numbers remove positions.
+    `padding` lists the number of positions for each start, then for each end; negative numbers remove positions. The
+    new positions have the value `fill`, by default 0, or are read from the input as `mode` says.
     Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises
-    `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis, overflow.
+    `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis, overflow, mode-unsupported,
+    padding-limit.
     """
     with StageBuilder(StageKind.LENGTHEN, "pad", "padding", shape) as stage:
+        semantics = PAD_SEMANTICS.of(rules.dialect)
+        _check_mode(mode, semantics, rules)
         if axes and not shape:
             raise scalar_axis_error(axes[0], "axes", 0)
         padded_axes = (
             range(len(shape)) if axes is None else normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
         )
         count = len(padded_axes)
-        least = -INT64_MAX if PAD_SEMANTICS.of(rules.dialect).allows_negative_padding else 0
+        least = -INT64_MAX if semantics.allows_negative_padding else 0
         padding = windows.numbers_per_axis(padding, [2 * count], "padding", least)
-        ends = {axis: padding[index::count] for index, axis in enumerate(padded_axes) if any(padding[index::count])}
-        steps = {axis: partial(_pad_axis, rules, axis, shape[axis], *both) for axis, both in ends.items()}
-        return windows.apply_steps(stage, steps, ends)
+        both_ends = sorted([(axis, padding[index::count]) for index, axis in enumerate(padded_axes)])
+        ends = {axis: both for axis, both in both_ends if any(both)}
+        if mode != CONSTANT:
+            _check_padded_dims(shape, ends, mode, semantics, rules)
+        steps = {
+            axis: partial(_pad_axis, rules, axis, shape[axis], mode, semantics.max_excess.get(mode), *both)
+            for axis, both in ends.items()
+        }
+        begins, lasts = ([ends.get(axis, (0, 0))[end] for axis in range(len(shape))] for end in (0, 1))
+        make_move = partial(Pad, begins=tuple(begins), ends=tuple(lasts), mode=mode, fill=fill or 0)
+        return windows.apply_steps(stage, steps, ends, make_move=make_move)
 
 
-def _pad_axis(rules: Setting, axis: int, dim: Dim, begin: int, end: int) -> Step:
+def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
+    """Raise `ShapeError` (mode-unsupported) if the operator's version does not have a mode."""
+    since, name = semantics.since.get(mode), f"{rules.dialect.name} {rules.operator.name}"
+    if mode == CONSTANT or (since is not None and (rules.version is None or rules.version >= since)):
+        return
+    message = f"{name} has no mode {mode}, only {', '.join((CONSTANT, *semantics.since))}"
+    if since is not None:
+        message = (
+            f"{rules.operator.name} has the mode {mode} since version {since}, and this is version {rules.version}"
+        )
+    raise rule_error(MODE_UNSUPPORTED, message, argument="mode")
+
+
+def _check_padded_dims(
+    shape: Shape, ends: Mapping[int, tuple[int, ...]], mode: str, semantics: PadSemantics, rules: Setting
+) -> None:
+    """Raise `ShapeError` (mode-unsupported, padding-limit) for dims that a mode other than constant cannot pad."""
+    rank, first = len(shape), min(ends, default=len(shape) - 1)
+    if any(number < 0 for both in ends.values() for number in both):
+        raise rule_error(
+            MODE_UNSUPPORTED, f"{mode} removes no positions: only constant takes negative padding", argument="padding"
+        )
+    if semantics.max_rank is not None and rank > semantics.max_rank:
+        message = (
+            f"{rules.dialect.name} pads at most {semantics.max_rank} dims in the mode {mode}, and there are {rank}"
+        )
+        raise rule_error(MODE_UNSUPPORTED, message, argument="mode")
+    count = semantics.count_last_dims(rank, first)
+    if count is None:
+        counts = " or ".join(map(str, semantics.last_dims_of(rank)))
+        takes = f"the last {counts} dims" if counts else "nothing"
+        message = f"{rules.dialect.name} pads {takes} of rank {rank} in the mode {mode}"
+        raise rule_error(MODE_UNSUPPORTED, message + (f", and dim {first} is padded" if ends else ""), argument="mode")
+    has_batch = bool(semantics.last_dims) and rank == count + 2
+    empty = next((axis for axis in range(int(has_batch), rank) if shape[axis] == 0), None)
+    if mode in semantics.nonempty and empty is not None:
+        message = f"dim {empty} is 0, and {rules.dialect.name} pads no empty tensor in the mode {mode}"
+        raise rule_error(PADDING_LIMIT, message, argument="input", index=empty)
+
+
+def _pad_axis(rules: Setting, axis: int, dim: Dim, mode: str, max_excess: int | None, begin: int, end: int) -> Step:
     removed = -min(begin, 0) - min(end, 0)
     message = f"dim {axis} is {truncate(str(dim))}, and {removed} are taken away"
     error = rule_error(windows.NOTHING_LEFT, message, argument="padding")
     conditions = windows.at_least_conditions(dim, removed, error) if removed else ()
+    if mode != CONSTANT:
+        largest = max(begin, end)
+        least = 1 if max_excess is None else largest - max_excess
+        message = f"{mode} reads the new positions from dim {axis}, and it is empty"
+        if max_excess is not None and isinstance(dim, int) and dim:
+            message = f"{mode} adds at most {dim + max_excess} at each end of dim {axis}, which is {dim}, not {largest}"
+        error = rule_error(PADDING_LIMIT, message, argument="padding")
+        conditions = windows.at_least_conditions(dim, least, error)
     size = rules.names.floor_dim((dim, begin, end))
     return Step(LENGTHENED, axis, (axis,), size, conditions, FrozenDict(dim=dim, begin=begin, end=end))
 
 
-class PadSemantics(Record):
-    """The padding that the pad of a dialect accepts."""
-
-    allows_negative_padding: bool = True
-    """Whether negative padding, which removes elements, is accepted."""
-
-
-PAD_SEMANTICS = DialectTable(
-    {
-        "onnx openvino torch paddle": PadSemantics(),
-        "numpy tensorflow jax tflite": PadSemantics(allows_negative_padding=False),
-    }
+MODE_PARAM = Param(
+    "mode",
+    ParamType.CHOICE,
+    "what the new positions read, by default constant; replicate is edge, and circular is wrap",
+    choices=(CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP),
+    spellings=FrozenDict(replicate=EDGE, circular=WRAP),
 )
+
+
+def _tflite_operator(arguments: Mapping[str, object]) -> Operator:
+    """Return the operator of TensorFlow Lite: PAD has neither modes nor a value."""
+    if arguments.get("mode", CONSTANT) in (REFLECT, SYMMETRIC):
+        return Operator("MIRROR_PAD")
+    return Operator("PADV2" if "fill" in arguments else "PAD")
+
+
 PAD = Op(
     name="pad",
     summary="Pad axes at their start and end.",
     params=(
         Param(
             "padding",
-            ParamKind.SIZES,
+            ParamType.SIZES,
             "one size for all ends, or all starts and then all ends",
             positional=True,
             required=True,
         ),
-        Param("axes", ParamKind.AXES, "the axes to pad, by default all", positional_or_named=True),
+        Param("axes", ParamType.AXES, "the axes to pad, by default all", positional_or_named=True),
+        MODE_PARAM,
+        Param(
+            "fill",
+            ParamType.NUMBER,
+            "the value of the new positions in the mode constant, by default 0",
+            applies_to=FrozenDict(mode=CONSTANT),
+        ),
     ),
     resolve=pad,
     operators={
@@ -100,14 +271,19 @@ PAD = Op(
             {1: FLOATS, 2: FLOATS, 11: INTEGERS | FLOATS, 13: SINCE_13, 18: SINCE_13, 19: SINCE_13, **NEWEST_VERSIONS},
             params_since={"axes": 18},
         ),
-        **operators_by_dialect(pad="numpy torch tensorflow jax paddle", PAD="tflite", Pad="openvino"),
+        "tflite": Operator("PAD", variant_of=_tflite_operator),
+        **operators_by_dialect(pad="numpy torch tensorflow jax paddle", Pad="openvino"),
     },
     signatures=(
-        ("torch", "torch.nn.functional.pad(x, pad: padding, mode='constant', value=None)"),
-        ("numpy jax", "np.pad(x, pad_width: padding, mode='constant')"),
-        ("tensorflow", "tf.pad(x, paddings: padding, mode='CONSTANT')"),
+        ("torch", "torch.nn.functional.pad(x, pad: padding, mode='constant', value: fill=None)"),
+        ("numpy jax", "np.pad(x, pad_width: padding, mode='constant', constant_values: fill=0)"),
+        ("tensorflow", "tf.pad(x, paddings: padding, mode='CONSTANT', constant_values: fill=0)"),
     ),
-    examples=("pad 1,3,8,8 0,0,1,1,0,0,1,1", "pad N,C,H,W 1,1,1,1 --axes 2,3 --explain", "pad 5,5 -1,0,0,2"),
+    examples=(
+        "pad 1,3,8,8 0,0,1,1,0,0,1,1",
+        "pad N,C,H,W 1,1,1,1 --axes 2,3 --explain",
+        "pad 1,3,8,8 2 --axes 2,3 --mode reflect -d torch",
+    ),
     vectors=make_vectors(
         "padding axes",
         ("2,3", "1,0,0,2", "1,1", "1,1 1", "1,2 -1", "1,2 2", "1,1,1,1 0,0", "-1,0,0,-3", "-3,0,1,0", "0,0,0,0"),
@@ -116,5 +292,5 @@ PAD = Op(
     ),
     keeps_element_count=False,
     semantics=(PAD_SEMANTICS, AXIS_SEMANTICS),
-    rules=(LENGTHENED,),
+    rules=(LENGTHENED, MODE_UNSUPPORTED, PADDING_LIMIT),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages
-from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.op import DialectTable, Op, make_vectors
@@ -115,10 +115,10 @@ POOL = Op(
     name="pool",
     summary="Compute the maximum or the mean of each window.",
     params=(
-        Param("kernel", ParamKind.SIZES, KERNEL_HELP, positional=True, required=True, choices=(GLOBAL,)),
-        Param("kind", ParamKind.CHOICE, "the reduction of each window, by default max", choices=("max", "average")),
+        Param("kernel", ParamType.SIZES, KERNEL_HELP, positional=True, required=True, choices=(GLOBAL,)),
+        Param("kind", ParamType.CHOICE, "the reduction of each window, by default max", choices=("max", "average")),
         *windows.WINDOW_PARAMS,
-        Param("ceil", ParamKind.FLAG, "include a partial window at the end"),
+        Param("ceil", ParamType.FLAG, "include a partial window at the end"),
         windows.LAYOUT_PARAM,
     ),
     resolve=pool,

@@ -7,7 +7,7 @@ from math import prod
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, Trace, run_in_sequence
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
-from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_rank, check_volume, regroup_elements
+from shapecalc.core.dialects.base import Param, ParamType, Setting, check_rank, check_volume, regroup_elements
 from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
 from shapecalc.core.ops.axes import merge_runs
 from shapecalc.core.ops.expand import EXPAND, expand
@@ -272,8 +272,8 @@ REARRANGE = Op(
     name="rearrange",
     summary="Split, permute, repeat and merge axes by a pattern (einops).",
     params=(
-        Param("pattern", ParamKind.PATTERN, PATTERN_HELP, positional=True, required=True),
-        Param("lengths", ParamKind.LENGTHS, "the lengths of axes that cannot be inferred: h=8,d=4", positional=True),
+        Param("pattern", ParamType.PATTERN, PATTERN_HELP, positional=True, required=True),
+        Param("lengths", ParamType.LENGTHS, "the lengths of axes that cannot be inferred: h=8,d=4", positional=True),
     ),
     resolve=rearrange,
     operators=EMPTY_DICT,

@@ -6,7 +6,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
 from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
-from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting, check_rank, check_sizes, check_volume
+from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_rank, check_sizes, check_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.limits import MAX_REPEATED
 from shapecalc.core.moves import Take
@@ -137,11 +137,11 @@ REPEAT_INTERLEAVE = Op(
     summary="Repeat each element along an axis.",
     params=(
         Param(
-            *("repeats", ParamKind.TARGET, "the number of repeats, or one for each position of the axis"),
+            *("repeats", ParamType.TARGET, "the number of repeats, or one for each position of the axis"),
             positional=True,
             required=True,
         ),
-        Param("axis", ParamKind.INT, "the axis to repeat along; by default the flattened tensor", positional=True),
+        Param("axis", ParamType.INT, "the axis to repeat along; by default the flattened tensor", positional=True),
     ),
     resolve=repeat_interleave,
     operators={

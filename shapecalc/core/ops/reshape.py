@@ -138,7 +138,7 @@ TARGET_HELP = "the requested shape; the dialect defines the meaning of 0 and -1"
 RESHAPE = Op(
     name="reshape",
     summary="Change the shape and keep the order of the elements.",
-    params=(base.Param("target", base.ParamKind.TARGET, TARGET_HELP, positional=True, required=True),),
+    params=(base.Param("target", base.ParamType.TARGET, TARGET_HELP, positional=True, required=True),),
     resolve=reshape,
     operators={
         "onnx": base.Operator(

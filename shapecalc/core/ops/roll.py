@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
-from shapecalc.core.dialects.base import Param, ParamKind, Setting, regroup_elements
+from shapecalc.core.dialects.base import Param, ParamType, Setting, regroup_elements
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Roll
 from shapecalc.core.ops.axes import flatten_axes, normalize_tensor_axis
@@ -130,8 +130,8 @@ ROLL = Op(
     name="roll",
     summary="Shift the elements along axes, with wrap-around.",
     params=(
-        Param("shift", ParamKind.AXES, "the number of positions to shift by", positional=True, required=True),
-        Param("axis", ParamKind.AXES, "the axes to shift along; by default the flattened tensor", positional=True),
+        Param("shift", ParamType.AXES, "the number of positions to shift by", positional=True, required=True),
+        Param("axis", ParamType.AXES, "the axes to shift along; by default the flattened tensor", positional=True),
     ),
     resolve=roll,
     operators=operators_by_dialect(roll="numpy torch paddle", Roll="openvino"),

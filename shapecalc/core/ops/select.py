@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dialects.jax import CLAMPED_INDEX
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import StridedSlice
@@ -124,8 +124,8 @@ SELECT = Op(
     name="select",
     summary="Select one index of an axis, and drop the axis.",
     params=(
-        Param("axis", ParamKind.INT, "the axis to drop", positional=True, required=True),
-        Param("index", ParamKind.INT, "the position to take; -1 is the last", positional=True, required=True),
+        Param("axis", ParamType.INT, "the axis to drop", positional=True, required=True),
+        Param("index", ParamType.INT, "the position to take; -1 is the last", positional=True, required=True),
     ),
     resolve=select,
     operators={

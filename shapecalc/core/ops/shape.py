@@ -11,7 +11,7 @@ from shapecalc.core.dialects.base import (
     Dialect,
     Operator,
     Param,
-    ParamKind,
+    ParamType,
     Setting,
 )
 from shapecalc.core.dims import Shape
@@ -107,12 +107,12 @@ SHAPE = Op(
     params=(
         Param(
             "start",
-            ParamKind.INT,
+            ParamType.INT,
             START_HELP,
             positional_or_named=True,
             supported_by=_slices_shape,
         ),
-        Param("end", ParamKind.INT, END_HELP, positional_or_named=True, supported_by=_slices_shape),
+        Param("end", ParamType.INT, END_HELP, positional_or_named=True, supported_by=_slices_shape),
     ),
     resolve=shape,
     operators={

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, run_in_sequence
-from shapecalc.core.dialects.base import Param, ParamKind, Setting
+from shapecalc.core.dialects.base import Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.op import Op, make_vectors
 from shapecalc.core.ops.reshape import TARGET_HELP, reshape
@@ -45,9 +45,9 @@ SHUFFLE = Op(
     name="shuffle",
     summary="Transpose, reshape, transpose: TensorRT's Shuffle.",
     params=(
-        Param("first", ParamKind.PERM, f"the first transpose: {PERM_HELP}", positional_or_named=True),
-        Param("to", ParamKind.TARGET, f"the reshape: {TARGET_HELP}", positional_or_named=True),
-        Param("second", ParamKind.AXES, f"the second transpose: {PERM_HELP}", positional_or_named=True),
+        Param("first", ParamType.PERM, f"the first transpose: {PERM_HELP}", positional_or_named=True),
+        Param("to", ParamType.TARGET, f"the reshape: {TARGET_HELP}", positional_or_named=True),
+        Param("second", ParamType.AXES, f"the second transpose: {PERM_HELP}", positional_or_named=True),
     ),
     resolve=shuffle,
     operators=EMPTY_DICT,

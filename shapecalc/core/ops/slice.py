@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_at_least
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Monomial, Shape
 from shapecalc.core.moves import StridedSlice
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
@@ -200,7 +200,7 @@ SLICE = Op(
     params=(
         Param(
             "slices",
-            ParamKind.SLICES,
+            ParamType.SLICES,
             "start:stop:step for each axis, such as :,::2,1:3",
             positional=True,
             required=True,

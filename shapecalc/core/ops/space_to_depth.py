@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import Stages
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import depth_to_space as blocks
 from shapecalc.core.ops.op import Op, make_vectors
@@ -32,7 +32,7 @@ MODE_HELP = (
 SPACE_TO_DEPTH = Op(
     name="space_to_depth",
     summary="Move blocks of rows and columns into channels (pixel unshuffle).",
-    params=(blocks.BLOCK_PARAM, Param("mode", ParamKind.CHOICE, MODE_HELP, choices=(blocks.DCR, blocks.CRD))),
+    params=(blocks.BLOCK_PARAM, Param("mode", ParamType.CHOICE, MODE_HELP, choices=(blocks.DCR, blocks.CRD))),
     resolve=space_to_depth,
     operators={
         "onnx": Operator("SpaceToDepth", {1: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, params_since={"mode": 28}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, Trace
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
-from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Shape, is_always_integral, monomial, product, quotient, sum_terms
 from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.moves import StridedSlice
@@ -300,23 +300,23 @@ SPLIT = Op(
     name="split",
     summary="Split an axis into parts, and keep one.",
     params=(
-        Param("axis", ParamKind.INT, "the axis to split", positional=True, required=True),
-        Param("parts", ParamKind.INT, "the number of parts", positional=True),
-        Param("part", ParamKind.INT, "the part to keep, by default 0", positional_or_named=True),
-        Param("sizes", ParamKind.TARGET, "instead of PARTS, the size of each part"),
+        Param("axis", ParamType.INT, "the axis to split", positional=True, required=True),
+        Param("parts", ParamType.INT, "the number of parts", positional=True),
+        Param("part", ParamType.INT, "the part to keep, by default 0", positional_or_named=True),
+        Param("sizes", ParamType.TARGET, "instead of PARTS, the size of each part"),
         Param(
             "size",
-            ParamKind.INT,
+            ParamType.INT,
             "instead of PARTS, the size of all parts; the last may be smaller",
             supported_by=lambda dialect: SPLIT_SEMANTICS.of(dialect).splits_by_size,
         ),
         Param(
             "uneven",
-            ParamKind.FLAG,
+            ParamType.FLAG,
             "distribute a remainder over the first parts",
             supported_by=lambda dialect: SPLIT_SEMANTICS.of(dialect).splits_unevenly,
         ),
-        Param("all", ParamKind.FLAG, "print the shape of every part, one per line"),
+        Param("all", ParamType.FLAG, "print the shape of every part, one per line"),
     ),
     resolve=split,
     operators={

@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import (
     UP_TO_12,
     Operator,
     Param,
-    ParamKind,
+    ParamType,
     Setting,
     regroup_elements,
 )
@@ -89,7 +89,7 @@ SQUEEZE = Op(
     name="squeeze",
     summary="Remove dims of size 1.",
     params=(
-        Param("axes", ParamKind.AXES, "the axes to remove; by default every dim of size 1", positional_or_named=True),
+        Param("axes", ParamType.AXES, "the axes to remove; by default every dim of size 1", positional_or_named=True),
     ),
     resolve=squeeze,
     operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages
-from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
 from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
@@ -28,8 +28,8 @@ SWAPAXES = Op(
     name="swapaxes",
     summary="Swap two axes.",
     params=(
-        Param("axis1", ParamKind.INT, "one of the axes", positional=True, required=True),
-        Param("axis2", ParamKind.INT, "the other axis", positional=True, required=True),
+        Param("axis1", ParamType.INT, "one of the axes", positional=True, required=True),
+        Param("axis2", ParamType.INT, "the other axis", positional=True, required=True),
     ),
     resolve=swapaxes,
     operators={"paddle": Operator("swapaxes", scalar_axis=False), **operators_by_dialect(swapaxes="numpy torch")},

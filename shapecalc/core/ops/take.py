@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Take
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_tensor_axis
@@ -81,8 +81,8 @@ TAKE = Op(
     name="take",
     summary="Gather positions along an axis, in any order.",
     params=(
-        Param("axis", ParamKind.INT, "the axis to gather along", positional=True, required=True),
-        Param("indices", ParamKind.AXES, "the positions, in order; -1 is the last", positional=True, required=True),
+        Param("axis", ParamType.INT, "the axis to gather along", positional=True, required=True),
+        Param("indices", ParamType.AXES, "the positions, in order; -1 is the last", positional=True, required=True),
     ),
     resolve=take,
     operators={

@@ -175,7 +175,7 @@ TILE = Op(
     summary="Repeat the whole tensor along its axes.",
     params=(
         base.Param(
-            "repeats", base.ParamKind.TARGET, "the number of repeats along each axis", positional=True, required=True
+            "repeats", base.ParamType.TARGET, "the number of repeats along each axis", positional=True, required=True
         ),
     ),
     resolve=tile,

@@ -9,7 +9,7 @@ from shapecalc.core.dialects.base import (
     UP_TO_12,
     Operator,
     Param,
-    ParamKind,
+    ParamType,
     Setting,
 )
 from shapecalc.core.dims import Axes, Shape
@@ -150,7 +150,7 @@ TRANSPOSE = Op(
     name="transpose",
     rules=(TAKEN_AXIS, MOVED_AXES),
     summary="Permute the axes.",
-    params=(Param("perm", ParamKind.PERM, f"{PERM_HELP}; by default the dims are reversed", positional=True),),
+    params=(Param("perm", ParamType.PERM, f"{PERM_HELP}; by default the dims are reversed", positional=True),),
     resolve=transpose,
     operators={"onnx": Operator("Transpose", {1: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
     signatures=(

@@ -7,7 +7,7 @@ from shapecalc.core.conditions import Conditions, require_equal, require_or_rais
 from shapecalc.core.dialects.base import (
     Operator,
     Param,
-    ParamKind,
+    ParamType,
     Setting,
     check_rank,
     check_volume,
@@ -114,8 +114,8 @@ UNFLATTEN = Op(
     name="unflatten",
     summary="Split one axis into several.",
     params=(
-        Param("axis", ParamKind.INT, "the axis to split", positional=True, required=True),
-        Param("sizes", ParamKind.TARGET, "the new sizes; one may be -1", positional=True, required=True),
+        Param("axis", ParamType.INT, "the axis to split", positional=True, required=True),
+        Param("sizes", ParamType.TARGET, "the new sizes; one may be -1", positional=True, required=True),
     ),
     resolve=unflatten,
     operators={"torch": Operator("unflatten")},

@@ -9,7 +9,7 @@ from shapecalc.core.dialects.base import (
     UP_TO_12,
     Operator,
     Param,
-    ParamKind,
+    ParamType,
     Setting,
     insert_unit_dims,
 )
@@ -85,7 +85,7 @@ UNSQUEEZE_SEMANTICS = DialectTable(
 UNSQUEEZE = Op(
     name="unsqueeze",
     summary="Insert dims of size 1.",
-    params=(Param("axes", ParamKind.AXES, "the positions of the new dims in the output", positional_or_named=True),),
+    params=(Param("axes", ParamType.AXES, "the positions of the new dims in the output", positional_or_named=True),),
     resolve=unsqueeze,
     operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
     signatures=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.op import DialectTable, Op, make_vectors, operators_by_dialect
@@ -91,8 +91,8 @@ UPSAMPLE = Op(
     name="upsample",
     summary="Scale the spatial dims (resize, interpolate).",
     params=(
-        Param("scale", ParamKind.SCALES, "a factor for all spatial dims, or one for each", positional=True),
-        Param("size", ParamKind.SIZES, "the new sizes of the spatial dims"),
+        Param("scale", ParamType.SCALES, "a factor for all spatial dims, or one for each", positional=True),
+        Param("size", ParamType.SIZES, "the new sizes of the spatial dims"),
     ),
     resolve=upsample,
     operators={

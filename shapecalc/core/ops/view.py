@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from shapecalc.core.answers import Request, Stage, StageBuilder, StageKind, Stages, Step, StepRule, Trace
 from shapecalc.core.conditions import Assumptions
-from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting, check_rank
+from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_rank
 from shapecalc.core.dims import Axes, Shape, is_concrete, numeric_dims
 from shapecalc.core.layout import Atom, View, contiguous_strides, merge_atoms
 from shapecalc.core.moves import Move, Reshape, Roll, ShapeVector, Take
@@ -247,10 +247,10 @@ VIEW = Op(
     name="view",
     summary="View the same memory with another shape, without a copy.",
     params=(
-        Param("target", ParamKind.TARGET, "the requested shape, with at most one -1", positional=True, required=True),
+        Param("target", ParamType.TARGET, "the requested shape, with at most one -1", positional=True, required=True),
         Param(
             "strides",
-            ParamKind.AXES,
+            ParamType.AXES,
             "the strides of the input in elements; by default contiguous, or those of the previous stages",
         ),
     ),

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from shapecalc.core.answers import StageBuilder, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_at_least, require_or_raise
-from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_volume
+from shapecalc.core.dialects.base import Param, ParamType, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.op import DialectTable
@@ -201,13 +201,13 @@ NO_WEIGHT_AXES: WeightAxes = {}
 WINDOW_RULES = (WINDOW_SLIDE, WINDOW_SPREAD, WINDOW_RANK, WINDOW_VALUES, WINDOW_TOO_LARGE, NOTHING_LEFT, BAD_PADDING)
 PADDING_HELP = "the padding: one size for all spatial dims, one for each, or all starts and then all ends"
 WINDOW_PARAMS = (
-    Param("stride", ParamKind.SIZES, "the step of the window: one for all spatial dims, or one for each"),
-    Param("padding", ParamKind.SIZES, PADDING_HELP, choices=("same", "same-lower", "valid")),
-    Param("dilation", ParamKind.SIZES, "the distance between the elements of a window, by default 1"),
+    Param("stride", ParamType.SIZES, "the step of the window: one for all spatial dims, or one for each"),
+    Param("padding", ParamType.SIZES, PADDING_HELP, choices=("same", "same-lower", "valid")),
+    Param("dilation", ParamType.SIZES, "the distance between the elements of a window, by default 1"),
 )
 LAYOUT_PARAM = Param(
     "layout",
-    ParamKind.CHOICE,
+    ParamType.CHOICE,
     "TensorFlow and Paddle: the order of the dims",
     choices=("nchw", "nhwc"),
     supported_by=lambda dialect: WINDOW_SEMANTICS.of(dialect).has_layouts,
@@ -380,12 +380,13 @@ def apply_steps(
     mixing_axes: Iterable[int],
     *weight: Shape,
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
+    make_move: Callable[..., Combine] = Combine,
 ) -> Stages:
     """Finish a stage: resolve the axes in `resolvers`, and leave others unchanged.
 
     `mixing_axes` are the axes along which an output element depends on several input elements. `weight` is the shape of
-    the weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it. Raises
-    `ShapeError`: overflow.
+    the weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes
+    the fields of `Combine`. Raises `ShapeError`: overflow.
     """
     shape, output = stage.before, list[Dim]()
     for axis, dim in enumerate(shape):
@@ -393,4 +394,4 @@ def apply_steps(
         output.append(stage.add(step).dim)
     check_volume(tuple(output), "input")
     operand_axes = tuple([weight_axes.get(axis, ((0, axis),)) for axis in range(len(shape))])
-    return stage.finish(Combine(tuple(output), (shape, *weight), operand_axes, None, tuple(mixing_axes)))
+    return stage.finish(make_move(tuple(output), (shape, *weight), operand_axes, None, tuple(mixing_axes)))

@@ -23,7 +23,7 @@ import numpy as np
 from shapecalc.core import __version__
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import IntTuple
-from shapecalc.core.moves import index_before_move
+from shapecalc.core.moves import Pad, index_before_move
 from shapecalc.core.record import Record
 from shapecalc.core.text import split_file_argument
 from shapecalc.engine.arrays import FileError
@@ -312,7 +312,10 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
     """
     path = os.path.join(Path.cwd(), source)  # noqa: PTH118 - a Path would normalize the name of the array
     state = store_io.source_state(path)
-    moves, store = concrete_moves(answer), store_io.open_store(path)
+    moves = concrete_moves(answer)
+    if any(isinstance(move, Pad) for move in moves):
+        raise FileError("stores are not padded, only arrays in memory and .npy files")
+    store = store_io.open_store(path)
     shape: IntTuple = answer.output  # type: ignore[assignment]  # all of them are numbers
     if chunks is not None and (len(chunks) != len(shape) or min(chunks, default=1) < 1):
         raise FileError(f"{source}: --chunks needs {len(shape)} sizes above 0, one for each axis of the output")

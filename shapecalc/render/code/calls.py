@@ -21,7 +21,8 @@ def find_signature(op: Op, framework: str) -> Signature | None:
 def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue) -> str:
     """Format the call of an op in a framework; omitted arguments have their defaults.
 
-    The names of `arguments` are the op's parameters. A parameter of style `each` is formatted as one call per item.
+    The names of `arguments` are the op's parameters. A parameter of style `each` is formatted as one call per item. An
+    argument whose default is a word, such as a mode, is written by name.
 
     >>> from shapecalc.core.ops import OPS
     >>> format_call(OPS["roll"], "jax", "x", shift=1, axis=0), format_call(OPS["squeeze"], "paddle", "x", axes=[0, 1])
@@ -36,13 +37,12 @@ def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue)
             for value in arguments[argument.param]:  # type: ignore[union-attr]
                 tensor = _format(signature, framework, tensor, [str(value)])
             return tensor
-    texts, skipped = list[str](), False
+    texts, by_name = list[str](), False
     for argument in signature.arguments:
+        by_name = by_name or argument.param not in arguments or argument.default.startswith("'")
         if argument.param in arguments:
             text = format_argument(argument, arguments[argument.param])
-            texts.append(f"{argument.names[0]}={text}" if skipped else text)
-        else:
-            skipped = True
+            texts.append(f"{argument.names[0]}={text}" if by_name else text)
     return _format(signature, framework, tensor, texts)
 
 

@@ -48,7 +48,7 @@ from shapecalc.core.rules import (
 )
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.render.code import Code
-from shapecalc.render.code.operands import operand_expression, operand_shapes
+from shapecalc.render.code.operands import ArgumentReader, operand_expression, operand_shapes
 
 MoveType = TypeVar("MoveType", Permute, StridedSlice, Roll, Take, ShapeVector, Combine)
 INT32_MAX = 2**31 - 1
@@ -670,15 +670,20 @@ class CodeWriter:
     def combine(self, call: EmittedCall) -> None:
         """Emit an op of several operands.
 
-        Raises `ShapeError` (usage) if the op is not supported.
+        Raises `ShapeError` (usage) if the op or an argument is not supported.
         """
-        self.assign(self.combine_expression(call))
-
-    def combine_expression(self, call: EmittedCall) -> str:
-        """Return the expression for an op of several operands; count the operands."""
-        result = operand_expression(self.name, call.trace, self.tensor, self.operand_count + 1)
+        arguments = ArgumentReader(call.trace)
+        self.write_combination(call, arguments)
+        arguments.check_all_read(self.name)
         self.reserve_operand_names(call)
-        return result
+
+    def write_combination(self, call: EmittedCall, arguments: ArgumentReader) -> None:
+        """Emit an op of several operands; read all arguments that the code contains."""
+        self.assign(self.combine_expression(arguments))
+
+    def combine_expression(self, arguments: ArgumentReader) -> str:
+        """Return the expression for an op of several operands."""
+        return operand_expression(self.name, arguments, self.tensor, self.operand_count + 1)
 
     def reserve_operand_names(self, call: EmittedCall) -> None:
         """Add a call's operands, except the current tensor, to `operand_count`.

@@ -26,7 +26,7 @@ from shapecalc.core.dims import (
     named_dim,
     substitute_dims,
 )
-from shapecalc.core.moves import Combine, Permute, ShapeVector, StridedSlice, Take
+from shapecalc.core.moves import CONSTANT, Combine, Permute, ShapeVector, StridedSlice, Take
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.concat import CONCAT
@@ -53,7 +53,16 @@ from shapecalc.reasoning.simplify import simplify
 from shapecalc.render.code import Code
 from shapecalc.render.code import dims as code
 from shapecalc.render.code.calls import ArgumentValue, format_call
-from shapecalc.render.code.operands import ENDS, ONNX_OPERATORS, onnx_window_node, operand_shapes, operand_variables
+from shapecalc.render.code.operands import (
+    ONNX_OPERATORS,
+    ArgumentReader,
+    Call,
+    check_pad_accepted,
+    has_transposed_weight,
+    onnx_window_node,
+    operand_shapes,
+    operand_variables,
+)
 
 INTEGER_ARITHMETIC_OPSET = 6
 """The first ONNX opset in which Mul and Div support integers."""
@@ -182,10 +191,15 @@ class OnnxWriter(GraphWriter):
         self.tensor = f"t{self.node_count}"
         self.lines.append(f'helper.make_node("{operator}", [{quoted}], ["{self.tensor}"]{attribute_text}),')
 
-    def add_constant(self, name_prefix: str, values: str, dims: str) -> str:
+    @property
+    def element_type(self) -> str:
+        """The ONNX constant for the element type of `x`."""
+        return _element_type_code(next((trace.request.dtype for trace in self.answer.traces), None))
+
+    def add_constant(self, name_prefix: str, values: str, dims: str, element_type: str = "TensorProto.INT64") -> str:
         """Add a constant as an input of the next node; return its name."""
         name = f"{name_prefix}{self.node_count + 1}"
-        self.constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, [{dims}], [{values}])')
+        self.constants.append(f'{name} = helper.make_tensor("{name}", {element_type}, [{dims}], [{values}])')
         self.lines.append(f'helper.make_node("Constant", [], ["{name}"], value={name}),')
         return name
 
@@ -314,19 +328,20 @@ class OnnxWriter(GraphWriter):
         is_full_range = (move.start, move.end) == (0, len(call.stage.before))
         self.add_node("Shape", **({} if is_full_range else {"start": move.start, "end": move.end}))
 
-    def combine(self, call: code.EmittedCall) -> None:
+    def write_combination(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
         """Emit the nodes of an op of several operands.
 
         Raises `ShapeError` (usage) if the op is not supported.
         """
         trace, operands = call.trace, operand_variables(call.trace, self.tensor, self.operand_count + 1)
+        arguments.mark_read("operands")
         attributes: dict[str, object] = {}
         if trace.op == EINSUM.name:
-            attributes["equation"] = f'"{trace.request.arguments["pattern"]}"'
+            attributes["equation"] = f'"{arguments.read("pattern")}"'
         if trace.op in (CONCAT.name, STACK.name):
-            attributes["axis"] = trace.request.arguments.get("axis", 0)
+            attributes["axis"] = arguments.read("axis", 0)
         if trace.op == LINEAR.name:
-            operands[1] = self._apply_to_operand(operands[1], lambda: self.add_node("Transpose", perm=[1, 0]))
+            operands[1] = self._transpose_weight(operands[1], arguments)
         if trace.op == STACK.name:
             attributes["axis"] = axis = call.move(Combine).concat_axis or 0
             operands = [
@@ -337,15 +352,33 @@ class OnnxWriter(GraphWriter):
                 self.add_node("Expand", self._apply_to_operand(other, lambda: self.add_node("Shape")))
         elif trace.op in ONNX_OPERATORS:
             self.add_operand_node(ONNX_OPERATORS[trace.op], operands, **attributes)
-        elif trace.op in (CONV.name, POOL.name) and trace.request.arguments.get("layout") != "nhwc":
-            operator, attributes = onnx_window_node(trace)
+        elif trace.op in (CONV.name, POOL.name):
+            operator, attributes = onnx_window_node(arguments)
             self.add_operand_node(operator, operands, **attributes)
         elif trace.op == PAD.name and self.opset >= PAD_INPUT_OPSET:
-            pads = [step.facts.get(end, 0) for end in ENDS for step in call.stage.steps]
-            self.add_node("Pad", self.add_vector("pads", pads))
+            self._add_pad(arguments)
         else:
             raise usage_error(f"{trace.op} is not written as onnx code", argument="as")
-        self.reserve_operand_names(call)
+
+    def _transpose_weight(self, name: str, arguments: ArgumentReader) -> str:
+        """Return the name of a weight of shape IN,OUT; emit a Transpose for one of shape OUT,IN."""
+        arguments.mark_read("out_features", "weight")
+        if not has_transposed_weight(arguments.trace):
+            return name
+        return self._apply_to_operand(name, lambda: self.add_node("Transpose", perm=[1, 0]))
+
+    def _add_pad(self, arguments: ArgumentReader) -> None:
+        """Emit a Pad.
+
+        Raises `ShapeError` (usage) if the opset lacks the mode.
+        """
+        call = Call(self.name, arguments, self.tensor, (self.tensor,))
+        check_pad_accepted(call, self.opset)
+        pairs, mode, fill = call.read_pads(), arguments.read("mode", CONSTANT), arguments.read("fill", 0)
+        inputs = [self.add_vector("pads", [ends[index] for index in (0, 1) for ends in pairs])]
+        if fill:
+            inputs.append(self.add_constant("fill", str(fill), "", self.element_type))
+        self.add_node("Pad", *inputs, **({"mode": f'"{mode}"'} if mode != CONSTANT else {}))
 
     def add_operand_node(self, operator: str, tensors: Sequence[str], **attributes: object) -> None:
         """Emit a node whose inputs are `tensors`; its output is the new current tensor."""
@@ -367,8 +400,7 @@ class OnnxWriter(GraphWriter):
         if not self.node_count:
             self.add_node("Identity")
         self.lines[-1] = self.lines[-1].replace(f'"{self.tensor}"', '"y"')
-        answer = self.answer
-        kind = _element_type_code(next((trace.request.dtype for trace in answer.traces), None))
+        answer, kind = self.answer, self.element_type
         after, vector = answer.output or (), any(OPS[trace.op].ends_chain for trace in answer.traces)
         inputs = {"x": answer.input, **operand_shapes(answer.traces)}
         output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_declare_dims(after)}"
@@ -637,10 +669,11 @@ class TensorRTWriter(GraphWriter):
 
     split = pick
 
-    def combine(self, call: code.EmittedCall) -> None:
+    def write_combination(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
         """Emit a concatenation, a matrix multiplication or an Einsum layer."""
-        self.lines.append(f"layer = network.{self.combine_expression(call)}")
+        self.lines.append(f"layer = network.{self.combine_expression(arguments)}")
         if call.trace.op == CONCAT.name:
+            arguments.mark_read("axis")
             self.lines.append(f"layer.axis = {call.move(Combine).concat_axis}")
         self.assign("layer.get_output(0)")
 

@@ -5,26 +5,31 @@ The chain's tensor is the operand that the stages before the op produce; the oth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from string import Formatter
 from typing import Any
 
-from shapecalc.core.answers import EMPTY_DICT, Stage, StageKind, Trace, shapes_in
-from shapecalc.core.moves import Combine
+from shapecalc.core.answers import EMPTY_DICT, Trace
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.moves import CONSTANT, Combine, Pad
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.calls import signatures_of
 from shapecalc.core.ops.concat import CONCAT
-from shapecalc.core.ops.conv import CONV
+from shapecalc.core.ops.conv import CONV, CONV_SEMANTICS
 from shapecalc.core.ops.einsum import EINSUM
 from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.operands import order_operands
-from shapecalc.core.ops.pad import PAD
-from shapecalc.core.ops.pool import POOL
+from shapecalc.core.ops.pad import PAD, PAD_SEMANTICS
+from shapecalc.core.ops.pool import GLOBAL, POOL
 from shapecalc.core.ops.stack import STACK
 from shapecalc.core.ops.upsample import UPSAMPLE
-from shapecalc.core.ops.windows import Window, numbers_per_axis
+from shapecalc.core.ops.windows import WINDOW_SEMANTICS, Window, numbers_per_axis
 from shapecalc.core.problem import usage_error
+from shapecalc.core.record import Record
+from shapecalc.core.requests import make_request
+from shapecalc.core.resolve import resolve
 from shapecalc.render.code.calls import find_signature, format_call
 
 NUMPY_TEMPLATES = {BROADCAST.name: "np.broadcast_arrays({all})[{place}]", LINEAR.name: "np.matmul({x}, {weight}.T)"}
@@ -36,31 +41,45 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
         BROADCAST.name: "tf.broadcast_to({x}, tf.broadcast_dynamic_shape(tf.shape({x}), tf.shape({other})))",
         f"{MATMUL.name} of vectors": "tf.experimental.numpy.matmul({all})",
         LINEAR.name: "tf.linalg.matmul({x}, {weight}, transpose_b=True)",
+        f"{LINEAR.name} of vectors": "tf.experimental.numpy.matmul({x}, tf.transpose({weight}))",
     },
     "paddle": {
         BROADCAST.name: "paddle.broadcast_tensors([{all}])[{place}]",
         LINEAR.name: "paddle.matmul({x}, {weight}, transpose_y=True)",
+        PAD.name: "paddle.nn.functional.pad({x}, {padding}{pad_options})",
     },
     "openvino": {
         BROADCAST.name: 'ops.broadcast({x}, ops.shape_of({other}), broadcast_spec="BIDIRECTIONAL")',
         MATMUL.name: "ops.matmul({all}, False, False)",
         LINEAR.name: "ops.matmul({x}, {weight}, False, True)",
         STACK.name: "ops.concat([{raised}], {joined})",
+        PAD.name: "ops.pad({x}, {begins}, {ends}, {mode_word}{pad_value})",
     },
     "tensorrt": {
         MATMUL.name: "add_matrix_multiply({first}, trt.MatrixOperation.NONE, {weight}, trt.MatrixOperation.NONE)",
         CONCAT.name: "add_concatenation([{all}])",
-        EINSUM.name: 'add_einsum([{all}], "{pattern}")',
+        EINSUM.name: "add_einsum([{all}], {pattern})",
     },
 }
 """The expression templates by framework and op, for ops whose signature is not sufficient.
 
-`{x}` is the chain's tensor, `{all}` is the comma-separated list of all operands, and `{place}` is the index of `{x}` in
-this list. A template with `{other}` is applied once for each operand except `{x}`, which becomes the result of the
-previous application.
+The fields are keys of `FIELDS`. A template with `{other}` is applied once for each operand except `{x}`, which becomes
+the result of the previous application.
 """
 SIGNATURE_OPS = {op.name: op for op in (MATMUL, LINEAR, CONCAT, STACK, EINSUM, PAD)}
-"""The ops that are formatted from a signature where no template exists, by name."""
+"""The ops that are formatted from a signature where no template exists, by name.
+
+The code contains only the arguments that the fields of its template or the parameters of its signature read; a request
+with another argument is refused.
+"""
+PAD_MODES: Mapping[str, Mapping[str, str]] = {
+    "torch": {"edge": "replicate", "wrap": "circular"},
+    "paddle": {"edge": "replicate", "wrap": "circular"},
+    "tensorflow": {"reflect": "REFLECT", "symmetric": "SYMMETRIC"},
+}
+"""The frameworks' names of the modes of a pad, where they differ from ours."""
+PADDLE_LAYOUTS = {3: "NCL", 4: "NCHW", 5: "NCDHW"}
+"""Paddle's layouts by rank."""
 ONNX_OPERATORS = {op.name: op.operators["onnx"].name for op in (MATMUL, CONCAT, STACK, EINSUM)}
 ONNX_OPERATORS[LINEAR.name] = ONNX_OPERATORS[MATMUL.name]
 """The ONNX operators, by op, of ops that are a single node with the operands as inputs."""
@@ -101,85 +120,249 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
     return [f"x{first_number + operand.number - 1}" if operand.number else tensor for operand in operand_list]
 
 
-def operand_expression(framework: str, trace: Trace, tensor: str, first_number: int) -> str:
+class ArgumentReader:
+    """The arguments of a request, which keeps track of those that a writer has read.
+
+    An argument that was never read cannot be part of the code, so the writer refuses it.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        """Start with no argument read."""
+        self.trace, self._arguments, self.unread = trace, trace.request.arguments, [*trace.request.arguments]
+
+    def read(self, name: str, default: Any = None) -> Any:
+        """Return an argument, or the default if the request omits it."""
+        self.mark_read(name)
+        return self._arguments.get(name, default)
+
+    def mark_read(self, *names: str) -> None:
+        """Mark arguments as read that the code contains in another form, such as the windows of the steps."""
+        self.unread = [name for name in self.unread if name not in names]
+
+    def check_all_read(self, target: str) -> None:
+        """Raise `ShapeError` (usage) if an argument was not read."""
+        for name in self.unread:
+            raise usage_error(f"{name} of {self.trace.op} is not written as {target} code", argument=name)
+
+
+class Call(Record):
+    """A call of an op of several operands or of a pad, in one framework."""
+
+    framework: str
+    arguments: ArgumentReader
+    tensor: str
+    variables: tuple[str, ...]
+    """The variables of all operands, in order."""
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of the op."""
+        return self.arguments.trace
+
+    def read_variables(self) -> tuple[str, ...]:
+        """Return the variables of all operands, in order."""
+        self.arguments.mark_read("operands", "weight", "out_features")
+        return self.variables
+
+    def read_pads(self) -> list[tuple[int, int]]:
+        """Return the numbers of positions that a pad adds at both ends of each axis."""
+        self.arguments.mark_read("padding", "axes")
+        move = self.trace.stages[0].move
+        assert isinstance(move, Pad)
+        return [*zip(move.begins, move.ends, strict=True)]
+
+    def read_mode(self) -> str | None:
+        """Return the mode of a pad as a quoted word of the framework; None for the mode constant."""
+        mode = self.arguments.read("mode", CONSTANT)
+        return None if mode == CONSTANT else f'"{PAD_MODES.get(self.framework, {}).get(mode, mode)}"'
+
+    def read_fill(self) -> str | None:
+        """Return the fill value of a pad; None for the default."""
+        fill = self.arguments.read("fill", 0)
+        return str(fill) if fill else None
+
+    def read_pad_value(self) -> str:
+        """Return OpenVINO's argument for the fill value of a pad, in the element type of the tensor."""
+        fill = self.read_fill()
+        return f", ops.convert_like(ops.constant({fill}), {self.tensor})" if fill else ""
+
+    def read_padding(self) -> str | list[int]:
+        """Return the padding as a call takes it: one pair for each axis, or one list in PyTorch and Paddle.
+
+        In the mode constant, the list has the padding of all axes, in Paddle from the first one. In other modes, it has
+        the padding of as many of the last axes as the call requires, from the last one.
+        """
+        pairs, mode = self.read_pads(), self.trace.request.arguments.get("mode", CONSTANT)
+        if self.framework not in ("torch", "paddle"):
+            return str(pairs)
+        count: int | None = len(pairs)
+        if mode != CONSTANT:
+            first = next((axis for axis, ends in enumerate(pairs) if any(ends)), len(pairs) - 1)
+            count = PAD_SEMANTICS[self.framework].count_last_dims(len(pairs), first)
+        elif self.framework == "paddle":
+            pairs.reverse()
+        return [number for ends in pairs[: -(count or 0) - 1 : -1] for number in ends]
+
+    def read_pad_options(self) -> str:
+        """Return Paddle's keyword arguments for the mode of a pad, with its layout, and for the fill value."""
+        mode = self.read_mode()
+        layout = None if mode is None else f'"{PADDLE_LAYOUTS[len(self.trace.input)]}"'
+        options = {"mode": mode, "data_format": layout, "value": self.read_fill()}
+        return "".join([f", {name}={text}" for name, text in options.items() if text is not None])
+
+    def read_concat_axis(self) -> int | None:
+        """Return the output axis along which the operands are concatenated."""
+        self.arguments.mark_read("axis")
+        moves = [stage.move for stage in self.trace.stages]
+        return next((move.concat_axis for move in moves if isinstance(move, Combine)), None)
+
+
+FIELDS: Mapping[str, Callable[[Call], Any]] = {
+    "x": lambda call: call.tensor,
+    "all": lambda call: ", ".join(call.read_variables()),
+    "operands": Call.read_variables,
+    "first": lambda call: call.read_variables()[0],
+    "weight": lambda call: call.read_variables()[-1],
+    "place": lambda call: call.read_variables().index(call.tensor),
+    "axis": lambda call: call.arguments.read("axis", 0),
+    "joined": Call.read_concat_axis,
+    "raised": lambda call: ", ".join(
+        [f"ops.unsqueeze({name}, {call.read_concat_axis()})" for name in call.read_variables()]
+    ),
+    "pattern": lambda call: f'"{call.arguments.read("pattern", "")}"',
+    "padding": Call.read_padding,
+    "begins": lambda call: [begin for begin, _ in call.read_pads()],
+    "ends": lambda call: [end for _, end in call.read_pads()],
+    "mode": Call.read_mode,
+    "mode_word": lambda call: call.read_mode() or f'"{CONSTANT}"',
+    "fill": Call.read_fill,
+    "pad_value": Call.read_pad_value,
+    "pad_options": Call.read_pad_options,
+}
+"""The fields of templates and the parameters of signatures; each reads the arguments that the code then contains.
+
+`all` is the list of all operands in order, `place` is the index of the tensor `x` in this list. None omits an argument.
+"""
+
+
+def has_transposed_weight(trace: Trace) -> bool:
+    """Return whether the weight of a `linear` has the shape OUT,IN."""
+    (weight,) = [stage.move.operands[1] for stage in trace.stages if isinstance(stage.move, Combine)]
+    return len(weight) == 2 and any(step.facts.get("operand") and step.facts["axis"] == 0 for step in trace.steps)
+
+
+def check_pad_accepted(call: Call, opset: int | None = None) -> None:
+    """Raise `ShapeError` (usage) if the framework refuses the mode of a pad, or negative padding."""
+    request, pairs, framework = call.trace.request, call.read_pads(), call.framework
+    mode = request.arguments.get("mode", CONSTANT)
+    padding = [ends[index] for index in (0, 1) for ends in pairs]
+    options = {"padding": padding, "mode": mode, "dialect": framework, "opset": opset}
+    problem = None if mode == CONSTANT else resolve(make_request(PAD.name, request.input, options)).problem
+    if problem is not None:
+        raise usage_error(f"{framework} cannot be asked for it: {problem.message}", argument="mode")
+    if not PAD_SEMANTICS[framework].allows_negative_padding and min(padding, default=0) < 0:
+        raise usage_error(f"{framework} takes no pads below 0", "write a slice", argument="padding")
+
+
+def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, first_number: int) -> str:
     """Return a framework's expression for an op of several operands.
 
     `tensor` and `first_number` are those of `operand_variables`. Raises `ShapeError` (usage) if the framework does not
     support the op.
     """
-    is_window = trace.stages[0].kind in (StageKind.WINDOW, StageKind.LENGTHEN)
-    if is_window and framework == "torch" and trace.dialect != "tensorflow":
-        return torch_window_call(trace, tensor, f"x{first_number}")
-    forms = OPERAND_TEMPLATES.get(framework, {})
-    of_vectors = any(len(shape) < 2 for shape in (trace.input, *shapes_in(trace.request.arguments.get("operands"))))
-    template = (forms.get(f"{trace.op} of vectors") if of_vectors else None) or forms.get(trace.op)
-    op = None if is_window and framework == "torch" else SIGNATURE_OPS.get(trace.op)
-    if template is None and (op is None or find_signature(op, framework) is None):
+    trace = arguments.trace
+    call = Call(framework, arguments, tensor, tuple(operand_variables(trace, tensor, first_number)))
+    if trace.op == PAD.name and framework in PAD_SEMANTICS:
+        check_pad_accepted(call)
+    if framework == "torch" and trace.op in (CONV.name, POOL.name, UPSAMPLE.name):
+        return torch_window_call(call)
+    shapes = [
+        trace.input,
+        *[shape for stage in trace.stages if isinstance(stage.move, Combine) for shape in stage.move.operands],
+    ]
+    name = MATMUL.name if trace.op == LINEAR.name and not has_transposed_weight(trace) else trace.op
+    forms, op = OPERAND_TEMPLATES.get(framework, {}), SIGNATURE_OPS.get(name)
+    template = (forms.get(f"{name} of vectors") if any(len(shape) < 2 for shape in shapes) else None) or forms.get(name)
+    if template is not None:
+        return _fill_template(template, call)
+    signature = find_signature(op, framework) if op is not None else None
+    if op is None or signature is None:
         raise usage_error(f"{trace.op} is not written as {framework} code")
-    variables = operand_variables(trace, tensor, first_number)
-    if op is PAD and min(trace.request.arguments["padding"]) < 0:
-        raise usage_error(f"{framework} takes no pads below 0", "write a slice", argument="padding")
-    if template is None:
-        assert op is not None
-        pads = [tuple(step.facts.get(end, 0) for end in ENDS) for step in trace.stages[0].steps]
-        texts = {"padding": str(pads), "weight": variables[-1], "axis": trace.request.arguments.get("axis", 0)}
-        texts["pattern"] = f'"{trace.request.arguments.get("pattern")}"'
-        return format_call(op, framework, tensor, operands=variables, **texts)
-    joined_axis = next((stage.move.concat_axis for stage in trace.stages if isinstance(stage.move, Combine)), None)
-    facts = {"axis": 0, "pattern": "", **trace.request.arguments, "first": variables[0], "weight": variables[-1]}
-    facts |= {
-        "joined": joined_axis,
-        "raised": ", ".join([f"ops.unsqueeze({name}, {joined_axis})" for name in variables]),
-    }
-    facts |= {"all": ", ".join(variables), "place": variables.index(tensor)}
-    others = [name for name in variables if name != tensor] if "{other}" in template else [""]
+    params = [argument.param for argument in signature.arguments if argument.param in FIELDS]
+    fields = {param: FIELDS[param](call) for param in params}
+    return format_call(op, framework, tensor, **{name: value for name, value in fields.items() if value is not None})
+
+
+def _fill_template(template: str, call: Call) -> str:
+    """Return a template with the fields of a call; one with `{other}` is applied for each other operand."""
+    tensor, fields = call.tensor, {name for _, name, _, _ in Formatter().parse(template) if name}
+    values = {name: FIELDS[name](call) for name in fields - {"x", "other"}}
+    others = [name for name in call.read_variables() if name != tensor] if "other" in fields else [""]
     for other in others:
-        tensor = template.format(**{**facts, "x": tensor, "other": other})
+        tensor = template.format(**values, x=tensor, other=other)
     return tensor
 
 
-def stage_windows(stage: Stage) -> list[Window]:
-    """Return the windows of a stage, one for each spatial axis."""
-    return [step.facts["window"] for step in stage.steps if "window" in step.facts]
+def read_windows(arguments: ArgumentReader) -> list[Window]:
+    """Return the windows of a conv or a pool, one for each spatial axis."""
+    arguments.mark_read("stride", "padding", "dilation")
+    return [step.facts["window"] for step in arguments.trace.stages[0].steps if "window" in step.facts]
 
 
-def torch_window_call(trace: Trace, tensor: str, weight: str) -> str:
-    """Return the PyTorch call for a convolution, a pool, a pad or an upsampling.
+def check_window_rules(arguments: ArgumentReader, target: str) -> None:
+    """Raise `ShapeError` (usage) if a conv, a pool or an upsampling has rules that PyTorch and ONNX do not have.
+
+    These are channels or filters at the end, and windows that begin in the padding.
+    """
+    trace, dialect = arguments.trace, DIALECTS[arguments.trace.dialect]
+    semantics = WINDOW_SEMANTICS.of(dialect)
+    layout = arguments.read("layout") or semantics.default_layout
+    if layout == "nhwc" or (trace.op == CONV.name and CONV_SEMANTICS.of(dialect).filters_last):
+        what = "channels" if layout == "nhwc" else "filters"
+        raise usage_error(f"{trace.op} with the {what} last is not written as {target} code", argument="layout")
+    for step in trace.steps if semantics.counts_padding_windows else ():
+        window, dim, count = step.facts.get("window"), step.facts.get("dim"), step.value
+        if window is None or not window.ceil or window.auto_padding:
+            continue
+        is_known = isinstance(dim, int) and isinstance(count, int)
+        if not is_known or (count - 1) * window.stride >= dim + window.begin:  # type: ignore[operator]  # numbers
+            message = f"a window that begins in the padding is not written as {target} code"
+            raise usage_error(message, argument="ceil")
+
+
+def torch_window_call(call: Call) -> str:
+    """Return the PyTorch call for a convolution, a pool or an upsampling.
 
     Raises `ShapeError` (usage) if PyTorch does not support the arguments.
     """
-    stage, arguments = trace.stages[0], trace.request.arguments
-    if trace.op == PAD.name:
-        pads = [step.facts.get(end, 0) for step in reversed(stage.steps[: len(stage.before)]) for end in ENDS]
-        return f"{_torch_function(PAD)}({tensor}, {tuple(pads)})"
+    trace, tensor, arguments = call.trace, call.tensor, call.arguments
+    check_window_rules(arguments, call.framework)
     if trace.op == UPSAMPLE.name:
-        sizes, scale = arguments.get("size"), arguments.get("scale") or ""
+        sizes, scale = arguments.read("size"), arguments.read("scale") or ""
         size_argument = (
             f"size={_format_sizes(sizes)}" if sizes else f"scale_factor={f'({scale})' if ',' in scale else scale}"
         )
         return f"{_torch_function(UPSAMPLE)}({tensor}, {size_argument})"
-    windows = stage_windows(stage)
-    count, kind = len(windows), {"kind": "average"} if _pool_kind(arguments) == "avg" else {}
-    if trace.op == POOL.name and arguments["kernel"] == "global":
+    windows = read_windows(arguments)
+    count = len(windows)
+    kind = {"kind": "average"} if trace.op == POOL.name and _pool_kind(arguments) == "avg" else {}
+    if trace.op == POOL.name and arguments.read("kernel") == GLOBAL:
         return f"{_torch_function(POOL, count, 'output_size', kind)}({tensor}, 1)"
-    if any(window.begin != window.end or (window.auto_padding and window.stride > 1) for window in windows):
-        raise usage_error(
-            "PyTorch pads both ends alike, and this does not", "pad first: pad INPUT PADS", argument="padding"
-        )
-    word = f'"{windows[0].auto_padding}"' if windows[0].auto_padding else None
     keywords: dict[str, Any] = {
         "stride": [window.stride for window in windows],
-        "padding": word or [window.begin for window in windows],
+        "padding": _torch_padding(windows, is_pool=trace.op == POOL.name),
     }
     keywords["dilation"] = [window.dilation for window in windows]
     if trace.op == POOL.name:
-        kernel = _format_sizes(numbers_per_axis(arguments["kernel"], [count], "kernel"))
-        texts = [tensor, kernel, *_format_keywords(keywords), *(["ceil_mode=True"] if arguments.get("ceil") else [])]
-        texts += ["count_include_pad=False"] if _pool_kind(arguments) == "avg" and trace.dialect != "torch" else []
+        kernel = _format_sizes(numbers_per_axis(arguments.read("kernel"), [count], "kernel"))
+        texts = [tensor, kernel, *_format_keywords(keywords), *(["ceil_mode=True"] if arguments.read("ceil") else [])]
+        texts += ["count_include_pad=False"] if kind and trace.dialect != "torch" else []
         return f"{_torch_function(POOL, count, 'kernel', kind)}({', '.join(texts)})"
-    keywords["groups"] = arguments.get("groups", 1)
-    keywords["output_padding"] = numbers_per_axis(arguments.get("output_padding"), [count], "output_padding", 0)
-    function = _torch_function(CONV, count, "weight", {"transposed": True} if arguments.get("transposed") else {})
+    keywords["groups"] = arguments.read("groups", 1)
+    keywords["output_padding"] = numbers_per_axis(arguments.read("output_padding"), [count], "output_padding", 0)
+    implied = {"transposed": True} if arguments.read("transposed") else {}
+    function = _torch_function(CONV, count, "weight", implied)
+    weight = call.read_variables()[-1]
     return f"{function}({', '.join([tensor, weight, *_format_keywords(keywords)])})"
 
 
@@ -197,9 +380,32 @@ def _torch_function(op: Op, rank: int = 0, param: str = "", implied: Mapping[str
     )
 
 
-def _pool_kind(arguments: Mapping[str, Any]) -> str:
+def _torch_padding(windows: Sequence[Window], *, is_pool: bool) -> str | list[int]:
+    """Return PyTorch's padding of windows: a quoted word, or a number for each window.
+
+    Raises `ShapeError` (usage) if PyTorch has no such padding.
+    """
+    word, paddings = windows[0].auto_padding, [window.begin for window in windows]
+    is_even = all(window.begin == window.end for window in windows)
+    if word:
+        added = [window.dilation * (window.kernel - 1) if isinstance(window.kernel, int) else 1 for window in windows]
+        is_even = all(window.stride == 1 for window in windows)
+        is_even &= (word == "same" and not is_pool) or all(number % 2 == 0 for number in added)
+        paddings = [number // 2 for number in added]
+    if not is_even:
+        raise usage_error(
+            "PyTorch pads both ends alike, and this does not", "pad first: pad INPUT PADS", argument="padding"
+        )
+    pairs = zip(windows, paddings, strict=True)
+    if is_pool and any(2 * padding > window.kernel for window, padding in pairs):  # type: ignore[operator]
+        message = "PyTorch pads a pool by at most half of its kernel"
+        raise usage_error(message, "pad first: pad INPUT PADS", argument="padding")
+    return '"same"' if word and not is_pool else paddings
+
+
+def _pool_kind(arguments: ArgumentReader) -> str:
     """Return `avg` or `max`."""
-    return "avg" if arguments.get("kind") == "average" else "max"
+    return "avg" if arguments.read("kind") == "average" else "max"
 
 
 def _format_sizes(sizes: Sequence[object]) -> str:
@@ -215,11 +421,12 @@ def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name}={text}" for name, text in argument_texts.items() if (name, str(text)) not in TORCH_DEFAULTS]
 
 
-def onnx_window_node(trace: Trace) -> tuple[str, dict[str, object]]:
+def onnx_window_node(arguments: ArgumentReader) -> tuple[str, dict[str, object]]:
     """Return the ONNX operator for a convolution or a pool, with its attributes."""
-    arguments, windows = trace.request.arguments, stage_windows(trace.stages[0])
-    if trace.op == POOL.name and arguments["kernel"] == "global":
-        return ("GlobalAveragePool" if _pool_kind(arguments) == "avg" else "GlobalMaxPool"), {}
+    trace, windows, pool_kind = arguments.trace, read_windows(arguments), _pool_kind(arguments)
+    check_window_rules(arguments, "onnx")
+    if trace.op == POOL.name and arguments.read("kernel") == GLOBAL:
+        return ("GlobalAveragePool" if pool_kind == "avg" else "GlobalMaxPool"), {}
     attributes: dict[str, object] = {"strides": [window.stride for window in windows]}
     if windows[0].auto_padding:
         attributes["auto_pad"] = '"SAME_LOWER"' if windows[0].auto_padding == "same-lower" else '"SAME_UPPER"'
@@ -228,13 +435,13 @@ def onnx_window_node(trace: Trace) -> tuple[str, dict[str, object]]:
     if max(window.dilation for window in windows) > 1:
         attributes["dilations"] = [window.dilation for window in windows]
     if trace.op == POOL.name:
-        attributes |= {"kernel_shape": [*numbers_per_axis(arguments["kernel"], [len(windows)], "kernel")]}
-        attributes |= {"ceil_mode": 1} if arguments.get("ceil") else {}
-        attributes |= {"count_include_pad": 1} if _pool_kind(arguments) == "avg" and trace.dialect == "torch" else {}
-        return ("AveragePool" if _pool_kind(arguments) == "avg" else "MaxPool"), attributes
-    attributes |= {"group": arguments["groups"]} if arguments.get("groups", 1) > 1 else {}
-    if arguments.get("output_padding"):
-        attributes["output_padding"] = [
-            *numbers_per_axis(arguments["output_padding"], [len(windows)], "output_padding", 0)
-        ]
-    return ("ConvTranspose" if arguments.get("transposed") else "Conv"), attributes
+        attributes |= {"kernel_shape": [*numbers_per_axis(arguments.read("kernel"), [len(windows)], "kernel")]}
+        attributes |= {"ceil_mode": 1} if arguments.read("ceil") else {}
+        attributes |= {"count_include_pad": 1} if pool_kind == "avg" and trace.dialect == "torch" else {}
+        return ("AveragePool" if pool_kind == "avg" else "MaxPool"), attributes
+    arguments.mark_read("weight")
+    groups, output_padding = arguments.read("groups", 1), arguments.read("output_padding")
+    attributes |= {"group": groups} if groups > 1 else {}
+    if output_padding:
+        attributes["output_padding"] = [*numbers_per_axis(output_padding, [len(windows)], "output_padding", 0)]
+    return ("ConvTranspose" if arguments.read("transposed") else "Conv"), attributes

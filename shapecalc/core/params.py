@@ -1,0 +1,291 @@
+"""Parameters of ops and their types.
+
+A `ParamType` is the only description of a kind of argument: it reads the values of all front ends, and says what their
+help, JSON schemas and completions show.
+"""
+
+from __future__ import annotations
+
+from shapecalc.core import values
+from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT
+from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim, substitute_dims
+from shapecalc.core.problem import usage_error
+from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.text import (
+    escape_unprintable,
+    parse_axes,
+    parse_dims,
+    parse_shape,
+    parse_target,
+    shape_text,
+    split_outside_brackets,
+    tokenize_shape,
+    truncate,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, ClassVar, TypeAlias
+
+Reader: TypeAlias = "Callable[[Any, Param, Shape], Any]"
+"""A function that parses a value of a parameter, given the input shape; it raises `ShapeError` (usage)."""
+JsonSchema: TypeAlias = "Mapping[str, Any]"
+
+
+class ParamType(Record):
+    """The type of a parameter: the reader of its values and their description in every front end."""
+
+    name: str
+    read: Reader
+    schema: JsonSchema
+    """The JSON schema of the values."""
+    metavar: str = ""
+    """The placeholder of a value in help texts; empty if the help lists the parameter's words."""
+    words: tuple[str, ...] = ()
+    """The words that every parameter of the type accepts."""
+    is_flag: bool = False
+    """Whether an option of the type is a switch, which takes no value."""
+    accepts_only_words: bool = False
+    """Whether a value is always one of the parameter's words."""
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # a schema contains lists, which have no hash
+
+    TARGET: ClassVar[ParamType]
+    AXES: ClassVar[ParamType]
+    PERM: ClassVar[ParamType]
+    SLICES: ClassVar[ParamType]
+    PATTERN: ClassVar[ParamType]
+    LENGTHS: ClassVar[ParamType]
+    SUBSCRIPTS: ClassVar[ParamType]
+    SHAPE: ClassVar[ParamType]
+    SHAPES: ClassVar[ParamType]
+    SIZES: ClassVar[ParamType]
+    SCALES: ClassVar[ParamType]
+    INT: ClassVar[ParamType]
+    NUMBER: ClassVar[ParamType]
+    CHOICE: ClassVar[ParamType]
+    FLAG: ClassVar[ParamType]
+
+
+class Param(Record):
+    """A parameter of an op, with the name that all front ends use."""
+
+    name: str
+    type: ParamType
+    help: str
+    positional: bool = False
+    positional_or_named: bool = False
+    """Whether the parameter may also be given by position, after positional-only ones."""
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    """The words that the parameter accepts as values."""
+    supported_by: Callable[[Any], bool] | None = None
+    """A predicate that selects the dialects with this parameter; None selects all."""
+    counterpart: str = ""
+    """The name of the parameter to use in dialects that lack this parameter."""
+    spellings: Mapping[str, str] = EMPTY_DICT
+    """Other spellings of choices, by the frameworks' words in lower case."""
+    applies_to: Mapping[str, str] = EMPTY_DICT
+    """The choices of preceding parameters that the parameter requires; each is also the default of its parameter."""
+
+    def is_supported_by(self, dialect: Any) -> bool:
+        """Return whether a dialect has the parameter."""
+        return self.supported_by is None or self.supported_by(dialect)
+
+    def read(self, value: object, input_shape: Shape) -> Any:
+        """Parse a value; raise `ShapeError` (usage) if it is invalid."""
+        return self.type.read(value, self, input_shape)
+
+    def check_applies(self, arguments: Mapping[str, object]) -> None:
+        """Raise `ShapeError` (usage) if the parameter has no meaning beside the preceding arguments."""
+        for name, choice in self.applies_to.items():
+            if arguments.get(name, choice) != choice:
+                message = f"{self.name} is for the {name} {choice}, and this is {arguments[name]}"
+                raise usage_error(message, argument=self.name)
+
+    @property
+    def metavar(self) -> str:
+        """The placeholder of a value in help texts."""
+        return self.type.metavar or "|".join(self.choices)
+
+    @property
+    def completions(self) -> tuple[str, ...]:
+        """The words to complete a value with."""
+        return self.choices or self.type.words
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the values, with the description."""
+        words = {"enum": [*self.choices, *self.spellings]} if self.type.accepts_only_words else {}
+        return {**self.type.schema, "description": self.help, **words}
+
+
+def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
+    """Return the axis of `shape` that has each of the dims.
+
+    For example, the dims N,H,W,C are the axes 0,2,3,1 of the shape N,C,H,W. `value` is the unparsed argument; errors
+    contain the span of a dim in this text. Raises `ShapeError` (usage) for a dim that does not match exactly one axis.
+
+    >>> from shapecalc.core.text import parse_dims
+    >>> find_axes_by_dims(parse_dims("N,H,W,3"), parse_dims("N,3,H,W"), None, "perm")
+    (0, 2, 3, 1)
+    """
+    axes = []
+    for index, dim in enumerate(dims):
+        matches = [axis for axis, size in enumerate(shape) if size == dim]
+        if len(matches) != 1:
+            span = tokenize_shape(value, argument)[index].span if isinstance(value, str) else None
+            count = f"{len(matches)} dims" if matches else "no dim"
+            message = f"{count} of {truncate(shape_text(shape))} {'are' if matches else 'is'} {truncate(str(dim))}"
+            hint = "name the axes by their numbers"
+            raise usage_error(message, hint, argument=argument, index=index, span=span)
+        axes += matches
+    return tuple(axes)
+
+
+def _read_axes(value: object, param: Param, shape: Shape) -> Shape:
+    """Parse axes; a permutation may also name axes by their dims, as in `c,h,w`."""
+    name = param.name
+    dims = _read_dims(value, name)
+    if Monomial not in map(type, dims):
+        return dims
+    if param.type is ParamType.PERM:
+        return find_axes_by_dims(dims, shape, value, name)
+    if isinstance(value, str):
+        return parse_axes(value, name)
+    raise usage_error(f"an axis is a whole number, not {shape_text(dims)}", argument=name)
+
+
+def _read_dims(value: object, name: str) -> Shape:
+    """Parse dims from a string, a sequence or a single integer."""
+    if isinstance(value, str):
+        return parse_dims(value, name)
+    return values.to_dims(
+        value if isinstance(value, (tuple, list)) or not values.is_integer_value(value) else (value,), name
+    )
+
+
+def _read_target(value: object, param: Param, _input_shape: Shape) -> Shape:
+    return parse_target(value, param.name) if isinstance(value, str) else _read_dims(value, param.name)
+
+
+def _validating(parse: Callable[[object, str], object]) -> Reader:
+    """Return a reader that validates a text and returns it unchanged."""
+
+    def read(value: object, param: Param, _input_shape: Shape) -> str:
+        parse(value, param.name)
+        return str(value)
+
+    return read
+
+
+def _read_choice(value: object, param: Param, _input_shape: Shape) -> str:
+    """Parse one of the parameter's choices or their other spellings, ignoring case.
+
+    Raises `ShapeError` (usage) for any other word.
+    """
+    text = str(value).strip()
+    for word in param.choices:
+        if text.lower() == word.lower():
+            return word
+    if text.lower() in param.spellings:
+        return param.spellings[text.lower()]
+    words = " or ".join(param.choices)
+    raise usage_error(f"{param.name} is {words}, not '{escape_unprintable(truncate(text))}'", argument=param.name)
+
+
+def parse_flag(value: object, name: str) -> bool:
+    """Parse a flag from 0, 1, a bool, or the string form of one of these values.
+
+    Raises `ShapeError` (usage) for anything else.
+    """
+    if value in ("0", "1", "False", "True"):
+        return value in ("1", "True")
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    raise usage_error(f"{name} is 0 or 1, not {values.describe_value(value)}", argument=name)
+
+
+def _read_operand(value: object, param: Param, _input_shape: Shape, suffix: object = "") -> Shape:
+    """Parse the shape of an operand other than the input.
+
+    An unknown dim `?` gets a name that contains the parameter's name and `suffix`, so it differs from the names in
+    other operands.
+    """
+    dims = parse_shape(value, param.name) if isinstance(value, str) else values.to_shape(value, param.name)
+    unknown = {name: named_dim(f"{name}{param.name}{suffix}") for name in dim_names(dims) if name[0] == "?"}
+    return tuple([substitute_dims(dim, unknown) for dim in dims]) if unknown else dims
+
+
+def _read_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Shape | str, ...]:
+    """Parse the shapes of operands from a string or a list.
+
+    The item `_` is returned unchanged; it stands for the output of the previous stage of a chain.
+    """
+    items = split_outside_brackets(value) if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not items:
+        raise usage_error(f"{param.name} is a list of shapes, not {values.describe_value(value)}", argument=param.name)
+    pairs = enumerate(items)
+    return tuple(
+        [
+            CHAIN_TENSOR if isinstance(item, str) and item == CHAIN_TENSOR else _read_operand(item, param, (), i)
+            for i, item in pairs
+        ]
+    )
+
+
+def _read_integers_or_choice(value: object, param: Param, _input_shape: Shape) -> Shape | str:
+    """Parse integers, or one of the words that the parameter accepts instead."""
+    if param.choices and isinstance(value, str) and any(char.isalpha() for char in value):
+        return _read_choice(value, param, ())
+    dims = _read_dims(value, param.name)
+    if Monomial in map(type, dims):
+        raise usage_error(f"{param.name} has whole numbers, not {shape_text(dims)}", argument=param.name)
+    return dims
+
+
+TEXT_SCHEMA: JsonSchema = FrozenDict(type="string")
+ITEMS_SCHEMA: JsonSchema = FrozenDict(type=["integer", "string"])
+LIST_SCHEMA: JsonSchema = FrozenDict(anyOf=[TEXT_SCHEMA, FrozenDict(type="array", items=ITEMS_SCHEMA)])
+"""The JSON schema of lists of integers and names, and of their texts."""
+
+ParamType.TARGET = ParamType("a requested shape", _read_target, LIST_SCHEMA, "SHAPE")
+ParamType.AXES = ParamType("a list of axes", _read_axes, LIST_SCHEMA, "AXES")
+ParamType.PERM = ParamType("a permutation of axes, which may be named by their dims", _read_axes, LIST_SCHEMA, "AXES")
+ParamType.SLICES = ParamType(
+    "slices of axes", lambda value, param, _: values.normalize_slices(value, param.name), TEXT_SCHEMA, "SLICES"
+)
+ParamType.PATTERN = ParamType("a pattern of axes", _validating(values.parse_axis_pattern), TEXT_SCHEMA, "PATTERN")
+ParamType.LENGTHS = ParamType("lengths of axes by name", _validating(values.parse_lengths), TEXT_SCHEMA, "LENGTHS")
+ParamType.SUBSCRIPTS = ParamType(
+    "labels of the axes of operands", _validating(values.parse_subscripts), TEXT_SCHEMA, "PATTERN"
+)
+ParamType.SHAPE = ParamType("a shape", _read_operand, LIST_SCHEMA, "SHAPE")
+ParamType.SHAPES = ParamType(
+    "the shapes of other operands", _read_operands, FrozenDict(type="array", items=LIST_SCHEMA), "SHAPES"
+)
+ParamType.SIZES = ParamType(
+    "a whole number, or one for each axis, or a word", _read_integers_or_choice, LIST_SCHEMA, "SIZES"
+)
+ParamType.SCALES = ParamType(
+    "a factor, or one for each axis",
+    lambda value, param, _: values.normalize_scales(value, param.name),
+    TEXT_SCHEMA,
+    "SCALES",
+)
+ParamType.INT = ParamType(
+    "a whole number", lambda value, param, _: values.parse_integer(value, param.name), FrozenDict(type="integer"), "I"
+)
+ParamType.NUMBER = ParamType(
+    "a number", lambda value, param, _: values.parse_number(value, param.name), FrozenDict(type="number"), "V"
+)
+ParamType.CHOICE = ParamType("one of a few words", _read_choice, TEXT_SCHEMA, accepts_only_words=True)
+ParamType.FLAG = ParamType(
+    "yes or no",
+    lambda value, param, _: parse_flag(value, param.name),
+    FrozenDict(type="boolean"),
+    words=("0", "1"),
+    is_flag=True,
+)

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     AxesLike = str | int | Iterable[int]
     ScalesLike = float | str | Sequence[float]
 
-    class SizeOptions(TypedDict, total=False):
+    class BaseOptions(TypedDict, total=False):
         """The options of all ops."""
 
         dtype: str | None
         where: Mapping[str, int] | None
 
-    class DialectOptions(SizeOptions, total=False):
+    class DialectOptions(BaseOptions, total=False):
         """The options of ops that exist in several dialects."""
 
         dialect: str | None
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         axis: int | None
         num_axes: int | None
 
-    class ShuffleOptions(SizeOptions, total=False):
+    class ShuffleOptions(BaseOptions, total=False):
         """The options of shuffle."""
 
         first: AxesLike | None
@@ -252,7 +252,7 @@ def space_to_depth(input: DimsLike, block: int, *, mode: str | None = None, **op
 
 
 def view(
-    input: DimsLike, target: DimsLike, *, strides: AxesLike | None = None, **options: Unpack[SizeOptions]
+    input: DimsLike, target: DimsLike, *, strides: AxesLike | None = None, **options: Unpack[BaseOptions]
 ) -> Trace:
     """View a tensor in another shape without copying, as `Tensor.view` does.
 

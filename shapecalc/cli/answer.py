@@ -43,7 +43,7 @@ PROBLEM_REPORT_LINES = 7
 """Number of terminal lines reserved for the error report below the explanation."""
 
 
-def answer_op(op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
+def run_op_command(op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
     """Run the command of an op: print the answer and return the exit code.
 
     `texts` contains the unparsed input and options of the op, by name. If the input or an operand is `-`, the command
@@ -56,8 +56,8 @@ def answer_op(op: str, texts: dict[str, object], output_options: OutputOptions) 
     except ShapeError as error:
         return print_error(error, op, texts, output_options)
     if str(texts["input"]).strip() == "-":
-        return answer_lines(
-            lambda line, line_options: _answer_shape(op, line, options, line_options), op, texts, output_options
+        return run_for_each_line(
+            lambda line, line_options: _run_request(op, line, options, line_options), op, texts, output_options
         )
     words = split_outside_brackets(str(options.get("operands") or ""))
     if "-" in words:
@@ -66,13 +66,13 @@ def answer_op(op: str, texts: dict[str, object], output_options: OutputOptions) 
         def run_with_operand(line: str, line_options: OutputOptions) -> int:
             """Run the command with an input line as the operand `-`."""
             operands = " ".join([*words[:index], line, *words[index + 1 :]])
-            return _answer_shape(op, str(texts["input"]), {**options, "operands": operands}, line_options)
+            return _run_request(op, str(texts["input"]), {**options, "operands": operands}, line_options)
 
-        return answer_lines(run_with_operand, op, texts, output_options)
-    return _answer_shape(op, str(texts["input"]), options, output_options)
+        return run_for_each_line(run_with_operand, op, texts, output_options)
+    return _run_request(op, str(texts["input"]), options, output_options)
 
 
-def _answer_shape(op: str, shape: str, options: Mapping[str, object], output_options: OutputOptions) -> int:
+def _run_request(op: str, shape: str, options: Mapping[str, object], output_options: OutputOptions) -> int:
     """Parse and resolve one request, print its answer and return the exit code."""
     op_options = {**options}
     try:
@@ -85,8 +85,8 @@ def _answer_shape(op: str, shape: str, options: Mapping[str, object], output_opt
         return print_error(add_as_option_hint(error), op, {"input": shape, **options}, output_options)
 
 
-def answer_lines(
-    answer_line: Callable[[str, OutputOptions], int], op: str, texts: dict[str, object], output_options: OutputOptions
+def run_for_each_line(
+    run_line: Callable[[str, OutputOptions], int], op: str, texts: dict[str, object], output_options: OutputOptions
 ) -> int:
     """Call `answer_line` for each line of standard input.
 
@@ -104,13 +104,13 @@ def answer_lines(
             )
         lines = output.read_input_lines()
         first = next(lines)
-        has_failed = answer_line(first, replace(output_options, quiet=True)) != ExitCode.OK
+        has_failed = run_line(first, replace(output_options, quiet=True)) != ExitCode.OK
         known_lines = [first, *islice(lines, has_failed)]
         for number, line in enumerate(chain(known_lines, lines), 1):
             is_only_line = number == 1 == len(known_lines)
             code = max(
                 code,
-                answer_line(
+                run_line(
                     line, output_options if is_only_line else replace(output_options, line_prefix=f"line {number}: ")
                 ),
             )
@@ -158,14 +158,16 @@ def print_answer(
 
         paths = check_and_trace_elements(answer, output_options, source, operand_sources)
     mismatch = (
-        None if output_options.expect is None else _expectation_mismatch(answer, output_options.expect, request_options)
+        None
+        if output_options.expect is None
+        else _describe_expect_mismatch(answer, output_options.expect, request_options)
     )
     emitted = generate_code(answer, output_options, opset)
     code = answer_exit_code(answer, mismatch, strict=output_options.strict)
     if answer.output is not None and code == ExitCode.OK and source is not None and has_data_options:
-        from shapecalc.cli.data import execute_answer
+        from shapecalc.cli.data import write_output_or_plan
 
-        if execute_answer(answer, source, output_options, operand_sources):
+        if write_output_or_plan(answer, source, output_options, operand_sources):
             return code
     picture = write_picture(answer, output_options) if output_options.has_picture_options else {}
 
@@ -218,8 +220,8 @@ def _format_output(answer: Trace | Chain) -> str:
     return "\n".join(map(shape_text, parts or [answer.output or ()]))
 
 
-def _expectation_mismatch(
-    answer: Trace | Chain, text: str, request_options: Iterable[Mapping[str, object]]
+def _describe_expect_mismatch(
+    answer: Trace | Chain, expect_text: str, request_options: Iterable[Mapping[str, object]]
 ) -> str | None:
     """Describe how an answer differs from `text`, the value of `--expect`.
 
@@ -229,7 +231,7 @@ def _expectation_mismatch(
     from shapecalc.checking.answering import describe_mismatch, meets_expectation
     from shapecalc.reading.cases import parse_expectation_for_stages
 
-    expected = parse_expectation_for_stages(text, request_options)
+    expected = parse_expectation_for_stages(expect_text, request_options)
     if answer.output is None and expected.output is not None:
         return None
     return "" if meets_expectation(expected, answer) else describe_mismatch(expected, answer)
@@ -281,8 +283,8 @@ def answer_exit_code(answer: Trace | Chain, mismatch: str | None, *, strict: boo
     `mismatch` describes how the answer differs from the value of `--expect`. It is empty if the answer is as expected,
     and None without `--expect` or for an unexpected refusal.
     """
-    if answer.output is None:
-        return ExitCode.OK if mismatch == "" else ExitCode.UNRESOLVED
+    if answer.problem is not None:
+        return ExitCode.OK if mismatch == "" else output.problem_exit_code(answer.problem)
     return ExitCode.FAILED if mismatch or (strict and answer.conditions) else ExitCode.OK
 
 

@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 
-from shapecalc.cli.answer import answer_op, error_json, print_error
+from shapecalc.cli.answer import error_json, print_error, run_op_command
 from shapecalc.cli.output import (
     ExitCode,
     has_stdin_data,
@@ -87,7 +87,7 @@ def _run_op(op: Op, words: Sequence[str]) -> int:
     if HELP.name in values:
         return _print_help(op.name)
     printing = {name: values.pop(name) for name in OUTPUT_OPTIONS if name in values}
-    code = answer_op(op.name, values, OutputOptions(**printing))
+    code = run_op_command(op.name, values, OutputOptions(**printing))
     atexit.register(gc.freeze)  # skip the garbage collection at exit, which would delay the exit
     return code
 

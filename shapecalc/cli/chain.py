@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.cli import output
-from shapecalc.cli.answer import add_as_option_hint, answer_lines, pop_emit_opset, print_answer, print_error
+from shapecalc.cli.answer import add_as_option_hint, pop_emit_opset, print_answer, print_error, run_for_each_line
 from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command
 from shapecalc.cli.output import OutputOptions
 from shapecalc.core.answers import Chain
@@ -43,7 +43,7 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
         stage_options = {**options}
         try:
             opset = pop_emit_opset(stage_options, parsed_stages, line_options)
-            answer, source = answer_stages(strip_leading_space(shape), parsed_stages, stage_options, defaults)
+            answer, source = resolve_stages(strip_leading_space(shape), parsed_stages, stage_options, defaults)
             return print_answer(answer, line_options, source, opset, [options, *(own for _, own in parsed_stages)])
         except ShapeError as error:
             return print_chain_error(error, line_options)
@@ -54,11 +54,11 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
     except ShapeError as error:
         return print_chain_error(error, output_options)
     if input_shape.strip() == "-":
-        return answer_lines(run_with_input, "chain", {"stages": stages}, output_options)
+        return run_for_each_line(run_with_input, "chain", {"stages": stages}, output_options)
     return run_with_input(input_shape, output_options)
 
 
-def answer_stages(
+def resolve_stages(
     shape: str, stages: Sequence[StageRequest], options: dict[str, object], defaults: Options
 ) -> tuple[Chain, Source | None]:
     """Apply the stages of a chain to an input shape or file.

@@ -11,7 +11,7 @@ from shapecalc.cli.answer import (
     pop_emit_opset,
     print_error,
 )
-from shapecalc.cli.chain import CHAIN_ARGUMENT, answer_stages, locate_in_chain
+from shapecalc.cli.chain import CHAIN_ARGUMENT, locate_in_chain, resolve_stages
 from shapecalc.cli.options import (
     DIALECT_FILTER,
     OUTPUT_OPTIONS,
@@ -111,7 +111,7 @@ def _parse_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]
     op = commands.resolve_aliases(words)[0]
     has_op = op in OPS or op.isidentifier()
     stage = commands.parse_stage([op, *words[1:]] if has_op else ["reshape", *words], with_input=True)
-    reject_common_options(stage.options)
+    reject_shared_options(stage.options)
     if stage.input is None:
         raise usage_error(f"{stage.op} needs an input", f"write compare {stage.op} INPUT ...", argument="input")
     return stage.op, output.read_input(output.read_input_text(stage.input), {}, stage.op).shape, stage.options
@@ -129,11 +129,11 @@ def _parse_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
         raise usage_error(message, "write compare chain 'INPUT | OP ...'")
     shape, stages = commands.parse_chain(text)
     for _, options in stages:
-        reject_common_options(options)
+        reject_shared_options(options)
     return output.read_input(output.read_input_text(shape), {}, stages[0][0] if stages else RESHAPE.name).shape, stages
 
 
-def reject_common_options(options: Mapping[str, object]) -> None:
+def reject_shared_options(options: Mapping[str, object]) -> None:
     """Raise `ShapeError` (usage) for an option that `compare` does not accept.
 
     These are the options that all ops have, such as `dialect`; `compare` sets them for each answer.
@@ -314,14 +314,14 @@ same under conditions with --strict; 3: undecided, or a chain is refused.""",
 )
 
 
-GOALS = ("transposes", "shuffles", "bytes")
+SIMPLIFY_GOALS = ("transposes", "shuffles", "bytes")
 SIMPLIFY_OPTIONS = (
     Option(
         "goal",
         "The cost to minimize",
         long="--for",
-        default=GOALS[0],
-        completions=lambda: GOALS,
+        default=SIMPLIFY_GOALS[0],
+        completions=lambda: SIMPLIFY_GOALS,
         lists_completions=True,
     ),
     Option("check", "Exit 1 if the chain could be shorter.", OptionKind.FLAG),
@@ -342,7 +342,7 @@ def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOpti
         shape, parsed_stages = commands.parse_chain(stages, options.get("dialect"))
         defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
         opset = pop_emit_opset(options, parsed_stages, output_options)
-        result = simplify(answer_stages(output.read_input_text(shape), parsed_stages, options, defaults)[0], cost)
+        result = simplify(resolve_stages(output.read_input_text(shape), parsed_stages, options, defaults)[0], cost)
         code = generate_code(result.chain, output_options, opset)
     except ShapeError as error:
         return print_error(

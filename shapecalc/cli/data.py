@@ -177,7 +177,7 @@ def _input_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, .
     return byte_strides(shape, source.numpy_dtype.itemsize if source else 1) if requested is None else requested
 
 
-def execute_answer(
+def write_output_or_plan(
     answer: Trace | Chain, source: Source, output_options: OutputOptions, operand_sources: Sequence[Source] = ()
 ) -> bool:
     """Write the output file or store, or print the plan for writing it.
@@ -232,10 +232,10 @@ def _check_store_options(source: Source | None, output_options: OutputOptions) -
         raise usage_error(
             f"--verify is sample or all, not '{escape_unprintable(truncate(str(output_options.verify)))}'"
         )
-    _memory_limit(output_options)
+    _parse_memory_limit(output_options)
 
 
-def _memory_limit(output_options: OutputOptions) -> int:
+def _parse_memory_limit(output_options: OutputOptions) -> int:
     """Parse `--memory` and return the memory limit of a worker in bytes.
 
     Raises `ShapeError` (usage) for an invalid size.
@@ -263,13 +263,13 @@ def _open_workers(output_options: OutputOptions) -> Iterator[tuple[TaskRunner, i
         from shapecalc.engine.stores.workers import make_thread_runner
 
         count = count_cores()
-        with memory_limit(_memory_limit(output_options)):
+        with memory_limit(_parse_memory_limit(output_options)):
             yield make_thread_runner(count), count, None
         return
     from shapecalc.engine.stores.workers import open_cluster
 
     try:
-        with open_cluster(output_options.cluster, _memory_limit(output_options)) as cluster:
+        with open_cluster(output_options.cluster, _parse_memory_limit(output_options)) as cluster:
             yield cluster.run, max(cluster.threads), cluster
     except ValueError as error:
         if isinstance(error, ShapeError):
@@ -282,7 +282,7 @@ def _plan_store_job(answer: Trace | Chain, source: Source, output_options: Outpu
     from shapecalc.engine.stores.jobs import plan_job
 
     chunks = None if output_options.chunks is None else tuple(parse_axes(output_options.chunks, "chunks"))
-    return plan_job(answer, source.text, _memory_limit(output_options), threads, chunks)
+    return plan_job(answer, source.text, _parse_memory_limit(output_options), threads, chunks)
 
 
 def _print_plan(answer: Trace | Chain, source: Source, output_options: OutputOptions) -> None:
@@ -366,7 +366,7 @@ def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOp
     if not only_verify:
         _run_store_job(answer, source, target, output_options)
     if output_options.verify is not None:
-        with memory_limit(_memory_limit(output_options)):
+        with memory_limit(_parse_memory_limit(output_options)):
             _verify_store(answer, source, target, output_options)
 
 
@@ -399,7 +399,7 @@ def _verify_store(answer: Trace | Chain, source: Source, target: Path, output_op
         total *= size
     with raise_file_errors(str(target)), progress_bar(total) as tick:
         difference = find_first_difference(
-            answer, source.text, str(target), str(output_options.verify), _memory_limit(output_options), tick
+            answer, source.text, str(target), str(output_options.verify), _parse_memory_limit(output_options), tick
         )
     if difference is not None:
         subject = f"element {shape_text(difference.index)} is" if difference.index else "it is"

@@ -43,7 +43,7 @@ def run_drill(
     try:
         _check_option_conflicts(count, form, check_lessons, output_options, with_answers=with_answers)
         if check_lessons is not None:
-            return _print_lesson_faults(check_lessons)
+            return _print_lesson_mistakes(check_lessons)
         if seed is not None:
             _check_seed(seed)
         if count is not None:
@@ -78,7 +78,7 @@ def _check_seed(seed: str) -> None:
 
 
 def _print_worksheet(
-    topics: str, seed: str | None, count: int, form: str | None, output_options: OutputOptions, **sheet: bool
+    topics: str, seed: str | None, count: int, form: str | None, output_options: OutputOptions, **flags: bool
 ) -> int:
     """Print a worksheet of `count` exercises, or write it to the file of `--out`.
 
@@ -89,7 +89,7 @@ def _print_worksheet(
 
     write = lookup(form or _worksheet_format(output_options.out), FORMATTERS, "format")
     seed = seed or new_seed()
-    text = write(make_worksheet(draw_exercises(topics, seed, count), topics, seed, with_answers=sheet["with_answers"]))
+    text = write(make_worksheet(draw_exercises(topics, seed, count), topics, seed, with_answers=flags["with_answers"]))
     if output_options.out is None:
         print_stdout(text)
     else:
@@ -114,7 +114,7 @@ def _worksheet_format(file: str | None) -> str:
     return FORMAT_OF_SUFFIX[match_extension(str(file), FORMAT_OF_SUFFIX, "worksheet")]
 
 
-def _print_lesson_faults(file: str) -> int:
+def _print_lesson_mistakes(file: str) -> int:
     """Print the mistakes in a lesson file, one per line; return 1 if there are any."""
     from shapecalc.teaching.lessons import find_faults, read_lesson_file
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.cli.answer import answer_op, print_error
+from shapecalc.cli.answer import print_error, run_op_command
 from shapecalc.cli.chain import run_chain
 from shapecalc.cli.options import Argument, Command, command_line_argument, select_output_options
 from shapecalc.cli.output import OutputOptions, read_input_text
@@ -46,7 +46,7 @@ def run_film(words: list[str], film: str | None, output_options: OutputOptions) 
                 f"there is no film of '{escape_unprintable(truncate(words[0]))}'", suggestion(words[0], [*OPS, CHAIN])
             )
         stage = parse_stage(words, with_input=True)
-        return answer_op(stage.op, {"input": read_input_text(stage.input or ""), **stage.options}, output_options)
+        return run_op_command(stage.op, {"input": read_input_text(stage.input or ""), **stage.options}, output_options)
     except ShapeError as error:
         return print_error(error, "film", {"command": " ".join(words)}, output_options)
 

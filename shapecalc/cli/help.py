@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shapecalc.core.dialects.base import Dialect, Param
     from shapecalc.core.ops.op import Op
 
-    Rows = list[tuple[str, str]]
+    HelpRows = list[tuple[str, str]]
     """The lines of a section: names of arguments or options, with their descriptions."""
 
 MIN_WIDTH, MAX_WIDTH = 50, 78
@@ -49,7 +49,7 @@ def help_text(name: str) -> str:
     """
     command, width = load_command(name), max(MIN_WIDTH, min(get_terminal_size().columns - 2, MAX_WIDTH))
     paragraphs = [_usage_text(command, width), _wrap(command.help, width, "  ")]
-    paragraphs += [_section_text(title, rows, width) for title, rows in _help_rows(command).items() if rows]
+    paragraphs += [_section_text(title, rows, width) for title, rows in _help_sections(command).items() if rows]
     if name in OPS:
         paragraphs += [SHARED_OPTIONS_NOTE, _wrap(EPILOG, width, "  ")]
     return "\n\n".join(paragraphs)
@@ -74,7 +74,7 @@ def _wrap(text: str, width: int, indent: str = "") -> str:
     )
 
 
-def _section_text(title: str, rows: Rows, width: int) -> str:
+def _section_text(title: str, rows: HelpRows, width: int) -> str:
     """Format a help section: its title, and a table of names and descriptions."""
     column = min(max(len(name) for name, _ in rows), MAX_NAME_WIDTH) + 2
     lines = [f"{title}:"]
@@ -87,14 +87,14 @@ def _section_text(title: str, rows: Rows, width: int) -> str:
     return "\n".join(lines)
 
 
-def _help_rows(command: Command) -> dict[str, Rows]:
+def _help_sections(command: Command) -> dict[str, HelpRows]:
     """Return the sections of a command's help: the rows of each section, by title.
 
     The options of an op that its default dialect lacks are in separate sections. The options that all ops share are
     omitted.
     """
     op = OPS.get(command.name)
-    rows: dict[str, Rows] = {"Arguments": [], "Options": []}
+    rows: dict[str, HelpRows] = {"Arguments": [], "Options": []}
     for parameter in (*command.parameters, HELP):
         if isinstance(parameter, Argument):
             rows["Arguments"].append((parameter.metavar, f"{parameter.help}{'  [required]' * parameter.required}"))

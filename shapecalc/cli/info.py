@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from shapecalc.cli.answer import answer_lines, print_error
+from shapecalc.cli.answer import print_error, run_for_each_line
 from shapecalc.cli.options import (
     COMMAND_GROUPS,
     COMMAND_MODULES,
@@ -41,7 +41,7 @@ from shapecalc.core.text import lookup, shape_text
 from shapecalc.reading.commands import COMPOSITE_OPS, OP_ALIASES, resolve_aliases
 from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, strip_leading_space
 
-LEGEND = """\
+DIALECTS_LEGEND = """\
 
   *           the default; a switch without a default must be given
   0           copies the dim at the same index, or is a dim of size zero
@@ -59,7 +59,7 @@ def run_dialects(output_options: OutputOptions) -> int:
         from shapecalc.render.story import dialects_table, operators_table, versions_table
 
         print_table(dialects_table())
-        print_stdout(LEGEND)
+        print_stdout(DIALECTS_LEGEND)
         print_table(operators_table())
         print_stdout("")
         print_table(versions_table())
@@ -257,7 +257,7 @@ def run_size(input: str, dtype: str | None, where: str | None, output_options: O
         """Print the size of the shape in a line, and return the exit code."""
         return _print_size(line, dtype, where, line_options)
 
-    return answer_lines(print_line_size, "size", {"input": input}, output_options)
+    return run_for_each_line(print_line_size, "size", {"input": input}, output_options)
 
 
 def _print_size(text: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:

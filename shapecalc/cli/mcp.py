@@ -24,7 +24,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shapecalc.cli import output
-from shapecalc.cli.chains import reject_common_options
+from shapecalc.cli.chains import reject_shared_options
 from shapecalc.cli.options import Command
 from shapecalc.core import __version__
 from shapecalc.core.answers import Chain, Trace
@@ -150,12 +150,12 @@ def make_tools() -> dict[str, AgentTool]:
     """Return the tools by name: one per op, and chain, compare, doctor and model."""
     rule_properties = _rule_option_properties(rule_options(), DIALECTS)
     others = {option.name: rule_properties[option.name] for option in RULE_OPTIONS.values() if option.name != "dialect"}
-    tools = [*map(_op_tool, OPS.values())]
+    tools = [*map(_make_op_tool, OPS.values())]
     for name, description, properties, required, function in (
-        ("chain", CHAIN_DESCRIPTION, {"chain": CHAIN_SCHEMA} | rule_properties, ["chain"], _answer_chain),
-        ("compare", COMPARE_DESCRIPTION, COMPARE_PROPERTIES | others, [], _answer_compare),
-        ("doctor", DOCTOR_DESCRIPTION, {"message": MESSAGE_SCHEMA}, ["message"], _answer_doctor),
-        ("model", MODEL_DESCRIPTION, MODEL_PROPERTIES, ["file"], _answer_model),
+        ("chain", CHAIN_DESCRIPTION, {"chain": CHAIN_SCHEMA} | rule_properties, ["chain"], _run_chain),
+        ("compare", COMPARE_DESCRIPTION, COMPARE_PROPERTIES | others, [], _run_compare),
+        ("doctor", DOCTOR_DESCRIPTION, {"message": MESSAGE_SCHEMA}, ["message"], _run_doctor),
+        ("model", MODEL_DESCRIPTION, MODEL_PROPERTIES, ["file"], _run_model),
     ):
         tools.append(AgentTool(name, description, _object_schema(properties, required), function))
     return {tool.name: tool for tool in tools}
@@ -181,7 +181,7 @@ def _rule_option_properties(options: Iterable[Option], dialects: Iterable[str]) 
     }
 
 
-def _op_tool(op: Op) -> AgentTool:
+def _make_op_tool(op: Op) -> AgentTool:
     """Return the tool that resolves a request of an op."""
     properties: dict[str, JsonSchema] = {"input": INPUT_SCHEMA} | {param.name: param.schema for param in params_of(op)}
     properties |= _rule_option_properties(rule_options(op), [dialect.name for dialect in dialects_with(op)])
@@ -191,12 +191,12 @@ def _op_tool(op: Op) -> AgentTool:
     def run_op(arguments: CallArguments, folder: Path) -> ToolResult:
         """Resolve the request that the arguments of a call describe."""
         shape, options = _resolve_input(arguments["input"], {**arguments, "input": None}, op.name, folder)
-        return _answer_result(answer_request(make_request(op.name, shape, options)))
+        return _format_result(answer_request(make_request(op.name, shape, options)))
 
     return AgentTool(op.name, f"{description} or of another dialect.", _object_schema(properties, required), run_op)
 
 
-def _answer_chain(arguments: CallArguments, folder: Path) -> ToolResult:
+def _run_chain(arguments: CallArguments, folder: Path) -> ToolResult:
     """Run the tool `chain`: apply the stages of a chain to its input."""
     shape, parsed_stages = _parse_chain(arguments["chain"], arguments.get("dialect"))
     options = {name: value for name, value in arguments.items() if name not in ("chain", "where")}
@@ -205,7 +205,7 @@ def _answer_chain(arguments: CallArguments, folder: Path) -> ToolResult:
         (op, first), *others = stages
         shape, first = _resolve_input(shape, first, op, folder)
         stages = [(op, first), *others]
-    return _answer_result(answer_chain(shape, stages, parse_sizes(arguments.get("where") or {})))
+    return _format_result(answer_chain(shape, stages, parse_sizes(arguments.get("where") or {})))
 
 
 def _parse_chain(text: str, dialect: object = None) -> tuple[str, list[StageRequest]]:
@@ -222,7 +222,7 @@ def _parse_chain(text: str, dialect: object = None) -> tuple[str, list[StageRequ
     return parse_chain(text, dialect)
 
 
-def _answer_compare(arguments: CallArguments, folder: Path) -> ToolResult:
+def _run_compare(arguments: CallArguments, folder: Path) -> ToolResult:
     """Run the tool `compare`: resolve a request or a chain under several dialects."""
     dialects, options = (
         arguments.get("dialects") or [],
@@ -233,13 +233,13 @@ def _answer_compare(arguments: CallArguments, folder: Path) -> ToolResult:
     if arguments.get("chain") is not None:
         shape, stages = _parse_chain(arguments["chain"])
         for _, stage_options in stages:
-            reject_common_options(stage_options)
+            reject_shared_options(stage_options)
         shape, _ = _resolve_input(shape, {}, stages[0][0], folder)
         return _comparison_result(compare_chain(shape, stages, dialects, options))
     op, op_arguments = arguments.get("op"), arguments.get("arguments") or {}
     if not isinstance(op, str) or arguments.get("input") is None or not isinstance(op_arguments, dict):
         raise usage_error("compare needs an op, an input and arguments by name, or a chain")
-    reject_common_options(op_arguments)
+    reject_shared_options(op_arguments)
     shape, _ = _resolve_input(arguments["input"], {}, lookup(op, OPS, "operation").name, folder)
     return _comparison_result(compare(op, shape, op_arguments, dialects, options))
 
@@ -252,7 +252,7 @@ def _comparison_result(comparison: Comparison) -> ToolResult:
     return ToolResult(f"{summary}\n{output.format_table(comparison_table(comparison))}", comparison.as_json())
 
 
-def _answer_doctor(arguments: CallArguments, _folder: Path) -> ToolResult:
+def _run_doctor(arguments: CallArguments, _folder: Path) -> ToolResult:
     """Run the tool `doctor`: diagnose the error messages in a text."""
     from shapecalc.diagnosis.report import diagnose
 
@@ -260,7 +260,7 @@ def _answer_doctor(arguments: CallArguments, _folder: Path) -> ToolResult:
     return ToolResult("\n".join(report.format_lines()), {"messages": report.as_json()})
 
 
-def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
+def _run_model(arguments: CallArguments, folder: Path) -> ToolResult:
     """Run the tool `model`: report the failing nodes of a model, or one node."""
     from shapecalc.cli.model_report import node_json, node_lines, parse_size_options, report_json, table_lines
     from shapecalc.models.judge import report_model
@@ -277,16 +277,12 @@ def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
     return ToolResult("\n".join(table_lines(report, failing_nodes)), report_json(report, failing_nodes))
 
 
-def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
+def _format_result(answer: Trace | Chain) -> ToolResult:
     """Format an answer or a refusal, with its steps, as a tool result."""
     from shapecalc.render.story import steps_text  # this imports Rich, which the help does not need
 
-    summary = (
-        f"refused: {answer_or_refusal.problem}"
-        if answer_or_refusal.output is None
-        else shape_text(answer_or_refusal.output)
-    )
-    return ToolResult(f"{escape_unprintable(summary)}\n{steps_text(answer_or_refusal)}", answer_or_refusal.as_json())
+    summary = f"refused: {answer.problem}" if answer.output is None else shape_text(answer.output)
+    return ToolResult(f"{escape_unprintable(summary)}\n{steps_text(answer)}", answer.as_json())
 
 
 def _resolve_input(input_value: Any, options: CallArguments, op: str, folder: Path) -> tuple[Any, CallArguments]:

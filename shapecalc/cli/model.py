@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shapecalc.models.report import JudgedNode, NodeSummary, Report
 
 
-list_operators = lazy_names("models.operators", "LISTED_OPERATORS")
+list_reported_operators = lazy_names("models.operators", "LISTED_OPERATORS")
 """Return the names of the operators whose nodes are listed in the report."""
 LAYER_DIALECTS = ("tensorrt",)
 """Dialects whose layers `model --dialect` can generate."""
@@ -43,7 +43,7 @@ SIZE_OPTIONS = (
 NODE_OPTION = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
 DISPLAY_OPTIONS = (
     Option("all", "List every node, with names for sums and floors.", OptionKind.FLAG),
-    Option("op", "List only nodes of this operator.", metavar="OP", completions=list_operators),
+    Option("op", "List only nodes of this operator.", metavar="OP", completions=list_reported_operators),
     Option("offenders", "List only failing nodes.", OptionKind.FLAG),
     NODE_OPTION,
     Option("lint", "Print one line for each failing node, the worst first; exit 1 if there are any.", OptionKind.FLAG),
@@ -175,7 +175,7 @@ def _select_nodes(
     nodes = [*report.nodes] if arguments["node"] is None else [find_node(report, arguments["node"])]
     others = [*report.all_nodes.nodes] if report.all_nodes and not arguments["offenders"] else []
     if arguments["op"] is not None:
-        known = {name.lower(): name for name in (*list_operators(), *[other.node.op for other in others])}
+        known = {name.lower(): name for name in (*list_reported_operators(), *[other.node.op for other in others])}
         op = lookup(arguments["op"].lower().replace("_", ""), known, "operator" if others else "listed operator")
         nodes = [node for node in nodes if node.node.op == op]
         others = [other for other in others if other.node.op == op]

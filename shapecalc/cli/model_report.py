@@ -49,7 +49,7 @@ JsonObject = dict[str, object]
 COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
 SIZE_COLUMNS = ("elements", "bytes")
 """Table columns that `--all` adds."""
-ORIGIN_TEXTS = {
+TARGET_SOURCE_TEXTS = {
     "initializer": "from the initializer {}",
     "Constant": "from the Constant {}",
     "computed": "computed by the model: {}",
@@ -62,11 +62,11 @@ ORIGIN_TEXTS = {
 FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.ONLY)
 UNCHANGED_REASON = "there was nothing to mend"
 """Reason why no proof is made if no node was fixed."""
-MAX_STOPS = 8
+MAX_UNLISTED_FAILURES = 8
 """Maximum number of unlisted failing nodes that the report names."""
 MAX_CELL_LENGTH, MAX_TEXT_LENGTH = 60, 400
 """Maximum lengths, in characters, of a table cell and of other texts."""
-CONSTANT_ORIGINS = ("initializer", "Constant", "attribute", "folded")
+CONSTANT_TARGET_SOURCES = ("initializer", "Constant", "attribute", "folded")
 """Sources of targets that are constants."""
 MAX_RUN_LENGTH = 32
 """Maximum number of consecutive nodes that are converted to layers together."""
@@ -231,7 +231,7 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> 
     `nodes` are the listed nodes in the table.
     """
     shape_texts: dict[int, str] = {}
-    rows = [_listed_node_cells(node_report, report, shape_texts) for node_report in nodes]
+    rows = [_judged_node_cells(node_report, report, shape_texts) for node_report in nodes]
     return [
         escape_line(line)
         for line in [_title_line(report, len(nodes)), *_format_table(COLUMNS, rows), *_conclusion_lines(report)]
@@ -245,7 +245,9 @@ def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary])
     """
     shape_texts: dict[int, str] = {}
     listed = {node_report.node.path: node_report for node_report in report.nodes}
-    rows = [_any_node_cells(node_info, listed.get(node_info.node.path), report, shape_texts) for node_info in nodes]
+    rows = [
+        _node_cells_with_sizes(node_info, listed.get(node_info.node.path), report, shape_texts) for node_info in nodes
+    ]
     lines = [
         _title_line(report, len(nodes)),
         *_format_table((*COLUMNS, *SIZE_COLUMNS), rows),
@@ -262,7 +264,7 @@ def _format_table(columns: Cells, rows: Sequence[Cells]) -> list[str]:
     return [f"  {line.format(*row)}".rstrip() for row in (columns, *rows)] if rows else []
 
 
-def _listed_node_cells(node_report: reports.JudgedNode, report: reports.Report, shape_texts: dict[int, str]) -> Cells:
+def _judged_node_cells(node_report: reports.JudgedNode, report: reports.Report, shape_texts: dict[int, str]) -> Cells:
     """Return the table row of a listed node; `shape_texts` caches formatted shapes."""
     target = (
         _shape_text(node_report.target, shape_texts)
@@ -273,7 +275,7 @@ def _listed_node_cells(node_report: reports.JudgedNode, report: reports.Report, 
     return (*_node_cells(node_report.node), *shapes, reports.format_verdict(node_report, report))
 
 
-def _any_node_cells(
+def _node_cells_with_sizes(
     node_info: reports.NodeSummary,
     node_report: reports.JudgedNode | None,
     report: reports.Report,
@@ -284,7 +286,7 @@ def _any_node_cells(
     `node_report` is the judged node; None for an unlisted node, whose row has no target and no verdict.
     """
     cells = (
-        _listed_node_cells(node_report, report, shape_texts)
+        _judged_node_cells(node_report, report, shape_texts)
         if node_report
         else (*_node_cells(node_info.node), "", "", "", "")
     )
@@ -365,7 +367,7 @@ def _conclusion_lines(report: reports.Report) -> Iterator[str]:
     if first and len(failing_nodes) + len(report.stops) > 1:
         summary += f" The runtime would have named {first} alone."
     yield summary
-    yield from reports.format_failures(report, report.stops[:MAX_STOPS])
+    yield from reports.format_failures(report, report.stops[:MAX_UNLISTED_FAILURES])
     declared = report.declared_batch
     note = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
     note = "What is below an offender is judged as if that one were mended." if failing_nodes else note
@@ -451,7 +453,7 @@ def _shape_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
     """Yield the rows for a node's target, output, value and conditions."""
     inputs = node_report.tensors[0]
     if node_report.target_from != "none":
-        origin = ORIGIN_TEXTS[node_report.target_from].format(inputs[1] if len(inputs) > 1 else "shapes").strip()
+        origin = TARGET_SOURCE_TEXTS[node_report.target_from].format(inputs[1] if len(inputs) > 1 else "shapes").strip()
         yield "target", reports.format_shape(node_report.target), origin
     yield "output", reports.format_shape(node_report.output), ""
     if node_report.value is not None:
@@ -565,7 +567,7 @@ def _failure_text(node_report: reports.JudgedNode, report: reports.Report) -> st
     match node_report.verdict:
         case BatchVerdict.SWALLOWS | BatchVerdict.SCRAMBLES:
             text = f"{node_report.verdict.value} the batch: {shapes}"
-        case BatchVerdict.ONLY if node_report.target is not None and node_report.target_from in CONSTANT_ORIGINS:
+        case BatchVerdict.ONLY if node_report.target is not None and node_report.target_from in CONSTANT_TARGET_SOURCES:
             size = reports.declared_batch_size(report)
             text = f"only {report.batch} = {size}: {_brief_shape(node_report.target)} is constant"
         case BatchVerdict.ONLY:

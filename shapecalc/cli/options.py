@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from shapecalc.cli.answer import answer_op
+from shapecalc.cli.answer import run_op_command
 from shapecalc.cli.output_options import OUTPUT_OPTIONS as OUTPUT_OPTIONS
 from shapecalc.cli.output_options import OutputOptions
 from shapecalc.core.dialects import DIALECTS
@@ -103,12 +103,12 @@ class Command(Record):
         return {**dict.fromkeys(argument.name for argument in arguments), **default_values(options), **parsed}
 
 
-def command_line_argument(help_text: str, metavar: str, *others: str, required: bool = True) -> Argument:
+def command_line_argument(help_text: str, metavar: str, *other_commands: str, required: bool = True) -> Argument:
     """Return an argument whose value is the command line of another command.
 
     That command is an op or a command in `others`.
     """
-    completions = [*OPS, *others]
+    completions = [*OPS, *other_commands]
     return Argument("words", help_text, metavar, required, True, lambda: completions, completes_first=True)
 
 
@@ -177,7 +177,7 @@ def _op_command(op: Op) -> Command:
     """Return the command that resolves requests of an op."""
 
     def run_op(output_options: OutputOptions, **texts: object) -> int:
-        return answer_op(op.name, texts, output_options)
+        return run_op_command(op.name, texts, output_options)
 
     examples = "\n".join(f"  shapecalc {example}" for example in op.examples)
     return Command(run_op, op_command_parameters(op), op.summary, examples, name=op.name)

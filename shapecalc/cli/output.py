@@ -44,7 +44,7 @@ MAX_INPUT_BYTES = MAX_LINE_BYTES
 """Maximum length, in bytes, of a line of standard input with a shape."""
 ENVIRONMENT_VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
 """The environment variable with the default value of an option, by option name."""
-TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
+CONFIG_TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
 """Ways to write the table name `tool.shapecalc` in TOML, without quotes and white space.
 
 A `pyproject.toml` that contains none of them is not parsed, since `tomllib` is slow to import.
@@ -446,7 +446,7 @@ def find_defaults(names: Sequence[str]) -> dict[str, Default]:
     path = _find_pyproject() if len(texts) < len(names) else None
     data = b"" if path is None else _read_config(path)
     compact = data.translate(None, b"\"' \t\r\n") if b"shapecalc" in data else b""
-    if not any(table in compact for table in TABLE_SPELLINGS):
+    if not any(table in compact for table in CONFIG_TABLE_SPELLINGS):
         path = None
     if not texts and path is None:
         return {}

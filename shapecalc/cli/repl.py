@@ -302,7 +302,7 @@ def run_repl(app: AnyTerminalApp, output_options: OutputOptions) -> int:
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if not (sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()):
         try:
-            return _answer_lines(session, sys.stdin, app)[0]
+            return _process_lines(session, sys.stdin, app)[0]
         except OSError as error:
             raise report_stream_error("stdin", error.strerror) from None
     return _run_interactive(session, app)
@@ -329,7 +329,7 @@ def _run_interactive(session: Session, app: AnyTerminalApp) -> int:
             text = editor.prompt(_prompt_text(session))
             if text and [text] != last:
                 history_error = _append_history(text, file) or history_error
-            done = _answer_lines(session, text.split("\n"), app)[1]
+            done = _process_lines(session, text.split("\n"), app)[1]
         except EOFError:
             done = True
         except KeyboardInterrupt:
@@ -366,7 +366,7 @@ def _append_history(line: str, file: Path) -> str:
     return ""
 
 
-def _answer_lines(session: Session, lines: Iterable[str], app: AnyTerminalApp) -> tuple[int, bool]:
+def _process_lines(session: Session, lines: Iterable[str], app: AnyTerminalApp) -> tuple[int, bool]:
     """Process lines and print the replies.
 
     Return the largest exit code, and whether a line was `quit`.

@@ -48,10 +48,10 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
     op = OPS.get("reshape" if command == "compare" else command)
     if op is None or len(words) > MAX_WORDS:
         return None
-    values, options, is_split = _join_lists(op, words[start:])
+    values, options, is_split = _rejoin_split_lists(op, words[start:])
     if len(values) > 1 + len(op.positional_only_names):
         values, is_split = _most_plausible_shapes(op, values, options), all(map(_is_dim, values))
-    if not is_split or _parse_op_line(op, [*values, *options]) is None:
+    if not is_split or _parse_op_arguments(op, [*values, *options]) is None:
         return None
     line = " ".join(map(_quote_word, ["shapecalc", *words[:start], *values, *options]))
     return usage_error(
@@ -70,7 +70,7 @@ def _is_dim(word: str) -> bool:
         return False
 
 
-def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
+def _parse_op_arguments(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
     """Parse the arguments of an op into its input and its options.
 
     Return None if the arguments are invalid.
@@ -83,13 +83,13 @@ def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] |
     return (options.pop("input"), options) if "input" in options else None
 
 
-def _join_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
+def _rejoin_split_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
     """Separate the values from the options, and rejoin lists after options.
 
     Some shells split a list at its commas. If the list is the value of an option, its words are joined again. Return
     the values, the options, and whether any words were joined.
 
-    >>> _join_lists(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
+    >>> _rejoin_split_lists(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
     (['2,3,4', '1'], ['-d', 'torch'], False)
     """
     known = OptionLookup(chain(OUTPUT_OPTIONS.values(), op_options(op)))
@@ -131,7 +131,7 @@ def _implausibility_key(op: Op, shapes: Sequence[str], options: Sequence[str]) -
     The elements of the key are: whether the request is refused, whether the input has a dim of 0, the number of names
     that are not in the input, the absolute difference of the ranks, and the negative rank of the input.
     """
-    parsed = _parse_op_line(op, [*shapes, *options])
+    parsed = _parse_op_arguments(op, [*shapes, *options])
     try:
         dims = parse_dims(shapes[0])
         others = [dim for text in shapes[1:] if ":" not in text for dim in parse_dims(text)]
@@ -173,7 +173,7 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
     op = OPS.get(words[0]) if words else None
     if op is None or len(words) > MAX_WORDS:
         return None
-    values, options, _ = _join_lists(op, words[1:])
+    values, options, _ = _rejoin_split_lists(op, words[1:])
     limit = 1 + len(op.positional_param_names)
     if len(values) <= limit:
         return None
@@ -207,7 +207,7 @@ def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
 
 def _parse_request(op: Op, words: Sequence[str]) -> Request | None:
     """Parse the arguments of an op into a request; return None if they are invalid."""
-    parsed = _parse_op_line(op, words)
+    parsed = _parse_op_arguments(op, words)
     try:
         return None if parsed is None else make_request(op.name, *parsed)
     except ShapeError:

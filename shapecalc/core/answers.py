@@ -260,13 +260,13 @@ class StageBuilder:
         return self._build(move.output_shape(self.before), move)
 
 
-def run_in_sequence(shape: Shape, *runs: Callable[[Shape], Stages]) -> Stages:
+def run_in_sequence(shape: Shape, *stage_functions: Callable[[Shape], Stages]) -> Stages:
     """Return the stages of several functions; each gets the previous output shape.
 
     If one of them raises a `ShapeError`, the earlier stages are prepended to the stages in the error.
     """
     stages: Stages = ()
-    for run in runs:
+    for run in stage_functions:
         try:
             stages += run(shape)
         except ShapeError as error:

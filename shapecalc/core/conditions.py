@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shapecalc.core.problem import ShapeError
 
     InternedValue = TypeVar("InternedValue")
-    Relation = Callable[[dims.Dim, dims.Dim], "Conditions"]
+    RelationFunction = Callable[[dims.Dim, dims.Dim], "Conditions"]
     """A function that returns the conditions of a relation between two dims, or raises `Unsatisfiable`."""
     LinearForm = tuple[tuple[str, int], ...]
     """A linear combination of unknowns: the name and the integer coefficient of each unknown."""
@@ -42,13 +42,13 @@ WORK_PER_CONDITION = 50
 """The units of work per condition that `simplify_conditions` may spend beyond `MAX_WORK`."""
 MAX_COEFFICIENT_BITS = 4096
 """The maximum bit length of the numerator and the denominator of a product of monomials together."""
-MAX_TIGHT_RATIOS = 100
+MAX_PRIME_ASSIGNMENTS = 100
 """The maximum number of `!=` conditions that are decided by assigning a prime to each condition."""
 RELATION_PRIORITY = "==", "%", "!=", ">="
 """The relations by descending priority: redundant `>=` conditions are dropped first."""
 AUXILIARY_PREFIX = "~"
 """The prefix of the unknowns that the solver adds to the names of sizes; their values may be fractions."""
-OTHER_PRIME = 1
+GENERIC_PRIME = 1
 """A placeholder for any prime that divides no coefficient; its exponent in each coefficient is 0."""
 ONE = dims.Monomial(1, 1, ())
 RELATION_PHRASES = {
@@ -174,7 +174,7 @@ def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
     return (Condition(over, "%", under),)
 
 
-def require_or_raise(relation: Relation, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
+def require_or_raise(relation: RelationFunction, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
     """Return `relation(left, right)`, the conditions of a relation of two dims.
 
     Raises `error` if no sizes satisfy the relation.
@@ -223,7 +223,7 @@ def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     return (Condition(above, ">=", below),)
 
 
-RELATIONS = {"%": require_divisible, "!=": require_different, ">=": require_at_least, "==": require_equal}
+RELATION_FUNCTIONS = {"%": require_divisible, "!=": require_different, ">=": require_at_least, "==": require_equal}
 """The function `require_...` of each relation, in the order in which a parser tries them. `%` precedes `==` because
 `a % b == 0` contains both operators."""
 
@@ -259,21 +259,21 @@ class Assumptions:
         self._integrality_cache: dict[dims.Dim, bool] = {}
         self._interned: dict[Any, Any] = {}
         self.names = set[str]()
-        self.integral_monomials = [*map(dims.monomial, self.integral_dims), *self._ratios("%")]
+        self.integral_monomials = [*map(dims.monomial, self.integral_dims), *self._condition_ratios("%")]
         """The monomials that must be integers, with the solutions substituted."""
         try:
-            self._add_names((*self._ratios("=="), *self.integral_monomials))
+            self._add_integral_names((*self._condition_ratios("=="), *self.integral_monomials))
             self._solve_equalities()
         except Unsatisfiable:
             self.is_impossible = True
         except Undecided:
             self.is_undecided = True
 
-    def _ratios(self, relation: str) -> list[dims.Monomial]:
+    def _condition_ratios(self, relation: str) -> list[dims.Monomial]:
         """Return `left / right` of each assumed condition with the operator `relation`."""
         return [condition.ratio for condition in self.conditions if condition.relation == relation]
 
-    def _add_names(self, ratios: Iterable[dims.Monomial]) -> None:
+    def _add_integral_names(self, ratios: Iterable[dims.Monomial]) -> None:
         """Add the names in `ratios` to the monomials that must be integers."""
         new = [name for name in dims.dim_names(ratios) if name not in self.names and name[0] != AUXILIARY_PREFIX]
         self.names.update(new)
@@ -322,7 +322,7 @@ class Assumptions:
         while any(name in self.solutions for name, _ in ratio.powers):
             self.work.spend(len(ratio.powers))
             factors = [(self.solutions.get(name) or dims.named_dim(name), power) for name, power in ratio.powers]
-            ratio = _product(factors, ratio)
+            ratio = _multiply_powers(factors, ratio)
         return ratio
 
     def solve_units(self) -> list[dims.Monomial]:
@@ -335,14 +335,14 @@ class Assumptions:
             raise Undecided
         units = []
         while unit := next(
-            (ratio for ratio in self._bounded_monomials() if self._implies_integral(_inverse(ratio))), None
+            (ratio for ratio in self._unit_candidates() if self._implies_integral(_inverse(ratio))), None
         ):
             units.append(unit)
             self._solve_equation(unit)
             self._substitute_solutions()
         return units
 
-    def _bounded_monomials(self) -> list[dims.Monomial]:
+    def _unit_candidates(self) -> list[dims.Monomial]:
         """Return the integral monomials that may be units.
 
         Each name in a unit has a negative exponent in some integral monomial.
@@ -375,9 +375,11 @@ class Assumptions:
         return self._cached_values
 
     @property
-    def integral_fractions(self) -> dims.Shape:
+    def integral_quotients(self) -> dims.Shape:
         """The quotients, such as `N/2`, that must be integers."""
-        integral = [dims.substitute_dims(dim, self.values) for dim in (*self.integral_dims, *self._ratios("%"))]
+        integral = [
+            dims.substitute_dims(dim, self.values) for dim in (*self.integral_dims, *self._condition_ratios("%"))
+        ]
         integral += self.values.values()
         return tuple(dict.fromkeys(dim for dim in integral if not dims.is_always_integral(dim)))
 
@@ -439,14 +441,16 @@ class Assumptions:
             same = Condition(condition.left, "==", condition.right)
             return Assumptions(self.integral_dims, (*self.conditions, same), self.shared_work).is_contradictory()
         if condition.relation == ">=":
-            quotients = [dims.quotient(condition.ratio, assumed) for assumed in self._ratios(">=")]
+            quotients = [dims.quotient(condition.ratio, assumed) for assumed in self._condition_ratios(">=")]
             return any(map(is_at_least_one, map(dims.monomial, quotients)))
         is_implied = self._implies_one if condition.relation == "==" else self._implies_integral
         return self._decide(lambda: is_implied(condition.ratio))
 
     def is_contradictory(self) -> bool:
         """Return whether the conditions are proven to have no solution."""
-        return self.is_impossible or self._decide(lambda: not self._can_all_differ_from_one(self._ratios("!=")))
+        return self.is_impossible or self._decide(
+            lambda: not self._can_all_differ_from_one(self._condition_ratios("!="))
+        )
 
     def _decide(self, procedure: Callable[[], bool]) -> bool:
         """Run a decision procedure with the shared budget or a new one.
@@ -462,13 +466,13 @@ class Assumptions:
             return False
 
     def _implies_integral(self, ratio: dims.Monomial) -> bool:
-        self._add_names([ratio])
+        self._add_integral_names([ratio])
         ratio = self.substitute(ratio)
         if self._has_trivial_integrality:
             return dims.is_always_integral(ratio)
         return not any(
-            self._can_be_non_integral_at(prime, ratio)
-            for prime in (*_primes([*self.integral_monomials, ratio]), OTHER_PRIME)
+            self._can_divide_denominators(prime, ratio)
+            for prime in (*_primes([*self.integral_monomials, ratio]), GENERIC_PRIME)
         )
 
     def _implies_one(self, ratio: dims.Monomial) -> bool:
@@ -483,20 +487,20 @@ class Assumptions:
         a prime of its own. The other monomials must share the primes that divide the coefficients.
         """
         ratios = [self.substitute(ratio) for ratio in monomials]
-        self._add_names(ratios)
+        self._add_integral_names(ratios)
         tight = [
             one
             for one in ratios
-            if not any(self._can_be_non_integral_at(OTHER_PRIME, way) for way in (one, _inverse(one)))
+            if not any(self._can_divide_denominators(GENERIC_PRIME, way) for way in (one, _inverse(one)))
         ]
-        if len(tight) > MAX_TIGHT_RATIOS:
+        if len(tight) > MAX_PRIME_ASSIGNMENTS:
             raise Undecided
         primes = _primes([*self.integral_monomials, *tight])
-        return all(map(self._can_be_non_integral_at, primes)) and self._can_all_be_non_integral(
+        return all(map(self._can_divide_denominators, primes)) and self._can_assign_primes(
             tight, dict.fromkeys(primes, ())
         )
 
-    def _can_all_be_non_integral(
+    def _can_assign_primes(
         self, ratios: Sequence[dims.Monomial], ratios_by_prime: Mapping[int, tuple[dims.Monomial, ...]]
     ) -> bool:
         """Return whether each ratio can be assigned a prime at which it is non-integral.
@@ -507,13 +511,13 @@ class Assumptions:
         if not ratios:
             return True
         return any(
-            self._can_be_non_integral_at(prime, *others, ratio)
-            and self._can_all_be_non_integral(ratios[1:], {**ratios_by_prime, prime: (*others, ratio)})
+            self._can_divide_denominators(prime, *others, ratio)
+            and self._can_assign_primes(ratios[1:], {**ratios_by_prime, prime: (*others, ratio)})
             for prime, others in ratios_by_prime.items()
             for ratio in (ratios[0], _inverse(ratios[0]))
         )
 
-    def _can_be_non_integral_at(self, prime: int, *ratios: dims.Monomial) -> bool:
+    def _can_divide_denominators(self, prime: int, *ratios: dims.Monomial) -> bool:
         """Return False if `prime` provably cannot divide all denominators of `ratios`.
 
         The sizes must satisfy the assumption that the integral monomials are integers.
@@ -623,7 +627,7 @@ def substitute_condition(condition: Condition, sizes: Mapping[str, int]) -> Cond
     is 0.
     """
     left, right = dims.substitute(condition.left, sizes), dims.substitute(condition.right, sizes)
-    return RELATIONS[condition.relation](left, right)
+    return RELATION_FUNCTIONS[condition.relation](left, right)
 
 
 def solve_equalities(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
@@ -718,7 +722,7 @@ def _implies_all_ones(ratio: dims.Monomial) -> bool:
     return ratio.numerator == ratio.denominator and len(signs) == 1 and not _has_auxiliary_unknown(ratio)
 
 
-def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient_of: dims.Monomial) -> dims.Monomial:
+def _multiply_powers(factors: Iterable[tuple[dims.Monomial, int]], coefficient_of: dims.Monomial) -> dims.Monomial:
     """Return the product of powers of monomials, times a coefficient.
 
     `factors` are pairs of a monomial and its exponent. The coefficient is that of the monomial `coefficient_of`, whose

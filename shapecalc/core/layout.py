@@ -29,7 +29,7 @@ from math import gcd, lcm, prod
 from shapecalc.core import dims
 from shapecalc.core.conditions import Assumptions, Undecided, Unsatisfiable, require_equal, solve_equalities
 from shapecalc.core.dims import Dim, Shape, Sum
-from shapecalc.core.limits import MAX_MIXED_STAGES
+from shapecalc.core.limits import MAX_AXIS_MIXING_STAGES
 from shapecalc.core.moves import (
     Expand,
     Move,
@@ -468,7 +468,7 @@ def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) ->
     for move in moves:
         view, shape = view.apply_move(move, shape, known), move.output_shape(shape)
         mixed = 0 if view.is_strided else mixed + 1
-        if mixed > MAX_MIXED_STAGES:
+        if mixed > MAX_AXIS_MIXING_STAGES:
             raise Undecided
     return view.normalize(known)
 
@@ -677,7 +677,7 @@ def _apply_take(view: View, move: Take, input_shape: Shape, known: Assumptions) 
 
 def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
     """Reduce the terms of a start modulo `size`, as far as their quotients are known."""
-    multiples = [dims.product((fraction, size)) for fraction in known.integral_fractions]
+    multiples = [dims.product((fraction, size)) for fraction in known.integral_quotients]
     modulus = gcd(*[number for number in multiples if isinstance(number, int)])
     terms = list[Dim]()
     for term in start:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from shapecalc.core.problem import Location, ShapeError
 
-REFUSED = "refused"
+REQUEST_REFUSED = "refused"
 """The default consequence of exceeding a limit: the request is refused."""
 
 
@@ -31,7 +31,7 @@ class Limit(int):
     consequence: str
     """The consequence of exceeding the limit, in the wording of `shapecalc help limits`."""
 
-    def __new__(cls, name: str, maximum: int, quantity: str, consequence: str = REFUSED) -> Self:
+    def __new__(cls, name: str, maximum: int, quantity: str, consequence: str = REQUEST_REFUSED) -> Self:
         """Create a limit; `maximum` is the largest allowed value of the quantity."""
         limit = super().__new__(cls, maximum)
         limit.name, limit.quantity, limit.consequence = name, quantity, consequence
@@ -75,13 +75,13 @@ MAX_CHAIN_WORK = Limit(
     "inequalities derived in this way for all stages of a chain",
     "redundant conditions are also printed",
 )
-MAX_ZERO_TESTS = Limit(
+MAX_ZERO_TESTED_NAMES = Limit(
     "zeros", 64, "names that are tested for a size of 0", "the effect of a size of 0 is not reported"
 )
-MAX_MIXED_STAGES = Limit(
+MAX_AXIS_MIXING_STAGES = Limit(
     "mixed", 64, "consecutive stages that mix axes", "equiv compares elements, and origins are not exact"
 )
-MAX_COPY_SEARCH = Limit(
+MAX_EXAMINED_COPIES = Limit(
     "copies", 20_000, "mixing stages examined for a plan", "the plan may contain more copies than necessary"
 )
 MAX_FIND_PAIRS = Limit("find", 60_000, "pairs of axes examined by find", "find reports an incomplete search")

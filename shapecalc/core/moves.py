@@ -287,12 +287,12 @@ def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
         positions, axes = iter(index), zip(move.axis_ranges, shape, strict=True)
         return tuple(start % dim + (0 if size is None else step * next(positions)) for (start, step, size), dim in axes)
     if isinstance(move, Take):
-        position = _lookup_indices(move.positions, index[move.axis]) % shape[move.axis]
+        position = _positions_at(move.positions, index[move.axis]) % shape[move.axis]
         return (*index[: move.axis], position, *index[move.axis + 1 :])
     return unravel(ravel(index, move.shape), shape) if isinstance(move, Reshape) else index
 
 
-def _lookup_indices(positions: tuple[int, ...], index: Any) -> Any:
+def _positions_at(positions: tuple[int, ...], index: Any) -> Any:
     """Return `positions[index]`, where `index` is an integer or an integer array."""
     return (
         positions[index]

@@ -20,7 +20,7 @@ from shapecalc.core.conditions import (
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import check_rank, check_volume, spell_element_type
 from shapecalc.core.dims import Shape, dim_names, is_always_integral, is_concrete
-from shapecalc.core.limits import MAX_CHAIN_DIMS, MAX_CHAIN_NAMES, MAX_CHAIN_WORK, MAX_STAGES, MAX_ZERO_TESTS
+from shapecalc.core.limits import MAX_CHAIN_DIMS, MAX_CHAIN_NAMES, MAX_CHAIN_WORK, MAX_STAGES, MAX_ZERO_TESTED_NAMES
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
 from shapecalc.core.record import FrozenDict, replace
@@ -80,7 +80,7 @@ def resolve(request: Request) -> Trace:
     if problem is not None:
         return Trace(request, rules.version, options, stages, None, problem, (), input_steps, results)
     output = output_of(shape, stages)
-    assumes = _names_assumed_by_trace if symbolic else ()
+    assumes = _nonzero_names if symbolic else ()
     return Trace(
         request, rules.version, options, stages, output, None, conditions, input_steps, results, rules.extras, assumes
     )
@@ -106,7 +106,7 @@ def _step_conditions(input_steps: tuple[Step, ...], stages: Stages) -> Condition
     return tuple([condition for step in steps for condition in step.conditions])
 
 
-def _names_assumed_by_trace(trace: Trace) -> tuple[str, ...]:
+def _nonzero_names(trace: Trace) -> tuple[str, ...]:
     """Return the names whose size must not be 0 for the trace to be correct."""
     request = trace.request
     return _zero_sensitive_names(trace, request.dims, lambda sizes: resolve_with_sizes(request, sizes))
@@ -156,7 +156,7 @@ def _zero_sensitive_names(
     """
     above = dim_names([condition.left for condition in answer.conditions if condition.relation == ">="])
     candidates = sorted({*dim_names(dims)} - {*above})
-    if len(candidates) > MAX_ZERO_TESTS:
+    if len(candidates) > MAX_ZERO_TESTED_NAMES:
         return ()
     return tuple([name for name in candidates if _is_wrong_at_zero(answer, resolve_with({name: 0}), {name: 0})])
 
@@ -223,7 +223,7 @@ def make_chain_requests(
         raise MAX_STAGES.error(f"{len(stages)} stages", argument="stages")
     for op, options in stages:
         others = {name: value for name, value in options.items() if name != "where"}
-        requests.append(make_request(op, _input_for_named_axes(requests, op, others) if requests else shape, others))
+        requests.append(make_request(op, _next_stage_input(requests, op, others) if requests else shape, others))
         sizes = {**sizes, **(parse_sizes(options["where"]) if options.get("where") is not None else {})}
     if not requests:
         raise usage_error("a chain needs at least one stage", "write INPUT | reshape TARGET")
@@ -259,7 +259,7 @@ def _sizes_of_results(requests: Sequence[Request], sizes: Mapping[str, int]) -> 
     return {name: determined[name] for name in results if name in determined}
 
 
-def _input_for_named_axes(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
+def _next_stage_input(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
     """Return the input of the next stage if its permutation names dims, or else ().
 
     Raises `ShapeError` (usage) if the input is unknown because an earlier stage is refused.
@@ -339,6 +339,6 @@ def _make_stage_request(
     request = replace(request, input=shape, names_in_use=names_in_use)
     if request.op != "view" or not traces:
         return request
-    from shapecalc.core.ops.view import with_strides  # deferred: only `view` depends on the strides of its input
+    from shapecalc.core.ops.view import add_input_strides  # deferred: only `view` depends on the strides of its input
 
-    return with_strides(request, traces)
+    return add_input_strides(request, traces)

@@ -21,7 +21,7 @@ class SizeExpression(Record):
     """
 
     terms: Sum
-    inside: Sum = ()
+    dividend: Sum = ()
     divisor: int = 1
 
     def __str__(self) -> str:
@@ -32,9 +32,9 @@ class SizeExpression(Record):
         (H - 1)//2 + 1 | C + D
         """
         rest = str(dims.sum_to_json(self.terms)) if self.terms else ""
-        if not self.inside:
+        if not self.dividend:
             return rest
-        text = str(dims.sum_to_json(self.inside))
+        text = str(dims.sum_to_json(self.dividend))
         floor = f"{f'({text})' if ' ' in text or '/' in text or '*' in text else text}//{self.divisor}"
         return f"{floor} - {rest[1:]}" if rest[:1] == "-" else f"{floor} + {rest}" if rest else floor
 
@@ -78,16 +78,16 @@ def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> D
 class NameAllocator:
     """An allocator of new names for the results of one request."""
 
-    def __init__(self, used_names: Iterable[str], known: Mapping[str, SizeExpression | None]) -> None:
+    def __init__(self, used_names: Iterable[str], earlier_names: Mapping[str, SizeExpression | None]) -> None:
         """Reserve the names in a request, and the names in earlier stages of its chain.
 
         The mapping contains the names in earlier stages. The name of a result maps to the definition of the result, and
         any other name to None.
         """
-        self.used_names, self.known = {*used_names, *known}, known
-        self.results = {name: result for name, result in known.items() if result is not None}
+        self.used_names, self.earlier_names = {*used_names, *earlier_names}, earlier_names
+        self.results = {name: result for name, result in earlier_names.items() if result is not None}
 
-    def name_of(self, expression: SizeExpression, prefix: str) -> Dim:
+    def dim_for_expression(self, expression: SizeExpression, prefix: str) -> Dim:
         """Return a dim that is the name of a size expression.
 
         Equal expressions have the same name. A new name begins with `prefix`.
@@ -112,12 +112,12 @@ class NameAllocator:
         """
         terms = tuple(terms)
         size = floor_quotient(terms, divisor, offset)
-        return self.name_of(size, dims.dim_names(terms)[0]) if isinstance(size, SizeExpression) else size
+        return self.dim_for_expression(size, dims.dim_names(terms)[0]) if isinstance(size, SizeExpression) else size
 
     @property
     def new_results(self) -> SizeExpressions:
         """The results of this request, without the results of earlier stages."""
-        return {name: result for name, result in self.results.items() if name not in self.known}
+        return {name: result for name, result in self.results.items() if name not in self.earlier_names}
 
 
 def result_texts(results: Mapping[str, SizeExpression]) -> dict[str, str]:
@@ -154,7 +154,7 @@ def _evaluate_results(results: Mapping[str, SizeExpression], sizes: Mapping[str,
     """
     values: dict[str, Dim] = {}
     for name, result in results.items():
-        inside = [_substitute_values(term, sizes, values) for term in result.inside]
+        inside = [_substitute_values(term, sizes, values) for term in result.dividend]
         outside = [dims.product((_substitute_values(term, sizes, values), result.divisor)) for term in result.terms]
         value = floor_quotient([*inside, *outside], result.divisor)
         values[name] = dims.named_dim(str(value)) if isinstance(value, SizeExpression) else value

@@ -244,7 +244,7 @@ LITERAL_ZERO = StepRule(
 )
 
 
-GIVEN = StepRule(
+GIVEN_DIM = StepRule(
     "given",
     "a number or a name in the requested shape is used as it is",
     "0 and -1 are codes; every other entry is a size. Finally, the element counts are compared.",

@@ -234,23 +234,23 @@ def is_integer(text: str) -> bool:
     return is_nonnegative_integer(text.strip().removeprefix("-"))
 
 
-def invalid_dim_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
+def invalid_dim_error(factor: Token, dim: Token, argument: str, index: int) -> ShapeError:
     """Return the usage error for an invalid dim.
 
     The second token is the dim; the first token is its invalid factor, or the dim itself. The message contains the
     first invalid character.
     """
-    text, shown = part.text, escape_unprintable(truncate(whole.text))
+    text, shown = factor.text, escape_unprintable(truncate(dim.text))
     long_number = text.lstrip("-").isdigit() and len(text) > MAX_DIGITS
     if long_number or len(text) > MAX_DIM_TEXT_LENGTH:
         limit, unit = (
             (MAX_DIGITS, "digits of a number") if long_number else (MAX_DIM_TEXT_LENGTH, "characters of a dim")
         )
-        return limit.error(f"{len(text)} {unit}", argument=argument, index=index, span=part.span)
+        return limit.error(f"{len(text)} {unit}", argument=argument, index=index, span=factor.span)
     misfit = _invalid_offset(text)
     not_allowed = f"'{escape_unprintable(text[misfit])}' is not allowed" if text.strip() else "a factor is missing"
-    offset = part.start + misfit
-    hint = _correction_hint(whole.text, text[misfit : misfit + 1])
+    offset = factor.start + misfit
+    hint = _correction_hint(dim.text, text[misfit : misfit + 1])
     return usage_error(f"{not_allowed} in '{shown}'", hint, argument=argument, index=index, span=(offset, offset + 1))
 
 
@@ -462,7 +462,7 @@ def lookup(
     raise usage_error(f"there is no {kind} '{escape_unprintable(truncate(name))}'", hint, argument=kind)
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known_names: Iterable[str]) -> str:
     """Return a hint with the closest known name, or with all names if there are few.
 
     >>> suggestion("reshap", ["reshape", "shape"]), suggestion("zzz", ["a", "b"])
@@ -470,11 +470,11 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    known = list(known)
-    close = get_close_matches(name[:MAX_COMPARED_LENGTH], known, n=1)
+    known_names = list(known_names)
+    close = get_close_matches(name[:MAX_COMPARED_LENGTH], known_names, n=1)
     if close:
         return f"did you mean {close[0]}?"
-    return f"there are {', '.join(known)}" if len(known) <= MAX_LISTED_NAMES else ""
+    return f"there are {', '.join(known_names)}" if len(known_names) <= MAX_LISTED_NAMES else ""
 
 
 def split_outside_brackets(text: str, separator: str | None = None) -> list[str]:

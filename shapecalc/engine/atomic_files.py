@@ -316,7 +316,7 @@ def _lock_file(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def lock_or_raise(file: IO[bytes]) -> None:
+def lock_without_waiting(file: IO[bytes]) -> None:
     """Lock a file until it is closed; raise `BlockingIOError` if it is locked."""
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -338,7 +338,7 @@ def _remove_if_stale(part: Path) -> None:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
             return
-        lock_or_raise(file)
+        lock_without_waiting(file)
         if fcntl is None:
             file.close()
         part.unlink()

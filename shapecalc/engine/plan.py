@@ -18,7 +18,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.conditions import Assumptions
 from shapecalc.core.dims import IntTuple, Shape, is_concrete, sum_terms
 from shapecalc.core.layout import Atom, StridedAxes, View, merge_atoms
-from shapecalc.core.limits import MAX_COPY_SEARCH, MAX_MIXED_STAGES
+from shapecalc.core.limits import MAX_AXIS_MIXING_STAGES, MAX_EXAMINED_COPIES
 from shapecalc.core.moves import Combine, Move, Pad, Reshape, Roll, ShapeVector, StridedSlice, Take
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
@@ -131,7 +131,7 @@ class _CopySearch:
     def __init__(self, moves: tuple[Move, ...], shapes: tuple[IntTuple, ...], itemsize: int) -> None:
         self.moves, self.shapes, self.itemsize = moves, shapes, itemsize
         self.views_after_copies: dict[int, tuple[BufferView, ...]] = {}
-        self.budget = int(MAX_COPY_SEARCH)
+        self.budget = int(MAX_EXAMINED_COPIES)
         self.last_unmixing = max(
             [index + 1 for index, move in enumerate(moves) if isinstance(move, UNMIXING_MOVES)], default=0
         )
@@ -159,7 +159,7 @@ class _CopySearch:
         for index in range(start, len(self.moves)):
             mixed = 0 if view.is_strided else mixed + 1
             if self._piecewise_move(index) or (
-                mixed and (index >= self.last_unmixing or mixed > MAX_MIXED_STAGES or self.budget < 0)
+                mixed and (index >= self.last_unmixing or mixed > MAX_AXIS_MIXING_STAGES or self.budget < 0)
             ):
                 return
             self.budget -= mixed
@@ -380,7 +380,7 @@ def minimize_copies(
     """
     search = _CopySearch(moves, shapes, itemsize)
     for start in (
-        range(len(moves), 0, -1) if len(moves) > MAX_MIXED_STAGES else ()
+        range(len(moves), 0, -1) if len(moves) > MAX_AXIS_MIXING_STAGES else ()
     ):  # last move first, which limits the recursion depth
         search.best_views_after_copy(start)
     return search.best_views(0, view)

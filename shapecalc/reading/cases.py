@@ -21,7 +21,7 @@ from json import JSONDecodeError, JSONDecoder
 
 from shapecalc.core.answers import EMPTY_DICT, Request
 from shapecalc.core.conditions import (
-    RELATIONS,
+    RELATION_FUNCTIONS,
     Conditions,
     Unsatisfiable,
     require_at_least,
@@ -217,7 +217,7 @@ def parse_conditions(texts: Iterable[str]) -> Conditions:
 
 
 def _parse_condition(text: str) -> Conditions:
-    for sign, relation in (RELATIONS | RELATION_WORDS).items():
+    for sign, relation in (RELATION_FUNCTIONS | RELATION_WORDS).items():
         left, separator, right = text.partition(sign)
         if sign == "%" and separator:
             right, separator, zero = right.partition("==")

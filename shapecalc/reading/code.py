@@ -94,7 +94,7 @@ class TracedTensor(Record):
     dialect: str
     traces: tuple[Trace, ...] = ()
     """The resolved request of each stage."""
-    copied_after: int = 0
+    contiguous_stage_count: int = 0
     """The number of stages before the last call of `contiguous`; 0 without such a call."""
     input_shape: Shape = ()
     """The shape before the first stage."""
@@ -151,8 +151,10 @@ class TracedTensor(Record):
 
         The strides follow from the stages since the last `contiguous`.
         """
-        strides = strides_after_traces(self.traces[self.copied_after :]) if self.copied_after else None
-        if self.copied_after and strides is None:
+        strides = (
+            strides_after_traces(self.traces[self.contiguous_stage_count :]) if self.contiguous_stage_count else None
+        )
+        if self.contiguous_stage_count and strides is None:
             return self.reshape(*target)
         return self.apply(VIEW, target=target, strides=strides)
 
@@ -659,33 +661,33 @@ def _apply_op(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
     """
     names = argument_names(op, call.name, tensor.dialect)
     params = {param.name: param.type for param in op.params}
-    if len(names) == 1 and (read_list := LIST_READERS.get(params[next(iter(names))])):
+    if len(names) == 1 and (read_list := SEQUENCE_CONVERTERS.get(params[next(iter(names))])):
         [(param, aliases)] = names.items()
         return tensor.apply(op, **{param: read_list(call, *aliases.split("/"))})
     pairs = zip(names, call.bind_arguments(*names.values()), strict=True)
     return tensor.apply(op, **{param: None if value is None else call.to_size(value) for param, value in pairs})
 
 
-LIST_READERS: Mapping[ParamType, Callable[..., Shape]] = {
+SEQUENCE_CONVERTERS: Mapping[ParamType, Callable[..., Shape]] = {
     ParamType.TARGET: Call.dims_argument,
     ParamType.AXES: Call.axes_argument,
 }
 """The methods that convert a sequence argument to dims or axes, by the type of the op's parameter."""
 
 
-def _list_names(op: Op, param: str, tensor: TracedTensor, call: Call) -> list[str]:
+def _sequence_argument_names(op: Op, param: str, tensor: TracedTensor, call: Call) -> list[str]:
     """Return the names that frameworks use for a list parameter of an op."""
     return argument_names(op, call.name, tensor.dialect)[param].split("/")
 
 
 def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
-    target = call.dims_argument(*_list_names(VIEW, "target", tensor, call))
+    target = call.dims_argument(*_sequence_argument_names(VIEW, "target", tensor, call))
     return tensor.view(target) if tensor.dialect == "torch" else tensor.reshape(*target)
 
 
 def _transpose(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Permute the axes; reverse them if an optional permutation is omitted."""
-    axes = call.axes_argument(*_list_names(TRANSPOSE, "perm", tensor, call))
+    axes = call.axes_argument(*_sequence_argument_names(TRANSPOSE, "perm", tensor, call))
     _, signature = find_call(call.name, tensor.dialect)
     has_default = any(argument.default for argument in signature.arguments)
     return tensor.reverse_axes() if has_default and not axes else tensor.permute(axes)
@@ -722,7 +724,7 @@ def _flatten(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _squeeze(tensor: TracedTensor, call: Call) -> TracedTensor:
-    names = _list_names(SQUEEZE, "axes", tensor, call)
+    names = _sequence_argument_names(SQUEEZE, "axes", tensor, call)
     axes = call.sequence_argument(*names)
     return tensor.apply(SQUEEZE, axes=call.axes_argument(*names) if axes not in ((), (None,)) else None)
 
@@ -732,7 +734,7 @@ def _tile(tensor: TracedTensor, call: Call) -> TracedTensor:
 
     `tile` aligns the repeat counts with the last dims, except in TensorFlow, which requires one count per dim.
     """
-    counts = call.dims_argument(*_list_names(TILE, "repeats", tensor, call))
+    counts = call.dims_argument(*_sequence_argument_names(TILE, "repeats", tensor, call))
     missing = tensor.rank - len(counts) if call.name == TILE.name else 0
     return tensor.apply(TILE, repeats=(*(1,) * missing, *counts))
 
@@ -913,7 +915,8 @@ HANDLERS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
 SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
     **{name: _apply_call for name in calls_by_name() if name not in LAYERS and name not in MULTI_OPERAND_FUNCTIONS},
     **dict.fromkeys(
-        ("contiguous", "ascontiguousarray"), lambda tensor, _: replace(tensor, copied_after=len(tensor.traces))
+        ("contiguous", "ascontiguousarray"),
+        lambda tensor, _: replace(tensor, contiguous_stage_count=len(tensor.traces)),
     ),
     "t": lambda tensor, call: tensor.permute(
         call.axes_argument() or ((1, 0) if tensor.rank > 1 else range(tensor.rank))
@@ -1120,7 +1123,7 @@ def shapes_in_comments(text: str) -> Iterator[tuple[int, ShapePattern]]:
                     yield token.start[0], parse_pattern((match[1] or match[2]).strip(" ,"), "line")
 
 
-FEATURE_LAYER = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
+SEQUENCE_LAYER = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
 """A regular expression for the names of layers whose input is usually `(B, T, C)`.
 
 The input of other unknown layers is assumed to be `(B, C, H, W)` in hints.
@@ -1475,7 +1478,7 @@ class CodeInterpreter:
                 value = self.evaluate(node.value)
                 if not isinstance(value, tuple):
                     raise (
-                        self.size_list_error(node.value)
+                        self.undeclared_size_list_error(node.value)
                         if is_dim(value)
                         else self.error(node, "only a shape can be unpacked")
                     )
@@ -1506,7 +1509,7 @@ class CodeInterpreter:
                     return TENSOR_ATTRIBUTES[node.attr](base)
                 raise self.error(node, f".{truncate(node.attr)} of this is not supported")
             if node.attr == "shape" and not self.has_unnamed_input:
-                raise self.size_list_error(node)
+                raise self.undeclared_size_list_error(node)
             if node.attr in ("shape", "T", "mT"):
                 raise self.missing_shape_error(node.value)
         return self.lookup_size(node, name)
@@ -1527,10 +1530,10 @@ class CodeInterpreter:
         tensor = self.inputs.get(last)
         value = self.sizes.get(name, self.sizes.get(last, tensor.size if tensor else None))
         if value is None and SIZE_LIST_NAME.fullmatch(last):
-            raise self.size_list_error(node)
+            raise self.undeclared_size_list_error(node)
         return named_dim(last) if value is None else value
 
-    def size_list_error(self, node: ast.expr) -> ShapeError:
+    def undeclared_size_list_error(self, node: ast.expr) -> ShapeError:
         """Return the error for an undeclared list of sizes."""
         return self.error(
             node, "this is a list of sizes", f"--where {truncate(self.source_text(node))}=2,3,32,32 gives them"
@@ -1669,7 +1672,7 @@ class CodeInterpreter:
         callee = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
         if self.has_unnamed_input and dotted_name(node.func) in (callee, f"self.{callee}"):
             raise UnnamedInputIdentified(ast.unparse(node))
-        example = "B,T,C" if FEATURE_LAYER.search(callee) else "B,256,H,W"
+        example = "B,T,C" if SEQUENCE_LAYER.search(callee) else "B,256,H,W"
         hint_input, is_attribute = self.input_hint(node, example), dotted_name(node.func).startswith("self.")
         hint = f"paste its class, too, with __init__; or {hint_input}" if is_attribute else hint_input
         return self.error(node, f"{truncate(callee)} is not known here", hint)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from shapecalc.core.dims import Shape, quotient
 from shapecalc.core.moves import CONSTANT
-from shapecalc.core.ops.calls import NamedCall, calls_by_name
+from shapecalc.core.ops.calls import OpCall, calls_by_name
 from shapecalc.core.ops.conv import CONV
 from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.op import Op
@@ -46,7 +46,7 @@ class Layer(Record):
     name: str
     parameters: Mapping[str, str]
     """The names that frameworks use for each parameter, separated by slashes: `stride/strides`."""
-    implied: Mapping[str, object]
+    implied_options: Mapping[str, object]
     """The options of the op that the layer's name determines, such as the kind of an `AvgPool2d`."""
     build_options: OptionBuilder
 
@@ -71,10 +71,10 @@ def _conv_options(shape: Shape, arguments: LayerArguments, layer: Layer) -> Opti
     if "filters" in arguments:
         weight = (*kernel, shape[-1], arguments["filters"])
     if "in_channels" in arguments:
-        ends = ("in", "out") if layer.implied.get("transposed") else ("out", "in")
+        ends = ("in", "out") if layer.implied_options.get("transposed") else ("out", "in")
         outer, inner = [arguments[f"{name}_channels"] for name in ends]
         weight = (outer, quotient(inner, arguments["groups"] or 1), *kernel)
-    return {"weight": weight, "transposed": None, **_window_options(arguments), **layer.implied}
+    return {"weight": weight, "transposed": None, **_window_options(arguments), **layer.implied_options}
 
 
 def _pool_options(_: Shape, arguments: LayerArguments, layer: Layer) -> Options:
@@ -83,7 +83,7 @@ def _pool_options(_: Shape, arguments: LayerArguments, layer: Layer) -> Options:
         is_global = arguments["output_size"] in (1, (1,), (1, 1), (1, 1, 1))
         kernel = GLOBAL if is_global else f"to {arguments['output_size']}"
     window = _window_options(arguments)
-    return {"kernel": kernel, "kind": None, "ceil": arguments.get("ceil") or None, **window, **layer.implied}
+    return {"kernel": kernel, "kind": None, "ceil": arguments.get("ceil") or None, **window, **layer.implied_options}
 
 
 def _pad_options(shape: Shape, arguments: LayerArguments, _: Layer) -> Options:
@@ -124,12 +124,12 @@ KERAS_BUILDERS: Mapping[str, OptionBuilder] = {
 """The option builders by op, for Keras layers whose arguments omit the batch axis, which is axis 0."""
 
 
-def _find_builder(call: NamedCall) -> OptionBuilder | None:
+def _find_builder(call: OpCall) -> OptionBuilder | None:
     op, signature = call
     return BUILDERS.get(op.name) or (KERAS_BUILDERS.get(op.name) if signature.path.startswith(KERAS_LAYERS) else None)
 
 
-def _make_layers() -> dict[str, Layer]:
+def _layers_by_name() -> dict[str, Layer]:
     """Return all layers by name; equally named layers of frameworks are one entry."""
     layers = dict[str, Layer]()
     for name, calls in calls_by_name().items():
@@ -145,7 +145,7 @@ def _make_layers() -> dict[str, Layer]:
     return layers
 
 
-LAYERS: Mapping[str, Layer] = _make_layers()
+LAYERS: Mapping[str, Layer] = _layers_by_name()
 """Layers and functions by name.
 
 The input tensor is the first argument of a function, and the only argument when an instantiated layer is called.

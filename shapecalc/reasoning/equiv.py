@@ -380,7 +380,9 @@ class _ChainPair:
         if used[0] == used[1]:
             self.required = [(used[0], tuple(dict.fromkeys(self.defined[0] + self.defined[1])))]
         all_dims = [*self.dims, *sides[0], *sides[1]]
-        all_dims += [term for each in {**first.results, **second.results}.values() for term in each.terms + each.inside]
+        all_dims += [
+            term for each in {**first.results, **second.results}.values() for term in each.terms + each.dividend
+        ]
         self.names = tuple(
             [name for name in dims.dim_names(all_dims) if not any(name in results for results in self.results)]
         )

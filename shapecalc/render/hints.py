@@ -134,7 +134,7 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
             perm = ",".join(requested["asked"])
             question = f"how large is dim {out_dim} after {stage_name(stage)} {perm}?"
             heading, note = f"index {out_dim} of {perm} says which dim to take:", "this one"
-        case rules.GIVEN:
+        case rules.GIVEN_DIM:
             question, heading = f"what is asked for at index {out_dim}?", f"index {out_dim} of what is asked for:"
             rows, marked, note = requested, (out_dim,), "it stands for itself"
         case rule:
@@ -196,7 +196,7 @@ def arithmetic_with_placeholder(step: Step, placeholder: str = "?") -> str:
     >>> arithmetic_with_placeholder(sc.reshape((2, 3, 4), (2, -1)).steps[1])
     '-1 is 24 elements (2*3*4) / 2 known = ?'
     """
-    if step.rule == rules.GIVEN:
+    if step.rule == rules.GIVEN_DIM:
         return REQUESTED_SIZE_HINT.format("number" if isinstance(step.value, int) else "name")
     sentence = step.why
     matches = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", sentence)]

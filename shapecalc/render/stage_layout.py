@@ -724,7 +724,7 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
         cuts = name == "to" or request.op in ("reshape", "view")
         kept = requested if cuts or name in ("perm", "first", "second") else ()
         settled = [at for at, dim in enumerate(requested if cuts else ()) if not (isinstance(dim, int) and dim < 1)]
-        steps = tuple([Step(rules.GIVEN, at, (), requested[at]) for at in settled])
+        steps = tuple([Step(rules.GIVEN_DIM, at, (), requested[at]) for at in settled])
         stage_kind = StageKind.RESHAPE if cuts else kind if kind in COMBINING_KINDS else StageKind.PERMUTE
         label, before = name if shuffled else request.op, () if stages else request.input
         stages.append(Stage(stage_kind, label, name, before, kept, steps))

@@ -22,7 +22,7 @@ from shapecalc.core.ops.windows import WINDOW_SLIDE
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import make_request
-from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED
+from shapecalc.core.rules import COPIED_ZERO, GIVEN_DIM, INFERRED, REGROUPED, STRETCHED
 from shapecalc.core.text import format_count, parse_axes, shape_text, split_outside_brackets, truncate
 from shapecalc.reading.commands import chain_text, parse_chain, parse_stage
 from shapecalc.reasoning.answers import answer_chain
@@ -339,7 +339,7 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
     steps = [
         (out, _step_of_dim(stage, out)) for out in _differing_indices(right, prediction) or range(len(right or ()))
     ]
-    ruled = [(out, step) for out, step in steps if step and step.rule != GIVEN]
+    ruled = [(out, step) for out, step in steps if step and step.rule != GIVEN_DIM]
     out, step = (ruled or steps or [(0, None)])[0]
     if step is None or step.out is None:
         return _stage_hints(stage)
@@ -352,7 +352,7 @@ def _stage_hints(stage: Stage) -> tuple[str, ...]:
     These are the hints if the stage is refused, or if none of its steps determines a single dim. They have the same
     form in both cases, so that they do not reveal a refusal.
     """
-    rules = [step.rule for step in stage.steps if step.rule != GIVEN][: 1 if stage.is_finished else None]
+    rules = [step.rule for step in stage.steps if step.rule != GIVEN_DIM][: 1 if stage.is_finished else None]
     if not rules and stage.kind in RULE_OF_KIND:
         rules = [RULE_OF_KIND[stage.kind]]
     if not rules:
@@ -382,7 +382,7 @@ def _stage_derivation(stage: Stage) -> list[str]:
         axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(axes), stage.before, stage.after or ())
         return ["{} takes dims {} of {}: {}".format(stage.label, *map(shape_text, shapes))]
-    return [_step_derivation(step) for step in stage.steps if step.out is not None and step.rule != GIVEN]
+    return [_step_derivation(step) for step in stage.steps if step.out is not None and step.rule != GIVEN_DIM]
 
 
 def _step_derivation(step: Step) -> str:

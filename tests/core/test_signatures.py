@@ -15,7 +15,7 @@ from shapecalc.reading.code import HANDLERS
 from shapecalc.reading.layers import BUILDERS, LAYERS, MULTI_OPERAND_FUNCTIONS
 
 CALLS = [(name, signature) for name in OPS for signature in signatures_of(name)]
-NUMPY_FUNCTIONS = [(op, call) for op, call in CALLS if call.path.startswith("np.") and call.belongs_to("numpy")]
+NUMPY_FUNCTIONS = [(op, call) for op, call in CALLS if call.path.startswith("np.") and call.exists_in("numpy")]
 UNREADABLE = {"concatenate", "dot", "where"} | {name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)}
 """Functions of NumPy that name their operands otherwise than the ops, or in C."""
 
@@ -56,5 +56,5 @@ def test_command_aliases_are_calls_of_their_frameworks():
     for alias, meanings in COMMAND_ALIASES.items():
         assert alias not in OPS
         for dialect, op in meanings.items():
-            assert any(one.name == op and call.belongs_to(dialect) for one, call in calls_by_name()[alias]), alias
+            assert any(one.name == op and call.exists_in(dialect) for one, call in calls_by_name()[alias]), alias
             assert operator_of(OPS[op], DIALECTS[dialect])

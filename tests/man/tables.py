@@ -9,7 +9,7 @@ from textwrap import wrap
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import InferMarker, ZeroMeaning, ZeroVolumeInfer, ZeroWithInfer, spell_element_type
 from shapecalc.core.dialects.onnx import ONNX
-from shapecalc.core.limits import LIMITS, REFUSED
+from shapecalc.core.limits import LIMITS, REQUEST_REFUSED
 from shapecalc.core.ops import OPS, operators_of, refusal_rules, step_rules
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes
 from shapecalc.core.ops.expand import EXPAND_SEMANTICS, ExpandMode
@@ -42,7 +42,7 @@ SENTENCES = {
     False: "no",
     DefaultPerm.REVERSES: "The order of the dims is reversed",
     DefaultPerm.KEEPS: "The order of the dims is kept",
-    NonUnitAxis.LEFT_ALONE: "The axis is kept",
+    NonUnitAxis.KEPT: "The axis is kept",
     RepeatedAxes.DROPPED: "Repetitions are ignored",
     RepeatedAxes.EACH: "Each occurrence inserts a dim",
     FlattenMode.AXIS: "One axis. The output always has two dims",
@@ -120,7 +120,7 @@ def limits():
 
 
 def _limit_text(limit):
-    consequence = "" if limit.consequence == REFUSED else f" If exceeded, {limit.consequence}."
+    consequence = "" if limit.consequence == REQUEST_REFUSED else f" If exceeded, {limit.consequence}."
     return f"At most {int(limit)} {limit.quantity}.{consequence}"
 
 

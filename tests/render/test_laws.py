@@ -20,7 +20,7 @@ from shapecalc.core.origins import AxisAtom
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.core.rules import GIVEN
+from shapecalc.core.rules import GIVEN_DIM
 from shapecalc.reasoning.examples import example_sizes, index_text, trace_element
 from shapecalc.render.big import GLYPH_ROWS, Scale, draw_large_stage, render_large_text
 from shapecalc.render.canvas import ASCII, UNICODE, clip
@@ -183,7 +183,7 @@ def test_help_never_reveals_a_dim(op):
     number = r"[\w*/]+"
     for stage, step in resolving_steps(op):
         hint, value = make_hint(stage, step), str(step.value)
-        if step.rule == GIVEN:
+        if step.rule == GIVEN_DIM:
             assert hint.arithmetic.startswith("the request gives a ")
         else:
             assert hint.arithmetic.replace("?", value, 1) == step.why or "?" in value

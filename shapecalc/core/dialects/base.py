@@ -516,7 +516,7 @@ class Target:
                 sources.add(axis)
                 steps.append(Step(rules.KEPT_DIM, out, (axis,), dim))
             elif out != self.infer_index:
-                steps.append(self.zero_step(out) if target[out] == 0 else Step(rules.GIVEN, out, (), dim))
+                steps.append(self.zero_step(out) if target[out] == 0 else Step(rules.GIVEN_DIM, out, (), dim))
         if self.inference is not None:
             rule, dim, conditions, facts = self.inference
             axes = tuple([axis for axis in range(len(self.shape)) if axis not in sources])

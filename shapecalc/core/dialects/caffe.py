@@ -25,10 +25,10 @@ def reshape(
     """Resolve a reshape with `axis` or `num_axes`; return None to use `Op.resolve`."""
     if axis is None and num_axes is None:
         return None
-    return _reshape_part(shape, rules, target, axis or 0, -1 if num_axes is None else num_axes)
+    return _replace_dims(shape, rules, target, axis or 0, -1 if num_axes is None else num_axes)
 
 
-def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> Stages:
+def _replace_dims(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> Stages:
     """Replace `num_axes` dims, starting at `axis`, with `target`.
 
     A 0 in `target` copies the input dim whose index equals the output index of the 0. Source: caffe.proto,
@@ -46,10 +46,10 @@ def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, n
             raise rule_error(BAD_NUM_AXES, message, argument="num_axes")
     kept = 0 if num_axes == -1 else rank - first - num_axes
     full_target = (*shape[:first], *target, *shape[rank - kept :])
-    return base.resolve_target(PartTarget(shape, full_target, kept_ends=(first, kept)), target, rules.dialect)
+    return base.resolve_target(PartialTarget(shape, full_target, kept_ends=(first, kept)), target, rules.dialect)
 
 
-class PartTarget(base.Target):
+class PartialTarget(base.Target):
     """A requested shape that replaces a range of input dims.
 
     A 0 copies the input dim whose index equals the output index of the 0.

@@ -154,9 +154,9 @@ class TargetCodes(Record):
         index = None if position is None else self.index_of(position, len(self.target))
         return rule_error(rule, message, argument="target", index=index)
 
-    def index_of(self, position: int, count: int) -> int:
+    def index_of(self, position: int, rank: int) -> int:
         """Convert a position in a shape of `count` dims to an index from the left."""
-        return count - 1 - position if self.is_reversed else position
+        return rank - 1 - position if self.is_reversed else position
 
     def reorder(self, items: Shape) -> Shape:
         """Convert a shape between reading order and left-to-right order."""
@@ -180,7 +180,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
     with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, requested) as stage:
         for step_position, step in enumerate(steps):
             if step.dim != -1:
-                stage.add(_number_from_left(codes, step, step_position, len(dims)))
+                stage.add(_convert_to_indices(codes, step, step_position, len(dims)))
         if error is not None:
             raise error
         infer_index = requested.index(-1) if -1 in requested else None
@@ -226,16 +226,16 @@ def _resolve_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
     return steps, None
 
 
-def _check_infer_position(codes: TargetCodes, position: int, dim_position: int, infer_position: int | None) -> None:
+def _check_infer_position(codes: TargetCodes, position: int, output_position: int, infer_position: int | None) -> None:
     """Raise `ShapeError` for a second -1, or for a -1 that earlier codes shift.
 
     `position` is the position of the -1 in the target, and `dim_position` is its position in the output. They differ if
     a code before the -1 does not produce exactly one output dim.
     """
     base.check_negative_dim(codes.index_of(position, len(codes.target)), -1, infer_position)
-    if position != dim_position:
+    if position != output_position:
         order = ", read from the right" if codes.is_reversed else ""
-        infer_text = f"this -1 is dim {dim_position}{order}"
+        infer_text = f"this -1 is dim {output_position}{order}"
         message = f"MXNet writes the size of entry {position} to output dim {position}, and {infer_text}"
         raise codes.build_error(SHIFTED_INFER, message, position)
 
@@ -265,7 +265,7 @@ def _code_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
         raise codes.build_error(
             rules.BELOW_MINUS_ONE, f"{code} is below -4, the last code that has a meaning", position
         )
-    return [Step(rules.GIVEN, None, (), code)]
+    return [Step(rules.GIVEN_DIM, None, (), code)]
 
 
 def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
@@ -292,12 +292,12 @@ def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
         )
     else:
         infer_part = parts.index(-1)
-        parts[infer_part], conditions = _solve_part(codes, parts[1 - infer_part], dim, position)
+        parts[infer_part], conditions = _infer_split_size(codes, parts[1 - infer_part], dim, position)
     first = Step(SPLIT_ONE, None, (cursor,), parts[0], conditions, FrozenDict(dim=dim))
     return [first, replace(first, value=parts[1], conditions=())]
 
 
-def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
+def _infer_split_size(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
     """Return the inferred size of a -1 after -4, and its divisibility conditions.
 
     `dim` is the dim to split, and `known` is the other size. Raises `ShapeError`: zero-volume-infer, indivisible.
@@ -309,7 +309,7 @@ def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tupl
     return quotient(dim, known), require_or_raise(require_divisible, dim, known, error)
 
 
-def _number_from_left(codes: TargetCodes, step: Step, position: int, count: int) -> Step:
+def _convert_to_indices(codes: TargetCodes, step: Step, position: int, count: int) -> Step:
     """Return a step with its output index and input axes counted from the left.
 
     A 0 that copies the dim at its own index cites `COPIED_ZERO`, the rule of the other dialects.

@@ -12,7 +12,7 @@ from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product, quotient
 from shapecalc.core.problem import ShapeError, rule_error
 
-MAX_INSERT_RANK = 8
+MAX_EXPANDED_RANK = 8
 """The maximum output rank of unsqueeze and expand; other operators allow rank 9."""
 
 
@@ -76,7 +76,7 @@ def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...
     return (
         None
         if axes is None
-        else base.rank_limit_error(MAX_INSERT_RANK, len(shape) + len(axes), rules.dialect, "gives", "axes")
+        else base.rank_limit_error(MAX_EXPANDED_RANK, len(shape) + len(axes), rules.dialect, "gives", "axes")
     )
 
 
@@ -104,7 +104,7 @@ def expand(shape: Shape, _rules: base.Setting, target: Shape) -> Stages | None:
 
 def expand_rank_error(_shape: Shape, rules: base.Setting, target: Shape) -> ShapeError | None:
     """Return the error for an expand whose output rank is too high, or None."""
-    return base.rank_limit_error(MAX_INSERT_RANK, len(target), rules.dialect, "gives", "target")
+    return base.rank_limit_error(MAX_EXPANDED_RANK, len(target), rules.dialect, "gives", "target")
 
 
 def _expand_to_empty_target(shape: Shape) -> Stages:

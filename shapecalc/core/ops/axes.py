@@ -130,7 +130,7 @@ def scalar_axis_error(axis: int, argument: str, index: int | None = None) -> Sha
     return rule_error(AXIS_OUT_OF_RANGE, message, argument=argument, index=index)
 
 
-def normalize_tensor_axis(axis: int, shape: Shape, rules: Setting) -> int:
+def normalize_nonscalar_axis(axis: int, shape: Shape, rules: Setting) -> int:
     """Return the index of an axis, counted from 0; refuse every axis of a scalar.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis.

@@ -13,7 +13,7 @@ from shapecalc.core.ops.operands import (
     OPERANDS,
     align_operands,
     alignment_step,
-    check_ranks,
+    check_equal_ranks,
     operand_shapes,
     order_operands,
 )
@@ -34,7 +34,7 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
     with StageBuilder(StageKind.BROADCAST, "broadcast", "operands", shape) as stage:
         ordered = order_operands(shape, operands)
         if OPERAND_SEMANTICS.of(rules.dialect).equal_ranks:
-            check_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
+            check_equal_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
         aligned = [*align_operands(ordered)]
         for out, aligned_dim in enumerate(aligned):
             stage.add(alignment_step(out, aligned_dim))

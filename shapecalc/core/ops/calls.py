@@ -68,7 +68,7 @@ class Signature(Record):
         texts = self.text.partition("(")[2][:-1].split(", ")
         return tuple([_parse_argument(text) for text in texts if text not in ("", "x")])
 
-    def belongs_to(self, framework: str) -> bool:
+    def exists_in(self, framework: str) -> bool:
         """Return whether a framework has the call."""
         return framework in self.frameworks.split()
 
@@ -98,18 +98,18 @@ def signatures_of(name: str) -> tuple[Signature, ...]:
     )
 
 
-NamedCall: TypeAlias = "tuple[Op, Signature]"
+OpCall: TypeAlias = "tuple[Op, Signature]"
 """An op and one of its signatures."""
 
 
 @cache
-def calls_by_name() -> Mapping[str, tuple[NamedCall, ...]]:
+def calls_by_name() -> Mapping[str, tuple[OpCall, ...]]:
     """Map the name of each function, method or layer to the calls with this name.
 
     >>> [(op.name, signature.frameworks) for op, signature in calls_by_name()["transpose"]][:2]
     [('transpose', 'tensorflow'), ('transpose', 'numpy jax')]
     """
-    calls: dict[str, tuple[NamedCall, ...]] = {}
+    calls: dict[str, tuple[OpCall, ...]] = {}
     for op in OPS.values():
         for signature in signatures_of(op.name):
             for name in signature.names:
@@ -117,14 +117,14 @@ def calls_by_name() -> Mapping[str, tuple[NamedCall, ...]]:
     return calls
 
 
-def find_call(name: str, framework: str) -> NamedCall:
+def find_call(name: str, framework: str) -> OpCall:
     """Return the call with this name in a framework, or else in another framework.
 
     >>> [find_call("transpose", framework)[0].name for framework in ("torch", "numpy", "onnx")]
     ['swapaxes', 'transpose', 'transpose']
     """
     calls = calls_by_name()[name]
-    return next((call for call in calls if call[1].belongs_to(framework)), calls[0])
+    return next((call for call in calls if call[1].exists_in(framework)), calls[0])
 
 
 def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
@@ -138,7 +138,7 @@ def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
     {'axis1': 'dim0/axis0', 'axis2': 'axis2/dim1/axis1'}
     """
     own = [
-        signature for signature in signatures_of(op.name) if name in signature.names and signature.belongs_to(framework)
+        signature for signature in signatures_of(op.name) if name in signature.names and signature.exists_in(framework)
     ]
     params: dict[str, str] = {}
     for signature in (*own, *signatures_of(op.name)):

@@ -65,7 +65,7 @@ def _concat_operands(
 ) -> Stages:
     """Concatenate `used_operands`; the other operands are empty vectors."""
     with StageBuilder(StageKind.JOIN, "concat", "operands", shape) as stage:
-        joint.check_ranks(used_operands, f"{rules.dialect.name} {rules.operator.name}")
+        joint.check_equal_ranks(used_operands, f"{rules.dialect.name} {rules.operator.name}")
         rank = len(used_operands[0].shape)
         if rank == 0:
             raise rule_error(joint.RANKS_DIFFER, "scalars have no axis to lie along", argument="operands", index=0)
@@ -124,7 +124,7 @@ AXIS_PARAM = Param("axis", ParamType.INT, "the axis to concatenate or stack alon
 CONCAT = Op(
     name="concat",
     summary="Concatenate tensors along an axis.",
-    params=(joint.MORE_OPERANDS, AXIS_PARAM),
+    params=(joint.OPTIONAL_OPERANDS, AXIS_PARAM),
     resolve=concat,
     operators={
         "onnx": Operator(

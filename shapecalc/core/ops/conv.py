@@ -109,7 +109,7 @@ def conv(
         steps[channels] = partial(_out_channel_step, channels, weight_dims, groups, transposed=transposed)
         weight_axes = {channels: (*[(0, channels)][: groups > 1], (1, weight_dims.axis))}
         mixing_axes = [window.axis for window in window_list if not window.is_identity]
-        return windows.apply_steps(stage, steps, mixing_axes, weight, weight_axes=weight_axes)
+        return windows.finish_window_stage(stage, steps, mixing_axes, weight, weight_axes=weight_axes)
 
 
 def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> Step:

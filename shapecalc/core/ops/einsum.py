@@ -190,7 +190,10 @@ PATTERN_HELP = "the labels of the axes of the operands and of the output: ij,jk-
 EINSUM = Op(
     name="einsum",
     summary="Multiply and sum along labelled axes.",
-    params=(Param("pattern", ParamType.SUBSCRIPTS, PATTERN_HELP, positional=True, required=True), joint.MORE_OPERANDS),
+    params=(
+        Param("pattern", ParamType.SUBSCRIPTS, PATTERN_HELP, positional=True, required=True),
+        joint.OPTIONAL_OPERANDS,
+    ),
     resolve=einsum,
     operators={
         "onnx": Operator(

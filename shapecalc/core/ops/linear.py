@@ -11,7 +11,7 @@ from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND, MATMUL
 from shapecalc.core.ops.op import Op, make_vectors
-from shapecalc.core.ops.operands import INNER_DIFFERS, OPERAND_SEMANTICS, RANKS_DIFFER, Operand, check_ranks
+from shapecalc.core.ops.operands import INNER_DIFFERS, OPERAND_SEMANTICS, RANKS_DIFFER, Operand, check_equal_ranks
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.problem import rule_error, usage_error
 from shapecalc.core.record import FrozenDict
@@ -44,7 +44,9 @@ def linear(
             message = f"a weight has 2 dims, and {shape_text(weight_shape)} has {rank_text(len(weight_shape))}"
             raise rule_error(RANKS_DIFFER, message, argument=argument)
         if OPERAND_SEMANTICS.of(rules.dialect).equal_ranks:
-            check_ranks([Operand(0, shape), Operand(1, weight_shape)], f"{rules.dialect.name} {rules.operator.name}")
+            check_equal_ranks(
+                [Operand(0, shape), Operand(1, weight_shape)], f"{rules.dialect.name} {rules.operator.name}"
+            )
         summed_axis = 0 if in_first else len(weight_shape) - 1
         inner, across = shape[last], weight_shape[summed_axis]
         weight_text = truncate(shape_text(weight_shape))

@@ -59,7 +59,7 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
             )
         equal_ranks = joint.OPERAND_SEMANTICS.of(rules.dialect).equal_ranks
         if equal_ranks:
-            joint.check_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
+            joint.check_equal_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
         left, right = ordered
         for factor in ordered:
             least = 2 if equal_ranks else 1

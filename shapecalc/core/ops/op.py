@@ -166,13 +166,15 @@ def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
     return {dialect: Operator(name) for name, names in dialect_names.items() for dialect in names.split()}
 
 
-def nearest_integers(number: int, least: int = 1, reach: int = 11) -> list[int]:
+def nearest_integers(number: int, minimum: int = 1, max_distance: int = 11) -> list[int]:
     """Return integers near `number`, the nearest first.
 
     All integers are at least `least`, and their distance from `max(least, number)` is at most `reach`.
     """
-    start = max(least, number)
-    return sorted(range(max(least, start - reach), start + reach), key=lambda other: abs(other - number))
+    start = max(minimum, number)
+    return sorted(
+        range(max(minimum, start - max_distance), start + max_distance), key=lambda other: abs(other - number)
+    )
 
 
 def operator_of(op: Op, dialect: Dialect) -> Operator | None:

@@ -16,7 +16,7 @@ from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import rank_text, truncate
 
 OPERANDS = Param("operands", ParamType.SHAPES, "the shapes of the other operands", positional=True, required=True)
-MORE_OPERANDS = replace(OPERANDS, required=False)
+OPTIONAL_OPERANDS = replace(OPERANDS, required=False)
 """The parameter of ops that also accept a single operand."""
 
 RANKS_DIFFER = Rule(
@@ -205,7 +205,7 @@ def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[
         yield align_dims([operand.axis_from_right(distance) for operand in operands], f"dims {-distance}:")
 
 
-def check_ranks(operands: Sequence[Operand], operator_name: str) -> None:
+def check_equal_ranks(operands: Sequence[Operand], operator_name: str) -> None:
     """Raise `ShapeError` (ranks-differ) unless all operands have the same rank."""
     first = operands[0]
     for operand in operands[1:]:

@@ -168,7 +168,7 @@ def pad(
         }
         begins, lasts = ([ends.get(axis, (0, 0))[end] for axis in range(len(shape))] for end in (0, 1))
         make_move = partial(Pad, begins=tuple(begins), ends=tuple(lasts), mode=mode, fill=fill or 0)
-        return windows.apply_steps(stage, steps, ends, make_move=make_move)
+        return windows.finish_window_stage(stage, steps, ends, make_move=make_move)
 
 
 def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:

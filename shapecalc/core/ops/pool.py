@@ -44,7 +44,9 @@ def pool(
         else:
             window_list = [windows.Window(axis, shape[axis]) for axis in axes]
         steps = {window.axis: partial(windows.slide_step, shape[window.axis], window, rules) for window in window_list}
-        return windows.apply_steps(stage, steps, [window.axis for window in window_list if not window.is_identity])
+        return windows.finish_window_stage(
+            stage, steps, [window.axis for window in window_list if not window.is_identity]
+        )
 
 
 def _pool_operator(
@@ -60,12 +62,12 @@ def _pool_operator(
     return replace(max_operator, variant_of=variant_of)
 
 
-def _unversioned_pool_operator(max_name: str, average_name: str, *missing: str) -> Operator:
+def _unversioned_pool_operator(max_name: str, average_name: str, *missing_params: str) -> Operator:
     """Return the max pool operator of an unversioned framework, with its variants.
 
     `missing` are the parameters that no variant has; average pools have no `dilation` either.
     """
-    lacks = dict.fromkeys(missing)
+    lacks = dict.fromkeys(missing_params)
     return _pool_operator(
         Operator(max_name, params_since=lacks), Operator(average_name, params_since={**lacks, "dilation": None})
     )

@@ -184,7 +184,7 @@ def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> 
         open_names = " and ".join(name for name, length in zip(names, lengths, strict=True) if length is None)
         raise _pattern_error(f"{truncate(open_names)} both need a length: only one can be computed", _group_span(part))
     known = prod(length for length in lengths if length is not None)
-    inferred, conditions = _solve_length(dim, known, axis, part, complete=None not in lengths)
+    inferred, conditions = _infer_length(dim, known, axis, part, complete=None not in lengths)
     if not names:
         return [Step(DROPPED_ONE, None, (axis,), dim, conditions)]
     steps = list[Step]()
@@ -201,7 +201,7 @@ def _group_span(group: AxisGroup) -> tuple[int, int]:
     return group.start, end + group.is_bracketed
 
 
-def _solve_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete: bool) -> tuple[Dim, Conditions]:
+def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete: bool) -> tuple[Dim, Conditions]:
     """Return the length that a group omits, and its divisibility conditions.
 
     The length is `dim` divided by `known`, the product of the other lengths. If the group is `complete`, it omits no

@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, ch
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.limits import MAX_REPEATED
 from shapecalc.core.moves import Take
-from shapecalc.core.ops.axes import flatten_axes, normalize_tensor_axis
+from shapecalc.core.ops.axes import flatten_axes, normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors
 from shapecalc.core.ops.tile import TileFactor, repeat_factors
 from shapecalc.core.problem import Rule, rule_error
@@ -52,7 +52,7 @@ def repeat_interleave(
     """
     with StageBuilder(StageKind.EXPAND, "repeat", "repeats", shape, repeats):
         flattens = axis is None or (scalar_has_axis and not shape and axis in (0, -1))
-        repeated = 0 if flattens or axis is None else normalize_tensor_axis(axis, shape, rules)
+        repeated = 0 if flattens or axis is None else normalize_nonscalar_axis(axis, shape, rules)
         before = (check_volume(shape, "input"),) if flattens else shape
         check_sizes(repeats, "repeats")
         conditions = _check_repeats(repeats, before[repeated])

@@ -17,7 +17,7 @@ from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import element_count_text, rank_text, remainder_text, shape_text, truncate
 
-COPY_IN_PLACE, COPY_FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
+COPIED_ZERO_FACTS, COPIED_FROM_LEFT_FACTS = FrozenDict(from_left=False), FrozenDict(from_left=True)
 """The step facts of a copied 0; `from_left` adds "from the left" to the explanation."""
 
 
@@ -70,7 +70,7 @@ class ReshapeTarget(base.Target):
         if index not in self.copied:
             return Step(rules.LITERAL_ZERO, index, (), 0)
         from_left = index != 0 and len(self.shape) != len(self.dims)
-        facts = COPY_FROM_LEFT if from_left else COPY_IN_PLACE
+        facts = COPIED_FROM_LEFT_FACTS if from_left else COPIED_ZERO_FACTS
         return Step(rules.COPIED_ZERO, index, (index,), self.dims[index], (), facts)
 
     def resolve_infer(self, known: Dim, index: int) -> base.Inference:

@@ -6,11 +6,11 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRu
 from shapecalc.core.dialects.base import Param, ParamType, Setting, regroup_elements
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Roll
-from shapecalc.core.ops.axes import flatten_axes, normalize_tensor_axis
+from shapecalc.core.ops.axes import flatten_axes, normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
-from shapecalc.core.rules import GIVEN, KEPT_DIM
+from shapecalc.core.rules import GIVEN_DIM, KEPT_DIM
 from shapecalc.core.text import format_count, truncate
 
 ROLLED_AXIS = StepRule(
@@ -44,7 +44,7 @@ def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) ->
     """
     with StageBuilder(StageKind.ROLL, "roll", "shift", shape):
         shifts, axes = _pair_shifts(shift, axis, rules)
-        rolled_axes = [0] if axes is None else [normalize_tensor_axis(name, shape, rules) for name in axes]
+        rolled_axes = [0] if axes is None else [normalize_nonscalar_axis(name, shape, rules) for name in axes]
     if axes is not None:
         return tuple(
             [
@@ -66,7 +66,7 @@ def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) ->
 def _restore(flattened: Shape, shape: Shape) -> Stages:
     with StageBuilder(StageKind.RESHAPE, "reshape", "", flattened) as stage:
         for out, dim in enumerate(shape):
-            stage.add(Step(GIVEN, out, (), dim))
+            stage.add(Step(GIVEN_DIM, out, (), dim))
         return regroup_elements(stage, shape)
 
 
@@ -98,7 +98,7 @@ def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, 
     return shift, axes
 
 
-def _pairing_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
+def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield axes to match the number of shifts, then shifts to match the axes."""
     shift, axis = arguments["shift"], arguments.get("axis") or ()
     yield "axis", (*axis, *[other for other in range(len(shape)) if other not in axis])[: len(shift)]
@@ -153,5 +153,5 @@ ROLL = Op(
     default_dialect="numpy",
     semantics=(ROLL_SEMANTICS,),
     rules=(ROLLED_AXIS, UNPAIRED_SHIFTS),
-    fix_candidates={UNPAIRED_SHIFTS: _pairing_candidates},
+    fix_candidates={UNPAIRED_SHIFTS: _equal_length_candidates},
 )

@@ -7,7 +7,7 @@ from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, Pa
 from shapecalc.core.dialects.jax import CLAMPED_INDEX
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import StridedSlice
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_tensor_axis
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
@@ -50,7 +50,7 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
     index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     with StageBuilder(StageKind.SELECT, "select", "index", shape) as stage:
-        dropped = normalize_tensor_axis(
+        dropped = normalize_nonscalar_axis(
             axis, shape, replace(rules, version=None)
         )  # Gather accepts negative axes since version 1
         rule, index_from_zero = resolve_index(index, shape[dropped], dropped, rules)

@@ -98,12 +98,12 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
         return stage.finish(StridedSlice(starts, steps, sizes))
 
 
-def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> AxisSlice:
+def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting) -> AxisSlice:
     """Return the slice of an axis; `ends` are its start, stop and step.
 
     Raises `ShapeError`: bad-step, no-such-attribute, slice-out-of-bounds, needs-size.
     """
-    step = 1 if ends[2] is None else ends[2]
+    step = 1 if slice_parts[2] is None else slice_parts[2]
     if step == 0 or (step < 0 and not SLICE_SEMANTICS.of(rules.dialect).slices_backwards):
         below = f"{rules.dialect.name} takes no step below 0, and this is {truncate(str(step))}"
         raise rule_error(BAD_STEP, below if step else "no step can be 0", argument="slices", index=axis)
@@ -113,31 +113,31 @@ def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> AxisSl
         )
         raise rule_error(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
     if isinstance(dim, Monomial):
-        return _slice_named_axis(dim, ends, axis, rules)
+        return _slice_symbolic_axis(dim, slice_parts, axis, rules)
     outside = SLICE_SEMANTICS.of(rules.dialect).outside
     if outside is SliceBounds.REFUSED:
-        _check_bounds(dim, ends, axis, rules)
-    if outside is SliceBounds.CLAMPED_INSIDE and ends[0] is not None and step < 0:
-        ends = max(ends[0], -dim), ends[1], step
-    positions = range(dim)[slice(*ends)]
+        _check_bounds(dim, slice_parts, axis, rules)
+    if outside is SliceBounds.CLAMPED_INSIDE and slice_parts[0] is not None and step < 0:
+        slice_parts = max(slice_parts[0], -dim), slice_parts[1], step
+    positions = range(dim)[slice(*slice_parts)]
     return (positions.start, step, len(positions), ()) if positions else (0, 1 if dim == 0 else step, 0, ())
 
 
-def _check_bounds(dim: int, ends: SliceParts, axis: int, rules: Setting) -> None:
+def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: Setting) -> None:
     """Raise `ShapeError` (slice-out-of-bounds) if start or stop is out of range."""
-    for end in ends[:2]:
+    for end in slice_parts[:2]:
         if end is not None and not 0 <= end <= dim:
             shown, outside = truncate(str(dim)), truncate(str(end))
             message = f"dim {axis} is {shown}, and {outside} lies outside; {rules.dialect.name} counts from 0"
             raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
 
 
-def _slice_named_axis(dim: Monomial, ends: SliceParts, axis: int, rules: Setting) -> AxisSlice:
+def _slice_symbolic_axis(dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting) -> AxisSlice:
     """Return the slice of an axis with a symbolic size.
 
     The slice must be valid for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
-    start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
+    start, stop, step = slice_parts[0], slice_parts[1], 1 if slice_parts[2] is None else slice_parts[2]
     if SLICE_SEMANTICS.of(rules.dialect).outside is SliceBounds.REFUSED and min(start or 0, stop or 0) < 0:
         message = f"{rules.dialect.name} counts from 0, and this slice counts from the end of dim {axis}"
         raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)

@@ -8,7 +8,7 @@ from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, P
 from shapecalc.core.dims import Dim, Shape, is_always_integral, monomial, product, quotient, sum_terms
 from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.moves import StridedSlice
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_tensor_axis
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
 from shapecalc.core.ops.op import (
     Arguments,
     DialectTable,
@@ -107,7 +107,7 @@ def split(
     needs-size.
     """
     with StageBuilder(StageKind.SPLIT, "split", "parts", shape) as stage:
-        cut_axis = normalize_tensor_axis(axis, shape, rules)
+        cut_axis = normalize_nonscalar_axis(axis, shape, rules)
         arguments = {"parts": parts, "size": size, "sizes": sizes, "uneven": (uneven and parts is None) or None}
         names = [name for name, value in arguments.items() if value is not None]
         if names in ([], ["uneven"]):

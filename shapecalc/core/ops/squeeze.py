@@ -37,7 +37,7 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
             if not drops_all and axis not in named:
                 kept.append(dim)
                 continue
-            keeps_others = drops_all or semantics.not_one is NonUnitAxis.LEFT_ALONE
+            keeps_others = drops_all or semantics.not_one is NonUnitAxis.KEPT
             step = _optional_drop_step(axis, dim) if keeps_others else _drop_step(axis, dim, named[axis])
             if step.rule is KEPT_DIM:
                 kept.append(dim)
@@ -65,7 +65,7 @@ class NonUnitAxis(Choice):
     """The result of squeeze for a given axis whose size is not 1."""
 
     REFUSED = "refused"
-    LEFT_ALONE = "left alone"
+    KEPT = "left alone"
 
 
 class SqueezeSemantics(Record):
@@ -80,8 +80,8 @@ class SqueezeSemantics(Record):
 SQUEEZE_SEMANTICS = DialectTable(
     {
         "onnx numpy mxnet jax": SqueezeSemantics(),
-        "torch coreml": SqueezeSemantics(NonUnitAxis.LEFT_ALONE),
-        "openvino paddle": SqueezeSemantics(NonUnitAxis.LEFT_ALONE, RepeatedAxes.DROPPED, no_axes_is_all=True),
+        "torch coreml": SqueezeSemantics(NonUnitAxis.KEPT),
+        "openvino paddle": SqueezeSemantics(NonUnitAxis.KEPT, RepeatedAxes.DROPPED, no_axes_is_all=True),
         "tensorflow tflite onnxruntime": SqueezeSemantics(squeeze_repeats=RepeatedAxes.DROPPED, no_axes_is_all=True),
     }
 )

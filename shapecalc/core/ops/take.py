@@ -6,7 +6,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRu
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Take
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_tensor_axis
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, INDEX_SEMANTICS, resolve_index
 from shapecalc.core.problem import rule_error
@@ -39,7 +39,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     with StageBuilder(StageKind.TAKE, "take", "indices", shape) as stage:
-        taken_axis = normalize_tensor_axis(
+        taken_axis = normalize_nonscalar_axis(
             axis, shape, replace(rules, version=None)
         )  # Gather accepts negative axes since version 1
         negative = next((entry for entry, index in enumerate(indices) if index < 0), None)

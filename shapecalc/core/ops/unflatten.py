@@ -15,7 +15,7 @@ from shapecalc.core.dialects.base import (
 )
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.axes import normalize_tensor_axis
+from shapecalc.core.ops.axes import normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors
 from shapecalc.core.ops.reshape import ReshapeTarget
 from shapecalc.core.problem import ShapeError, rule_error
@@ -73,7 +73,7 @@ def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Stages:
     zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
     with StageBuilder(StageKind.RESHAPE, "unflatten", "sizes", shape):
-        cut_axis = normalize_tensor_axis(axis, shape, rules)
+        cut_axis = normalize_nonscalar_axis(axis, shape, rules)
         if not sizes:
             raise rule_error(MISSING_ARGUMENT, "an axis is cut into at least one size", argument="sizes")
     before, behind = shape[:cut_axis], shape[cut_axis + 1 :]

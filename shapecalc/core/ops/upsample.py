@@ -52,7 +52,7 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
         steps = {
             axis: partial(_scale_axis, axis, shape[axis], text, rules, is_size=scale is None) for axis, text in pairs
         }
-        return windows.apply_steps(stage, steps, [axis for axis, text in pairs if not scale or text != "1"])
+        return windows.finish_window_stage(stage, steps, [axis for axis, text in pairs if not scale or text != "1"])
 
 
 def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> Step:

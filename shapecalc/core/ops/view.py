@@ -184,7 +184,7 @@ def _format_conflict(conflict: StrideConflict, shape: Shape, strides: Shape) -> 
     )
 
 
-def strides_after_move(shape: Shape, strides: Shape, move: Move, known: Assumptions) -> Shape | None:
+def strides_after_move(shape: Shape, strides: Shape, move: Move, assumptions: Assumptions) -> Shape | None:
     """Return the strides after a move, or None if it may require a copy.
 
     `known` are the assumptions about symbolic dims.
@@ -198,13 +198,13 @@ def strides_after_move(shape: Shape, strides: Shape, move: Move, known: Assumpti
     dropped_dim = 1 if isinstance(move, Reshape) else None  # only a reshape may change the stride of a dim of 1
     pairs = zip(shape, strides, strict=True)
     view = View(tuple([() if dim == dropped_dim else (Atom(dim, stride),) for dim, stride in pairs]))
-    merged = [merge_atoms(atoms) for atoms in view.apply_move(move, shape, known).axes]
+    merged = [merge_atoms(atoms) for atoms in view.apply_move(move, shape, assumptions).axes]
     if any(len(atoms) > 1 or atoms[0].base for atoms in merged if atoms):
         return None
     return tuple([atoms[0].stride if atoms else 1 for atoms in merged])
 
 
-def with_strides(request: Request, traces: Sequence[Trace]) -> Request:
+def add_input_strides(request: Request, traces: Sequence[Trace]) -> Request:
     """Add the strides that the input has after `traces` to a view request.
 
     Strides in the request take precedence.

@@ -374,11 +374,11 @@ def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> 
     return Step(WINDOW_SPREAD, window.axis, (window.axis,), size, conditions, facts)
 
 
-def apply_steps(
+def finish_window_stage(
     stage: StageBuilder,
     resolvers: Mapping[int, StepResolver],
-    mixing_axes: Iterable[int],
-    *weight: Shape,
+    window_axes: Iterable[int],
+    *weight_shapes: Shape,
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
     make_move: Callable[..., Combine] = Combine,
 ) -> Stages:
@@ -394,4 +394,4 @@ def apply_steps(
         output.append(stage.add(step).dim)
     check_volume(tuple(output), "input")
     operand_axes = tuple([weight_axes.get(axis, ((0, axis),)) for axis in range(len(shape))])
-    return stage.finish(make_move(tuple(output), (shape, *weight), operand_axes, None, tuple(mixing_axes)))
+    return stage.finish(make_move(tuple(output), (shape, *weight_shapes), operand_axes, None, tuple(window_axes)))

@@ -29,7 +29,7 @@ from shapecalc.core.text import split_file_argument
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.atomic_files import (
     PARTIAL_SUFFIX,
-    lock_or_raise,
+    lock_without_waiting,
     replace_folder,
     restore_backup,
     sync_folders,
@@ -205,7 +205,7 @@ def lock_partial_output(output_path: Path, manifest: dict[str, Any], *, resume: 
         write_atomically(folder / MANIFEST_FILE, json.dumps(manifest, indent=1).encode())
     with (folder / MANIFEST_FILE).open("rb") as manifest_file, (folder / LOG_FILE).open("a", encoding="ascii") as log:
         try:
-            lock_or_raise(manifest_file)
+            lock_without_waiting(manifest_file)
         except BlockingIOError:
             raise FileError(f"{folder}: another process writes it") from None
         yield PartialOutput(folder, log)
@@ -286,7 +286,7 @@ def recover_interrupted_rename(output_path: Path) -> None:
     _check_owner(folder)
     try:
         with (folder / MANIFEST_FILE).open("rb") as manifest_file:
-            lock_or_raise(manifest_file)
+            lock_without_waiting(manifest_file)
             if output_path.exists() and not [*folder.glob(f"*.{ARRAY_SUFFIX}")]:
                 _remove_partial_folder(folder)
             else:

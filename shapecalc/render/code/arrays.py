@@ -58,7 +58,7 @@ class ArrayFramework(Record):
     """The template that converts a Python list to an array, where the framework requires an array."""
     slices_backwards: bool = True
     """Whether slices support negative steps; if not, the code flips the axes first."""
-    kept_placeholder: str = ""
+    unchanged_placeholder: str = ""
     """The number in the target shape of an expand that leaves a dim unchanged; empty if no number does."""
     shape_of: str = "{x}.shape"
     product: str = "math.prod({dims})"
@@ -68,7 +68,7 @@ class ArrayFramework(Record):
     """The maximum rank of a tensor that can be tiled."""
     tiles_new_axes: bool = True
     """Whether the framework's tile accepts more repeats than the tensor has dims."""
-    has_int32_rolls: bool = False
+    limits_rolls_to_int32: bool = False
     """Whether the shift of a roll must fit a 32-bit integer."""
     reshape_rules: ReshapeRules | None = None
     """The rules for 0 in the target shape of a reshape; None if a 0 does not copy a dim."""
@@ -88,7 +88,7 @@ TORCH = replace(
     shape="torch.tensor({x}.shape[{start}:{end}], dtype=torch.int64)",
     vector="torch.tensor({list})",
     slices_backwards=False,
-    kept_placeholder="-1",
+    unchanged_placeholder="-1",
 )
 TENSORFLOW = ArrayFramework(
     "tensorflow",
@@ -98,14 +98,14 @@ TENSORFLOW = ArrayFramework(
     product="tf.reduce_prod({dims})",
     max_sliced_rank=8,
     tiles_new_axes=False,
-    has_int32_rolls=True,
+    limits_rolls_to_int32=True,
 )
 PADDLE = ArrayFramework(
     "paddle",
     take="paddle.index_select({x}, paddle.to_tensor({indices}, 'int64'), {axis})",
     shape='paddle.to_tensor({x}.shape[{start}:{end}], dtype="int64")',
     slices_backwards=False,
-    kept_placeholder="-1",
+    unchanged_placeholder="-1",
     max_sliced_rank=6,
     max_tiled_rank=7,
     reshape_rules=ReshapeRules("paddle", copies_empty_dims=False),
@@ -131,7 +131,7 @@ class ArrayWriter(CodeWriter):
         """Return the expression for a size, computed from the shape of `x` and variables."""
         return size_text(self.sizes.express(dim), self.framework.shape_of.format(x="x"))
 
-    def dim_expression(self, dim: RequestedDim, kept_placeholder: str = "") -> str:
+    def dim_expression(self, dim: RequestedDim, unchanged_placeholder: str = "") -> str:
         """Return the expression for a dim of a requested shape.
 
         If `kept_placeholder` is given, it is the expression for a dim that is unchanged.
@@ -140,7 +140,7 @@ class ArrayWriter(CodeWriter):
             return "-1"
         if dim.axes is None:
             return self.size_expression(dim.value)
-        return kept_placeholder if kept_placeholder and len(dim.axes) == 1 else self.axes_product(dim.axes)
+        return unchanged_placeholder if unchanged_placeholder and len(dim.axes) == 1 else self.axes_product(dim.axes)
 
     def format_call(self, op: Op, tensor: str = "", **arguments: ArgumentValue) -> str:
         """Format the framework's call of an op; `tensor` defaults to the current tensor."""
@@ -183,7 +183,7 @@ class ArrayWriter(CodeWriter):
 
     def expand(self, call: EmittedCall) -> None:
         """Emit an expand."""
-        placeholder = self.framework.kept_placeholder
+        placeholder = self.framework.unchanged_placeholder
         self.assign(self.format_call(EXPAND, target=[self.dim_expression(dim, placeholder) for dim in call.dims]))
 
     def tile(self, call: EmittedCall) -> None:
@@ -206,7 +206,7 @@ class ArrayWriter(CodeWriter):
 
         If the framework does not support negative steps, the affected axes are flipped first.
         """
-        framework, ranges, tensor = self.framework, call.kept_ranges(), self.tensor
+        framework, ranges, tensor = self.framework, call.index_selections(), self.tensor
         if not framework.slices_backwards:
             reversed_axes = [axis_range.axis for axis_range in ranges if axis_range.step < 0]
             tensor = self.format_call(FLIP, tensor, axes=reversed_axes) if reversed_axes else tensor
@@ -247,7 +247,7 @@ class ArrayWriter(CodeWriter):
 
     def roll(self, call: EmittedCall) -> None:
         """Emit a roll along an axis."""
-        roll = call.int32_roll(self.name) if self.framework.has_int32_rolls else call.move(Roll)
+        roll = call.int32_roll(self.name) if self.framework.limits_rolls_to_int32 else call.move(Roll)
         self.assign(self.format_call(ROLL, shift=roll.shift, axis=roll.axis))
 
     def shape(self, call: EmittedCall) -> None:

@@ -9,13 +9,13 @@ from shapecalc.core.ops.calls import Argument, Signature, signatures_of
 from shapecalc.core.ops.op import Op
 
 ArgumentValue: TypeAlias = str | int | Sequence[str | int]
-MODULES = {"jax": ("np.", "jnp.")}
+MODULE_PREFIXES = {"jax": ("np.", "jnp.")}
 """The replacement of the module prefix in a signature, by framework: JAX uses the signatures of NumPy."""
 
 
 def find_signature(op: Op, framework: str) -> Signature | None:
     """Return the first signature of an op in a framework; None if there is none."""
-    return next((signature for signature in signatures_of(op.name) if signature.belongs_to(framework)), None)
+    return next((signature for signature in signatures_of(op.name) if signature.exists_in(framework)), None)
 
 
 def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue) -> str:
@@ -61,9 +61,10 @@ def format_argument(argument: Argument, value: ArgumentValue) -> str:
     return f"({text},)" if len(value) == 1 else f"({text})"
 
 
-def _format(signature: Signature, framework: str, tensor: str, texts: Sequence[str]) -> str:
+def _format(signature: Signature, framework: str, tensor: str, argument_texts: Sequence[str]) -> str:
     """Format a call from its formatted arguments."""
     if signature.is_method:
-        return f"{tensor}.{signature.names[0]}({', '.join(texts)})"
+        return f"{tensor}.{signature.names[0]}({', '.join(argument_texts)})"
     has_tensor = signature.text.partition("(")[2].startswith("x")
-    return f"{signature.path.replace(*MODULES.get(framework, ('', '')))}({', '.join([*[tensor][:has_tensor], *texts])})"
+    function = signature.path.replace(*MODULE_PREFIXES.get(framework, ("", "")))
+    return f"{function}({', '.join([*[tensor][:has_tensor], *argument_texts])})"

@@ -176,22 +176,22 @@ class EmittedCall(Record):
             raise usage_error("parts of sizes with names are not written as code", "give the sizes with --where")
         return StageKind.SLICE
 
-    def kept_ranges(self) -> tuple[KeptRange, ...]:
+    def index_selections(self) -> tuple[IndexSelection, ...]:
         """Return the index range that a slice selects on each axis.
 
         >>> import shapecalc as sc
-        >>> [str(kept) for kept in build_calls(sc.select(("N", 3), 0, -1))[0].kept_ranges()]
+        >>> [str(kept) for kept in build_calls(sc.select(("N", 3), 0, -1))[0].index_selections()]
         ['-1', ':']
         """
         rows = zip(self.move(StridedSlice).axis_ranges, self.stage.before, strict=True)
-        return tuple(kept_range(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
+        return tuple(make_index_selection(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
 
-    def partial_ranges(self) -> tuple[KeptRange, ...]:
+    def partial_ranges(self) -> tuple[IndexSelection, ...]:
         """Return the index ranges of a slice, without the full slices `:`."""
-        return tuple(selection for selection in self.kept_ranges() if str(selection) != ":")
+        return tuple(selection for selection in self.index_selections() if str(selection) != ":")
 
 
-class KeptRange(Record):
+class IndexSelection(Record):
     """The selected indices of one axis: a single index, or `start:stop:step`."""
 
     axis: int
@@ -225,7 +225,7 @@ class ReshapeRules(Record):
     """The option that controls the meaning of 0, such as ONNX's `allowzero`; None if there is none."""
     zero_is_size_value: bool = False
     """The value of `switch` for which a 0 is a literal size and does not copy a dim."""
-    requires_switch: bool = False
+    always_passes_switch: bool = False
     """Whether a call must pass `switch` even if the shape has no 0."""
     copies_empty_dims: bool = True
     """Whether a 0 copies a dim even if the input tensor has no elements."""
@@ -260,7 +260,7 @@ def build_calls(
     """
     calls = list[EmittedCall]()
     for call in (call for trace in answer.traces for call in _trace_calls(trace, whole_ops)):
-        merged = _fold_calls(calls[-1], call) if fold and calls else None
+        merged = _merge_calls(calls[-1], call) if fold and calls else None
         if merged:
             calls.pop()
         if not fold or not _is_identity(merged or call):
@@ -290,7 +290,7 @@ def _is_identity(call: EmittedCall) -> bool:
     return same and not (isinstance(stage.move, StridedSlice) and call.partial_ranges())
 
 
-def _fold_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
+def _merge_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
     """Merge two transposes or two reshapes into one call; None for other pairs.
 
     Reshapes of an empty tensor are not merged either, because frameworks cannot infer a -1 in an empty shape.
@@ -384,10 +384,10 @@ def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
     is_inferred = (
         step.rule == INFERRED or call.stage.requested[out : out + 1] == (-1,) or step.facts.get("by") is not None
     )
-    return is_inferred and step.rule != INFERRED_EMPTY and _are_others_nonzero(call, out)
+    return is_inferred and step.rule != INFERRED_EMPTY and _are_remaining_dims_nonzero(call, out)
 
 
-def _are_others_nonzero(call: EmittedCall, excluded_axis: int | None) -> bool:
+def _are_remaining_dims_nonzero(call: EmittedCall, excluded_axis: int | None) -> bool:
     """Return whether all output dims except that of `excluded_axis` are nonzero."""
     return all(dim != 0 for axis, dim in enumerate(call.after) if axis != excluded_axis)
 
@@ -398,7 +398,8 @@ def _flatten_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
     The first merged dim is requested as -1 if no other dim is 0.
     """
     merging = [
-        (step, len(step.sources) > 1 and _are_others_nonzero(call, step.out)) for step in call.steps_by_rule(MERGED)
+        (step, len(step.sources) > 1 and _are_remaining_dims_nonzero(call, step.out))
+        for step in call.steps_by_rule(MERGED)
     ]
     return _keep_first_inferred([RequestedDim(step.dim, step.sources, inferred) for step, inferred in merging])
 
@@ -421,33 +422,33 @@ def _can_be_one(step: Step) -> bool:
         return True
 
 
-def kept_range(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> KeptRange:
+def make_index_selection(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> IndexSelection:
     """Return the indices that a slice selects on an axis.
 
     `dim` is the size of the axis, and `size` is the number of selected indices; None selects a single index and drops
     the axis. The stop of the result is None if the slice extends to the end of the axis.
     """
     if size is None:
-        return KeptRange(axis, start, None, drops_axis=True)
+        return IndexSelection(axis, start, None, drops_axis=True)
     if not isinstance(dim, int):  # on a symbolic dim, a slice is the full axis, its first index or its last index
         at_end = start == (0 if step > 0 else -1)
-        return KeptRange(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
+        return IndexSelection(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
     if size == 0:
-        return KeptRange(axis, None, None if dim == 0 else 0)
+        return IndexSelection(axis, None, None if dim == 0 else 0)
     first = start % dim
     stop = first + step * int(str(size))
     at_end = first == (0 if step > 0 else dim - 1)
-    return KeptRange(axis, None if at_end else first, stop if 0 <= stop < dim else None, step)
+    return IndexSelection(axis, None if at_end else first, stop if 0 <= stop < dim else None, step)
 
 
-def reverse_range(positions: KeptRange, dim: Dim) -> KeptRange:
+def reverse_range(selection: IndexSelection, dim: Dim) -> IndexSelection:
     """Return the range that selects the same elements after the axis is flipped.
 
     `dim` is the size of the axis.
     """
     last = dim - 1 if isinstance(dim, int) else -1
-    start, stop = (None if end is None else last - end for end in (positions.start, positions.stop))
-    return KeptRange(positions.axis, start, stop, -positions.step)
+    start, stop = (None if end is None else last - end for end in (selection.start, selection.stop))
+    return IndexSelection(selection.axis, start, stop, -selection.step)
 
 
 def target_shape(
@@ -508,7 +509,11 @@ def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], 
 def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: ReshapeRules) -> None:
     """Raise `ShapeError` (usage) if the framework cannot reshape to the shape."""
     switch_value = (
-        rules.zero_is_size_value if zero_is_size else not rules.zero_is_size_value if rules.requires_switch else None
+        rules.zero_is_size_value
+        if zero_is_size
+        else not rules.zero_is_size_value
+        if rules.always_passes_switch
+        else None
     )
     switch = {rules.switch: switch_value} if rules.switch else {}
     options = {"target": dims, "dialect": rules.dialect, "opset": rules.opset, **switch}
@@ -675,7 +680,7 @@ class CodeWriter:
         arguments = ArgumentReader(call.trace)
         self.write_combination(call, arguments)
         arguments.check_all_read(self.name)
-        self.reserve_operand_names(call)
+        self.count_operands(call)
 
     def write_combination(self, call: EmittedCall, arguments: ArgumentReader) -> None:
         """Emit an op of several operands; read all arguments that the code contains."""
@@ -685,7 +690,7 @@ class CodeWriter:
         """Return the expression for an op of several operands."""
         return operand_expression(self.name, arguments, self.tensor, self.operand_count + 1)
 
-    def reserve_operand_names(self, call: EmittedCall) -> None:
+    def count_operands(self, call: EmittedCall) -> None:
         """Add a call's operands, except the current tensor, to `operand_count`.
 
         Later operands then get other variables: operand n has the variable `xn`.

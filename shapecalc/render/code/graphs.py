@@ -292,7 +292,7 @@ class OnnxWriter(GraphWriter):
             "Gather", self.add_constant("index", format_dims(indices), dims), **({"axis": axis} if axis else {})
         )
 
-    def _add_slice(self, ranges: Sequence[code.KeptRange]) -> None:
+    def _add_slice(self, ranges: Sequence[code.IndexSelection]) -> None:
         """Emit a Slice; before `SLICE_STEPS_OPSET`, its arguments are attributes."""
         arguments = {
             "starts": [axis_range.first_index for axis_range in ranges],
@@ -473,7 +473,7 @@ class OpenVinoWriter(GraphWriter):
         "concat": "{name} = ops.concat([{0}], 0)",
     }
     intro = ("from openvino import opset13 as ops", "# x is a node of an openvino.Model")
-    reshape_rules = code.ReshapeRules("openvino", "special_zero", zero_is_size_value=False, requires_switch=True)
+    reshape_rules = code.ReshapeRules("openvino", "special_zero", zero_is_size_value=False, always_passes_switch=True)
 
     def add_node(self, operator: str, *arguments: object, output_suffix: str = "") -> None:
         """Emit a call of an operator with the current tensor and further arguments.

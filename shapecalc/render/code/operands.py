@@ -66,7 +66,7 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
 The fields are keys of `FIELDS`. A template with `{other}` is applied once for each operand except `{x}`, which becomes
 the result of the previous application.
 """
-SIGNATURE_OPS = {op.name: op for op in (MATMUL, LINEAR, CONCAT, STACK, EINSUM, PAD)}
+OPS_WITH_SIGNATURES = {op.name: op for op in (MATMUL, LINEAR, CONCAT, STACK, EINSUM, PAD)}
 """The ops that are formatted from a signature where no template exists, by name.
 
 The code contains only the arguments that the fields of its template or the parameters of its signature read; a request
@@ -281,7 +281,7 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
         *[shape for stage in trace.stages if isinstance(stage.move, Combine) for shape in stage.move.operands],
     ]
     name = MATMUL.name if trace.op == LINEAR.name and not has_transposed_weight(trace) else trace.op
-    forms, op = OPERAND_TEMPLATES.get(framework, {}), SIGNATURE_OPS.get(name)
+    forms, op = OPERAND_TEMPLATES.get(framework, {}), OPS_WITH_SIGNATURES.get(name)
     template = (forms.get(f"{name} of vectors") if any(len(shape) < 2 for shape in shapes) else None) or forms.get(name)
     if template is not None:
         return _fill_template(template, call)
@@ -342,12 +342,12 @@ def torch_window_call(call: Call) -> str:
         size_argument = (
             f"size={_format_sizes(sizes)}" if sizes else f"scale_factor={f'({scale})' if ',' in scale else scale}"
         )
-        return f"{_torch_function(UPSAMPLE)}({tensor}, {size_argument})"
+        return f"{_find_torch_function(UPSAMPLE)}({tensor}, {size_argument})"
     windows = read_windows(arguments)
     count = len(windows)
     kind = {"kind": "average"} if trace.op == POOL.name and _pool_kind(arguments) == "avg" else {}
     if trace.op == POOL.name and arguments.read("kernel") == GLOBAL:
-        return f"{_torch_function(POOL, count, 'output_size', kind)}({tensor}, 1)"
+        return f"{_find_torch_function(POOL, count, 'output_size', kind)}({tensor}, 1)"
     keywords: dict[str, Any] = {
         "stride": [window.stride for window in windows],
         "padding": _torch_padding(windows, is_pool=trace.op == POOL.name),
@@ -357,16 +357,18 @@ def torch_window_call(call: Call) -> str:
         kernel = _format_sizes(numbers_per_axis(arguments.read("kernel"), [count], "kernel"))
         texts = [tensor, kernel, *_format_keywords(keywords), *(["ceil_mode=True"] if arguments.read("ceil") else [])]
         texts += ["count_include_pad=False"] if kind and trace.dialect != "torch" else []
-        return f"{_torch_function(POOL, count, 'kernel', kind)}({', '.join(texts)})"
+        return f"{_find_torch_function(POOL, count, 'kernel', kind)}({', '.join(texts)})"
     keywords["groups"] = arguments.read("groups", 1)
     keywords["output_padding"] = numbers_per_axis(arguments.read("output_padding"), [count], "output_padding", 0)
     implied = {"transposed": True} if arguments.read("transposed") else {}
-    function = _torch_function(CONV, count, "weight", implied)
+    function = _find_torch_function(CONV, count, "weight", implied)
     weight = call.read_variables()[-1]
     return f"{function}({', '.join([tensor, weight, *_format_keywords(keywords)])})"
 
 
-def _torch_function(op: Op, rank: int = 0, param: str = "", implied: Mapping[str, object] = EMPTY_DICT) -> str:
+def _find_torch_function(
+    op: Op, rank: int = 0, param: str = "", implied_options: Mapping[str, object] = EMPTY_DICT
+) -> str:
     """Return the name of PyTorch's function for an op, with the module.
 
     If `rank` is nonzero, the function has that number of spatial dims and the parameter `param`. `implied` contains the
@@ -375,7 +377,7 @@ def _torch_function(op: Op, rank: int = 0, param: str = "", implied: Mapping[str
     return next(
         signature.path
         for signature in signatures_of(op.name)
-        if signature.path.startswith(TORCH_FUNCTIONAL) and signature.options == implied
+        if signature.path.startswith(TORCH_FUNCTIONAL) and signature.options == implied_options
         if not rank or (str(rank) in signature.path and param in [argument.param for argument in signature.arguments])
     )
 

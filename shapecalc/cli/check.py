@@ -301,7 +301,9 @@ def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
     return sys.stdin.buffer  # type: ignore[return-value]
 
 
-STRICT_OPTION = Option("strict", "Fail an answer with a condition that the case does not state.", OptionKind.FLAG)
+STRICT_OPTION = Option(
+    "strict", "Fail a case if the answer has a condition that the case does not list.", OptionKind.FLAG
+)
 CHECK_COMMAND = Command(
     run=run_check,
     reads_text=True,

@@ -210,7 +210,8 @@ def _print_rules(rules: Sequence[Rule]) -> None:
 WHY_COMMAND = Command(
     run=run_why,
     parameters=[RULE_ARGUMENT, *select_output_options("json")],
-    summary="Explain a rule with an example, or list all rules or those that contain a word.",
+    summary="Explain a rule with an example, or list the rules that contain a word.",
+    details=" Without an argument, all rules are listed.",
     examples="""\
   shapecalc why indivisible
   shapecalc why copy-zero

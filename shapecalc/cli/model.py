@@ -29,7 +29,7 @@ list_reported_operators = lazy_names("models.operators", "LISTED_OPERATORS")
 LAYER_DIALECTS = ("tensorrt",)
 """Dialects whose layers `model --dialect` can generate."""
 FILE_ARGUMENT = Argument("file", "the ONNX model", "FILE.onnx")
-BATCH_ARGUMENT = Argument("batch", "the batch size at which to check, and to verify --fix", "[BATCH]", False)
+BATCH_ARGUMENT = Argument("batch", "the batch size at which to check the model and verify its fix", "[BATCH]", False)
 SIZE_OPTIONS = (
     Option(
         "batch",
@@ -230,6 +230,6 @@ MODEL_COMMAND = Command(
 SpaceToDepth node (--all: every node) is listed with its shapes and a verdict: safe; only (runs only at the declared
 batch); swallows (the batch moves into another axis, without an error); scrambles (no axis separates the samples any
 more); fails; sometimes; unknown. --fix writes the model with fixed targets, and verifies it with onnxruntime. Exit 0:
-the model was read, and --fix fixed all nodes; 1: --lint or -q found failing nodes, --fix left some, or the verification
-failed; 4: a file cannot be used. The command needs the package onnx.""",
+the model was read, and --fix fixed all nodes; 1: --lint or -q found failing nodes, --fix left some of
+them, or the verification failed; 4: a file cannot be used. The command needs the package onnx.""",
 )

@@ -59,12 +59,12 @@ class OutputOptions(Record):
     """Level of explanation: 0 for none, 1 for the steps and one picture, 2 for every picture."""
     json: bool = _declare("json", "Print the answer as JSON, with all details.", OptionKind.FLAG)
     expect: str | None = _declare(
-        "expect", "Exit 1 unless the answer matches: a shape, a pattern (N,?,...) or error RULE.", metavar="SHAPE"
+        "expect", "Exit 1 if the answer differs from this shape, pattern (N,?,...) or error RULE.", metavar="SHAPE"
     )
     quiet: bool = _declare("quiet", "Print nothing; the exit code is the answer.", OptionKind.FLAG, short="-q")
     strict: bool = _declare("strict", "Exit 1 if the answer holds only under conditions.", OptionKind.FLAG)
     values: bool = _declare(
-        "values", "Show the elements before and after: those of the file, else 0, 1, 2 ...", OptionKind.FLAG
+        "values", "Show the elements of the input and the output, by default 0, 1, 2 ...", OptionKind.FLAG
     )
     follow: str | None = _declare("follow", "Trace this input element through the stages.", metavar="INDEX")
     follow_out: str | None = _declare("follow_out", "Trace this output element back to the input.", metavar="INDEX")
@@ -103,7 +103,7 @@ class OutputOptions(Record):
     )
     step: int | None = _declare(
         "step",
-        "Step to draw, 0 for the request; the main one by default.",
+        "Step to draw, by default the most informative one; 0 is the request.",
         OptionKind.NUMBER,
         "N",
         maximum=MAX_STEP,

@@ -86,7 +86,7 @@ DOCTOR_COMMAND = Command(
     run=run_doctor,
     reads_text=True,
     parameters=[
-        Argument("file", "a file with a log, or the message itself; without it standard input", "[FILE|TEXT]", False),
+        Argument("file", "a file with a log, or the message itself; by default standard input", "[FILE|TEXT]", False),
         Option("model", "Also show the node of the message in this model.", metavar="FILE.onnx"),
         *select_output_options("json", "quiet"),
     ],

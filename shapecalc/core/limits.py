@@ -72,7 +72,7 @@ MAX_WORK = Limit(
 MAX_CHAIN_WORK = Limit(
     "chain-work",
     200_000,
-    "inequalities derived in this way for all stages of a chain",
+    "inequalities derived for the conditions of all stages of a chain",
     "redundant conditions are also printed",
 )
 MAX_ZERO_TESTED_NAMES = Limit(

@@ -326,7 +326,7 @@ RULE_OPTIONS = options_by_name(
 """The options for the dialect, ONNX opset, element type and symbolic sizes."""
 SWITCH_HELP = {
     "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
-    "special_zero": "oneDNN and OpenVINO, required there: 0 copies a dim.",
+    "special_zero": "oneDNN and OpenVINO, where it is required: 0 copies a dim.",
     "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
 }
 _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}

@@ -18,8 +18,8 @@ NARROW_HELP = """\
 Options of onednn, openvino:
   --special-zero / --no-special-zero
                                   oneDNN and
-                                  OpenVINO,
-                                  required there:
+                                  OpenVINO, where
+                                  it is required:
                                   0 copies a dim.
 
 """

@@ -76,12 +76,12 @@ class PartialTarget(base.Target):
 AXIS = base.Param(
     "axis",
     base.ParamType.INT,
-    "Caffe: the first dim that the target replaces, by default 0; -1 is the position after the last",
+    "Caffe: the first dim that the target replaces, by default 0; -1 is the position after the last dim",
 )
 NUM_AXES = base.Param(
     "num_axes",
     base.ParamType.INT,
-    "Caffe: the number of dims that the target replaces; -1, the default, replaces all following",
+    "Caffe: the number of dims that the target replaces; -1, the default, replaces all following dims",
 )
 
 CAFFE = base.Dialect(

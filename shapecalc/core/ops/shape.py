@@ -99,7 +99,7 @@ def _slices_shape(dialect: Dialect) -> bool:
 
 
 START_HELP = "the first dim, by default 0; a negative value counts from the end"
-END_HELP = "the end, which is excluded, by default the rank; a negative value counts from the end"
+END_HELP = "the dim after the last one, by default the rank; a negative value counts from the end"
 SHAPE = Op(
     name="shape",
     rules=(CLAMPED, READ_DIM, SLICED_DIMS),

@@ -303,11 +303,11 @@ SPLIT = Op(
         Param("axis", ParamType.INT, "the axis to split", positional=True, required=True),
         Param("parts", ParamType.INT, "the number of parts", positional=True),
         Param("part", ParamType.INT, "the part to keep, by default 0", positional_or_named=True),
-        Param("sizes", ParamType.TARGET, "instead of PARTS, the size of each part"),
+        Param("sizes", ParamType.TARGET, "the size of each part; replaces PARTS"),
         Param(
             "size",
             ParamType.INT,
-            "instead of PARTS, the size of all parts; the last may be smaller",
+            "the size of all parts, instead of PARTS; the last part may be smaller",
             supported_by=lambda dialect: SPLIT_SEMANTICS.of(dialect).splits_by_size,
         ),
         Param(

@@ -186,7 +186,7 @@ def format_rule(rule: Rule) -> str:
     """Format a rule with its explanation, its source and an example.
 
     >>> print(format_rule(all_rules()["two-infers"]))
-    two-infers: more than one dim to infer
+    two-infers: the requested shape contains more than one dim to infer
     <BLANKLINE>
       With two unknown dims, the answer is not unique.
     <BLANKLINE>
@@ -469,7 +469,7 @@ def topic_text(word: str) -> str:
     Return an empty string for an unknown word.
 
     >>> topic_text("two-infers").splitlines()[0], topic_text("ORT").splitlines()[0], topic_text("nope")
-    ('two-infers: more than one dim to infer', 'onnxruntime', '')
+    ('two-infers: the requested shape contains more than one dim to infer', 'onnxruntime', '')
     """
     if word in MANUAL_PAGES:
         return topic_page_text(word)

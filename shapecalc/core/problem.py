@@ -99,16 +99,16 @@ USAGE = Rule(
 FILE = Rule(
     "file",
     "a file or a device cannot be used",
-    "The input does not exist, is not an array, contains pickled objects or is truncated; the output already exists "
-    "(without --force) or is the input itself; or the backend cannot be used.",
+    "The input may be missing, truncated or not an array, or it may contain pickled objects. Without --force, the "
+    "output must not exist, and it must never be the input itself. The backend may also be unusable.",
     "shapecalc reshape missing.npy -1",
     "shapecalc",
 )
 DIFFERS = Rule(
     "differs",
     "a shape does not match a pattern",
-    "In a pattern, ? matches any dim, ... matches any number of dims, and a name has the same size everywhere, in all "
-    "files of one run.",
+    "In a pattern, ? matches any dim, and ... matches any number of dims. A name must have the same size everywhere, "
+    "in all files of one run.",
     "shapecalc reshape 2,3,4 0,-1 --expect N,N",
     "shapecalc",
 )

@@ -24,46 +24,47 @@ class ExcludedDims(Choice):
 
 INDIVISIBLE = Rule(
     "indivisible",
-    "a dim would not be an integer",
-    "The product of the known dims must divide the element count from which -1 is computed.",
+    "the resulting dim would not be an integer",
+    "To infer -1, the element count must be divisible by the product of the known dims.",
     "shapecalc reshape 2,3,4 5,-1",
     "ONNX Reshape: 'required to have the same number of elements'",
 )
 VOLUME_MISMATCH = Rule(
     "volume-mismatch",
     "the requested shape and the input have different element counts",
-    "A reshape never adds or drops elements. A common cause is a fixed batch size in the target that differs from "
-    "that of the input; a 0 or -1 in its position is correct for every batch size. A comment in the ONNX documents "
-    "says that (0,3,4) reshaped to (3,4,0) gives (3,4,4) without allowzero. That is impossible, because 0 elements "
-    "cannot fill 48 positions.",
+    "A reshape never adds or drops elements. A common cause is a target whose fixed batch size differs from that of "
+    "the input. A 0 or -1 at the index of the batch is correct for every batch size. According to a comment in the "
+    "ONNX documents, a reshape of (0,3,4) to (3,4,0) without allowzero gives (3,4,4). This result is impossible, "
+    "because 0 elements cannot fill 48 positions.",
     "shapecalc reshape 0,3,4 3,4,0",
     "ONNX Reshape: 'required to have the same number of elements'",
 )
 ZERO_OUT_OF_RANGE = Rule(
     "zero-out-of-range",
-    "0 copies a dim beyond the rank of the input",
+    "a 0 refers to a dim that the input does not have",
     "A 0 at index i copies input dim i, so i must be less than the rank of the input.",
     "shapecalc reshape 6 6,0",
     "ONNX Reshape shape inference: 'invalid position of 0'",
 )
 ZERO_BESIDE_INFER = Rule(
     "zero-beside-infer",
-    "the requested shape contains a literal 0 and -1",
-    "If a dim has size zero, as with allowzero, the product is 0 for every value of -1, so -1 cannot be computed.",
+    "the requested shape contains both a literal 0 and a -1",
+    "A literal 0, as with allowzero, is a dim of size zero. The product of all dims is then 0 for every value of -1, "
+    "so -1 cannot be computed.",
     "shapecalc reshape 0,3,4 0,-1 --allowzero",
     "ONNX Reshape 14: 'it is invalid for the specified shape to contain both a zero value and -1'",
 )
 ZERO_VOLUME_INFER = Rule(
     "zero-volume-infer",
     "-1 is not determined if the known dims multiply to 0",
-    "Every value of -1 gives the same product, which is 0. Some runtimes still infer it: see `shapecalc compare 0,3,4 "
-    "0,-1`.",
+    "The product of all dims is 0 for every value of -1. Some runtimes infer -1 nevertheless: see `shapecalc compare "
+    "0,3,4 0,-1`.",
     "shapecalc reshape 0,3,4 0,-1",
     "TensorRT Shuffle: 'the solution for -1 becomes indeterminate and TensorRT will report an error'",
 )
 TWO_INFERS = Rule(
     "two-infers",
-    "more than one dim to infer",
+    "the requested shape contains more than one dim to infer",
     "With two unknown dims, the answer is not unique.",
     "shapecalc reshape 2,3,4 -1,-1",
     "ONNX Reshape: 'at most one dimension of the new shape can be -1'",
@@ -71,8 +72,8 @@ TWO_INFERS = Rule(
 BELOW_MINUS_ONE = Rule(
     "below-minus-one",
     "the requested shape contains a value below -1",
-    "The only negative value with a meaning is -1, unless the dialect has further codes or, like NumPy, reads every "
-    "negative number as -1.",
+    "In most dialects, -1 is the only negative value with a meaning. MXNet has further negative codes, and NumPy "
+    "reads every negative number as -1.",
     "shapecalc reshape 2,3,4 -2,4",
     "oneDNN StaticReshape: 'values >= -1'",
 )
@@ -106,32 +107,32 @@ NOT_A_PERMUTATION = Rule(
 )
 NEGATIVE_AXIS = Rule(
     "negative-axis",
-    "the dialect does not accept negative axes here",
+    "the dialect does not accept negative axes in this argument",
     "ONNX accepts negative axes in flatten, squeeze and unsqueeze since opset 11, but never in a permutation. "
-    "TensorRT and OpenVINO do not accept them in a permutation; oneDNN, NumPy and PyTorch do.",
+    "TensorRT and OpenVINO refuse negative axes in a permutation, but oneDNN, NumPy and PyTorch accept them.",
     "shapecalc transpose 2,3,4 -1,0,1",
     "ONNX Transpose, ONNX Squeeze 11",
 )
 AXIS_OUT_OF_RANGE = Rule(
     "axis-out-of-range",
     "the axis does not exist",
-    "Axes run from 0 to rank - 1, or from -rank if the dialect accepts negative axes. In unsqueeze, the rank is that "
-    "of the output.",
+    "Axes run from 0 to rank - 1, or from -rank if the dialect accepts negative axes. In unsqueeze, this rank is the "
+    "rank of the output.",
     "shapecalc squeeze 1,3 --axes 2",
     "ONNX Squeeze, ONNX Unsqueeze, ONNX Flatten",
 )
 REPEATED_AXIS = Rule(
     "repeated-axis",
     "an axis is named twice",
-    "Some frameworks count a repeated axis once, such as OpenVINO and ONNX Runtime in squeeze, and OpenVINO also in "
-    "unsqueeze. ONNX, NumPy and PyTorch refuse it.",
+    "Some frameworks count a repeated axis once. For example, OpenVINO does so in squeeze and unsqueeze, and ONNX "
+    "Runtime does so in squeeze. ONNX, NumPy and PyTorch refuse a repeated axis.",
     "shapecalc squeeze 1,3,1 --axes 0,-3",
     "numpy.squeeze, ONNX Unsqueeze",
 )
 AXIS_NOT_ONE = Rule(
     "axis-not-one",
     "only a dim of 1 can be squeezed",
-    "Some frameworks, such as PyTorch and OpenVINO, keep other dims unchanged.",
+    "Some frameworks, such as PyTorch and OpenVINO, leave a dim unchanged if it is not 1.",
     "shapecalc squeeze 1,3 --axes 1",
     "ONNX Squeeze: 'if an axis is selected with shape entry not equal to one, an error is raised'",
 )
@@ -145,31 +146,31 @@ START_AFTER_END = Rule(
 NOT_BROADCASTABLE = Rule(
     "not-broadcastable",
     "only a dim of 1 can be expanded to another size",
-    "The shapes are aligned at the right. In each pair, the dims must be equal, or one of them must be a 1 that may "
-    "be expanded.",
+    "The shapes are aligned at the right. In each pair of aligned dims, both must be equal, or one must be a 1 that "
+    "may be expanded.",
     "shapecalc expand 3 2",
     "ONNX Expand, numpy.broadcast_to",
 )
 NEGATIVE_SIZE = Rule(
     "negative-size",
     "the target of an expand contains a negative size",
-    "If -1 has a meaning in expand, as in PyTorch, it keeps an existing dim.",
+    "In PyTorch and some other frameworks, a -1 in the target of an expand keeps an existing dim.",
     "shapecalc expand 3,1 -1,4",
     "ONNX Expand, numpy.broadcast_to, Tensor.expand",
 )
 NEEDS_SIZE = Rule(
     "needs-size",
     "the answer depends on the value of a named size",
-    "For example, a slice of the first three positions of a dim N is shorter if N is less than 3. Whether given "
-    "strides fit a dim N also depends on N. Set the sizes with --where.",
+    "For example, a slice of the first three positions of a dim N is shorter if N is less than 3. The value of N also "
+    "decides whether given strides fit a dim N. Set the sizes with --where.",
     "shapecalc slice N,L :3",
     "arithmetic",
 )
 MISSING_SWITCH = Rule(
     "missing-switch",
     "the framework requires an explicit setting of its switch",
-    "The switch special_zero selects whether 0 copies a dim or is a dim of size zero. In oneDNN and OpenVINO, it has "
-    "no default. It may be omitted if the answer is the same at both settings.",
+    "The switch special_zero selects whether 0 copies a dim or is a dim of size zero. In oneDNN and OpenVINO, this "
+    "switch has no default. The switch may be omitted if both settings give the same answer.",
     "shapecalc reshape 3,4,5 0,-1 --dialect onednn",
     "oneDNN StaticReshape: 'required: yes'",
 )
@@ -183,8 +184,8 @@ MISSING_ARGUMENT = Rule(
 NO_SUCH_ATTRIBUTE = Rule(
     "no-such-attribute",
     "the version of the operator does not have the attribute",
-    "The attribute allowzero was added in Reshape 14, and start and end were added in Shape 15. The opset of the "
-    "model determines the version of an operator: the newest one that is not above the opset.",
+    "The attribute allowzero was added in Reshape 14, and start and end were added in Shape 15. The version of an "
+    "operator is the newest one that is not above the opset of the model.",
     "shapecalc reshape 2,3,4 0,-1 --allowzero --opset 13",
     "ONNX Reshape 14, ONNX Shape 15",
 )
@@ -198,8 +199,8 @@ NO_SUCH_VERSION = Rule(
 DTYPE = Rule(
     "dtype",
     "the version of the operator does not accept the element type",
-    "Reshape 1 accepts only floating-point types; version 13 adds bfloat16, 19 the 8-bit floats, 21 int4, 23 "
-    "float4e2m1, 24 float8e8m0 and 25 int2.",
+    "Reshape 1 accepts only floating-point types. Version 13 adds bfloat16, and version 19 adds the 8-bit floats. "
+    "Version 21 adds int4, version 23 adds float4e2m1, version 24 adds float8e8m0, and version 25 adds int2.",
     "shapecalc reshape 2,3,4 0,-1 --dtype bfloat16 --opset 5",
     "ONNX Reshape, type constraints",
 )
@@ -220,11 +221,11 @@ def _explain_copied_zero(step: Step, *, from_left: bool = False) -> str:
 COPIED_ZERO = StepRule(
     "copy-zero",
     "0 copies the dim at the same index of the tensor being reshaped",
-    "Dims are counted from the left, even if the rank changes; a common mistake is to expect the dim that lines up at "
-    "the right. In a Shuffle, the tensor being reshaped is the result of the first transpose. Only the size is "
-    "copied. The elements stay on the same axis only if the dims in front of it multiply to the same number as "
-    "before. In pictures, a solid line shows the path of the elements, and a dotted line marks an axis of which only "
-    "the size is copied.",
+    "The index is counted from the left, even if the rank changes. It is a common mistake to count this index from "
+    "the right. In a Shuffle, the tensor being reshaped is the result of the first transpose. The 0 copies only the "
+    "size of the dim. The elements stay on this axis only if the dims to its left have the same product as before. In "
+    "pictures, a solid line shows the path of the elements. A dotted line means that only the size of an axis is "
+    "copied.",
     "shapecalc reshape 2,2,3,2 -1,0,0",
     "ONNX Reshape: 'the actual dimension value is unchanged (i.e. taken from the input tensor)'",
     name="copy 0",
@@ -235,8 +236,8 @@ COPIED_ZERO = StepRule(
 LITERAL_ZERO = StepRule(
     "literal-zero",
     "0 is a dim of size zero",
-    "NumPy, PyTorch, TensorFlow and JAX always read 0 as a size; dialects with a switch do so at one of its settings. "
-    "The output then has no elements, so the input must be empty, too.",
+    "NumPy, PyTorch, TensorFlow and JAX always read 0 as a size. In a dialect with a switch, one setting of the "
+    "switch reads 0 as a size. An output with a dim of size zero has no elements, so the input must be empty, too.",
     "shapecalc reshape 0,3,4 3,4,0 --allowzero",
     "ONNX Reshape 14: 'allowzero=1 indicates that ... the zero value is honored, similar to NumPy'",
     name="literal 0",
@@ -247,7 +248,8 @@ LITERAL_ZERO = StepRule(
 GIVEN_DIM = StepRule(
     "given",
     "a number or a name in the requested shape is used as it is",
-    "0 and -1 are codes; every other entry is a size. Finally, the element counts are compared.",
+    "In most dialects, 0 and -1 are codes; every other entry is a size. The element counts of the input and the "
+    "output are compared at the end.",
     "shapecalc reshape 2,3,4 4,6",
     "ONNX Reshape: 'second input is a shape tensor which specifies the output shape'",
     why="{step.value} is given",
@@ -263,8 +265,8 @@ def _explain_inferred_dim(step: Step, shape: Shape, have: Dim, known: Dim) -> st
 INFERRED = StepRule(
     "infer",
     "-1 is the element count divided by the product of the known dims",
-    "It is computed so that the element count stays the same. At most one dim can be inferred, and the division must "
-    "leave no remainder.",
+    "The inferred dim makes the element counts of the input and the output equal. At most one dim can be inferred, "
+    "and the division must leave no remainder.",
     "shapecalc reshape 2,3,4 0,-1",
     "ONNX Reshape: 'the value is inferred from the size of the tensor and the remaining dimensions'",
     name="solve -1",
@@ -275,11 +277,11 @@ INFERRED = StepRule(
 INFERRED_EMPTY = StepRule(
     "infer-empty",
     "-1 can be inferred next to a dim of size zero in some runtimes",
-    "Both products are 0, so their quotient is undefined. OpenVINO excludes the dims that 0 copies from both "
-    "products, and defines 0/0 as 1. ONNX Runtime excludes all zeros from both products. Most runtimes refuse the "
-    "request.",
+    "The element count and the product of the known dims are both 0, so their quotient is undefined. OpenVINO "
+    "excludes the copied dims from both products, and defines 0/0 as 1. ONNX Runtime excludes all zeros from both "
+    "products. Most runtimes refuse the request.",
     "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",
-    "measured: OpenVINO 2026.4.1, ONNX Runtime 1.31.1",
+    "OpenVINO 2026.4.1 and ONNX Runtime 1.31.1, measured",
     name="solve -1",
     why="-1 is {have} / {known}, {left_out.value} = {step.value}",
 )
@@ -298,9 +300,9 @@ def _explain_regrouping(step: Step, before: Shape) -> str:
 REGROUPED = StepRule(
     "regroup",
     "the elements keep their order; only the boundaries between dims move",
-    "If the leading dims of both shapes multiply to the same number, both shapes have a boundary there. Between two "
-    "common boundaries, axes are kept, merged or split; if a new boundary falls inside an old dim, axes can mix. A "
-    "reshape never swaps axes; a transpose does.",
+    "The shapes have a common boundary wherever their leading dims have the same product. Between two common "
+    "boundaries, axes are kept, merged or split. If a new boundary falls inside an old dim, axes can mix. A reshape "
+    "never swaps axes; a transpose does.",
     "shapecalc reshape 2,3,4 6,2,2",
     "ONNX Reshape: 'required to have the same number of elements'",
     why=_explain_regrouping,
@@ -327,7 +329,7 @@ MERGED = StepRule(
 DROPPED_ONE = StepRule(
     "drop-one",
     "a dim of 1 is dropped",
-    "Squeeze drops the dims of 1 that are named, or all dims of 1.",
+    "Squeeze drops the dims of 1 at the given axes. If no axes are given, squeeze drops all dims of 1.",
     "shapecalc squeeze 1,3,1 --axes 0",
     "ONNX Squeeze",
     name="drop 1",
@@ -338,8 +340,8 @@ DROPPED_ONE = StepRule(
 KEPT_DIM = StepRule(
     "keep-dim",
     "a dim is kept unchanged",
-    "If squeeze names a dim that is not 1, PyTorch and OpenVINO keep it unchanged. In expand, -1 keeps a dim in "
-    "PyTorch, and 0 keeps a dim in MXNet.",
+    "If the dim at an axis of squeeze is not 1, PyTorch and OpenVINO keep the dim unchanged. In expand, -1 keeps a "
+    "dim in PyTorch, and 0 keeps a dim in MXNet.",
     "shapecalc squeeze 1,3,1 --axes 1 --dialect torch",
     "torch.squeeze, Tensor.expand, OpenVINO Squeeze, MXNet broadcast_to",
     why="dim {step.sources[0]} is {step.value} and stays",
@@ -366,7 +368,7 @@ def _explain_stretched_dim(step: Step, dim: Dim) -> str:
 STRETCHED = StepRule(
     "stretch",
     "a dim of 1 is repeated; any other dim must already have the requested size",
-    "Shapes are aligned at the right. In ONNX, a 1 in the target also becomes the size of the input dim.",
+    "Shapes are aligned at the right. In ONNX, a 1 in the target is also repeated, to the size of the input dim.",
     "shapecalc expand 3,1 3,4",
     "ONNX Expand, numpy.broadcast_to, Tensor.expand",
     why=_explain_stretched_dim,
@@ -376,7 +378,8 @@ STRETCHED = StepRule(
 NEW_DIM = StepRule(
     "new-dim",
     "a new dim is added in front of the input dims",
-    "A longer target adds dims on the left; each of them repeats the dims after it.",
+    "If the target has more dims than the input, the additional dims are added on the left. Each new dim repeats the "
+    "dims after it.",
     "shapecalc expand 3 2,3",
     "ONNX Expand: 'the broadcast rule is similar to numpy.array(input) * numpy.ones(shape)'",
     why=lambda step: f"{step.value} {'copy' if step.value == 1 else 'copies'} of the dims after it",

@@ -24,17 +24,17 @@ from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS
 FOLDER = Path(__file__).parents[2] / "man"
 WIDTH = 78
 EMPTY = "If the known dims multiply to 0, -1 is"
-QUOTIENT = f"{EMPTY} the product of the input dims divided by that of the known dims"
+QUOTIENT = f"{EMPTY} the product of the input dims divided by the product of the known dims."
 RESHAPE = {
     ZeroMeaning.COPIES: "0 copies the dim at the same index.",
     ZeroMeaning.LITERAL: "0 is a dim of size zero.",
     ZeroWithInfer.ALLOWED: "",
-    ZeroWithInfer.REFUSED: "It cannot be used together with -1.",
+    ZeroWithInfer.REFUSED: "A 0 cannot be used together with -1.",
     InferMarker.MINUS_ONE: "Only -1 marks a dim to infer.",
     InferMarker.ANY_NEGATIVE: "Any negative value marks a dim to infer.",
     ZeroVolumeInfer.REFUSED: f"{EMPTY} refused.",
-    ZeroVolumeInfer.WITHOUT_ZEROS: f"{QUOTIENT}, both without zeros.",
-    ZeroVolumeInfer.WITHOUT_COPIES: f"{QUOTIENT}; 0/0 is 1.",
+    ZeroVolumeInfer.WITHOUT_ZEROS: f"{QUOTIENT} Both products exclude zeros.",
+    ZeroVolumeInfer.WITHOUT_COPIES: f"{QUOTIENT} The quotient 0/0 is defined as 1.",
 }
 """The sentence for each value of the semantics of reshape."""
 SENTENCES = {
@@ -44,20 +44,24 @@ SENTENCES = {
     DefaultPerm.KEEPS: "The order of the dims is kept",
     NonUnitAxis.KEPT: "The axis is kept",
     RepeatedAxes.DROPPED: "Repetitions are ignored",
-    RepeatedAxes.EACH: "Each occurrence inserts a dim",
-    FlattenMode.AXIS: "One axis. The output always has two dims",
-    FlattenMode.RANGE: "The first and the last dim to merge",
-    FlattenMode.ALL: "None. The output always has one dim",
-    FlattenMode.REST: "None. The output always has two dims: the first dim, and the product of the others",
-    ExpandMode.BOTH_WAYS: "The input and the target",
-    ExpandMode.ONE_WAY: "Only the input",
-    ExpandMode.ONE_WAY_KEEPS: "Only the input. -1 keeps an existing dim",
-    ExpandMode.RANK_STAYS: "Only the input, and no dims are added. 0 keeps a dim",
-    SliceBounds.CLAMPED: "They are clamped to the ends of the dim, as in Python",
-    SliceBounds.CLAMPED_INSIDE: (
-        "They are clamped to the ends of the dim. If the step is negative, a start before the dim becomes 0"
+    RepeatedAxes.EACH: "Each occurrence of an axis inserts a dim",
+    FlattenMode.AXIS: "The parameter is one axis. The output always has two dims",
+    FlattenMode.RANGE: "The parameters are the first and the last dim to merge",
+    FlattenMode.ALL: "There are no parameters. The output always has one dim",
+    FlattenMode.REST: (
+        "There are no parameters. The output always has two dims: the first dim of the input, and the product of its "
+        "other dims"
     ),
-    SliceBounds.REFUSED: "They are refused, and negative values do not count from the end",
+    ExpandMode.BOTH_WAYS: "Dims of the input and of the target are repeated",
+    ExpandMode.ONE_WAY: "Only dims of the input are repeated",
+    ExpandMode.ONE_WAY_KEEPS: "Only dims of the input are repeated. A -1 keeps an existing dim",
+    ExpandMode.RANK_STAYS: "Only dims of the input are repeated, and no dims are added. A 0 keeps a dim",
+    SliceBounds.CLAMPED: "A start or stop outside of the dim is clamped to the ends of the dim, as in Python",
+    SliceBounds.CLAMPED_INSIDE: (
+        "A start or stop outside of the dim is clamped to the ends of the dim. If the step is negative, a start before "
+        "the dim becomes 0"
+    ),
+    SliceBounds.REFUSED: "A start or stop outside of the dim is refused. Negative values do not count from the end",
 }
 """The answers of the manual that differ from the values that `dialects --json` prints."""
 
@@ -130,7 +134,7 @@ def dialect(row):
     yield from entry("Source", f"{row.source}.")
     operators = {op: operator.name for op, operator in operators_of(row).items()}
     names = [f"{op} ({name})" if op != name else op for op, name in operators.items()]
-    yield from entry("Operations", f"{', '.join(names)}.")
+    yield from entry("Operations", f"The supported operations are {', '.join(names)}.")
     for setting in row.switch_settings():
         yield from entry(f"reshape{_setting_text(row, setting)}", _semantics_text(row.reshape_semantics[setting]))
     for op, question, answer in ANSWERS:
@@ -139,11 +143,11 @@ def dialect(row):
             yield from entry(f"{op}: {question}", f"{text[:1].upper()}{text[1:]}.")
     if row.switch:
         requirement = (
-            "It is required, unless the answer is the same at both settings."
+            "The switch is required, unless both settings give the same answer."
             if row.switch.default is None
-            else "It is optional."
+            else "The switch is optional."
         )
-        since = f" It was added in version {row.switch.since} of the operator." if row.switch.since > 1 else ""
+        since = f" The switch was added in version {row.switch.since} of the operator." if row.switch.since > 1 else ""
         yield from entry(row.switch.name, f"{requirement}{since}")
     yield from entry("Limits", _limits_text(row))
     yield from entry("Element types", _types_text(row))
@@ -171,23 +175,28 @@ def _setting_text(row, setting):
 
 
 def _limits_text(row):
-    sentences = [f"At most {row.max_rank} dims." if row.max_rank else "Any number of dims."]
+    sentences = [f"A shape has at most {row.max_rank} dims." if row.max_rank else "The number of dims is not limited."]
     if row.max_inferred:
         sentences.append(f"An inferred dim is at most {row.max_inferred}.")
     if row.newest_opset:
-        sentences.append(f"Opsets 1 to {row.newest_opset}.")
+        sentences.append(f"The supported opsets are 1 to {row.newest_opset}.")
     return " ".join(sentences)
 
 
 def _types_text(row):
     if row.name == "onnx":
-        return "By version, as listed below."
+        return "The element types of each operator version are listed below."
     if row.newest_opset:
         missing = {op: _newest_types(op, ONNX) - _newest_types(op, row) for op in operators_of(row)}
-        exceptions = [f"{op}: {_type_list(types, row)}" for op, types in missing.items() if types]
-        return f"The types of ONNX, except {'; '.join(exceptions)}."
-    missing = "; ".join(f"{op}: {_type_list(types, row)}" for op, types in row.missing_types.items())
-    return f"{_type_list(row.types, row)}{f', except {missing}' if missing else ''}."
+        return " ".join(["The element types are those of ONNX.", *_exceptions(missing, row)])
+    return " ".join([f"The element types are {_type_list(row.types, row)}.", *_exceptions(row.missing_types, row)])
+
+
+def _exceptions(missing_types, row):
+    """Return a sentence for each operation that does not accept all element types."""
+    return [
+        f"The operation {op} does not accept {_type_list(types, row)}." for op, types in missing_types.items() if types
+    ]
 
 
 def _newest_types(op, row):
@@ -206,7 +215,7 @@ def versions():
         before = frozenset()
         for version, accepted in operator.versions.items():
             added = _type_list(accepted - before, ONNX)
-            yield from entry(str(version), f"{added}." if added else "No new types.")
+            yield from entry(str(version), f"This version adds {added}." if added else "This version adds no types.")
             before = accepted
         yield ".El"
 

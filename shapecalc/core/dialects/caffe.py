@@ -12,8 +12,8 @@ from shapecalc.core.text import rank_text, truncate
 BAD_NUM_AXES = Rule(
     "bad-num-axes",
     "the parameter num_axes must be -1, or at most the number of dims from axis on",
-    "Caffe's Reshape replaces num_axes dims, starting at axis. A value of -1 replaces all following dims; 0 inserts "
-    "dims and replaces none.",
+    "Caffe's Reshape replaces num_axes dims, starting at axis. If num_axes is -1, Reshape replaces all following "
+    "dims. If num_axes is 0, Reshape inserts dims and replaces none.",
     "shapecalc reshape 2,8 4,2 --axis 1 --num-axes 3 --dialect caffe",
     "caffe.proto, ReshapeParameter",
 )
@@ -97,8 +97,8 @@ CAFFE = base.Dialect(
     max_inferred=2**31 - 1,
     types=frozenset({"float32", "float64"}),
     spellings={"float": "float32", "double": "float64"},
-    note="The parameters axis and num_axes select the part of the shape that reshape replaces. The parameters axis "
-    "and end_axis of flatten are --start-dim, which is 1 by default, and --end-dim. The limit of 2**31 elements per "
-    "blob is not checked",
+    note="The parameters axis and num_axes select the part of the shape that reshape replaces. The options "
+    "--start-dim and --end-dim set the parameters axis and end_axis of flatten. The default of --start-dim is 1. The "
+    "limit of 2**31 elements per blob is not checked",
     rules=(BAD_NUM_AXES,),
 )

@@ -22,8 +22,8 @@ EMPTY_SLICE = Rule(
 COPIED_FROM_RIGHT = StepRule(
     "copy-from-right",
     "0 copies the dim at the same index, counted from the right",
-    "Core ML counts from the right since iOS 17. Before, a 0 required a target with as many dims as the input, so both "
-    "directions gave the same result.",
+    "Since iOS 17, Core ML counts the index of a 0 from the right. In earlier versions, a 0 required a target of the "
+    "input's rank, so matching from the left and from the right gave the same result.",
     "shapecalc reshape 2,50 1,0,-1,0 --dialect coreml",
     SOURCE,
     name="copy 0",
@@ -91,7 +91,7 @@ SMALL_INTEGERS = frozenset({"int8", "uint8", "int16", "uint16"})
 
 COREML = base.Dialect(
     name="coreml",
-    source="Core ML Tools, MIL operators of iOS 17, and coremltools 9.0",
+    source="Core ML Tools, MIL operators of iOS 17; verified with coremltools 9.0",
     operators=base.operators_by_op(
         "transpose squeeze shape split",
         flatten="flatten2d",
@@ -108,8 +108,8 @@ COREML = base.Dialect(
     types=SMALL_INTEGERS | {"float16", "float32", "int32", "bool"},
     missing_types=dict.fromkeys(("flatten", "shape", "split"), SMALL_INTEGERS),
     spellings={"fp16": "float16", "fp32": "float32", "i32": "int32", "half": "float16", "float": "float32"},
-    note="A 0 counts from the right. Before iOS 17, a 0 requires a target with as many dims as the input, and "
-    "integers of 8 and 16 bits are not supported. Although coremltools accepts them, shapecalc refuses repeated or "
-    "out-of-range axes, an index outside of its dim, and more than 5 dims",
+    note="The index of a 0 is counted from the right. Before iOS 17, a 0 requires a target with as many dims as the "
+    "input. Integers of 8 and 16 bits are not supported before iOS 17. The package coremltools accepts repeated or "
+    "out-of-range axes, an index outside of its dim, and more than 5 dims, but shapecalc refuses them",
     rules=(COPIED_FROM_RIGHT, FILLED_ONE, EMPTY_SLICE),
 )

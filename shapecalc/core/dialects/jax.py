@@ -33,7 +33,7 @@ CLAMPED_INDEX = StepRule(
 JAX = Dialect(
     name="jax",
     aliases=("jnp",),
-    source="JAX reference, jax.numpy, and JAX 0.10.2",
+    source="JAX reference of jax.numpy; verified with JAX 0.10.2",
     operators=operators_by_op(
         "reshape transpose flatten squeeze shape split flip roll tile swapaxes moveaxis",
         unsqueeze="expand_dims",

@@ -15,7 +15,7 @@ from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.text import shape_text, truncate
 
-SOURCE = "MXNet NDArray.reshape, and MXNet 1.9.1"
+SOURCE = "the documentation of MXNet NDArray.reshape; verified with MXNet 1.9.1"
 COPY_REST, MERGE_TWO, SPLIT_ONE_DIM = -2, -3, -4
 """The special codes of a requested shape, in addition to 0 and -1."""
 MAX_TRANSPOSE_RANK = 6
@@ -59,8 +59,8 @@ MERGED_TWO = StepRule(
 SPLIT_ONE = StepRule(
     "split-one",
     "-4 splits the next dim of the input into the two sizes that follow -4",
-    "One of the two sizes may be -1. A 0 among them is a literal size and copies no dim. If the shape is read in "
-    "reverse, the two sizes precede the -4.",
+    "One of the two sizes may be -1. A 0 among the two sizes is a literal size and copies no dim. If the shape is "
+    "read in reverse, the two sizes precede the -4.",
     "shapecalc reshape 2,3,4 0,-4,-1,3,0 --dialect mxnet",
     SOURCE,
     name="split -4",
@@ -89,7 +89,7 @@ UNCHECKED_COUNT = StepRule(
 KEPT_ONE = StepRule(
     "keep-one",
     "a squeeze keeps at least one dim",
-    "If all dims would be dropped, the output has one dim of 1.",
+    "If a squeeze would drop all dims, the output has one dim of 1.",
     "shapecalc squeeze 1,1 --dialect mxnet",
     "MXNet 1.9.1, run",
     why="dim {step.sources[0]} is {step.value} and stays: one dim must",
@@ -99,16 +99,16 @@ KEPT_ONE = StepRule(
 SHIFTED_INFER = Rule(
     "shifted-infer",
     "-1 follows codes that change the number of dims",
-    "MXNet writes the inferred size to the output dim at the index of -1 in the requested shape. After a -4 (three "
-    "entries for two dims), or a -2 that does not copy exactly one dim, this is the wrong dim, or memory outside of "
-    "the shape. MXNet then fails, returns a wrong shape, or is correct by chance.",
+    "MXNet writes the inferred size to the output dim at the index of -1 in the requested shape. A -4 has three "
+    "entries for two dims, and a -2 can copy any number of dims. After such a code, the index of -1 denotes the wrong "
+    "dim, or memory outside of the shape. MXNet then fails, returns a wrong shape, or is correct by chance.",
     "shapecalc reshape 2,3,4 -2,-1 --dialect mxnet",
-    "MXNet 1.9.1, run; its document allows it",
+    "MXNet 1.9.1, run; the documentation of MXNet allows a -1 there",
 )
 NO_DIM_LEFT = Rule(
     "no-dim-left",
     "-3 or -4 requires more dims than remain in the input",
-    "A -3 merges the next two dims and a -4 splits the next one, but the previous entries have consumed the dims of "
+    "A -3 merges the next two dims, and a -4 splits the next dim. The previous entries have consumed too many dims of "
     "the input.",
     "shapecalc reshape 2,3,4 -3,-3 --dialect mxnet",
     SOURCE,
@@ -123,15 +123,15 @@ SPLIT_INCOMPLETE = Rule(
 SPLIT_MISMATCH = Rule(
     "split-mismatch",
     "the product of the two sizes after -4 is not the dim that -4 splits",
-    "The product of the two sizes must equal this dim.",
+    "The two sizes after a -4 must multiply to the size of the dim that it splits.",
     "shapecalc reshape 2,3,4 -4,3,2,-2 --dialect mxnet",
     SOURCE,
 )
 UNKNOWN_SHAPE = Rule(
     "unknown-shape",
     "an operator of MXNet accepts neither a scalar nor an empty array",
-    "MXNet treats a shape without dims, and a dim of 0, as unknown. NDArray.reshape is not an operator and accepts "
-    "both; shape_array accepts empty arrays.",
+    "MXNet treats both a shape without dims and a dim of 0 as unknown. NDArray.reshape is not an operator, and "
+    "accepts both scalars and empty arrays. The operator shape_array accepts empty arrays.",
     "shapecalc transpose 0,3 --dialect mxnet",
     "MXNet 1.9.1, run without np_shape",
 )
@@ -378,7 +378,7 @@ REVERSE = base.Param(
 
 MXNET = base.Dialect(
     name="mxnet",
-    source="MXNet reference, and MXNet 1.9.1",
+    source="MXNet reference; verified with MXNet 1.9.1",
     operators={
         "reshape": base.Operator("NDArray.reshape", params=(REVERSE,), resolve=reshape),
         "transpose": base.Operator("transpose", refusal_check=transpose_error),

@@ -14,7 +14,7 @@ from shapecalc.core.dialects.base import (
 NUMPY = Dialect(
     name="numpy",
     aliases=("np",),
-    source="NumPy reference, and NumPy 2.4.6",
+    source="NumPy reference; verified with NumPy 2.4.6",
     operators=operators_by_op(
         "reshape transpose flatten squeeze shape", unsqueeze="expand_dims", expand="broadcast_to"
     ),

@@ -13,5 +13,6 @@ ONEDNN = Dialect(
     max_rank=12,
     types=frozenset({"float32", "float16", "bfloat16"}),
     spellings={"f32": "float32", "f16": "float16", "bf16": "bfloat16", "s32": "int32", "s8": "int8", "u8": "uint8"},
-    note="DynamicReshape of the older specification has the same rules, with the shape as a run-time input",
+    note="The operator DynamicReshape of the older specification has the same rules. The shape of DynamicReshape is a "
+    "run-time input",
 )

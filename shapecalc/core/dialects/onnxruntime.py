@@ -26,7 +26,7 @@ ONNXRUNTIME = replace(
     ONNX,
     name="onnxruntime",
     aliases=("ort",),
-    source="ONNX Runtime 1.31.1, CPU, measured with shapes that are unknown when the model is loaded",
+    source="ONNX Runtime 1.31.1 on a CPU, measured with shapes that are unknown when the model is loaded",
     reshape_semantics={
         False: ZERO_COPIES,
         True: ReshapeSemantics(ZeroMeaning.LITERAL, empty=ZeroVolumeInfer.WITHOUT_ZEROS),

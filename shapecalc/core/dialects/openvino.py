@@ -7,7 +7,7 @@ from shapecalc.core.dialects import base
 OPENVINO = base.Dialect(
     name="openvino",
     aliases=("ov",),
-    source="OpenVINO operator documents, and OpenVINO 2026.4.1",
+    source="OpenVINO operator documents; verified with OpenVINO 2026.4.1",
     operators=base.operators_by_op(reshape="Reshape", transpose="Transpose", squeeze="Squeeze")
     | base.operators_by_op(unsqueeze="Unsqueeze", expand="Broadcast", shape="ShapeOf"),
     reshape_semantics={

@@ -125,7 +125,7 @@ TRANSPOSE_ONLY_TYPES = frozenset({"int8", "int16", "uint8", "float16", "bfloat16
 
 PADDLE = base.Dialect(
     name="paddle",
-    source="Paddle reference, and Paddle 3.3.1",
+    source="Paddle reference; verified with Paddle 3.3.1",
     operators=base.operators_by_op("transpose flatten squeeze shape")
     | {
         "reshape": base.Operator("reshape", resolve=reshape),
@@ -146,8 +146,8 @@ PADDLE = base.Dialect(
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},
     prefix="paddle.",
-    note="In an empty tensor, a 0 is a size. A target with -1 must then have no zeros, or as many zeros as the input. "
-    "Unsqueeze inserts its axes one after another. Unsqueeze and expand return at most 8 dims. Expand to [] changes "
-    "nothing. Although Paddle accepts them, shapecalc refuses an incomplete permutation, sizes below -1 in expand, "
-    "and element counts above the range of int64",
+    note="If the input is empty, a 0 in the target is a size. A target with -1 must then have no zeros, or as many "
+    "zeros as the input has. Unsqueeze inserts its axes one after another. Unsqueeze and expand return at most 8 "
+    "dims. An expand to the shape [] changes nothing. Paddle accepts an incomplete permutation, sizes below -1 in "
+    "expand, and element counts above the range of int64, but shapecalc refuses them",
 )

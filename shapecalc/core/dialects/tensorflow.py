@@ -23,7 +23,7 @@ SHAPE_ONLY_TYPES = base.INT4 | {
 TENSORFLOW = base.Dialect(
     name="tensorflow",
     aliases=("tf",),
-    source="TensorFlow reference, and TensorFlow 2.21.0",
+    source="TensorFlow reference; verified with TensorFlow 2.21.0",
     operators=base.operators_by_op(
         "reshape transpose squeeze shape split roll tile", unsqueeze="expand_dims", expand="broadcast_to"
     )
@@ -44,7 +44,7 @@ TENSORFLOW = base.Dialect(
     },
     spellings={"float": "float32", "double": "float64", "half": "float16"},
     prefix="tf.",
-    note="Flip and indexing support at most 8 dims. If a dim is 0, TensorFlow rounds a non-integral -1 down, and it "
-    "accepts wrong axes in a flip of an empty tensor; shapecalc refuses both. The element types are those of eager "
-    "mode on a CPU",
+    note="Flip and indexing support at most 8 dims. If a dim is 0, TensorFlow rounds a non-integral -1 down, but "
+    "shapecalc refuses it. TensorFlow also accepts wrong axes in a flip of an empty tensor, but shapecalc refuses "
+    "them. The element types are those of eager mode on a CPU",
 )

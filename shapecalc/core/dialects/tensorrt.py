@@ -32,5 +32,5 @@ TENSORRT = Dialect(
         "fp8": "float8_e4m3fn",
         "float8": "float8_e4m3fn",
     },
-    note="0 copies a dim of the tensor after first_transpose",
+    note="A 0 copies a dim of the result of the first transpose",
 )

@@ -42,7 +42,7 @@ UNSIGNED = frozenset({"uint16", "uint32", "uint64"})
 TFLITE = base.Dialect(
     name="tflite",
     aliases=("litert",),
-    source="TensorFlow Lite operators (schema.fbs, MLIR's tfl dialect), and LiteRT 2.3.0, its CPU kernels",
+    source="TensorFlow Lite operators (schema.fbs, MLIR's tfl dialect); verified with the CPU kernels of LiteRT 2.3.0",
     operators=base.operators_by_op(
         reshape="RESHAPE", unsqueeze="EXPAND_DIMS", expand="BROADCAST_TO", shape="SHAPE", split="SPLIT"
     )
@@ -63,8 +63,8 @@ TFLITE = base.Dialect(
         "split": PACKED | UNSIGNED | base.COMPLEX | FLOAT8_TYPES | {"bool", "bfloat16", "string", "float16", "float64"},
         "flip": PACKED | UNSIGNED | base.COMPLEX | FLOAT8_TYPES | {"bfloat16", "string", "float64"},
     },
-    note="Transpose, squeeze and flip support at most 8 dims. Although TensorFlow Lite accepts them, shapecalc "
-    "refuses repeated axes of a transpose, an index outside of its dim, slices of axes that do not exist, and a "
-    "non-integral -1 next to a 0",
+    note="Transpose, squeeze and flip support at most 8 dims. TensorFlow Lite accepts repeated axes of a transpose, "
+    "an index outside of its dim, slices of axes that do not exist, and a non-integral -1 next to a 0, but shapecalc "
+    "refuses them",
     rules=(AXES_NOT_ADJACENT,),
 )

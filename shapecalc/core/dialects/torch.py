@@ -7,7 +7,7 @@ from shapecalc.core.dialects import base
 TORCH = base.Dialect(
     name="torch",
     aliases=("pt", "pytorch"),
-    source="PyTorch reference, and PyTorch 2.13.0",
+    source="PyTorch reference; verified with PyTorch 2.13.0",
     operators=base.operators_by_op("reshape flatten squeeze unsqueeze expand shape", transpose="permute"),
     reshape_semantics={None: base.ReshapeSemantics(base.ZeroMeaning.LITERAL)},
     types=base.SINCE_19 - {"string"} | {"float8_e8m0fnu"},

@@ -19,8 +19,9 @@ from shapecalc.core.text import rank_text, truncate
 CHANNELS_DIFFER = Rule(
     "channels-differ",
     "the channels of the input do not match the weight",
-    "A weight has the shape OUT,IN/groups,k..., a transposed one IN,OUT/groups,k..., and in TensorFlow k...,IN,OUT. "
-    "The channel axis follows the batch axis; in TensorFlow, it is the last axis.",
+    "The shape of a weight is OUT,IN/groups,k... in a convolution, and IN,OUT/groups,k... in a transposed "
+    "convolution. In TensorFlow, the shape of a weight is k...,IN,OUT. The channel axis usually follows the batch "
+    "axis. In TensorFlow, the channel axis is the last axis.",
     "shapecalc conv 1,3,8,8 16,4,3,3",
     windows.SOURCE,
 )

@@ -23,7 +23,7 @@ DCR, CRD = "DCR", "CRD"
 In DCR, the row and column of a block are the outer factors of the channel axis; in CRD, the remaining channels are the
 outer factor.
 """
-SOURCE = "ONNX DepthToSpace and SpaceToDepth, torch.pixel_shuffle and pixel_unshuffle"
+SOURCE = "ONNX DepthToSpace, ONNX SpaceToDepth, torch.pixel_shuffle, torch.pixel_unshuffle"
 
 WRONG_RANK = Rule(
     "wrong-rank",
@@ -53,8 +53,9 @@ SPLIT_BLOCKS = StepRule(
     "split-blocks",
     "an axis is split into the positions within a block and the remaining positions",
     "Depth to space splits the channels into the rows and columns of a block and the remaining channels. Space to "
-    "depth splits height and width into blocks. The remaining sizes must be integers. In the order DCR, the rows and "
-    "columns of a block are the first factors of the channel axis; in CRD, they are the last.",
+    "depth splits height and width into blocks. All resulting sizes must be integers. In the order DCR, the rows and "
+    "columns of a block are the first factors of the channel axis. In the order CRD, they are the last factors of the "
+    "channel axis.",
     "shapecalc depth_to_space 1,8,2,3 2",
     SOURCE,
     why=_explain_split_blocks,

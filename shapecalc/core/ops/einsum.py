@@ -27,9 +27,9 @@ SOURCE = "numpy.einsum, ONNX Einsum, torch.einsum, tf.einsum"
 
 REST_DIFFERS = Rule(
     "rest-differs",
-    "the output omits the dims of an ellipsis, or in ONNX, ellipses have different numbers of dims",
-    "PyTorch, JAX and OpenVINO sum over the dims of an ellipsis that the output omits. ONNX requires: 'every "
-    "occurrence of ellipsis in the equation must represent the same number of dimensions'.",
+    "the output omits the dims of an ellipsis, or two ellipses in ONNX have different numbers of dims",
+    "PyTorch, JAX and OpenVINO sum over the dims of an ellipsis that the output omits. The ONNX document requires: "
+    "'every occurrence of ellipsis in the equation must represent the same number of dimensions'.",
     "shapecalc einsum ...i->i 2,3",
     SOURCE,
 )

@@ -25,8 +25,8 @@ def _explain_contraction(_: Step, left: Dim, right: Dim) -> str:
 CONTRACTED = StepRule(
     "contract",
     "the axis that both operands share is summed over and removed",
-    "Each element of the result is a sum along this axis, so the axis is not in the result. Its size must be the same "
-    "in both operands.",
+    "Each element of the result is a sum along this axis, so the axis is not in the result. This axis must have the "
+    "same size in both operands.",
     "shapecalc matmul 2,3 3,4",
     SOURCE,
     name="sum",

@@ -15,8 +15,8 @@ from shapecalc.core.text import format_count
 UNPAIRED_AXES = Rule(
     "unpaired-axes",
     "each axis moves to one position",
-    "There must be as many positions as axes. The first axis moves to the first position, the second axis to the "
-    "second.",
+    "There must be as many positions as axes. The first axis moves to the first position, and the second axis moves "
+    "to the second position.",
     "shapecalc moveaxis 2,3,4 0,1 2",
     "numpy.moveaxis: '`source` and `destination` arguments must have the same number of elements'",
 )

@@ -29,7 +29,7 @@ RANKS_DIFFER = Rule(
 )
 DIMS_DIFFER = Rule(
     "dims-differ",
-    "the operands differ along an axis along which they must be equal",
+    "the operands have different sizes along an axis on which they must be equal",
     "Concatenated operands may differ only along the concatenation axis. Stacked operands must all have the same "
     "shape.",
     "shapecalc concat 2,3 2,4 --axis 0",
@@ -37,9 +37,10 @@ DIMS_DIFFER = Rule(
 )
 INNER_DIFFERS = Rule(
     "inner-differs",
-    "the axis that a product sums over has different sizes in the operands",
-    "A row of the first operand is multiplied by a column of the second, element by element: the last dim of the "
-    "first operand must equal the second-to-last dim of the second. A linear layer stores its weight as OUT,IN.",
+    "the operands have different sizes along the axis that is summed over",
+    "A row of the first operand is multiplied by a column of the second operand, element by element. The last dim of "
+    "the first operand must therefore equal the second-to-last dim of the second operand. A linear layer stores its "
+    "weight as OUT,IN.",
     "shapecalc matmul 2,3 4,5",
     "numpy.matmul, ONNX MatMul, torch.nn.functional.linear",
 )
@@ -169,8 +170,8 @@ ALIGNED = StepRule(
     "align",
     "the dims of the operands are aligned at the right: they are equal, or a 1 is repeated",
     "The shapes are written below each other, with the last dims in one column. In each column, all dims must be "
-    "equal or 1; elements along a dim of 1 are read repeatedly. A shorter shape is padded with 1s on the left. For "
-    "named sizes, the answer is the general case, in which none of them is 1.",
+    "equal or 1; elements along a dim of 1 are read repeatedly. A shorter shape is padded with 1s on the left. The "
+    "answer for named sizes assumes that none of them is 1.",
     "shapecalc broadcast 8,1,6 7,1",
     "NumPy broadcasting, ONNX broadcasting, torch broadcasting semantics",
     why=_explain_alignment,

@@ -31,8 +31,8 @@ SOURCE = "ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad, pa
 LENGTHENED = StepRule(
     "lengthen",
     "positions are added at the beginning and at the end of an axis",
-    "The pads list all begins first: for a matrix, begin 0, begin 1, end 0, end 1. PyTorch itself lists the begin and "
-    "the end of the last axis first.",
+    "The pads list all begins first: for a matrix, begin 0, begin 1, end 0, end 1. In PyTorch's own order, the begin "
+    "and the end of the last axis come first.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1",
     SOURCE,
     why=lambda step, dim, begin, end: f"{begin} + {truncate(str(dim))} + {end} = {step.value}".replace("+ -", "- "),

@@ -29,8 +29,8 @@ SOURCE = "einops.rearrange, einops.repeat"
 BAD_PATTERN = Rule(
     "bad-pattern",
     "the pattern does not fit the tensor",
-    "The left side must have one entry, or one group in brackets, for each dim of the input. One axis of a group "
-    "needs no length. An axis that is only on the right is new and repeats the tensor, so it needs a length.",
+    "The left side must have one entry, or one group in brackets, for each dim of the input. One axis of each group "
+    "may omit its length. An axis that is only on the right is new and repeats the tensor, so it needs a length.",
     "shapecalc rearrange 2,3,4 'a b -> b a'",
     SOURCE,
 )
@@ -45,8 +45,8 @@ def _explain_pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> st
 PATTERN_AXIS = StepRule(
     "pattern-axis",
     "a name in the pattern is an axis or a part of an axis",
-    "Brackets on the left split a dim into axes, with the outermost first. One of the lengths may be omitted: it is "
-    "the dim divided by the product of the other lengths.",
+    "On the left side of a pattern, brackets split a dim into axes, the outermost axis first. The length of one of "
+    "these axes may be omitted. The omitted length is the dim divided by the product of the other lengths.",
     "shapecalc rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
     SOURCE,
     name="name axis",

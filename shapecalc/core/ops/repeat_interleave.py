@@ -22,8 +22,9 @@ SOURCE = "torch.repeat_interleave, numpy.repeat, jax.numpy.repeat"
 
 REPEATED_POSITIONS = StepRule(
     "repeat-positions",
-    "each position of an axis is repeated as often as its entry of a list says",
-    "The size is the sum of the list, which has one entry for each position. A 0 drops its position.",
+    "a list contains the number of repeats of each position of an axis",
+    "The list has one entry for each position. The size of the output axis is the sum of the entries. An entry of 0 "
+    "drops its position.",
     "shapecalc repeat_interleave 2,3 1,0,2 1",
     SOURCE,
     why=lambda step, text: f"the positions of dim {step.out} are repeated {text} times: {step.value} in all",
@@ -32,7 +33,7 @@ UNPAIRED_REPEATS = Rule(
     "unpaired-repeats",
     "the repeats do not fit the axis",
     "A single repeat applies to all positions of the axis; a list has one repeat for each position. Each repeat is a "
-    "non-negative integer; a single one may be a named size. Without an axis, the tensor is flattened first.",
+    "non-negative integer. A single repeat may also be a named size. Without an axis, the tensor is flattened first.",
     "shapecalc repeat_interleave 2,3 1,2 1",
     "torch.repeat_interleave: 'repeats must have the same size as input along dim'; numpy.repeat: 'repeats is "
     "broadcasted to fit the shape of the given axis'",

@@ -17,7 +17,7 @@ ROLLED_AXIS = StepRule(
     "roll-axis",
     "the elements move along an axis by a shift, and those that pass its end reappear at its start",
     "The size does not change, so the answer also holds for named sizes. A negative shift moves elements towards the "
-    "start. No strides can read an axis in this order, so a roll copies the data.",
+    "start. Strides cannot express this order, so a roll copies the data.",
     "shapecalc roll 2,3,4 1 -1",
     "numpy.roll, torch.roll, OpenVINO Roll, paddle.roll",
     why=lambda step, shift: f"dim {step.out} is {step.value}, and its positions move on by {truncate(str(shift))}",

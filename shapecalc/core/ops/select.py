@@ -35,8 +35,8 @@ def _explain_taken_index(step: Step, index: int, place: int) -> str:
 TAKEN_INDEX = StepRule(
     "take-index",
     "one position of an axis is selected, and the axis is dropped",
-    "The other axes do not change. An axis with a named size has a first and a last position; whether it has others "
-    "depends on its size.",
+    "The other axes do not change. If the size of an axis is a name, only its first and its last position are certain "
+    "to exist.",
     "shapecalc select 2,3,4 1 -1",
     SOURCE,
     why=_explain_taken_index,

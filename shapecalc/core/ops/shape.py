@@ -32,8 +32,8 @@ def _explain_clamp(step: Step, end: str, wanted: int, rank: int) -> str:
 CLAMPED = StepRule(
     "clamp",
     "a negative start or end counts from the end; then both are clamped to the range from 0 to the rank",
-    "Older versions of the ONNX Shape document clamp to [0, rank - 1]; this is an erratum, which was corrected later. "
-    "For a shape of rank 3, start=3 gives an empty vector.",
+    "Older versions of the ONNX Shape document have the range [0, rank - 1]. This erratum was corrected later. For a "
+    "shape of rank 3, start=3 gives an empty vector.",
     "shapecalc shape 2,3,4 --start 3 --end 9",
     "ONNX Shape 15 and later",
     why=_explain_clamp,

@@ -23,7 +23,7 @@ STEPS_SINCE = 10
 
 BAD_STEP = Rule(
     "bad-step",
-    "a step must not be 0 and, in some frameworks, not negative",
+    "a step must not be 0, and some frameworks refuse negative steps",
     "A negative step goes backwards. PyTorch does not support negative steps.",
     "shapecalc slice 2,3,4 ::0",
     "ONNX Slice: 'steps cannot be 0'",
@@ -31,8 +31,8 @@ BAD_STEP = Rule(
 SLICE_OUT_OF_BOUNDS = Rule(
     "slice-out-of-bounds",
     "the operator does not read positions outside of the dim",
-    "Most operators clamp a start or a stop that is outside of the dim. TensorRT's Slice counts from 0 and refuses "
-    "such a start or stop.",
+    "Most operators clamp a start or a stop that is outside of the dim. TensorRT's Slice counts from 0 and refuses a "
+    "start or stop outside of the dim.",
     "shapecalc slice 2,3 :,1:9 --dialect tensorrt",
     "TensorRT Slice: 'STRICT_BOUNDS ... otherwise issue error'",
 )
@@ -41,10 +41,11 @@ SLICE_OUT_OF_BOUNDS = Rule(
 KEPT_POSITIONS = StepRule(
     "keep-positions",
     "an axis keeps the positions from start to stop, excluding stop, with a given step",
-    "Negative values count from the end. Values outside of the dim are clamped. If a start lies before the dim and "
-    "the step is negative, ONNX keeps the first position, and Python keeps none. If the size of the dim is a name, a "
-    "slice can keep all positions, every k-th position (also backwards), the first, the last, or all but a few at the "
-    "ends; a size that is not a product gets a new name. Other slices need the size of the dim.",
+    "Negative values count from the end. A start or a stop outside of the dim is clamped to the ends of the dim. If a "
+    "start lies before the dim and the step is negative, ONNX keeps the first position, and Python keeps none. If the "
+    "size of the dim is a name, a slice can keep all positions, every k-th position (also backwards), the first "
+    "position, the last position, or all but a few positions at the ends. A resulting size that is not a product gets "
+    "a new name. Other slices require the size of the dim as a number.",
     "shapecalc slice 2,3,4 :,::2,1:3",
     SOURCE,
     name="slice axis",
@@ -55,7 +56,7 @@ KEPT_POSITIONS = StepRule(
 SLICED = StepRule(
     "slice-tensor",
     "the output contains the elements at the kept positions, in order",
-    "Trailing axes that are not named by a slice are kept whole.",
+    "Trailing axes without a slice are kept whole.",
     "shapecalc slice 2,3,4 :,1:",
     SOURCE,
     name="slice",

@@ -32,23 +32,23 @@ SMALLER_LAST_PART_SINCE = 18
 MAX_LISTED_PARTS = 8
 """The maximum number of parts whose sizes an explanation lists one by one."""
 SOURCE = (
-    "ONNX Split, numpy.split and array_split, torch.chunk, split and tensor_split, tf.split, OpenVINO Split and "
-    "VariadicSplit, paddle.split"
+    "ONNX Split, numpy.split, numpy.array_split, torch.chunk, torch.split, torch.tensor_split, tf.split, OpenVINO "
+    "Split, OpenVINO VariadicSplit, paddle.split"
 )
 
 BAD_PARTS = Rule(
     "bad-parts",
-    "an axis is split into at least one part, by the number, the size or the sizes of the parts",
-    "One part is the whole axis. PARTS, --size and --sizes are mutually exclusive.",
+    "an axis must be split into one part or more, given by their number or their sizes",
+    "A single part is the whole axis. PARTS, --size and --sizes are mutually exclusive.",
     "shapecalc split 6,4 0 0",
     SOURCE,
 )
 UNEQUAL_PARTS = Rule(
     "unequal-parts",
     "the number of parts does not divide the size of the axis",
-    "ONNX since Split 18 and PyTorch's chunk make the last part smaller, and PyTorch may return fewer parts. Other "
-    "operators split only into equal parts, except with --uneven, which makes the first parts one position longer. In "
-    "ONNX, an empty last part is refused.",
+    "Since Split 18, ONNX makes the last part smaller. PyTorch's chunk does the same, and it may return fewer parts. "
+    "Other operators split only into equal parts. With --uneven, the first parts are one position longer than the "
+    "others. ONNX refuses an empty last part.",
     "shapecalc split 7,4 0 3 --dialect numpy",
     "numpy.split: 'array split does not result in an equal division'; ONNX Split: 'the last chunk will be smaller'",
 )
@@ -79,8 +79,8 @@ def _explain_split(step: Step, part: int, dim: Dim, runs: PartRuns) -> str:
 SPLIT_AXIS = StepRule(
     "split-axis",
     "an axis is split into parts, and one of them is kept",
-    "The parts have equal sizes if their number divides the size of the axis. A named size must be divisible by this "
-    "number, even where a framework would also split other sizes.",
+    "The parts have equal sizes if their number divides the size of the axis. A named size must be divisible by the "
+    "number of parts, even in a framework that also splits other sizes.",
     "shapecalc split 6,4 0 3 --part 1",
     SOURCE,
     why=_explain_split,

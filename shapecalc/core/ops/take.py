@@ -24,8 +24,8 @@ def _explain_taken_positions(step: Step, text: str, places: Axes, dim: Dim) -> s
 TAKEN_POSITIONS = StepRule(
     "take-positions",
     "the listed positions of an axis are selected, in the order of the list",
-    "A position that is listed twice is selected twice. The axis is kept, and its size is the number of positions. An "
-    "axis with a named size has a first and a last position; whether it has others depends on its size.",
+    "A position that is listed twice is selected twice. The axis is kept, and its size is the number of positions. If "
+    "the size of an axis is a name, only its first and its last position are certain to exist.",
     "shapecalc take 2,3,4 1 2,0,0",
     "ONNX Gather with indices of one axis, numpy.take, PyTorch and JAX indexing, tf.gather, OpenVINO Gather",
     why=_explain_taken_positions,

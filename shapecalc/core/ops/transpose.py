@@ -32,8 +32,8 @@ class PermSource(Choice):
 TAKEN_AXIS = StepRule(
     "permute",
     "output dim i is input dim perm[i]",
-    "The permutation lists the source of each output dim, not its destination. A permutation that is its own inverse "
-    "hides the difference; 1,2,0 shows it.",
+    "The permutation lists the source of each output dim, not its destination. The difference is visible only in a "
+    "permutation that is not its own inverse, such as 1,2,0.",
     "shapecalc transpose 2,3,4 1,2,0",
     "ONNX Transpose: 'when perm=(1, 0, 2), given an input tensor of shape (1, 2, 3), the output shape will be "
     "(2, 1, 3)'",
@@ -45,8 +45,8 @@ TAKEN_AXIS = StepRule(
 MOVED_AXES = StepRule(
     "move-axes",
     "a transpose moves the axes together with the elements",
-    "Without a permutation, the order of the dims is reversed; TensorRT's Shuffle keeps the order, and oneDNN "
-    "requires a permutation.",
+    "Without a permutation, most dialects reverse the order of the dims. TensorRT's Shuffle keeps the order, and "
+    "oneDNN requires a permutation.",
     "shapecalc transpose 2,3,4",
     "ONNX Transpose: 'by default, reverse the dimensions'",
     why="{order.value}",

@@ -23,7 +23,7 @@ from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
 ONE_AXIS = Rule(
     "one-axis",
     "the operator inserts one dim at a time",
-    "Insert several axes by one unsqueeze each. ONNX, NumPy and OpenVINO accept several axes at once.",
+    "To insert several axes, use one unsqueeze for each of them. ONNX, NumPy and OpenVINO accept several axes at once.",
     "shapecalc unsqueeze 2,3 --axes 0,1 --dialect mxnet",
     "tf.expand_dims, MXNet expand_dims",
 )

@@ -25,8 +25,8 @@ def _explain_scale(step: Step, dim: Dim, factor: str | None) -> str:
 SCALED = StepRule(
     "scale",
     "a spatial dim is multiplied by a factor and rounded down, or set to a given size",
-    "The new positions are copies of the nearest old ones, or interpolated between them; the shape is the same in "
-    "both cases.",
+    "The new elements are copies of the nearest input elements, or are interpolated between them. The shape is the "
+    "same in both cases.",
     "shapecalc upsample 1,64,28,28 2",
     SOURCE,
     why=_explain_scale,

@@ -20,14 +20,14 @@ from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import NEEDS_SIZE
 from shapecalc.core.text import rank_text, shape_text, truncate
 
-SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
+SOURCE = "Tensor.view, at::detail::computeStride of PyTorch 2.13.0"
 
 STRIDE_INCOMPATIBLE = Rule(
     "stride-incompatible",
     "no strides can read the requested shape from the same memory",
-    "A dim of a view lies inside one input dim, or spans adjacent dims that are contiguous in memory: the stride of "
-    "each dim is the size of the next dim times the stride of the next dim. To span other dims, make a copy first "
-    "with contiguous() or reshape.",
+    "A dim of a view lies inside one input dim, or spans adjacent dims that are contiguous in memory. Adjacent dims "
+    "are contiguous if the stride of each dim is the size of the next dim times the stride of the next dim. To span "
+    "other dims, make a copy first with contiguous() or reshape.",
     "shapecalc view 3,4 12 --strides 1,3",
     "Tensor.view: 'the new view size must be compatible with its original size and stride'",
 )
@@ -56,7 +56,7 @@ VIEW_STRIDES = StepRule(
     "view-strides",
     "a view reads the same memory with its own strides",
     "Dims that are contiguous in memory form a chunk, which can be split into new dims. The stride of a new dim is "
-    "the stride of the chunk's last dim, times the sizes of the new dims after it in the chunk. A tensor without "
+    "the stride of the chunk's last dim, multiplied by the sizes of all later new dims of the chunk. A tensor without "
     "elements always has a view.",
     "shapecalc view 3,4 3,2,2 --strides 1,3",
     SOURCE,

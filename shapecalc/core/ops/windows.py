@@ -24,16 +24,16 @@ StepResolver = Callable[[], Step]
 """A function that returns the step of one output axis."""
 
 SOURCE = (
-    "ONNX Conv, ConvTranspose, MaxPool and AveragePool, torch.nn.Conv2d and MaxPool2d, tf.nn.conv2d, Keras' layers, "
-    "paddle.nn, OpenVINO shape rules of pooling, TensorRT PaddingMode"
+    "ONNX Conv, ONNX ConvTranspose, ONNX MaxPool, ONNX AveragePool, torch.nn.Conv2d, torch.nn.MaxPool2d, "
+    "tf.nn.conv2d, layers of Keras, paddle.nn, shape rules of pooling in OpenVINO, TensorRT PaddingMode"
 )
 
 WINDOW_RANK = Rule(
     "window-rank",
-    "the dims are not a batch, channels and spatial dims",
-    "A window moves along all dims except the batch and the channels. A kernel has a size for each of these dims. "
-    "PyTorch also accepts an input without a batch. PyTorch, OpenVINO, Paddle and TensorFlow support windows with at "
-    "most 3 dims.",
+    "the input does not have a batch, channels and spatial dims",
+    "A window moves along all dims except the batch and the channels. A kernel has one size for each dim along which "
+    "the window moves. PyTorch also accepts an input without a batch. PyTorch, OpenVINO, Paddle and TensorFlow "
+    "support windows with at most 3 dims.",
     "shapecalc conv 3,32,32 8,3,3,3",
     SOURCE,
 )
@@ -41,33 +41,35 @@ WINDOW_VALUES = Rule(
     "window-values",
     "the parameters of a window are too small, or their number is wrong",
     "One number applies to every spatial dim; otherwise, each spatial dim needs its own number. Padding may list the "
-    "begins of all dims, followed by the ends of all dims. Kernels, strides, dilations and groups are at least 1, "
-    "paddings at least 0.",
+    "begins of all dims, followed by the ends of all dims. Kernels, strides, dilations and groups must be at least 1. "
+    "Paddings must be at least 0.",
     "shapecalc pool 1,3,8,8 2 --stride 2,2,2",
     SOURCE,
 )
 WINDOW_TOO_LARGE = Rule(
     "window-too-large",
     "the window is larger than the padded dim",
-    "A window with kernel size k and dilation d spans d*(k - 1) + 1 positions. The dim and its padding together must "
-    "be at least as long.",
+    "A window with kernel size k and dilation d spans d*(k - 1) + 1 positions. The padded dim must have at least as "
+    "many positions as the window spans.",
     "shapecalc conv 1,3,5,5 8,3,7,7",
     SOURCE,
 )
 NOTHING_LEFT = Rule(
     "nothing-left",
     "the resulting dim is smaller than the framework allows",
-    "A negative pad removes positions, at most all of them. A transposed convolution must produce more positions than "
-    "the padding removes. A scaled size is rounded down; PyTorch and Paddle refuse a result of 0, and ONNX accepts it.",
+    "A negative pad removes positions, but no more than the axis has. A transposed convolution must produce more "
+    "positions than the padding removes. A scaled size is rounded down. PyTorch and Paddle refuse a rounded size of "
+    "0, but ONNX accepts it.",
     "shapecalc upsample 1,3,4,4 0.1 -d torch",
-    "ONNX Pad, ConvTranspose and Resize, torch.nn.functional.interpolate",
+    "ONNX Pad, ONNX ConvTranspose, ONNX Resize, torch.nn.functional.interpolate",
 )
 BAD_PADDING = Rule(
     "bad-padding",
     "the framework does not accept this padding",
-    "PyTorch pads both ends of an axis equally, limits the padding of a pool to half of the kernel, and accepts same "
-    "only with a stride of 1. TensorFlow Lite accepts only same and valid, and TensorRT does not accept valid. The "
-    "output padding of a transposed convolution must be less than its stride or its dilation.",
+    "PyTorch pads both ends of an axis equally, limits the padding of a pool to half of the kernel, and accepts the "
+    "padding same only with a stride of 1. TensorFlow Lite accepts only the paddings same and valid. TensorRT does "
+    "not accept the padding valid. The output padding of a transposed convolution must be less than its stride or its "
+    "dilation.",
     "shapecalc conv 1,3,8,8 8,3,3,3 --padding same --stride 2 -d torch",
     SOURCE,
 )
@@ -168,10 +170,10 @@ def _explain_slide(step: Step, dim: Dim, window: Window) -> str:
 WINDOW_SLIDE = StepRule(
     "slide",
     "a window moves along an axis, and each of its positions gives one output element",
-    "For a dim of size H, a kernel of size k, dilation d, stride s and the padding begin and end, there are (H + "
-    "begin + end - d*(k - 1) - 1)//s + 1 positions. With ceil, the last window may extend past the end; ONNX and "
-    "PyTorch omit a window that starts in the padding at the end, and Paddle, OpenVINO and TensorRT count it. With "
-    "same padding, there are H/s positions, rounded up.",
+    "Let H be the size of the dim, k the size of the kernel, d the dilation, s the stride, and begin and end the "
+    "paddings. The number of positions is then (H + begin + end - d*(k - 1) - 1)//s + 1. With ceil, the last window "
+    "may extend past the end. If a window starts in the padding at the end, ONNX and PyTorch omit it, but Paddle, "
+    "OpenVINO and TensorRT count it. With same padding, there are H/s positions, rounded up.",
     "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
     SOURCE,
     why=_explain_slide,
@@ -190,9 +192,9 @@ def _explain_spread(step: Step, dim: Dim, window: Window, more: int) -> str:
 WINDOW_SPREAD = StepRule(
     "spread",
     "each element is spread over a window, and consecutive windows are one stride apart",
-    "It is the opposite of a convolution: the size is (H - 1)*s - begin - end + d*(k - 1) + 1, plus the output "
-    "padding. With same padding, the size is H*s. The layers of Keras give H*s + max(d*(k - 1) + 1 - s, 0) if no "
-    "output padding is given.",
+    "A transposed convolution is the opposite of a convolution: the size is (H - 1)*s - begin - end + d*(k - 1) + 1, "
+    "plus the output padding. With same padding, the size is H*s. The layers of Keras give H*s + max(d*(k - 1) + 1 - "
+    "s, 0) if no output padding is given.",
     "shapecalc conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
     "ONNX ConvTranspose, torch.nn.ConvTranspose2d, keras.layers.Conv2DTranspose, OpenVINO ConvolutionBackpropData",
     why=_explain_spread,

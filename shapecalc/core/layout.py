@@ -459,7 +459,7 @@ def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) ->
     """Return the normalized view of a tensor of `shape` after all moves.
 
     No dim may be 0. Raises `ShapeError` (usage) for op `shape`, and `Undecided` if the axes are mixed after more than
-    `MAX_MIXED_STAGES` moves in a row.
+    `MAX_AXIS_MIXING_STAGES` moves in a row.
 
     >>> view_after_moves((4, 3), [StridedSlice((3, 0), (-1, 1), (4, None))], Assumptions())
     View(axes=((Atom(size=4, stride=-3, base=(), start=()),),), offset=(), fixed=frozenset())

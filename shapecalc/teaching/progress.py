@@ -115,7 +115,7 @@ class Progress:
         self._save(lambda: setattr(self, "done", self.done | {lesson}))
 
     def record_answer(self, kind: str, box: int, *, right: bool) -> None:
-        """Record an answer to an exercise, with the new box of its kind."""
+        """Record an answer to an exercise, and the new Leitner box of the kind of exercise."""
         self._save(lambda: setattr(self, "tally", self.tally.with_answer(kind, box, right=right)))
 
     def _save(self, change: Callable[[], None]) -> None:

@@ -472,7 +472,7 @@ class Explore(widgets.HelpScreen[None]):
             self.schedule_draw()
 
     def schedule_draw(self) -> None:
-        """Draw the screen, but soon after a drawing wait for the pending events."""
+        """Draw the screen; if it was drawn recently, handle the pending events first."""
         if not self._is_draw_scheduled:
             self._is_draw_scheduled = True
             is_idle = monotonic() - self._last_draw > IDLE_SECONDS

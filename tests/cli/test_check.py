@@ -303,7 +303,7 @@ def test_check_reports_an_invalid_expectation_before_its_request():
     shown = judge_block(judging.Block(text.encode(), 1), "f", judging.CheckOptions(), {}).stdout_text.splitlines()
     assert [line.partition(" (")[0] for line in shown] == [
         "f:1: usage: 5 is not an expectation",
-        "f:2: usage: '(' is not a whole number or a name",
+        "f:2: usage: '(' is not allowed in '('",
     ]
 
 

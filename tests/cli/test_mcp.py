@@ -190,7 +190,7 @@ def sleep(arguments, folder):
     time.sleep(600)
 def fail(arguments, folder):
     raise ZeroDivisionError("by zero")
-served._answer_doctor, served._answer_model, served._answer_compare = sleep, fail, lambda *_: os._exit(1)
+served._run_doctor, served._run_model, served._run_compare = sleep, fail, lambda *_: os._exit(1)
 served.CALL_TIMEOUT = int(os.environ["SECONDS"])
 """
 """Code that replaces tools of a server by ones that sleep, raise and kill their process."""

@@ -51,7 +51,7 @@ def _explain_split_blocks(step: Step, counts: str, cut: Dim, by: int | None = No
 
 SPLIT_BLOCKS = StepRule(
     "split-blocks",
-    "an axis is split into the positions within a block and the remaining positions",
+    "each axis is split into the block index and the index within the block",
     "Depth to space splits the channels into the rows and columns of a block and the remaining channels. Space to "
     "depth splits height and width into blocks. All resulting sizes must be integers. In the order DCR, the rows and "
     "columns of a block are the first factors of the channel axis. In the order CRD, they are the last factors of the "

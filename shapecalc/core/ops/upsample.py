@@ -34,7 +34,7 @@ SCALED = StepRule(
 
 
 def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape | None = None) -> Stages:
-    """Scale the spatial dims by factors, rounded down, or resize them to given sizes.
+    """Scale the spatial dims, rounding the sizes down, or resize them to given sizes.
 
     Source: ONNX Resize ("output_dimension = floor(input_dimension * (roi_end - roi_start) * scale)"), and
     torch.nn.functional.interpolate. Raises `ShapeError`: window-rank, window-values, nothing-left, overflow.
@@ -114,7 +114,10 @@ UPSAMPLE = Op(
     ),
     examples=("upsample 1,64,28,28 2", "upsample N,C,H,W 0.5 --explain", "upsample N,C,H,W --size 224,224"),
     vectors=make_vectors(
-        "scale", ("1,3,5,7", "2", "0.5,1.5", "2,2,2", "0.1"), ("3,5", "2"), ("N,C,H,W", "2", "0.5", "1.5,1")
+        "scale size",
+        ("1,3,5,7", "2", "0.5,1.5", "2,2,2", "0.1", "_ 10,14"),
+        ("3,5", "2"),
+        ("N,C,H,W", "2", "0.5", "1.5,1"),
     ),
     keeps_element_count=False,
     semantics=(UPSAMPLE_SEMANTICS, windows.WINDOW_SEMANTICS),

@@ -134,7 +134,7 @@ class ArrayWriter(CodeWriter):
     def dim_expression(self, dim: RequestedDim, unchanged_placeholder: str = "") -> str:
         """Return the expression for a dim of a requested shape.
 
-        If `kept_placeholder` is given, it is the expression for a dim that is unchanged.
+        If `unchanged_placeholder` is given, it is the expression for a dim that is unchanged.
         """
         if dim.inferred:
             return "-1"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shapecalc.core.ops.op import Op
 
 
-class Argument(Record):
+class SignatureArgument(Record):
     """An argument of a framework call."""
 
     names: tuple[str, ...]
@@ -34,7 +34,7 @@ class Signature(Record):
 
     The text is a Python call, with `x` for the tensor: `np.roll(x, shift, axis=None)`. Slashes separate alternative
     names of a function or argument. If the op's parameter has another name, it follows a colon: `dim/axis: axes`. For
-    `*` and `[]` around a name, and `each` before a parameter, see `Argument.style`.
+    `*` and `[]` around a name, and `each` before a parameter, see `SignatureArgument.style`.
 
     >>> signature = Signature("numpy jax", "np.flip(x, axis: axes=None)")
     >>> signature.names, signature.arguments[0].names, signature.arguments[0].param, signature.is_method
@@ -63,7 +63,7 @@ class Signature(Record):
         return self.text.startswith("x.")
 
     @lazy
-    def arguments(self) -> tuple[Argument, ...]:
+    def arguments(self) -> tuple[SignatureArgument, ...]:
         """Return the arguments in order, except the tensor."""
         texts = self.text.partition("(")[2][:-1].split(", ")
         return tuple([_parse_argument(text) for text in texts if text not in ("", "x")])
@@ -73,13 +73,13 @@ class Signature(Record):
         return framework in self.frameworks.split()
 
 
-def _parse_argument(text: str) -> Argument:
+def _parse_argument(text: str) -> SignatureArgument:
     """Parse an argument of a signature, such as `[axis]: axes=None`."""
     text, _, default = text.partition("=")
     name, _, param = text.partition(": ")
     style = "*" if name[0] == "*" else "[]" if name[0] == "[" else "each" if param.startswith("each ") else ""
     names = name.strip("*[]").split("/")
-    return Argument(tuple(names), param.removeprefix("each ") or names[0], default, style)
+    return SignatureArgument(tuple(names), param.removeprefix("each ") or names[0], default, style)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from shapecalc.core.ops.calls import Argument, Signature, signatures_of
+from shapecalc.core.ops.calls import Signature, SignatureArgument, signatures_of
 from shapecalc.core.ops.op import Op
 
 ArgumentValue: TypeAlias = str | int | Sequence[str | int]
@@ -46,7 +46,7 @@ def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue)
     return _format(signature, framework, tensor, texts)
 
 
-def format_argument(argument: Argument, value: ArgumentValue) -> str:
+def format_argument(argument: SignatureArgument, value: ArgumentValue) -> str:
     """Format the value of an argument in the style of its signature.
 
     An empty list is written as `()` even in the style `*`, because the call without arguments uses the default.

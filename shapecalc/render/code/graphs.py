@@ -56,7 +56,7 @@ from shapecalc.render.code.calls import ArgumentValue, format_call
 from shapecalc.render.code.operands import (
     ONNX_OPERATORS,
     ArgumentReader,
-    Call,
+    OperandCall,
     check_pad_accepted,
     has_transposed_weight,
     onnx_window_node,
@@ -372,7 +372,7 @@ class OnnxWriter(GraphWriter):
 
         Raises `ShapeError` (usage) if the opset lacks the mode.
         """
-        call = Call(self.name, arguments, self.tensor, (self.tensor,))
+        call = OperandCall(self.name, arguments, self.tensor, (self.tensor,))
         check_pad_accepted(call, self.opset)
         pairs, mode, fill = call.read_pads(), arguments.read("mode", CONSTANT), arguments.read("fill", 0)
         inputs = [self.add_vector("pads", [ends[index] for index in (0, 1) for ends in pairs])]

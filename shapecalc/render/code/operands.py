@@ -145,7 +145,7 @@ class ArgumentReader:
             raise usage_error(f"{name} of {self.trace.op} is not written as {target} code", argument=name)
 
 
-class Call(Record):
+class OperandCall(Record):
     """A call of an op of several operands or of a pad, in one framework."""
 
     framework: str
@@ -217,27 +217,27 @@ class Call(Record):
         return next((move.concat_axis for move in moves if isinstance(move, Combine)), None)
 
 
-FIELDS: Mapping[str, Callable[[Call], Any]] = {
+FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
     "x": lambda call: call.tensor,
     "all": lambda call: ", ".join(call.read_variables()),
-    "operands": Call.read_variables,
+    "operands": OperandCall.read_variables,
     "first": lambda call: call.read_variables()[0],
     "weight": lambda call: call.read_variables()[-1],
     "place": lambda call: call.read_variables().index(call.tensor),
     "axis": lambda call: call.arguments.read("axis", 0),
-    "joined": Call.read_concat_axis,
+    "joined": OperandCall.read_concat_axis,
     "raised": lambda call: ", ".join(
         [f"ops.unsqueeze({name}, {call.read_concat_axis()})" for name in call.read_variables()]
     ),
     "pattern": lambda call: f'"{call.arguments.read("pattern", "")}"',
-    "padding": Call.read_padding,
+    "padding": OperandCall.read_padding,
     "begins": lambda call: [begin for begin, _ in call.read_pads()],
     "ends": lambda call: [end for _, end in call.read_pads()],
-    "mode": Call.read_mode,
+    "mode": OperandCall.read_mode,
     "mode_word": lambda call: call.read_mode() or f'"{CONSTANT}"',
-    "fill": Call.read_fill,
-    "pad_value": Call.read_pad_value,
-    "pad_options": Call.read_pad_options,
+    "fill": OperandCall.read_fill,
+    "pad_value": OperandCall.read_pad_value,
+    "pad_options": OperandCall.read_pad_options,
 }
 """The fields of templates and the parameters of signatures; each reads the arguments that the code then contains.
 
@@ -251,7 +251,7 @@ def has_transposed_weight(trace: Trace) -> bool:
     return len(weight) == 2 and any(step.facts.get("operand") and step.facts["axis"] == 0 for step in trace.steps)
 
 
-def check_pad_accepted(call: Call, opset: int | None = None) -> None:
+def check_pad_accepted(call: OperandCall, opset: int | None = None) -> None:
     """Raise `ShapeError` (usage) if the framework refuses the mode of a pad, or negative padding."""
     request, pairs, framework = call.trace.request, call.read_pads(), call.framework
     mode = request.arguments.get("mode", CONSTANT)
@@ -271,7 +271,7 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
     support the op.
     """
     trace = arguments.trace
-    call = Call(framework, arguments, tensor, tuple(operand_variables(trace, tensor, first_number)))
+    call = OperandCall(framework, arguments, tensor, tuple(operand_variables(trace, tensor, first_number)))
     if trace.op == PAD.name and framework in PAD_SEMANTICS:
         check_pad_accepted(call)
     if framework == "torch" and trace.op in (CONV.name, POOL.name, UPSAMPLE.name):
@@ -293,7 +293,7 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
     return format_call(op, framework, tensor, **{name: value for name, value in fields.items() if value is not None})
 
 
-def _fill_template(template: str, call: Call) -> str:
+def _fill_template(template: str, call: OperandCall) -> str:
     """Return a template with the fields of a call; one with `{other}` is applied for each other operand."""
     tensor, fields = call.tensor, {name for _, name, _, _ in Formatter().parse(template) if name}
     values = {name: FIELDS[name](call) for name in fields - {"x", "other"}}
@@ -330,7 +330,7 @@ def check_window_rules(arguments: ArgumentReader, target: str) -> None:
             raise usage_error(message, argument="ceil")
 
 
-def torch_window_call(call: Call) -> str:
+def torch_window_call(call: OperandCall) -> str:
     """Return the PyTorch call for a convolution, a pool or an upsampling.
 
     Raises `ShapeError` (usage) if PyTorch does not support the arguments.

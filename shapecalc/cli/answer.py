@@ -195,6 +195,7 @@ def _print_text(
 
     If `code` is not None, it is printed instead of the output shape. `paths` are the paths of the traced elements.
     """
+    print_notes(answer.notes, output_options)
     if output_options.explain:
         _print_explanation(answer, output_options, source)
     if answer.output is None:
@@ -211,6 +212,12 @@ def _print_text(
         print_elements(answer, source, paths, values=output_options.values, operand_sources=operand_sources)
     print_stdout(code.text if code else _format_output(answer))
     _print_caveats(answer, output_options, code)
+
+
+def print_notes(notes: Iterable[str], output_options: OutputOptions) -> None:
+    """Print notes on how the texts of shapes were read to stderr, unless JSON or quiet output is requested."""
+    for note in notes if not (output_options.json or output_options.quiet) else ():
+        print_stderr(escape_unprintable(f"shapecalc: {output_options.line_prefix}{note}"))
 
 
 def _format_output(answer: Trace | Chain) -> str:

@@ -176,7 +176,7 @@ class Session:
         self._last_answer = answer
         if not any(OPS[trace.op].ends_chain for trace in answer.traces):
             self._shapes.append(answer.output)
-        return Reply(shape_text(answer.output), "\n".join(answer.caveats))
+        return Reply(shape_text(answer.output), "\n".join([*answer.notes, *answer.caveats]))
 
     def _infer_command_line(self, text: str, words: list[str]) -> tuple[str, ...]:
         """Infer the command line for a line that begins with neither an op nor a command.

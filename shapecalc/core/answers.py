@@ -50,6 +50,8 @@ class Request(Record):
     """The source text of each argument that was passed as a string, by argument name."""
     names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
     """The names in earlier stages of the chain; named results map to their definitions, other names to None."""
+    notes: tuple[str, ...] = ()
+    """Notes on how the texts of shapes were read."""
 
     __slots__ = ("_is_symbolic",)
 
@@ -378,6 +380,16 @@ class Answer(Record):
         return True
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes on how the texts of shapes were read.
+
+        >>> import shapecalc as sc
+        >>> sc.flatten("float32[-1,3,4]").notes
+        ('-1 is an unknown size here, as ? is',)
+        """
+        return tuple(dict.fromkeys([note for trace in self.traces for note in trace.request.notes]))
+
+    @property
     def omitted_switches(self) -> Names:
         """The required switches that the request omits.
 
@@ -426,7 +438,8 @@ class Answer(Record):
             from shapecalc.core.results import result_texts  # deferred: few answers have named results
 
             content["results"] = result_texts(self.results)
-        return content | ({"alternatives": list(map(str, self.alternatives))} if self.alternatives else {})
+        content |= {"alternatives": list(map(str, self.alternatives))} if self.alternatives else {}
+        return content | ({"notes": list(self.notes)} if self.notes else {})
 
 
 class Trace(Answer):

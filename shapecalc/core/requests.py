@@ -36,9 +36,11 @@ from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.text import (
     SIZE_BOUND,
+    argument_notes,
     escape_unprintable,
     lookup,
-    parse_shape,
+    parse_plain_shape,
+    read_shape,
     shape_text,
     split_outside_brackets,
     suggestion,
@@ -56,6 +58,10 @@ if TYPE_CHECKING:
 SHARED_OPTIONS = ("dialect", "opset", "dtype", "where")
 """The options of every op in every dialect."""
 DEFAULT_OPSET = 25
+PLAIN_CHARACTERS = frozenset("0123456789,- ")
+"""The characters of shapes that need no notes."""
+SHAPE_TYPES = frozenset([ParamType.TARGET.name, ParamType.SHAPE.name, ParamType.SHAPES.name])
+"""The types of arguments that are shapes."""
 CONFIGURABLE_OPTIONS = ("dialect", "opset")
 """The options that a project file or the environment can set."""
 
@@ -240,6 +246,19 @@ def make_request(
     """
     spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")
     names = _common_names(spec, options) if common_names is None else common_names
+    notes: tuple[str, ...] = ()
+    strides: Shape | None = None
+    if not isinstance(shape, str):
+        dims = values.to_shape(shape)
+        if Monomial in map(type, dims):
+            notes = values.unknown_size_notes(shape)
+    elif (plain := parse_plain_shape(shape)) is not None:
+        dims = plain
+    else:
+        typed = read_shape(shape)
+        dims, notes, strides = typed.dims, typed.notes, typed.strides
+        if typed.dtype:
+            options, names = _add_spelled_type(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
     others = [(name, type(value), value) for name in names if (value := options[name]) is not None]
     key: tuple[object, ...] = (op, *others)
     parsed = _find_options(key, spec)
@@ -248,8 +267,14 @@ def make_request(
         params = (*spec.params, *operator.params)
     else:
         row, operator, params = parsed.dialect, parsed.operator, parsed.params
-    dims = parse_shape(shape) if isinstance(shape, str) else values.to_shape(shape)
     arguments, texts = _parse_arguments(spec, row, params, options, dims)
+    if texts:
+        notes += _argument_notes(params, texts)
+    if strides is not None:
+        if "strides" in spec.param_names:
+            arguments["strides"] = _check_given_strides(strides, arguments)
+        else:
+            notes += (f"the strides {shape_text(strides)} were not used",)
     if operator.params_since or operator.variant_of is not None:
         _check_operator_has(arguments, operator, row)
     if parsed is None:
@@ -258,12 +283,70 @@ def make_request(
         _store_options(key, parsed)
     if isinstance(shape, str):
         texts = {"input": shape, **texts}
-    request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts)
+    request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts, notes=notes)
     if options.get("where") is not None:
         request = _substitute_known_sizes(request, values.parse_sizes(options["where"]))
     if request.is_symbolic and len(request.names) > MAX_NAMES:
         raise MAX_NAMES.error(f"{len(request.names)} names of sizes")
     return request
+
+
+def _add_spelled_type(op: Op, word: str, options: Options) -> Options:
+    """Add the element type in the text of an input to the options, as the option `dtype`.
+
+    Raises `ShapeError` (usage) if the options contradict it.
+    """
+    dialect, _ = dialect_and_operator(op, options.get("dialect"))
+    dtype, stated = parse_spelled_type(word, dialect), options.get("dtype")
+    if stated is not None and parse_element_type(str(stated), dialect) != dtype:
+        shown = escape_unprintable(truncate(str(stated)))
+        message = f"the input is {word}, and --dtype is {shown}"
+        raise usage_error(message, "leave one of them out", argument="dtype")
+    return {**options, "dtype": dtype}
+
+
+def parse_spelled_type(word: str, dialect: Dialect) -> str:
+    """Parse the element type that a tool prints beside a shape, under the rules of a dialect.
+
+    Raises `ShapeError` (usage) if there is no such element type.
+
+    >>> parse_spelled_type("float", DIALECTS["onnx"]), parse_spelled_type("Float", DIALECTS["numpy"])
+    ('float32', 'float32')
+    """
+    name = word.rpartition(".")[2]
+    dtype = parse_element_type(name, dialect)
+    if dtype is None:
+        from shapecalc.core.spellings import canonical_type  # deferred: only inputs with an element type need it
+
+        dtype = parse_element_type(canonical_type(name), dialect)
+    if dtype is None:
+        raise usage_error(f"there is no element type '{escape_unprintable(truncate(word))}'", argument="dtype")
+    return dtype
+
+
+def _check_given_strides(strides: Shape, arguments: Mapping[str, object]) -> Shape:
+    """Return the strides in the text of an input.
+
+    Raises `ShapeError` (usage) if the option `strides` contradicts them.
+    """
+    stated = arguments.get("strides", strides)
+    if stated != strides:
+        message = f"the input has the strides {shape_text(strides)}, and --strides has others"
+        raise usage_error(message, "leave one of them out", argument="strides")
+    return strides
+
+
+def _argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return notes on the texts of the shapes among an op's arguments."""
+    notes: tuple[str, ...] = ()
+    for param in params:
+        text = texts.get(param.name)
+        if text is None or param.type.name not in SHAPE_TYPES or not {*text} - PLAIN_CHARACTERS:
+            continue
+        pieces = split_outside_brackets(text) if param.type is ParamType.SHAPES else [text]
+        for piece in pieces:
+            notes += argument_notes(piece, param.name, is_tensor=param.type is not ParamType.TARGET)
+    return notes
 
 
 def _parse_arguments(
@@ -395,7 +478,8 @@ def substitute_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
     """
     arguments = {name: _substitute_in_argument(value, sizes, name) for name, value in request.arguments.items()}
     dims = _substitute_in_shape(request.input, sizes, "input")
-    return Request(request.op, dims, arguments, request.dialect, request.opset, request.dtype, request.switch)
+    options = (request.dialect, request.opset, request.dtype, request.switch)
+    return Request(request.op, dims, arguments, *options, notes=request.notes)
 
 
 def _substitute_in_argument(value: Any, sizes: Mapping[str, int], name: str) -> Any:

@@ -1,19 +1,19 @@
 """Shapes as text: parsing, formatting, and error messages for invalid shapes.
 
-shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims
+shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | dims | a form of `core.spellings`
 dims   = dim {"," dim} [","]       a trailing comma only inside brackets
-       | dim {("x" | blank) dim}   "x" between integers, blanks between integers or inside brackets
+       | dim {("x" | blank) dim}   "x" between integers and ?, or as every second word beside a number
 dim    = ["-"] digits ["L"] | factor {("*" | "/" | "//") factor}
 factor = digits | name | "?" | "None"
 
-None is parsed as ?, and H//2 as H/2, on the condition that 2 divides H.
+None is parsed as ?, and H//2 as H/2, on the condition that 2 divides H. In an input, -1 is parsed as ?, too.
 """
 
 from __future__ import annotations
 
 from itertools import count
 
-from shapecalc.core.dims import Dim, Monomial, Shape, lowest_terms, named_dim
+from shapecalc.core.dims import Dim, Monomial, Shape, lowest_terms, named_dim, product
 from shapecalc.core.limits import MAX_DIGITS, MAX_DIM_TEXT_LENGTH, MAX_SHAPE_DIMS
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
@@ -40,7 +40,8 @@ MAX_QUOTED_SHAPE_LENGTH = 200
 UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
 """Code points of characters that change the direction or the line breaks of the surrounding text."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
-TORCH_SIZE = "torch.Size"
+SPECIAL = frozenset("[](){}<>:='\"%!|")
+"""The characters that no dim has; a text with one of them is compared with the forms of `core.spellings`."""
 UNKNOWN_WORDS = ("?", "None")
 """The spellings of an unknown size."""
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
@@ -58,6 +59,12 @@ MAX_LISTED_NAMES = 16
 MAX_COMPARED_LENGTH = 80
 """The maximum length, in characters, of the prefix of a name that is compared with the known names."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
+
+
+MIN_LAYOUT_LENGTH = 3
+"""The minimum number of letters of a lower-case name that is taken for a layout."""
+LAYOUT_LETTERS = frozenset("nbchwdtls")
+"""The letters of names such as `nchw`, which are layouts rather than words."""
 
 
 class Token(Record):
@@ -163,6 +170,34 @@ def escape_unprintable(text: str) -> str:
     )
 
 
+class ScannedShape(Record):
+    """The tokens of a shape, and what its text says besides the dims."""
+
+    tokens: tuple[Token, ...]
+    dtype: str = ""
+    """The element type as the tool spells it."""
+    strides: str = ""
+    order: str = ""
+    """The axes from minor to major, as XLA prints a layout."""
+    unused: str = ""
+    """The part of the text that has no meaning here, such as the tiles of a layout."""
+    form: str = ""
+    """The form of `core.spellings` in which the shape is written; empty for a plain shape."""
+    has_loose_names: bool = False
+    """Whether names are separated by blanks, without brackets or quotes around them."""
+
+
+class TypedShape(Record):
+    """The shape of a tensor, with its element type, its strides and notes on the reading."""
+
+    dims: Shape
+    dtype: str = ""
+    """The element type as the tool spells it; empty if there is none."""
+    strides: Shape | None = None
+    """The strides in elements; None if they are row-major."""
+    notes: tuple[str, ...] = ()
+
+
 def tokenize_shape(text: str, argument: str = "shape") -> tuple[Token, ...]:
     """Split the text of a shape into one token for each dim.
 
@@ -171,15 +206,57 @@ def tokenize_shape(text: str, argument: str = "shape") -> tuple[Token, ...]:
     >>> [token.span for token in tokenize_shape("[2, -1]")]
     [(1, 2), (4, 6)]
     """
-    offset, end, bracketed = _locate_dims(text, argument)
-    body = text[offset:end]
+    return scan_shape(text, argument).tokens
+
+
+def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
+    """Split the text of a shape into tokens, and find its element type and strides.
+
+    Raises `ShapeError` (usage) if the text is not one shape.
+
+    >>> scanned = scan_shape("f32[2,3]{0,1}")
+    >>> [token.text for token in scanned.tokens], scanned.dtype, scanned.order
+    (['2', '3'], 'f32', '0,1')
+    """
+    start, end = _strip_offsets(text, 0, len(text))
+    inner = text[start + 1 : end - 1] if BRACKETS.get(text[start : start + 1]) == text[end - 1 : end] else text[start:end]
+    located = None
+    if not (text.isascii() and SPECIAL.isdisjoint(inner)) or _is_typed_list(inner):
+        from shapecalc.core.spellings import locate_spelled_dims  # deferred: plain shapes need no forms
+
+        located = locate_spelled_dims(text)
+    if located is None:
+        tokens, has_loose_names = _split_dims(text, *_locate_dims(text, argument), argument)
+        return ScannedShape(tokens, has_loose_names=has_loose_names)
+    bounds = (located.start, located.end, True)
+    if not located.bracketed:
+        bounds = _locate_dims(located.text, argument, located.start, located.end)
+    is_quoted = text[start : start + 1] in ("'", '"')
+    tokens, has_loose_names = _split_dims(located.text, *bounds, argument)
+    return ScannedShape(
+        tokens,
+        located.dtype,
+        located.strides,
+        located.order,
+        located.unused,
+        located.form,
+        has_loose_names and not is_quoted,
+    )
+
+
+def _is_typed_list(body: str) -> bool:
+    """Return whether a text is a list of sizes with an element type, such as `2x3xf32` or `224x224x3 single`."""
+    return "x" in body and body[0] in "0123456789?-" and any(char.isalpha() and char != "x" for char in body)
+
+
+def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str) -> tuple[tuple[Token, ...], bool]:
+    """Split the dims in `text[start:end]`; return the tokens, and whether they are names between blanks."""
+    offset, body = start, text[start:end]
     if not body.strip():
         if bracketed:
-            return ()
+            return (), False
         raise usage_error("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
-    separator = "x" if "x" in body and all(map(is_integer, body.split("x"))) else ","
-    by_blanks = separator not in body and _are_separate_dims(body.split(), bracketed=bracketed)
-    words = body.split() if by_blanks else body.split(separator)
+    words, by_blanks = _split_words(body, bracketed=bracketed)
     if len(words) > MAX_SHAPE_DIMS:
         raise MAX_SHAPE_DIMS.error(f"{len(words)} dims", argument=argument, span=(offset, offset + 1))
     if bracketed and len(words) > 1 and not words[-1].strip():
@@ -192,36 +269,50 @@ def tokenize_shape(text: str, argument: str = "shape") -> tuple[Token, ...]:
             raise usage_error(message, argument=argument, index=index, span=(offset, offset + 1))
         result.append(Token(word.strip(), offset + len(word) - len(word.lstrip())))
         offset += len(word) + 1
-    return tuple(result)
+    has_loose_names = by_blanks and not bracketed and not all(map(_is_size, words))
+    return tuple(result), has_loose_names
 
 
-def _are_separate_dims(words: list[str], *, bracketed: bool) -> bool:
-    """Return whether blank-separated words are dims, not factors of one product.
+def _split_words(body: str, *, bracketed: bool) -> tuple[list[str], bool]:
+    """Split dims at commas, at `x` or at blanks; return the words, and whether blanks separate them."""
+    if "x" in body and all(map(_is_size, body.split("x"))):
+        return body.split("x"), False
+    if "," not in body:
+        words = body.split()
+        if len(words) > 2 and {*words[1::2]} == {"x"} and len(words) % 2 and any(map(_is_size, words[::2])):  # noqa: PLR2004
+            return words[::2], False
+        if _are_separate_dims(words):
+            return words, True
+    return body.split(","), False
 
-    Names separated by blanks are dims only inside brackets.
-    """
-    if not bracketed and not all(word in UNKNOWN_WORDS or is_integer(word.removesuffix("L")) for word in words):
-        return False
+
+def _is_size(word: str) -> bool:
+    """Return whether a word is an integer or an unknown size."""
+    word = word.strip()
+    return word in UNKNOWN_WORDS or is_integer(word.removesuffix("L"))
+
+
+def _are_separate_dims(words: list[str]) -> bool:
+    """Return whether blank-separated words are dims, not factors of one product."""
     return 1 < len(words) <= MAX_SHAPE_DIMS and not any(word[0] in "*/" or word[-1] in "*/" for word in words)
 
 
-def _locate_dims(text: str, argument: str) -> tuple[int, int, bool]:
+def _locate_dims(text: str, argument: str, start: int = 0, end: int | None = None) -> tuple[int, int, bool]:
     """Return the start and end offsets of the dims, and whether they are in brackets."""
-    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-    layers = 1
-    if text.startswith(f"{TORCH_SIZE}(", start):
-        start, layers = start + len(TORCH_SIZE), 2
-    bracketed = False
-    for _ in range(layers):
-        opening = text[start : start + 1]
-        if opening not in BRACKETS:
-            break
-        if text[start + 1 : end][-1:] != BRACKETS[opening]:
-            raise usage_error(f"{opening} is never closed", argument=argument, span=(start, start + 1))
-        inner = text[start + 1 : end - 1]
-        start, end, bracketed = start + 1 + len(inner) - len(inner.lstrip()), end - 1, True
-        end = max(start, start + len(text[start:end].rstrip()))
-    return start, end, bracketed
+    start, end = _strip_offsets(text, start, len(text) if end is None else end)
+    opening = text[start : start + 1]
+    if opening not in BRACKETS:
+        return start, end, False
+    if end - start < 2 or text[end - 1] != BRACKETS[opening]:  # noqa: PLR2004
+        raise usage_error(f"{opening} is never closed", argument=argument, span=(start, start + 1))
+    return (*_strip_offsets(text, start + 1, end - 1), True)
+
+
+def _strip_offsets(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the offsets of `text[start:end]` without the blanks at both ends."""
+    piece = text[start:end]
+    first = start + len(piece) - len(piece.lstrip())
+    return first, max(first, start + len(piece.rstrip()))
 
 
 def is_nonnegative_integer(text: str) -> bool:
@@ -321,16 +412,187 @@ def split_file_argument(text: str) -> tuple[str, str]:
 def parse_shape(text: str, argument: str = "input") -> Shape:
     """Parse the shape of a tensor; raise `ShapeError` (usage) if the text is invalid.
 
+    -1 and None are unknown sizes, as ? is. An element type in the text is ignored; `read_shape` returns it.
+
     >>> parse_shape("[2, 3, 4]"), parse_shape("2x3"), parse_shape("torch.Size([5])"), parse_shape("()")
     ((2, 3, 4), (2, 3), (5,), ())
     """
-    dims = parse_dims(text, argument)
-    for index, dim in enumerate(dims):
+    plain = parse_plain_shape(text)
+    return read_shape(text, argument).dims if plain is None else plain
+
+
+def read_shape(text: str, argument: str = "input") -> TypedShape:
+    """Read the shape of a tensor with its element type, its strides and notes.
+
+    Raises `ShapeError` (usage) if the text is invalid.
+
+    >>> read_shape("float32[-1,3]")
+    TypedShape(dims=(?, 3), dtype='float32', strides=None, notes=('-1 is an unknown size here, as ? is',))
+    >>> read_shape("2*3*4").notes
+    ('2*3*4 is one dim, 24; three dims are 2,3,4',)
+    """
+    try:
+        scanned = scan_shape(text, argument)
+        shape = _parse_input_dims(scanned.tokens, argument)
+    except ShapeError as error:
+        raise _known_refusal(text, argument) or error from None
+    strides = _read_strides(scanned, shape, argument) if scanned.strides or scanned.order else None
+    notes = [*_unknown_notes(scanned), *shape_notes(scanned), *_product_notes(scanned, shape)]
+    if scanned.unused:
+        notes.append(f"{scanned.unused.lstrip(':, ')} was not used")
+    return TypedShape(shape, scanned.dtype, strides, tuple(notes))
+
+
+def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
+    """Parse the dims of an input, in which -1 is an unknown size.
+
+    Raises `ShapeError` (usage) for an invalid dim, and for another negative number.
+    """
+    unknowns = count()
+    dims: list[Dim] = []
+    for index, token in enumerate(tokens):
+        dim = named_dim(f"?{next(unknowns)}") if token.text == "-1" else parse_dim(token, unknowns, argument, index)
         if isinstance(dim, int) and dim < 0:
-            span = tokenize_shape(text, argument)[index].span
             message = f"{dim} is not the size of an input dim"
-            raise usage_error(message, NAME_SIZE_HINT, argument=argument, index=index, span=span)
-    return dims
+            raise usage_error(message, NAME_SIZE_HINT, argument=argument, index=index, span=token.span)
+        dims.append(dim)
+    return tuple(dims)
+
+
+def _known_refusal(text: str, argument: str) -> ShapeError | None:
+    """Return the error for a text that is known not to be one shape; None for any other text."""
+    from shapecalc.core.spellings import known_refusal  # deferred: only invalid requests need it
+
+    return known_refusal(text, argument)
+
+
+def _read_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape | None:
+    """Return the strides that a text gives, or None if they are row-major.
+
+    Raises `ShapeError` (usage) if they do not fit the dims.
+    """
+    if scanned.strides:
+        strides = parse_dims(f"[{scanned.strides.strip()}]", argument)
+    else:
+        axes = parse_axes(f"[{scanned.order}]", argument)
+        if sorted(axes) != [*range(len(shape))]:
+            raise usage_error(f"the layout {{{scanned.order}}} does not have each axis once", argument=argument)
+        steps = {axis: product([shape[inner] for inner in axes[:index]]) for index, axis in enumerate(axes)}
+        strides = tuple([steps[axis] for axis in range(len(shape))])
+    if len(strides) != len(shape):
+        message = f"{format_count(len(strides), 'stride', 'strides')} for {rank_text(len(shape))}"
+        raise usage_error(message, argument=argument)
+    row_major = [product(shape[axis + 1 :]) for axis in range(len(shape))]
+    is_row_major = all(
+        dim == 1 or stride == step for dim, stride, step in zip(shape, strides, row_major, strict=True)
+    )
+    return None if is_row_major else strides
+
+
+def _unknown_notes(scanned: ScannedShape) -> list[str]:
+    """Return notes on -1 and None in an input."""
+    words = {token.text for token in scanned.tokens}
+    return [f"{word} is an unknown size here, as ? is" for word in ("-1", "None") if word in words]
+
+
+def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
+    """Return a note if the only dim of an input is a product of numbers."""
+    factors = scanned.tokens[0].text.split("*") if len(scanned.tokens) == 1 else []
+    if len(factors) < 2 or not all(map(is_integer, factors)):  # noqa: PLR2004
+        return []
+    dims = ",".join(map(str.strip, factors))
+    return [f"{truncate(scanned.tokens[0].text)} is one dim, {dim_text(shape[0])}; {_dim_count_text(len(factors))} are {truncate(dims)}"]
+
+
+def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, ...]:
+    """Return notes on the text of a shape among an op's arguments.
+
+    `is_tensor` states whether it is the shape of a tensor, in which -1 is an unknown size.
+
+    >>> argument_notes("float32[-1,3]", "operands", is_tensor=True)
+    ('-1 is an unknown size here, as ? is', 'the element type float32 of operands was not used')
+    """
+    scanned = scan_shape(text, argument)
+    notes = [*(_unknown_notes(scanned) if is_tensor else ()), *shape_notes(scanned)]
+    if scanned.dtype:
+        notes.append(f"the element type {escape_unprintable(truncate(scanned.dtype))} of {argument} was not used")
+    if scanned.strides or scanned.order:
+        notes.append(f"the strides of {argument} were not used")
+    return tuple(notes)
+
+
+def shape_notes(scanned: ScannedShape) -> list[str]:
+    """Return notes on names that users may take for several dims.
+
+    >>> shape_notes(scan_shape("NCHW")), shape_notes(scan_shape("b x c"))
+    (['NCHW is one name; four dims are N,C,H,W'], ['x is a name here: b x c has three dims; without it, write b,c'])
+    """
+    words = [token.text for token in scanned.tokens]
+    if len(words) == 1 and (letters := split_layout_name(words[0])):
+        return [f"{words[0]} is one name; {_dim_count_text(len(letters))} are {','.join(letters)}"]
+    if scanned.has_loose_names and "x" in words[1:-1]:
+        others = ",".join([word for word in words if word != "x"])
+        text = " ".join(words)
+        return [f"x is a name here: {truncate(text)} has {_dim_count_text(len(words))}; without it, write {truncate(others)}"]
+    return []
+
+
+def split_layout_name(name: str) -> list[str]:
+    """Return the letters of a name that users write for several dims; empty for other names.
+
+    >>> split_layout_name("NxCxHxW"), split_layout_name("bhwc"), split_layout_name("batch"), split_layout_name("N")
+    (['N', 'C', 'H', 'W'], ['b', 'h', 'w', 'c'], [], [])
+    """
+    parts = name.split("x")
+    if len(parts) > 1 and all(len(part) == 1 and part.isalpha() and part.isascii() for part in parts):
+        return parts
+    is_distinct = len(name) == len({*name}) and name.isalpha() and name.isascii()
+    is_layout = name.isupper() or (len(name) >= MIN_LAYOUT_LENGTH and LAYOUT_LETTERS.issuperset(name))
+    return list(name) if is_distinct and len(name) > 1 and is_layout else []
+
+
+def _dim_count_text(number: int) -> str:
+    words = ("no dims", "one dim", "two dims", "three dims", "four dims", "five dims", "six dims")
+    return words[number] if number < len(words) else f"{number} dims"
+
+
+def reject_loose_names(text: str, argument: str = "input") -> None:
+    """Raise `ShapeError` (usage) for names separated by blanks, which need brackets in a list of words.
+
+    >>> reject_loose_names("2 3 4"), reject_loose_names("[N C]")
+    (None, None)
+    """
+    if " " in text.strip() and (scanned := scan_shape(text, argument)).has_loose_names:
+        dims = ",".join([token.text for token in scanned.tokens])
+        raise usage_error(
+            f"names separated by blanks need quotes or brackets here: '{escape_unprintable(truncate(text.strip()))}'",
+            f"write {escape_unprintable(truncate(dims))}",
+            argument=argument,
+        )
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Join words so that `split_outside_brackets` returns them.
+
+    >>> join_words(["2,3", "N C", "[2, 3]"])
+    "2,3 'N C' [2, 3]"
+    """
+    return " ".join([_quote_if_split(word) for word in words])
+
+
+def _quote_if_split(word: str) -> str:
+    if " " not in word and not {*word} & {*QUOTES}:
+        return word
+    quote = '"' if "'" in word else "'"
+    return word if quote in word or split_outside_brackets(word) == [word] else f"{quote}{word}{quote}"
+
+
+def parse_plain_shape(text: str) -> Shape | None:
+    """Parse non-negative integers separated by commas; return None for any other text."""
+    words = text.split(",") if len(text) < MAX_DIGITS else []
+    if words and text.isascii() and all(word.isdigit() for word in words):
+        return tuple(map(int, words))
+    return None
 
 
 def parse_dims(text: str, argument: str = "target") -> Shape:
@@ -341,13 +603,15 @@ def parse_dims(text: str, argument: str = "target") -> Shape:
     >>> parse_dims("0,-1"), [str(dim) for dim in parse_dims("N,C*H*W/64")]
     ((0, -1), ['N', 'C*H*W/64'])
     """
-    words = text.split(",") if len(text) < MAX_DIGITS else []
-    if words and text.isascii() and all(word.isdigit() for word in words):
-        return tuple(map(int, words))
+    plain = parse_plain_shape(text)
+    if plain is not None:
+        return plain
     unknowns = count()
-    return tuple(
-        parse_dim(token, unknowns, argument, index) for index, token in enumerate(tokenize_shape(text, argument))
-    )
+    try:
+        tokens = tokenize_shape(text, argument)
+        return tuple([parse_dim(token, unknowns, argument, index) for index, token in enumerate(tokens)])
+    except ShapeError as error:
+        raise _known_refusal(text, argument) or error from None
 
 
 def parse_target(text: str, argument: str = "target") -> Shape:

@@ -132,11 +132,11 @@ def parse_number(value: object, name: str) -> int | float:
 def to_shape(value: object, argument: str = "input") -> Shape:
     """Convert an object with a `shape`, or a sequence of dims, to a shape.
 
-    None becomes an unknown dim. Raises `ShapeError` (usage) for anything else.
+    None and -1 become unknown dims. Raises `ShapeError` (usage) for anything else.
 
     >>> class Layer: shape = (None, 3)
-    >>> to_shape(Layer()), to_shape([2, None])
-    ((?, 3), (2, ?))
+    >>> to_shape(Layer()), to_shape([2, None]), to_shape([-1, 3])
+    ((?, 3), (2, ?), (?, 3))
     """
     shape = None if type(value) in (tuple, list) else getattr(value, "shape", None)
     return to_dims(value if shape is None else shape, argument, lowest=0)
@@ -176,12 +176,13 @@ def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) ->
     """
     dims, unknowns = [], count()
     for position, item in enumerate(values):
-        value = "?" if item is None and argument in ARGUMENTS_WITH_UNKNOWNS else item
+        is_unknown = (item is None and argument in ARGUMENTS_WITH_UNKNOWNS) or _is_unknown_size(item, lowest)
+        value = "?" if is_unknown else item
         if isinstance(value, str) and value.isascii() and value.isidentifier():
             dim: Dim = named_dim(value)
         elif isinstance(value, str):
             dim = parse_dim(Token(value.strip() or " ", 0), unknowns, argument, position)
-            if argument not in ARGUMENTS_WITH_UNKNOWNS and any(name.startswith("?") for name in dim_names((dim,))):
+            if not (is_unknown or argument in ARGUMENTS_WITH_UNKNOWNS) and any(name.startswith("?") for name in dim_names((dim,))):
                 raise usage_error("? is an unknown size, so it cannot be requested", argument=argument, index=position)
         elif isinstance(value, Monomial):
             dim = value
@@ -196,6 +197,23 @@ def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) ->
             )
         dims.append(dim)
     return tuple(dims)
+
+
+def _is_unknown_size(item: object, lowest: int) -> bool:
+    """Return whether an item of an input, whose `lowest` integer is 0, is the unknown size -1."""
+    return lowest == 0 and item is not None and type(item) is not Monomial and item in (-1, "-1")
+
+
+def unknown_size_notes(value: object) -> tuple[str, ...]:
+    """Return notes on -1 and None in a sequence of dims.
+
+    >>> unknown_size_notes([-1, 3]), unknown_size_notes(["N", 3])
+    (('-1 is an unknown size here, as ? is',), ())
+    """
+    shape = None if type(value) in (tuple, list) else getattr(value, "shape", None)
+    items = value if shape is None else shape
+    words = [word for word in ("-1", "None") if isinstance(items, (list, tuple)) and word in map(str, items)]
+    return tuple([f"{word} is an unknown size here, as ? is" for word in words])
 
 
 def describe_value(value: object) -> str:

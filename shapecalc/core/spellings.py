@@ -1,0 +1,525 @@
+"""Shapes as other tools print them: the forms that are read, and the shapes that are refused with what to write.
+
+`FORMS` is the only table of spellings. Each form has a regular expression and examples: the reader uses the expression,
+the tests read the examples in every position, and the manual page shapecalc-spellings(7) lists them. Plain shapes such
+as `2,3,4` are parsed by `core.text` alone, which imports this module only for other texts.
+
+A text is first rewritten character by character, so that offsets stay valid: full-width characters become ASCII, and
+quotes and wrappers of numbers become blanks.
+"""
+
+from __future__ import annotations
+
+import re
+from re import Pattern
+
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import Record
+
+MAX_SPELLING_LENGTH = 20_000
+"""The maximum number of characters of a text that is compared with the forms."""
+MAX_REFUSED_LENGTH = 400
+"""The maximum number of characters of an invalid text that is compared with the refusals."""
+MAX_DEPTH = 4
+"""The maximum number of forms around the dims, such as `x: TensorShape([2, 3])`."""
+FULL_WIDTH = {
+    **{0xFF01 + offset: 0x21 + offset for offset in range(94) if not chr(0x21 + offset).isalnum()},
+    ord("\u3001"): ",",
+    ord("\u00d7"): "\u00d7",
+    ord("\u3000"): " ",
+}
+"""The ASCII characters for full-width punctuation."""
+TIMES = "\u00d7"
+"""The multiplication sign, which Core ML and Julia print between dims."""
+
+ELEMENT_TYPES = {
+    **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (4, 8, 16, 32, 64)},
+    **{f"{short}{bits}": f"{sign}int{bits}" for short, sign in (("i", ""), ("s", ""), ("si", ""), ("u", "u"), ("ui", "u"))
+       for bits in (4, 8, 16, 32, 64)},
+    **{f"{short}{bits}": f"float{bits}" for short in ("f", "fp", "float", "F") for bits in (16, 32, 64)},
+    **{f"complex{bits}": f"complex{bits}" for bits in (64, 128)},
+    "c64": "complex64", "c128": "complex128",
+    **dict.fromkeys(("bf16", "BF16", "bfloat16", "BFloat16", "BFLOAT16"), "bfloat16"),
+    **dict.fromkeys(("bool", "boolean", "pred", "i1", "Bool", "BOOL"), "bool"),
+    **{f"Float{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    **{f"FLOAT{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    **{f"FP{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    **{f"{name}{bits}": f"int{bits}" for name in ("Int", "INT", "I") for bits in (8, 16, 32, 64)},
+    **{f"{name}{bits}": f"uint{bits}" for name in ("UInt", "UINT", "U") for bits in (8, 16, 32, 64)},
+    **{f"<f{size}": f"float{8 * size}" for size in (2, 4, 8)},
+    **{f"<i{size}": f"int{8 * size}" for size in (2, 4, 8)},
+    "|u1": "uint8", "|i1": "int8", "|b1": "bool",
+    "Float": "float32", "Double": "float64", "Half": "float16", "FLOAT": "float32", "DOUBLE": "float64",
+    "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
+    "ComplexFloat": "complex64", "ComplexDouble": "complex128", "STRING": "string", "string": "string",
+}  # fmt: skip
+"""The element types by the names of tools. Those in `DIALECT_TYPES` depend on the dialect."""
+DIALECT_TYPES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "single": "float32",
+    "int": "int32",
+    "long": "int64",
+}
+"""The element types that a dialect may spell in its own way: `float` has 32 bits in ONNX, and 64 in NumPy."""
+GENERIC_TYPES = ("Float", "Int", "UInt", "Integer", "Num", "Inexact", "Real", "Complex", "Shaped", "Key")
+"""The element types of jaxtyping that leave the number of bits open."""
+
+WORD = r"[A-Za-z_]\w*"
+NAME = rf"(?:{WORD}\.)*{WORD}"
+SIZE = r"(?:-?\d+|\?)"
+TIMES_LIST = rf"{SIZE}(?:\s*x\s*{SIZE})*"
+"""A regular expression for sizes with `x` between them."""
+LIST = r"(?:\[[^\[\]<>=:]*\]|\([^()<>=:]*\)|\{[^{}<>=:]*\})"
+"""A regular expression for dims in one pair of brackets."""
+TYPE = rf"(?:{NAME}|[<|][fiub]\d)"
+TENSOR_CLASSES = (
+    "KerasTensor|TensorSpec|TensorType|ShapeDtypeStruct|ShapedArray|NodeArg|Tensor|FakeTensor|TensorMetadata|TensorInfo|"
+    "Variable|Parameter|EagerTensor|InputSpec|Array|Dataset"
+)
+SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|DimsNCHW|dims"
+
+
+class Example(Record):
+    """One row of the table of spellings: what a tool prints, and what is read."""
+
+    spelling: str
+    tool: str
+    shape: str
+    """The shape as shapecalc prints it."""
+    dtype: str = ""
+    strides: str = ""
+
+
+class Form(Record):
+    """A form in which tools print shapes.
+
+    The groups of the pattern are `inner`, the text with the dims, and optionally `dtype`, `strides`, and `order`, the
+    axes from minor to major.
+    """
+
+    name: str
+    pattern: Pattern[str]
+    examples: tuple[Example, ...]
+    has_generic_type: bool = False
+    """Whether names such as Float leave the number of bits open."""
+    needs_type: bool = True
+    """Whether the text matches only if the element type is known."""
+    without_brackets: bool = False
+    """Whether `inner` has the dims without brackets around them."""
+    dims_cleaned: bool = False
+    """Whether `2:12` is a size with its stride, and `*` an unknown size, as torch.jit prints them."""
+
+
+class LocatedDims(Record):
+    """The position of the dims in a text, with the rest of what the text says."""
+
+    text: str
+    """The text with the dims at their offsets."""
+    start: int
+    end: int
+    bracketed: bool
+    dtype: str = ""
+    strides: str = ""
+    order: str = ""
+    unused: str = ""
+    """The part of the text that has no meaning for shapes, such as a tile."""
+    form: str = ""
+    """The name of the innermost form; empty if no form fits."""
+
+
+def _form(name: str, pattern: str, *examples: Example, **flags: bool) -> Form:
+    return Form(name, re.compile(pattern, re.DOTALL | re.ASCII), examples, **flags)
+
+
+FORMS = (
+    _form(
+        "label",
+        rf"%?[A-Za-z_][\w./-]*\s*:\s*(?P<inner>{TIMES_LIST}|[\[(].*|!?{NAME}\s*[\[(<].*)"
+        rf"|(?:shape|size|dims?)\s*[=:]?\s*(?P<inner2>[\[(].*[\])])",
+        Example("input:1x3x224x224", "trtexec --shapes", "1,3,224,224"),
+        Example("x: tensor<2x3xf32>", "MLIR arguments", "2,3", "float32"),
+        Example("shape=(1, 3, 224, 224)", "print statements", "1,3,224,224"),
+        Example("shape: [1, 3, 224, 224]", "logs", "1,3,224,224"),
+        Example("dims: [3, 224, 224]", "Triton config.pbtxt", "3,224,224"),
+        needs_type=False,
+    ),
+    _form(
+        "size class",
+        rf"(?:{NAME}\.|{NAME}::)?(?:{SIZE_CLASSES})\s*(?P<inner>[\[({{].*[\])}}])",
+        Example("torch.Size([2, 3, 4])", "PyTorch", "2,3,4"),
+        Example("TensorShape([None, 3])", "TensorFlow", "?,3"),
+        Example("TensorShape([Dimension(None), Dimension(3)])", "TensorFlow 1", "?,3"),
+        Example("Dims4{1,3,224,224}", "TensorRT C++", "1,3,224,224"),
+        Example("ov::Shape{1, 3, 224, 224}", "OpenVINO C++", "1,3,224,224"),
+        Example("oneflow.Size([2, 3])", "OneFlow", "2,3"),
+        Example("ttnn.Shape([1, 1, 32, 32])", "TT-NN", "1,1,32,32"),
+        needs_type=False,
+    ),
+    _form(
+        "nested brackets",
+        rf"\[\s*(?P<inner>{LIST})\s*,?\s*\]|\(\s*(?P<inner2>{LIST})\s*,?\s*\)",
+        Example("[(None, 224, 224, 3)]", "Keras summary", "?,224,224,3"),
+        Example("[[1, 3, 224, 224]]", "lists of inputs", "1,3,224,224"),
+        needs_type=False,
+    ),
+    _form(
+        "vtensor",
+        rf"!?(?:{WORD}\.)?vtensor<\s*\[(?P<inner>[^\[\]]*)\]\s*,\s*(?P<dtype>{WORD})\s*>",
+        Example("!torch.vtensor<[?,3,224,224],f32>", "torch-mlir", "?,3,224,224", "float32"),
+        without_brackets=True,
+    ),
+    _form(
+        "MLIR",
+        rf"(?:tensor|memref|vector)<\s*(?:(?P<inner>{TIMES_LIST})\s*x)?\s*(?P<dtype>{WORD})"
+        r"(?:,\s*strided<\[(?P<strides>[^\[\]]*)\](?:,\s*offset:\s*(?:\d+|\?))?>|,(?P<unused>[^>]*(?:<[^>]*>)?[^>]*))?\s*>",
+        Example("tensor<2x3x4xf32>", "MLIR", "2,3,4", "float32"),
+        Example("tensor<?x3x224x224xf16>", "MLIR, IREE", "?,3,224,224", "float16"),
+        Example("tensor<bf16>", "MLIR", "[]", "bfloat16"),
+        Example("memref<2x3xf32>", "MLIR", "2,3", "float32"),
+        Example("memref<2x3xf32, strided<[1, 2]>>", "MLIR", "2,3", "float32", "1,2"),
+        Example("vector<4x8xi8>", "MLIR", "4,8", "int8"),
+        without_brackets=True,
+    ),
+    _form(
+        "sizes and type with x",
+        rf"(?P<inner>{TIMES_LIST})x(?P<dtype>[A-Za-z]\w*)(?:=.*)?",
+        Example("1x3x224x224xf32", "iree-run-module", "1,3,224,224", "float32"),
+        Example("2x3xi64=1 2 3 4 5 6", "iree-run-module", "2,3", "int64"),
+        without_brackets=True,
+    ),
+    _form(
+        "torch.jit",
+        r"(?P<dtype>Float|Double|Half|Long|Int|Short|Char|Byte|Bool|BFloat16|ComplexFloat|ComplexDouble)"
+        r"\((?P<inner>(?:\s*(?:\d+(?::\d+)?|\*)\s*,?)*)\s*(?:strides=\[(?P<strides>[\d,\s*]*)\])?"
+        r"(?:,?\s*(?:requires_grad|device)=[\w:]+)*\s*\)",
+        Example("Float(2, 3, 4, strides=[12, 4, 1], requires_grad=0, device=cpu)", "torch.jit", "2,3,4", "float32"),
+        Example("Float(2, 3, strides=[1, 2])", "torch.jit", "2,3", "float32", "1,2"),
+        Example("Double(2:12, 3:4, 4:1)", "torch.jit before 1.8", "2,3,4", "float64"),
+        Example("Half(*, 3, 224, 224)", "torch.jit", "?,3,224,224", "float16"),
+        Example("Long()", "torch.jit", "[]", "int64"),
+        without_brackets=True,
+        dims_cleaned=True,
+    ),
+    _form(
+        "jaxtyping",
+        rf"(?P<dtype>{NAME})\[\s*(?:{WORD}\.)*(?:Array|ArrayLike|Tensor|ndarray)\s*,(?P<inner>[^\[\],]*)\]",
+        Example('Float[Array, "b c h w"]', "jaxtyping", "b,c,h,w"),
+        Example('Float32[Tensor, "batch 3 h w"]', "jaxtyping", "batch,3,h,w", "float32"),
+        has_generic_type=True,
+        without_brackets=True,
+        needs_type=False,
+    ),
+    _form(
+        "type in front",
+        rf"(?P<dtype>{TYPE})\s*(?P<inner>\[[^\[\]<>=:]*\])"
+        r"(?:\{(?P<order>[\d,\s]*)(?P<unused>:[^{}]*)?\}|\[(?P<strides>[\d,\s]*)\]\s*(?:[a-z]+(?::\d+)?)?)?"
+        rf"|(?P<dtype2>{TYPE})(?:\s+(?P<inner2>\([^()<>=:]*\))|\s*(?P<inner3>\{{[^{{}}<>=:]*\}}))",
+        Example("float32[1,3,224,224]", "Netron, IREE, JAX", "1,3,224,224", "float32"),
+        Example("float32[batch_size,3,224,224]", "Netron", "batch_size,3,224,224", "float32"),
+        Example("f32[2,3,4]{2,1,0}", "XLA", "2,3,4", "float32"),
+        Example("f32[2,3,4]{0,1,2}", "XLA", "2,3,4", "float32", "1,2,6"),
+        Example("bf16[8,128]{1,0:T(8,128)}", "XLA on TPU", "8,128", "bfloat16"),
+        Example("pred[]", "XLA", "[]", "bool"),
+        Example("f32[64, 128][128, 1]cuda:0", "torch.compile", "64,128", "float32"),
+        Example("f32[s0, 3]", "torch.export, FX", "s0,3", "float32"),
+        Example("f32{1, 3, 224, 224}", "nGraph", "1,3,224,224", "float32"),
+        Example("torch.float32 (2, 3)", "print(x.dtype, x.shape)", "2,3", "float32"),
+        Example("FLOAT[1,3,224,224]", "ONNX tools", "1,3,224,224", "float32"),
+    ),
+    _form(
+        "type, then shape",
+        rf"(?:%?[\w./:-]*\[)?\s*(?P<dtype>{NAME})\s*,\s*(?P<inner>{TIMES_LIST}|{LIST})\s*\]?",
+        Example("%input[FLOAT, 1x3x224x224]", "onnx.helper.printable_graph", "1,3,224,224", "float32"),
+    ),
+    _form(
+        "shape, then type",
+        rf"(?:{WORD}\.)*(?:Tensor|Buffer)\s*[\[(]\s*(?P<inner>{LIST})\s*,\s*(?:dtype\s*=\s*)?(?P<dtype>{NAME})\s*[\])]"
+        rf"|(?P<inner2>{NAME}\({LIST}\)|{LIST})\s*[,:]?\s+(?P<dtype2>{TYPE})"
+        rf"|(?P<inner3>{SIZE}(?:\s*x\s*{SIZE})+)\s+(?P<dtype3>{TYPE})",
+        Example("Tensor[(1, 3, 224, 224), float32]", "TVM Relay", "1,3,224,224", "float32"),
+        Example('R.Tensor((1, 3, 224, 224), dtype="float32")', "TVM Relax", "1,3,224,224", "float32"),
+        Example("Tensor[[2, 3], f32]", "candle", "2,3", "float32"),
+        Example("(2, 3, 4) float32", "print(x.shape, x.dtype)", "2,3,4", "float32"),
+        Example("torch.Size([2, 3]) torch.float16", "print(x.shape, x.dtype)", "2,3", "float16"),
+        Example("224x224x3 single", "MATLAB whos", "224,224,3", "float32"),
+    ),
+    _form(
+        "Core ML",
+        rf"(?:MultiArray\s*)?\(?\s*(?P<dtype>{WORD})\s+(?P<inner>{SIZE}(?:\s*[,x]\s*{SIZE})+)\s*\)?",
+        Example("MultiArray (Float32 1 \u00d7 3 \u00d7 224 \u00d7 224)", "Core ML, Xcode", "1,3,224,224", "float32"),
+        without_brackets=True,
+    ),
+    _form(
+        "fields",
+        rf"(?:[\w./:-]*\s*[\[<{{]|(?:<\s*)?(?:{WORD}\.)*(?:{TENSOR_CLASSES})\s*\().*?"
+        rf"\bshape\s*[=:]?\s*(?P<inner>{NAME}\({LIST}\)|{LIST})(?P<rest>(?:(?!\bshape\s*[=:]).)*)",
+        Example("[dtype=float32, shape=(1, 3, 224, 224)]", "polygraphy", "1,3,224,224", "float32"),
+        Example("images [dtype=float32, shape=('batch', 3, 640, 640)]", "polygraphy", "batch,3,640,640", "float32"),
+        Example(
+            "NodeArg(name='x', type='tensor(float)', shape=['batch', 3, 224, 224])",
+            "ONNX Runtime",
+            "batch,3,224,224",
+            "float32",
+        ),
+        Example("TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)", "TensorFlow", "?,3", "float32"),
+        Example("<KerasTensor shape=(None, 784), dtype=float32, sparse=False, name=x>", "Keras", "?,784", "float32"),
+        Example("ShapeDtypeStruct(shape=(2, 3), dtype=float32)", "JAX", "2,3", "float32"),
+        Example("Tensor(shape=[2, 3], dtype=int64, place=Place(cpu))", "PaddlePaddle", "2,3", "int64"),
+        Example("Tensor(shape=[2, 3], dtype=Float32, value=...)", "MindSpore", "2,3", "float32"),
+        Example('<HDF5 dataset "x": shape (2, 3), type "<f4">', "h5py", "2,3", "float32"),
+        Example('{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}', "safetensors header", "2,3", "float32"),
+        Example("<ConstOutput: names[x] shape[?,3,224,224] type: f32>", "OpenVINO", "?,3,224,224", "float32"),
+        Example("<Matrix(float64, shape=(?, 3))>", "PyTensor", "?,3", ""),
+        needs_type=False,
+    ),
+)
+"""The forms, in the order in which they are tried."""
+FIELD_TYPE = re.compile(
+    r"\b(?:dtype|type|data_?type)\b\s*[=:]?\s*(?P<onnx>tensor\()?\s*(?P<dtype>(?:[A-Za-z_]\w*\.)*\w+|[<|][fiub]\d)",
+    re.ASCII,
+)
+"""A regular expression for the field with the element type."""
+PLAIN_EXAMPLES = (
+    Example("2x3x4", "everyday", "2,3,4"),
+    Example("(2, 3, 4)", "NumPy", "2,3,4"),
+    Example("[1, 3, 224, 224]", "ONNX, torchinfo", "1,3,224,224"),
+    Example("{1,3,224,224}", "C++", "1,3,224,224"),
+    Example("['batch', 3, 224, 224]", "ONNX Runtime", "batch,3,224,224"),
+    Example("-1x3x224x224", "trtexec", "?,3,224,224"),
+    Example("(-1, 3, 224, 224)", "TensorRT", "?,3,224,224"),
+    Example("[-1, 64, 112, 112]", "torchsummary", "?,64,112,112"),
+    Example("[?,3,224,224]", "OpenVINO", "?,3,224,224"),
+    Example("?x3x224x224", "MLIR", "?,3,224,224"),
+    Example("(None, 224, 224, 3)", "Keras", "?,224,224,3"),
+    Example("[  1 224 224   3]", "TensorFlow Lite", "1,224,224,3"),
+    Example("(np.int64(2), np.int64(3))", "NumPy 2", "2,3"),
+    Example("(tensor(2), tensor(3))", "torch.jit tracing", "2,3"),
+    Example("1L, 2L", "Python 2", "1,2"),
+    Example("N C H W", "einops", "N,C,H,W"),
+    Example('"b c h w"', "jaxtyping", "b,c,h,w"),
+    Example("batch_size x 3", "papers", "batch_size,3"),
+    Example("1\uff0c3\uff0c224\uff0c224", "full-width commas", "1,3,224,224"),
+    Example("\uff082\uff0c3\uff09", "full-width brackets", "2,3"),
+    Example("2\u00d73\u00d74", "Julia", "2,3,4"),
+)
+"""The examples that need no form: they have other separators, brackets and names of an unknown size."""
+
+
+def all_examples() -> tuple[Example, ...]:
+    """Return every row of the table of spellings."""
+    return (*PLAIN_EXAMPLES, *[example for form in FORMS for example in form.examples])
+
+
+def rewrite_characters(text: str) -> str:
+    """Return the text in ASCII and without quotes and wrappers of numbers; its offsets stay the same.
+
+    >>> rewrite_characters("\uff082\uff0c'N'\uff09"), rewrite_characters("(np.int64(2), 3)")
+    ('(2, N )', '(         2 , 3)')
+    """
+    text = text.translate(FULL_WIDTH)
+    if TIMES in text:
+        text = text.replace(TIMES, "x" if "," in text else ",")
+    text = text.replace("'", " ").replace('"', " ")
+    return WRAPPED_NUMBER.sub(lambda match: " " * (match.start(1) - match.start()) + match[1] + " ", text)
+
+
+WRAPPED_NUMBER = re.compile(r"(?<![\w.])(?:np\.|numpy\.)?(?:u?int\d+|Dimension|Dim|SymInt|tensor)\((-?\d+|None|\w+)\)", re.ASCII)
+"""A regular expression for a dim that a class wraps: `np.int64(3)`, `Dimension(None)`."""
+
+
+def locate_spelled_dims(text: str) -> LocatedDims | None:
+    """Find the dims in a text that no plain shape has; return None if no form fits."""
+    if len(text) > MAX_SPELLING_LENGTH:
+        return None
+    rewritten = rewrite_characters(text)
+    located = _unwrap(rewritten, LocatedDims(rewritten, *_strip(rewritten, 0, len(rewritten)), False), 0)
+    return located if located.form or rewritten != text else None
+
+
+def _unwrap(text: str, located: LocatedDims, depth: int) -> LocatedDims:
+    """Follow the forms from the outside to the dims."""
+    start, end = located.start, located.end
+    for form in FORMS if depth < MAX_DEPTH else ():
+        match = form.pattern.fullmatch(text, start, end)
+        groups = _groups(match) if match else {}
+        if match is None or not _has_known_type(form, groups):
+            continue
+        inner_start, inner_end = _inner_span(match)
+        dtype = groups.get("dtype", "") or _field_type(f"{text[start:inner_start]} {groups.get('rest', '')}", form)
+        if form.has_generic_type and dtype.rpartition(".")[2] in GENERIC_TYPES:
+            dtype = ""
+        strides = groups.get("strides", "")
+        if form.dims_cleaned:
+            text, strides = _clean_jit_dims(text, inner_start, inner_end, strides)
+        found = LocatedDims(
+            text,
+            *_strip(text, inner_start, inner_end),
+            form.without_brackets,
+            dtype or located.dtype,
+            strides or located.strides,
+            groups.get("order", "") or located.order,
+            groups.get("unused", "") or located.unused,
+            form.name,
+        )
+        return found if form.without_brackets else _unwrap(text, found, depth + 1)
+    return located
+
+
+def _groups(match: re.Match[str]) -> dict[str, str]:
+    """Return the groups of a match; `dtype2` is an alternative of `dtype`."""
+    return {name.rstrip("23"): value.strip() for name, value in match.groupdict().items() if value is not None}
+
+
+def _inner_span(match: re.Match[str]) -> tuple[int, int]:
+    for name in ("inner", "inner2", "inner3"):
+        if name in match.re.groupindex and match[name] is not None:
+            return match.span(name)
+    return match.end() - 1, match.end() - 1  # a scalar, such as `tensor<f32>`
+
+
+def _has_known_type(form: Form, groups: dict[str, str]) -> bool:
+    return not form.needs_type or is_element_type(groups.get("dtype", ""))
+
+
+def is_element_type(word: str) -> bool:
+    """Return whether a word names an element type, in any tool.
+
+    >>> is_element_type("torch.float32"), is_element_type("Half"), is_element_type("x")
+    (True, True, False)
+    """
+    name = word.rpartition(".")[2]
+    return name in ELEMENT_TYPES or name in DIALECT_TYPES
+
+
+def _field_type(text: str, form: Form) -> str:
+    for match in FIELD_TYPE.finditer(text) if form.name == "fields" else ():
+        if is_element_type(match["dtype"]):
+            return DIALECT_TYPES.get(match["dtype"], match["dtype"]) if match["onnx"] else match["dtype"]
+    return ""
+
+
+def canonical_type(word: str) -> str:
+    """Return NumPy's or ml_dtypes' name of an element type, or the word itself.
+
+    >>> canonical_type("torch.float32"), canonical_type("Half"), canonical_type("bf16")
+    ('float32', 'float16', 'bfloat16')
+    """
+    name = word.rpartition(".")[2]
+    return ELEMENT_TYPES.get(name) or DIALECT_TYPES.get(name) or name
+
+
+def _clean_jit_dims(text: str, start: int, end: int, strides: str) -> tuple[str, str]:
+    """Rewrite the dims of torch.jit: `*` is an unknown size, and `2:12` a size with its stride."""
+    dims = text[start:end]
+    pairs = [dim.partition(":") for dim in dims.split(",")] if ":" in dims else []
+    strides = ",".join([stride for _, _, stride in pairs]) if pairs else strides
+    dims = re.sub(r":\d+", lambda match: " " * len(match[0]), dims.replace("*", "?"))
+    return text[:start] + dims + text[end:], strides.replace(" ", "")
+
+
+def _strip(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the offsets of `text[start:end]` without blanks at both ends."""
+    piece = text[start:end]
+    if not piece.strip():
+        return start, start
+    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+
+
+class Refusal(Record):
+    """A kind of text that is not one shape, with the reason and with what to write."""
+
+    pattern: Pattern[str]
+    message: str
+    hint: str
+    """The hint; `{dims}` stands for the dims that the text names."""
+    examples: tuple[tuple[str, str, str], ...]
+    """A text, the tool that prints it, and a part of the error."""
+
+
+REFUSALS = (
+    Refusal(
+        re.compile(r".*(?:tensor|memref)<\s*\*\s*x.*|\s*\[?\(?\.\.\.\)?\]?\s*", re.DOTALL),
+        "a tensor of unknown rank has no shape",
+        "write a name or ? for each dim, such as ?,?",
+        (("tensor<*xf32>", "MLIR", "unknown rank"), ("[...]", "OpenVINO", "unknown rank")),
+    ),
+    Refusal(
+        re.compile(r".*(?:\d\s*\.\.\s*\d|<=\s*\d|\.\.\s*\d+\s*,|\d+\s*\.\.\s*[,\]]).*", re.DOTALL),
+        "a range is not the size of a dim",
+        "write a name (N) or ? for a size that is not known",
+        (("[1..8,3,224,224]", "OpenVINO", "a range"), ("f32[<=10,3]", "XLA", "a range")),
+    ),
+    Refusal(
+        re.compile(rf"\s*\(?\s*(?:{TYPE}\s*)?{LIST}(?:\{{[^{{}}]*\}})?\s*,\s*(?:{TYPE}\s*)?{LIST}.*", re.DOTALL | re.ASCII),
+        "here are several shapes, and one was expected",
+        "write one of them: {dims}",
+        (("(2, 3), (3, 4)", "Python", "write one of them: 2,3"), ("(f32[2,3], f32[4])", "XLA tuples", "write one of them: 2,3")),
+    ),
+    Refusal(
+        re.compile(r"\s*\w*\s*[({\[<]*\s*(?:\w+\s*[:=]\s*\d+\s*,?\s*)+[)}\]>]*\s*", re.DOTALL | re.ASCII),
+        "here are named sizes",
+        "write the sizes alone: {dims}",
+        (
+            ("(time: 10, lat: 5)", "xarray", "write the sizes alone: 10,5"),
+            ("{'b': 2, 'c': 3}", "einops.parse_shape", "write the sizes alone: 2,3"),
+        ),
+    ),
+    Refusal(
+        re.compile(r"\s*(?:\w+\s+)?\w*(?:\s*\[\s*\w+\s*\]){2,}\s*", re.ASCII),
+        "dims in several brackets are an array of C",
+        "write {dims}",
+        (("[2][3][4]", "C", "write 2,3,4"), ("float x[2][3]", "C", "write 2,3")),
+    ),
+    Refusal(
+        re.compile(r"\s*(?:np\.|torch\.)?(?:array|tensor)\s*\(\s*\[.*", re.DOTALL),
+        "this is data, not a shape",
+        "if the numbers are the shape, write {dims}",
+        (("array([1, 224, 224, 3], dtype=int32)", "TensorFlow Lite", "write 1,224,224,3"),),
+    ),
+    Refusal(
+        re.compile(r"[^()]*[\w)]\s*[+]\s*[\w(].*", re.DOTALL | re.ASCII),
+        "a dim is a product, not a sum",
+        "write a name for it, such as L",
+        (("['batch', 'past + 1']", "ONNX Runtime", "a product, not a sum"),),
+    ),
+    Refusal(
+        re.compile(r".*(?:^|[\s,\[(])[*#]\w.*", re.DOTALL | re.ASCII),
+        "* and # are for annotations of functions",
+        "write the name alone, or ... in a pattern",
+        (("\"*batch c h w\"", "jaxtyping", "write the name alone"),),
+    ),
+    Refusal(
+        re.compile(r"\s*[A-Za-z_]\w*\s*=\s*[\[(]?\s*(?:-?\w+)(?:\s*[,x]\s*-?\w+)*\s*[\])]?\s*", re.ASCII),
+        "a shape has no name here",
+        "write {dims}",
+        (("x=2,3", "code --input", "write 2,3"),),
+    ),
+)
+"""The texts that are refused, in the order in which they are tried."""
+DIMS_IN_TEXT = re.compile(rf"[\[({{]\s*([\w?]+(?:\s*[,x]\s*[\w?]+)*)\s*,?\s*[\])}}]", re.ASCII)
+SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
+
+
+def known_refusal(text: str, argument: str) -> ShapeError | None:
+    """Return the error for a text that is known not to be one shape; None for any other text.
+
+    >>> print(known_refusal("[1..8,3]", "input"))
+    usage: a range is not the size of a dim (write a name (N) or ? for a size that is not known)
+    """
+    rewritten = rewrite_characters(text[:MAX_SPELLING_LENGTH])
+    for refusal in REFUSALS if len(text) <= MAX_REFUSED_LENGTH else ():
+        if refusal.pattern.fullmatch(rewritten):
+            return _refusal_error(refusal, rewritten, argument)
+    return None
+
+
+def _refusal_error(refusal: Refusal, text: str, argument: str) -> ShapeError:
+    if "sizes" in refusal.message or "brackets" in refusal.message:
+        dims = ",".join(SIZES_IN_TEXT.findall(text))
+    else:
+        found = DIMS_IN_TEXT.search(text)
+        dims = re.sub(r"\s", "", found[1]) if found else text.partition("=")[2].strip()
+    hint = refusal.hint.format(dims=dims or "2,3,4")
+    return usage_error(refusal.message, hint, argument=argument, span=(0, max(1, len(text))))

@@ -663,14 +663,15 @@ def find(
     ['B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2', 'B,H*W,C | reshape B,C,H,W']
     """
     from shapecalc.engine.chain_search import find_chains, find_chains_for_arrays
-    from shapecalc.reasoning.find import parse_named_shape
+    from shapecalc.reasoning.find import parse_shape_pair
 
     arrays = list(pairs)
     if input is None and output is None and arrays:
         return find_chains_for_arrays(arrays)
     if input is None or output is None:
         raise usage_error("find needs two shapes, or pairs of arrays")
-    shapes = parse_named_shape(input, "input"), parse_named_shape(output, "output")
+    pair = parse_shape_pair(input, output)
+    shapes = pair.before, pair.after
     return find_chains_for_arrays(arrays, shapes) if arrays else find_chains(*shapes)
 
 

@@ -24,7 +24,7 @@ from shapecalc.core.requests import (
     parse_opset_option,
 )
 from shapecalc.core.results import result_texts
-from shapecalc.core.text import escape_unprintable, shape_text, split_outside_brackets
+from shapecalc.core.text import escape_unprintable, join_words, shape_text, split_outside_brackets
 from shapecalc.reading.commands import argument_texts, command_pieces
 from shapecalc.reading.options import strip_leading_space
 from shapecalc.reasoning.answers import answer_request as answer_request
@@ -65,7 +65,7 @@ def run_op_command(op: str, texts: dict[str, object], output_options: OutputOpti
 
         def run_with_operand(line: str, line_options: OutputOptions) -> int:
             """Run the command with an input line as the operand `-`."""
-            operands = " ".join([*words[:index], line, *words[index + 1 :]])
+            operands = join_words([*words[:index], line, *words[index + 1 :]])
             return _run_request(op, str(texts["input"]), {**options, "operands": operands}, line_options)
 
         return run_for_each_line(run_with_operand, op, texts, output_options)

@@ -66,6 +66,7 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
     or test cases from standard input read `text` instead.
     """
     try:
+        reject_redirected_arrow(words)
         words = commands.resolve_aliases(words)
     except ShapeError as error:
         return print_error(error, words[0], {}, OutputOptions(json="--json" in words, quiet="-q" in words))
@@ -79,6 +80,19 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
         return _run_command(words, terminal_app, text)
     except ShapeError as error:
         return _report_usage_error(error, words)
+
+
+def reject_redirected_arrow(words: Sequence[str]) -> None:
+    """Raise `ShapeError` (usage) if the shell took the `>` of an arrow for a redirection.
+
+    The shell then passes `NCHW-`, and writes the output to a file with the name `NHWC`.
+    """
+    for option, word in zip(["", *words], words, strict=False):
+        letters = word[:-1].strip()
+        if word[-1:] != "-" or not letters.replace(" ", "").isalpha() or option[:1] == "-":
+            continue
+        known = {"NCHW": "NHWC", "NHWC": "NCHW", "nchw": "nhwc", "nhwc": "nchw"}
+        raise usage_error("your shell took > for a file", f"write '{letters}->{known.get(letters, '...')}'")
 
 
 def _run_op(op: Op, words: Sequence[str]) -> int:

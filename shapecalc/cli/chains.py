@@ -10,6 +10,7 @@ from shapecalc.cli.answer import (
     generate_code,
     pop_emit_opset,
     print_error,
+    print_notes,
 )
 from shapecalc.cli.chain import CHAIN_ARGUMENT, locate_in_chain, resolve_stages
 from shapecalc.cli.options import (
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from shapecalc.reasoning.compare import Comparison
     from shapecalc.reasoning.equiv import Counterexample
-    from shapecalc.reasoning.find import ChainSearch
+    from shapecalc.reasoning.find import ChainSearch, ShapePair
 
 
 COMPARE_ARGUMENT = command_line_argument(
@@ -400,7 +401,9 @@ def run_find(
     from shapecalc.engine.chain_search import find_chains, find_chains_for_arrays, resolve_rearrangement
 
     try:
-        shapes = _parse_shape_pair(texts["input"], texts["output"], required=not before)
+        pair = _parse_shape_pair(texts["input"], texts["output"], required=not before)
+        shapes = None if pair is None else (pair.before, pair.after)
+        print_notes(() if pair is None else pair.notes, output_options)
         arrays = _load_array_pairs(before or [], after or [])
         result = find_chains(*shapes) if shapes and not arrays else find_chains_for_arrays(arrays, shapes)
     except ShapeError as error:
@@ -421,20 +424,20 @@ def run_find(
     return ExitCode.OK if result.ways else ExitCode.FAILED
 
 
-def _parse_shape_pair(input_text: str | None, output_text: str | None, *, required: bool) -> tuple[Shape, Shape] | None:
+def _parse_shape_pair(input_text: str | None, output_text: str | None, *, required: bool) -> ShapePair | None:
     """Parse the input shape and the output shape.
 
     Return None if both are missing and not required. Raises `ShapeError` (usage) if a shape is missing or cannot be
     parsed, and (file) if the input file cannot be read.
     """
-    from shapecalc.reasoning.find import parse_named_shape
+    from shapecalc.reasoning.find import parse_shape_pair
 
     if input_text is None and not required:
         return None
     if input_text is None or output_text is None:
         raise usage_error("find needs two shapes, or arrays with --before and --after", "write find INPUT OUTPUT")
     shape = output.read_input(output.read_input_text(input_text), {}, RESHAPE.name).shape
-    return parse_named_shape(shape, "input"), parse_named_shape(output_text, "output")
+    return parse_shape_pair(shape, output_text)
 
 
 def _load_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:

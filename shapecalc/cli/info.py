@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from shapecalc.cli.answer import print_error, run_for_each_line
+from shapecalc.cli.answer import print_error, print_notes, run_for_each_line
 from shapecalc.cli.options import (
     COMMAND_GROUPS,
     COMMAND_MODULES,
@@ -271,6 +271,7 @@ def _print_size(text: str, dtype: str | None, where: str | None, output_options:
         request = make_request("flatten", parsed.shape, {**parsed.options, "where": where})
     except ShapeError as error:
         return print_error(error, "size", {"input": text}, output_options)
+    print_notes(request.notes, output_options)
     count = product(request.input)
     types = (request.dtype,) if request.dtype else DEFAULT_DTYPES
     sizes = {dtype: product((count, element_size(dtype))) for dtype in types}

@@ -24,7 +24,14 @@ from shapecalc.core.requests import (
     parse_config_table,
     parse_default,
 )
-from shapecalc.core.text import BOM, escape_unprintable, is_file_argument, shape_text, split_outside_brackets
+from shapecalc.core.text import (
+    BOM,
+    escape_unprintable,
+    is_file_argument,
+    join_words,
+    shape_text,
+    split_outside_brackets,
+)
 from shapecalc.reading.options import strip_leading_space
 
 TYPE_CHECKING = False
@@ -389,7 +396,7 @@ def open_operand_files(options: dict[str, object]) -> list[Source]:
         words = split_outside_brackets(str(options.get(name) or ""))
         files = {word: _open_source(word) for word in words if is_file_argument(word)}
         if files:
-            options[name] = " ".join([shape_text(files[word].shape) if word in files else word for word in words])
+            options[name] = join_words([shape_text(files[word].shape) if word in files else word for word in words])
             sources += [files[word] for word in words if word in files]
     return sources
 

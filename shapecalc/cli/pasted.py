@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from os.path import isfile
 from pathlib import Path
 from shlex import quote
 
-from shapecalc.cli.answer import add_as_option_hint, print_answer, print_error
+from shapecalc.cli.answer import add_as_option_hint, print_answer, print_error, print_notes
 from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
@@ -19,11 +20,20 @@ from shapecalc.cli.output import (
     read_input,
     read_stdin,
 )
+from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.dims import Shape
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import replace
-from shapecalc.core.requests import apply_chain_options
-from shapecalc.core.text import escape_unprintable, parse_shape, split_outside_brackets, tokenize_shape
+from shapecalc.core.requests import apply_chain_options, lookup_dialect, parse_spelled_type
+from shapecalc.core.text import (
+    TypedShape,
+    escape_unprintable,
+    is_integer,
+    parse_dims,
+    read_shape,
+    reject_loose_names,
+    split_outside_brackets,
+)
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading.options import RULE_OPTIONS, Option
 from shapecalc.reasoning.answers import answer_chain
@@ -114,40 +124,77 @@ INPUT_OPTION = Option(
 )
 
 
-def _parse_tensor_shape(text: str) -> Shape:
-    """Parse the shape of a tensor; None and -1 are unknown dims, as in frameworks."""
-    words = [token.text for token in tokenize_shape(text, "input")]
-    unknown = {"-1", "None"} & {*words}
-    return parse_shape(f"[{','.join('?' if word in unknown else word for word in words)}]" if unknown else text)
+def _split_inputs(text: str) -> list[tuple[str, str]]:
+    """Split the value of `--input` into the names and the shapes of tensors.
 
+    The name of the first tensor is empty if there is none. Raises `ShapeError` (usage) for names of dims that are
+    separated by blanks and follow the name of a tensor.
 
-def _split_inputs(text: str) -> list[str]:
-    """Split the value of `--input` into items of the form `NAME=SHAPE`.
-
-    The name of the first item is optional.
-
-    >>> _split_inputs("x=2, 3 self.f(x, 1)=3,4")
-    ['x=2, 3', 'self.f(x, 1)=3,4']
+    >>> _split_inputs("x=2, 3 self.f(x, 1)=3,4"), _split_inputs("b c h w")
+    ([('x', '2, 3'), ('self.f(x, 1)', '3,4')], [('', 'b c h w')])
     """
-    tensors = list[str]()
+    tensors, is_split = list[tuple[str, str]](), set[int]()
     for piece in split_outside_brackets(text):
-        if "=" in piece or not tensors:
-            tensors.append(piece)
+        name, dims = _split_name(piece)
+        if name or not tensors:
+            tensors.append((name, dims))
         else:
-            tensors[-1] += f" {piece}"
+            tensors[-1] = (tensors[-1][0], f"{tensors[-1][1]} {piece}")
+            is_split.add(len(tensors) - 1)
+    for index in is_split:
+        if tensors[index][0]:
+            reject_loose_names(tensors[index][1])
     return tensors
+
+
+def _split_name(piece: str) -> tuple[str, str]:
+    """Split `NAME=SHAPE` at the first = outside brackets; the name is empty if there is none."""
+    first, *others = [piece] if piece.lstrip()[:1] == "<" else split_outside_brackets(piece, "=")
+    return (first.strip(), "=".join(others)) if others else ("", piece)
 
 
 def _parse_sizes(text: str) -> dict[str, int | Shape]:
     """Parse the value of `--where` into a dict of sizes and shapes.
 
-    >>> _parse_sizes("self.heads=8,shape=2,3,B=4")
-    {'shape': (2, 3), 'self.heads': 8, 'B': 4}
+    >>> _parse_sizes("self.heads=8,shape=2,-1,B=4"), _parse_sizes("shape=float32[2,3]")
+    ({'self.heads': 8, 'shape': (2, -1), 'B': 4}, {'shape': (2, 3)})
     """
-    pieces = re.split(r",(?=[^,=]*=)", text)
-    lists = {piece.partition("=")[0].strip(): piece.partition("=")[2] for piece in pieces if "," in piece}
-    single = ",".join([piece for piece in pieces if "," not in piece])
-    return {name: parse_shape(dims, "where") for name, dims in lists.items()} | (parse_sizes(single) if single else {})
+    pieces = list[str]()
+    for piece in split_outside_brackets(text, ","):
+        if _split_name(piece)[0] or not pieces:
+            pieces.append(piece)
+        else:
+            pieces[-1] += f",{piece}"
+    sizes: dict[str, int | Shape] = {}
+    for piece in pieces:
+        name, dims = _split_name(piece)
+        if not name or is_integer(dims):
+            sizes |= parse_sizes(piece)
+        else:
+            reject_loose_names(dims, "where")
+            sizes[name] = parse_dims(dims, "where")
+    return sizes
+
+
+def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options: dict[str, object]) -> list[str]:
+    """Return the notes on the texts of inputs, and set the option `dtype` to the element type of the first input.
+
+    Raises `ShapeError` (usage) if the option contradicts the text.
+    """
+    notes = list[str]()
+    for index, (name, tensor) in enumerate(inputs.items()):
+        notes += tensor.notes
+        if not tensor.dtype:
+            continue
+        rules = lookup_dialect(dialect or "torch")
+        dtype, stated = parse_spelled_type(tensor.dtype, rules), options.get("dtype")
+        if index == 0 and stated is None:
+            options["dtype"] = dtype
+        elif index == 0 and parse_element_type(str(stated), rules) != dtype:
+            raise usage_error(f"the input is {tensor.dtype}, and --dtype is {stated}", "leave one of them out")
+        elif options.get("dtype") != dtype:
+            notes.append(f"the element type {tensor.dtype} of {name} was not used")
+    return notes
 
 
 def run_code(
@@ -172,18 +219,17 @@ def run_code(
         code_text = normalize_pasted_code(_read_text(line.strip(), text) if is_path or line.strip() == "-" else line)
         if "add_shuffle" in code_text:
             raise usage_error("this builds TensorRT layers", "write shapecalc FILE 4,64,20,20, with its input")
-        inputs = {
-            name.strip(): dims for name, _, dims in (tensor.rpartition("=") for tensor in _split_inputs(input or ""))
-        }
-        for name, dims in [*inputs.items()][:1]:
+        texts = dict(_split_inputs(input or ""))
+        for name, dims in [*texts.items()][:1]:
             parsed = read_input(dims, {"dialect": dialect}, "reshape")
-            inputs[name], source = parsed.shape, parsed.source
+            texts[name], source = parsed.shape, parsed.source
+        inputs = {name: read_shape(dims) for name, dims in texts.items()}
         sizes = {} if where is None else _parse_sizes(where)
+        strides = {name: tensor.strides for name, tensor in inputs.items() if tensor.strides is not None}
         code = interpret_code(
-            code_text, {name: _parse_tensor_shape(dims) for name, dims in inputs.items()}, dialect, sizes
+            code_text, {name: tensor.dims for name, tensor in inputs.items()}, dialect, sizes, strides
         )
-        for note in code.notes if not (output_options.quiet or output_options.json) else ():
-            print_stderr(f"shapecalc: {note}")
+        print_notes([*_input_notes(inputs, dialect, options), *code.notes], output_options)
         stages = apply_chain_options(code.stages, options)
         numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
         answer = answer_chain(code.input_shape, stages, {})

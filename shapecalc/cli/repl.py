@@ -31,7 +31,8 @@ from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest, apply_chain_options, apply_defaults, lookup_dialect, make_request
 from shapecalc.core.text import (
     escape_unprintable,
-    parse_shape,
+    read_shape,
+    reject_loose_names,
     shape_text,
     split_outside_brackets,
     suggestion,
@@ -151,8 +152,11 @@ class Session:
         if words == ["ans"]:
             return Reply(self._resolve_input("ans"))
         if is_shape(line):
-            self._shapes.append(parse_shape(line))
-            return Reply(self._resolve_input("ans"))
+            reject_loose_names(line)
+            typed = read_shape(line)
+            self._shapes.append(typed.dims)
+            notes = [*typed.notes, *([f"the element type {typed.dtype} was not used"] if typed.dtype else [])]
+            return Reply(self._resolve_input("ans"), "\n".join(notes))
         return Reply(command_words=self._infer_command_line(line, words))
 
     def _resolve_input(self, text: str) -> str:

@@ -148,6 +148,9 @@ def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -
 def _read_axes(value: object, param: Param, shape: Shape) -> Shape:
     """Parse axes; a permutation may also name axes by their dims, as in `c,h,w`."""
     name = param.name
+    if param.type is ParamType.PERM and isinstance(value, str) and values.ARROW in value:
+        left, _, right = values.expand_layout_pattern(value, len(shape)).partition(f" {values.ARROW} ")
+        return tuple([left.split().index(letter) for letter in right.split()]) if right else parse_axes(value, name)
     dims = _read_dims(value, name)
     if Monomial not in map(type, dims):
         return dims
@@ -169,6 +172,13 @@ def _read_dims(value: object, name: str) -> Shape:
 
 def _read_target(value: object, param: Param, _input_shape: Shape) -> Shape:
     return parse_target(value, param.name) if isinstance(value, str) else _read_dims(value, param.name)
+
+
+def _read_pattern(value: object, param: Param, input_shape: Shape) -> str:
+    """Parse an axis pattern; a pattern such as `NCHW->NHWC` gets blanks between its letters."""
+    pattern = values.expand_layout_pattern(value, len(input_shape)) if isinstance(value, str) else value
+    values.parse_axis_pattern(pattern, param.name)
+    return str(pattern)
 
 
 def _validating(parse: Callable[[object, str], object]) -> Reader:
@@ -257,7 +267,7 @@ ParamType.PERM = ParamType("a permutation of axes, which may be named by their d
 ParamType.SLICES = ParamType(
     "slices of axes", lambda value, param, _: values.normalize_slices(value, param.name), TEXT_SCHEMA, "SLICES"
 )
-ParamType.PATTERN = ParamType("a pattern of axes", _validating(values.parse_axis_pattern), TEXT_SCHEMA, "PATTERN")
+ParamType.PATTERN = ParamType("a pattern of axes", _read_pattern, TEXT_SCHEMA, "PATTERN")
 ParamType.LENGTHS = ParamType("lengths of axes by name", _validating(values.parse_lengths), TEXT_SCHEMA, "LENGTHS")
 ParamType.SUBSCRIPTS = ParamType(
     "labels of the axes of operands", _validating(values.parse_subscripts), TEXT_SCHEMA, "PATTERN"

@@ -225,7 +225,17 @@ def has_named_axes(op: str, options: Mapping[str, object]) -> bool:
     (True, False)
     """
     params = OPS[op].params if op in OPS else ()
-    return any(param.type is ParamType.PERM and _contains_name(options.get(param.name)) for param in params)
+    return any(
+        (param.type is ParamType.PERM and _contains_name(options.get(param.name)))
+        or (param.type is ParamType.PATTERN and _is_layout_pattern(options.get(param.name)))
+        for param in params
+    )
+
+
+def _is_layout_pattern(value: object) -> bool:
+    """Return whether a pattern has the form `NCHW->NHWC`."""
+    rank = len(value.partition(values.ARROW)[0].strip()) if isinstance(value, str) else 0
+    return isinstance(value, str) and values.expand_layout_pattern(value, rank) != value
 
 
 def _contains_name(value: object) -> bool:
@@ -269,7 +279,7 @@ def make_request(
         row, operator, params = parsed.dialect, parsed.operator, parsed.params
     arguments, texts = _parse_arguments(spec, row, params, options, dims)
     if texts:
-        notes += _argument_notes(params, texts)
+        notes += _argument_notes(params, texts, arguments)
     if strides is not None:
         if "strides" in spec.param_names:
             arguments["strides"] = _check_given_strides(strides, arguments)
@@ -336,11 +346,15 @@ def _check_given_strides(strides: Shape, arguments: Mapping[str, object]) -> Sha
     return strides
 
 
-def _argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return notes on the texts of the shapes among an op's arguments."""
+def _argument_notes(
+    params: Iterable[Param], texts: Mapping[str, str], arguments: Mapping[str, object]
+) -> tuple[str, ...]:
+    """Return notes on the texts of the shapes and patterns among an op's arguments."""
     notes: tuple[str, ...] = ()
     for param in params:
         text = texts.get(param.name)
+        if text is not None and param.type is ParamType.PATTERN and arguments[param.name] != text:
+            notes += (f"{text} is read as '{arguments[param.name]}'",)
         if text is None or param.type.name not in SHAPE_TYPES or not {*text} - PLAIN_CHARACTERS:
             continue
         pieces = split_outside_brackets(text) if param.type is ParamType.SHAPES else [text]

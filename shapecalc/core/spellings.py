@@ -78,7 +78,7 @@ TENSOR_CLASSES = (
     "KerasTensor|TensorSpec|TensorType|ShapeDtypeStruct|ShapedArray|NodeArg|Tensor|FakeTensor|TensorMetadata|TensorInfo|"
     "Variable|Parameter|EagerTensor|InputSpec|Array|Dataset"
 )
-SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|DimsNCHW|dims"
+SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|DimsNCHW"
 
 
 class Example(Record):
@@ -137,7 +137,7 @@ FORMS = (
     _form(
         "label",
         rf"%?[A-Za-z_][\w./-]*\s*:\s*(?P<inner>{TIMES_LIST}|[\[(].*|!?{NAME}\s*[\[(<].*)"
-        rf"|(?:shape|size|dims?)\s*[=:]?\s*(?P<inner2>[\[(].*[\])])",
+        rf"|(?:shape|size|dims?)(?:\s*[=:]\s*|\s+)(?P<inner2>[\[(].*[\])])",
         Example("input:1x3x224x224", "trtexec --shapes", "1,3,224,224"),
         Example("x: tensor<2x3xf32>", "MLIR arguments", "2,3", "float32"),
         Example("shape=(1, 3, 224, 224)", "print statements", "1,3,224,224"),
@@ -325,7 +325,9 @@ def rewrite_characters(text: str) -> str:
     return WRAPPED_NUMBER.sub(lambda match: " " * (match.start(1) - match.start()) + match[1] + " ", text)
 
 
-WRAPPED_NUMBER = re.compile(r"(?<![\w.])(?:np\.|numpy\.)?(?:u?int\d+|Dimension|Dim|SymInt|tensor)\((-?\d+|None|\w+)\)", re.ASCII)
+WRAPPED_NUMBER = re.compile(
+    r"(?<![\w.])(?:np\.|numpy\.)?(?:u?int\d+|Dimension|Dim|SymInt|tensor)\((-?\d+|None|\w+)\)", re.ASCII
+)
 """A regular expression for a dim that a class wraps: `np.int64(3)`, `Dimension(None)`."""
 
 
@@ -452,10 +454,15 @@ REFUSALS = (
         (("[1..8,3,224,224]", "OpenVINO", "a range"), ("f32[<=10,3]", "XLA", "a range")),
     ),
     Refusal(
-        re.compile(rf"\s*\(?\s*(?:{TYPE}\s*)?{LIST}(?:\{{[^{{}}]*\}})?\s*,\s*(?:{TYPE}\s*)?{LIST}.*", re.DOTALL | re.ASCII),
+        re.compile(
+            rf"\s*\(?\s*(?:{TYPE}\s*)?{LIST}(?:\{{[^{{}}]*\}})?\s*,\s*(?:{TYPE}\s*)?{LIST}.*", re.DOTALL | re.ASCII
+        ),
         "here are several shapes, and one was expected",
         "write one of them: {dims}",
-        (("(2, 3), (3, 4)", "Python", "write one of them: 2,3"), ("(f32[2,3], f32[4])", "XLA tuples", "write one of them: 2,3")),
+        (
+            ("(2, 3), (3, 4)", "Python", "write one of them: 2,3"),
+            ("(f32[2,3], f32[4])", "XLA tuples", "write one of them: 2,3"),
+        ),
     ),
     Refusal(
         re.compile(r"\s*\w*\s*[({\[<]*\s*(?:\w+\s*[:=]\s*\d+\s*,?\s*)+[)}\]>]*\s*", re.DOTALL | re.ASCII),
@@ -485,10 +492,10 @@ REFUSALS = (
         (("['batch', 'past + 1']", "ONNX Runtime", "a product, not a sum"),),
     ),
     Refusal(
-        re.compile(r".*(?:^|[\s,\[(])[*#]\w.*", re.DOTALL | re.ASCII),
+        re.compile(r"[^,]*(?:^|[\s\[(])[*#]\w[^,]*", re.DOTALL | re.ASCII),
         "* and # are for annotations of functions",
         "write the name alone, or ... in a pattern",
-        (("\"*batch c h w\"", "jaxtyping", "write the name alone"),),
+        (('"*batch c h w"', "jaxtyping", "write the name alone"),),
     ),
     Refusal(
         re.compile(r"\s*[A-Za-z_]\w*\s*=\s*[\[(]?\s*(?:-?\w+)(?:\s*[,x]\s*-?\w+)*\s*[\])]?\s*", re.ASCII),

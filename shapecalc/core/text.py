@@ -219,7 +219,9 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
     (['2', '3'], 'f32', '0,1')
     """
     start, end = _strip_offsets(text, 0, len(text))
-    inner = text[start + 1 : end - 1] if BRACKETS.get(text[start : start + 1]) == text[end - 1 : end] else text[start:end]
+    inner = (
+        text[start + 1 : end - 1] if BRACKETS.get(text[start : start + 1]) == text[end - 1 : end] else text[start:end]
+    )
     located = None
     if not (text.isascii() and SPECIAL.isdisjoint(inner)) or _is_typed_list(inner):
         from shapecalc.core.spellings import locate_spelled_dims  # deferred: plain shapes need no forms
@@ -483,9 +485,7 @@ def _read_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape |
         message = f"{format_count(len(strides), 'stride', 'strides')} for {rank_text(len(shape))}"
         raise usage_error(message, argument=argument)
     row_major = [product(shape[axis + 1 :]) for axis in range(len(shape))]
-    is_row_major = all(
-        dim == 1 or stride == step for dim, stride, step in zip(shape, strides, row_major, strict=True)
-    )
+    is_row_major = all(dim == 1 or stride == step for dim, stride, step in zip(shape, strides, row_major, strict=True))
     return None if is_row_major else strides
 
 
@@ -501,7 +501,9 @@ def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
     if len(factors) < 2 or not all(map(is_integer, factors)):  # noqa: PLR2004
         return []
     dims = ",".join(map(str.strip, factors))
-    return [f"{truncate(scanned.tokens[0].text)} is one dim, {dim_text(shape[0])}; {_dim_count_text(len(factors))} are {truncate(dims)}"]
+    return [
+        f"{truncate(scanned.tokens[0].text)} is one dim, {dim_text(shape[0])}; {_dim_count_text(len(factors))} are {truncate(dims)}"
+    ]
 
 
 def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, ...]:
@@ -533,7 +535,9 @@ def shape_notes(scanned: ScannedShape) -> list[str]:
     if scanned.has_loose_names and "x" in words[1:-1]:
         others = ",".join([word for word in words if word != "x"])
         text = " ".join(words)
-        return [f"x is a name here: {truncate(text)} has {_dim_count_text(len(words))}; without it, write {truncate(others)}"]
+        return [
+            f"x is a name here: {truncate(text)} has {_dim_count_text(len(words))}; without it, write {truncate(others)}"
+        ]
     return []
 
 
@@ -564,10 +568,12 @@ def reject_loose_names(text: str, argument: str = "input") -> None:
     """
     if " " in text.strip() and (scanned := scan_shape(text, argument)).has_loose_names:
         dims = ",".join([token.text for token in scanned.tokens])
+        end = scanned.tokens[0].span[1]
         raise usage_error(
             f"names separated by blanks need quotes or brackets here: '{escape_unprintable(truncate(text.strip()))}'",
             f"write {escape_unprintable(truncate(dims))}",
             argument=argument,
+            span=(end, end + 1),
         )
 
 

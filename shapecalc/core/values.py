@@ -176,13 +176,15 @@ def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) ->
     """
     dims, unknowns = [], count()
     for position, item in enumerate(values):
-        is_unknown = (item is None and argument in ARGUMENTS_WITH_UNKNOWNS) or _is_unknown_size(item, lowest)
+        is_unknown = (item is None and argument in ARGUMENTS_WITH_UNKNOWNS) or (lowest == 0 and _is_unknown_size(item))
         value = "?" if is_unknown else item
         if isinstance(value, str) and value.isascii() and value.isidentifier():
             dim: Dim = named_dim(value)
         elif isinstance(value, str):
             dim = parse_dim(Token(value.strip() or " ", 0), unknowns, argument, position)
-            if not (is_unknown or argument in ARGUMENTS_WITH_UNKNOWNS) and any(name.startswith("?") for name in dim_names((dim,))):
+            if not (is_unknown or argument in ARGUMENTS_WITH_UNKNOWNS) and any(
+                name.startswith("?") for name in dim_names((dim,))
+            ):
                 raise usage_error("? is an unknown size, so it cannot be requested", argument=argument, index=position)
         elif isinstance(value, Monomial):
             dim = value
@@ -199,9 +201,10 @@ def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) ->
     return tuple(dims)
 
 
-def _is_unknown_size(item: object, lowest: int) -> bool:
-    """Return whether an item of an input, whose `lowest` integer is 0, is the unknown size -1."""
-    return lowest == 0 and item is not None and type(item) is not Monomial and item in (-1, "-1")
+def _is_unknown_size(item: object) -> bool:
+    """Return whether an item in the shape of a tensor is an unknown size: None or -1."""
+    text = item.strip() if isinstance(item, str) else ""
+    return item is None or text == "-1" or (is_integer_value(item) and index(item) == -1)  # type: ignore[arg-type]
 
 
 def unknown_size_notes(value: object) -> tuple[str, ...]:
@@ -439,6 +442,21 @@ def pattern_error(fault: str, token: Token, argument: str, hint: str = PATTERN_H
     `fault` is the part of the message after `the pattern has`.
     """
     return usage_error(f"the pattern has {fault}", hint, argument=argument, span=token.span)
+
+
+def expand_layout_pattern(text: str, rank: int) -> str:
+    """Separate the letters of a pattern such as `NCHW->NHWC` by blanks, if it has a letter for each dim.
+
+    Returns any other pattern unchanged.
+
+    >>> expand_layout_pattern("NCHW->NHWC", 4), expand_layout_pattern("NCHW->NHWC", 1)
+    ('N C H W -> N H W C', 'NCHW->NHWC')
+    """
+    left, _, right = (part.strip() for part in text.partition(ARROW))
+    is_layout = len(left) == rank > 1 and left.isalpha() and left.isascii() and len({*left}) == rank
+    if not is_layout or sorted(left) != sorted(right):
+        return text
+    return f"{' '.join(left)} {ARROW} {' '.join(right)}"
 
 
 def parse_subscripts(text: object, argument: str = "pattern") -> Subscripts:

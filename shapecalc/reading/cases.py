@@ -42,7 +42,15 @@ from shapecalc.core.requests import (
     lookup_dialect,
     make_request,
 )
-from shapecalc.core.text import escape_unprintable, lookup, parse_dims, split_outside_brackets, suggestion, truncate
+from shapecalc.core.text import (
+    escape_unprintable,
+    lookup,
+    parse_dims,
+    reject_loose_names,
+    split_outside_brackets,
+    suggestion,
+    truncate,
+)
 from shapecalc.core.values import describe_value, parse_integer
 from shapecalc.reading.commands import StageRequests, parse_chain, parse_chain_request, parse_stage, resolve_aliases
 from shapecalc.reading.options import Option, rule_options
@@ -87,10 +95,13 @@ class Expectation(Record):
         return format_expectation(str(self.output), sorted(self.conditions or ()), self.results)
 
 
-def parse_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
+def parse_expectation(
+    text: str, options: Mapping[str, object] = EMPTY_DICT, *, is_argument: bool = False
+) -> Expectation:
     """Parse an expected shape, refusal or chain.
 
-    `options` are the default options for the stages of a `same as` chain. Raises `ShapeError` (usage) if the
+    `options` are the default options for the stages of a `same as` chain. If `is_argument`, the text is a whole
+    argument, in which blanks may separate names. Raises `ShapeError` (usage) if the
     expectation is invalid.
 
     >>> print(parse_expectation("[2, 6]  when N == 3"))
@@ -106,6 +117,8 @@ def parse_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> 
     stated, _, definitions = " ".join(words).partition(" with ")
     shape, when, conditions = stated.partition(" when ")
     results = dict(map(_parse_definition, definitions.split(" and "))) if definitions else EMPTY_DICT
+    if not is_argument or {"when", "with"} & {*words}:
+        reject_loose_names(shape, "expect")
     named = _normalize_conditions(conditions.split(" and ")) if when else None
     return Expectation(parse_pattern(shape, "expect"), named, results=FrozenDict(results))
 
@@ -119,7 +132,7 @@ def parse_expectation_for_stages(text: str, stage_options: Iterable[Mapping[str,
     >>> sorted(parse_expectation_for_stages("N,3", [{"where": "N=2"}]).fixed_names)
     ['N']
     """
-    return replace(parse_expectation(text), fixed_names=frozenset(names_with_sizes(stage_options)))
+    return replace(parse_expectation(text, is_argument=True), fixed_names=frozenset(names_with_sizes(stage_options)))
 
 
 def _parse_definition(text: object) -> tuple[str, str]:
@@ -229,7 +242,10 @@ def _parse_condition(text: str) -> Conditions:
 
 
 def _parse_dim(text: str, condition: str) -> Dim:
-    dims = parse_dims(text, "expect")
+    try:
+        dims = parse_dims(text, "expect")
+    except ShapeError as error:
+        raise ShapeError(replace(error.problem, span=None)) from None  # the span is in a part of the condition
     if len(dims) != 1:
         message = f"'{escape_unprintable(truncate(condition))}' is not a condition"
         raise usage_error(message, "it has one dim on each side", argument="expect")

@@ -102,6 +102,8 @@ class TracedTensor(Record):
     """Whether the tensor derives from the first input."""
     size: Dim | None = None
     """The only dim of an input of rank 1; in arithmetic, the input is an integer with this value."""
+    input_strides: Shape | None = None
+    """The strides of the input in elements; None if they are row-major."""
 
     @property
     def rank(self) -> int:
@@ -149,12 +151,13 @@ class TracedTensor(Record):
     def view(self, target: Shape) -> TracedTensor:
         """Return the tensor after PyTorch's `view`.
 
-        The strides follow from the stages since the last `contiguous`.
+        The strides follow from the stages since the last `contiguous`, and from the strides of the input.
         """
-        strides = (
-            strides_after_traces(self.traces[self.contiguous_stage_count :]) if self.contiguous_stage_count else None
-        )
-        if self.contiguous_stage_count and strides is None:
+        start = self.contiguous_stage_count
+        if not start and self.input_strides is None:
+            return self.apply(VIEW, target=target)
+        strides = strides_after_traces(self.traces[start:], None if start else self.input_strides)
+        if strides is None:
             return self.reshape(*target)
         return self.apply(VIEW, target=target, strides=strides)
 
@@ -1164,12 +1167,16 @@ class UnnamedInputIdentified(Exception):
 
 
 def interpret_code(
-    text: str, inputs: Mapping[str, Shape], dialect: str | None = None, sizes: Mapping[str, int | Shape] = EMPTY_DICT
+    text: str,
+    inputs: Mapping[str, Shape],
+    dialect: str | None = None,
+    sizes: Mapping[str, int | Shape] = EMPTY_DICT,
+    strides: Mapping[str, Shape] = EMPTY_DICT,
 ) -> CodeChain:
     """Return the chain that code applies to the first of its input tensors.
 
     `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. `sizes` maps names
-    to the sizes that replace them. Raises `ShapeError` (usage) with a span for code that is not supported.
+    to the sizes that replace them. `strides` maps the names of tensors that are not row-major to their strides. Raises `ShapeError` (usage) with a span for code that is not supported.
 
     >>> from shapecalc.core.text import parse_dims
     >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
@@ -1185,14 +1192,19 @@ def interpret_code(
         lines, name = select_statements(tree.body)
         try:
             return CodeInterpreter(text, dialect_name, sizes).interpret(
-                lines, {input_name or name: dims for input_name, dims in inputs.items()}
+                lines, _name_input(inputs, name), _name_input(strides, name)
             )
         except UnnamedInputIdentified as claimed:
             return CodeInterpreter(text, dialect_name, sizes).interpret(
-                lines, {input_name or claimed.args[0]: dims for input_name, dims in inputs.items()}
+                lines, _name_input(inputs, claimed.args[0]), _name_input(strides, claimed.args[0])
             )
     except RecursionError:
         raise usage_error("the code is nested too deep", argument="line") from None
+
+
+def _name_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
+    """Return shapes by the names of their tensors; `name` replaces the empty name."""
+    return {input_name or name: dims for input_name, dims in shapes.items()}
 
 
 def is_code(text: str) -> bool:
@@ -1246,10 +1258,12 @@ class CodeInterpreter:
         Inside a shape argument, an input of rank 1 denotes a size.
         """
 
-    def interpret(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
+    def interpret(
+        self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT
+    ) -> CodeChain:
         """Interpret statements and return the chain that they perform.
 
-        `inputs` maps the names of tensors to shapes. If a name is empty, the method finds the name in the code and
+        `inputs` maps the names of tensors to shapes, and `strides` those of some tensors to their strides. If a name is empty, the method finds the name in the code and
         raises `UnnamedInputIdentified`. Raises `ShapeError` (usage) for code that is not supported.
         """
         numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
@@ -1257,7 +1271,10 @@ class CodeInterpreter:
         for name, dims in inputs.items() if not self.has_unnamed_input else ():
             tensor = initial_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
             size = tensor.shape[0] if tensor.rank == 1 else None
-            self.inputs[normalize_tensor_name(name)] = replace(tensor, is_main=not self.inputs, size=size)
+            own_strides = tuple([substitute(step, numbers) for step in strides[name]]) if name in strides else None
+            self.inputs[normalize_tensor_name(name)] = replace(
+                tensor, is_main=not self.inputs, size=size, input_strides=own_strides
+            )
         self.variables.update(self.inputs)
         known = dim_names([dim for dims in inputs.values() for dim in dims])
         try:

@@ -28,10 +28,12 @@ from shapecalc.core.rules import AXIS_OUT_OF_RANGE
 from shapecalc.core.text import (
     escape_unprintable,
     is_file_argument,
+    join_words,
     lookup,
     parse_axes,
     parse_shape,
     rank_text,
+    reject_loose_names,
     shape_text,
     split_outside_brackets,
     truncate,
@@ -117,7 +119,7 @@ def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
         values[len(names) - 1 :] = [",".join(values[len(names) - 1 :])]
     if "operands" in names:
         index = names.index("operands")
-        values[index:] = [" ".join(values[index:])] if len(values) > index else []
+        values[index:] = [join_words(values[index:])] if len(values) > index else []
     return values
 
 
@@ -447,7 +449,10 @@ def parse_chain(text: str, dialect: object = None) -> tuple[str, list[tuple[str,
         hint = "write INPUT | OP ..., such as 2,3 | flatten, or the input alone"
         raise usage_error("an operation is missing after |", hint)
     parsed = [parse_stage(stage_words, with_input=False, dialect=dialect) for stage_words in words]
-    return " ".join(split_outside_brackets(shape)), [(stage.op, stage.options) for stage in parsed]
+    pieces = split_outside_brackets(shape)
+    if len(pieces) > 1:
+        reject_loose_names(" ".join(pieces))
+    return " ".join(pieces), [(stage.op, stage.options) for stage in parsed]
 
 
 def parse_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
@@ -504,7 +509,7 @@ def argument_texts(request: Request) -> dict[str, object]:
         if name != "operands"
     }
     if "operands" in values:
-        texts["operands"] = " ".join(operand_texts(request))
+        texts["operands"] = join_words(operand_texts(request))
     if request.dialect != OPS[request.op].default_dialect:
         texts["dialect"] = request.dialect
     switch = DIALECTS[request.dialect].switch

@@ -8,7 +8,7 @@ matches only equal dims. A fixed name is a symbolic size of the shape itself, an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 
 from shapecalc.core.answers import Chain, Trace
@@ -27,18 +27,20 @@ from shapecalc.core.dims import (
     substitute_dims,
 )
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import DIFFERS, Problem, usage_error
+from shapecalc.core.problem import DIFFERS, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record
+from shapecalc.core.requests import parse_spelled_type
 from shapecalc.core.text import (
+    ScannedShape,
     Token,
     dim_text,
     escape_unprintable,
     parse_dim,
     parse_dims,
     rank_text,
+    scan_shape,
     shape_text,
     suggestion,
-    tokenize_shape,
     truncate,
 )
 from shapecalc.core.values import parse_sizes, to_dims, to_elements
@@ -98,11 +100,7 @@ def to_pattern(value: object) -> ShapePattern:
     >>> print(to_pattern(("N", 3, ...)), to_pattern("float32[N,3,?]"))
     N,3,... float32[N,3,?]
     """
-    pattern = parse_pattern(value, "pattern") if isinstance(value, str) else pattern_from_sequence(value, "pattern")
-    for dim in pattern.dims:
-        if isinstance(dim, int) and dim < 0:
-            raise usage_error(f"{dim} is not the size of a dim", "write ? for any size, or a name", argument="pattern")
-    return pattern
+    return parse_pattern(value, "pattern") if isinstance(value, str) else pattern_from_sequence(value, "pattern")
 
 
 def parse_pattern(text: str, argument: str) -> ShapePattern:
@@ -111,16 +109,19 @@ def parse_pattern(text: str, argument: str) -> ShapePattern:
     >>> parse_pattern("float32[N, ..., 3]", "pattern")
     ShapePattern(dims=(N, 3), ellipsis_index=1, dtype='float32')
     """
-    dtype, start = _parse_type_prefix(text, argument)
-    text = " " * start + text[start:]  # spaces preserve the spans of the dims
+    scanned = _scan_pattern(text, argument)
+    dtype = parse_spelled_type(scanned.dtype, NUMPY) if scanned.dtype else None
+    dim_tokens = scanned.tokens
     if ANY_DIMS not in text:
-        return ShapePattern(parse_dims(text, argument), None, dtype)
-    dim_tokens = tokenize_shape(text, argument)
+        dims = parse_dims(text, argument)
+        _check_sizes(dims, dim_tokens, argument)
+        return ShapePattern(dims, None, dtype)
     ellipses = [index for index, token in enumerate(dim_tokens) if token.text == ANY_DIMS]
     _check_single_ellipsis([dim_tokens[index] for index in ellipses], argument)
     unknowns = count()
     dims_written = [(index, token) for index, token in enumerate(dim_tokens) if index not in ellipses]
     dims = tuple(parse_dim(token, unknowns, argument, index) for index, token in dims_written)
+    _check_sizes(dims, [token for _, token in dims_written], argument)
     return ShapePattern(dims, ellipses[0] if ellipses else None, dtype)
 
 
@@ -131,30 +132,49 @@ def pattern_from_sequence(value: object, argument: str) -> ShapePattern:
     """
     elements = to_elements(value, argument)
     if ... not in elements and ANY_DIMS not in elements:
-        return ShapePattern(to_dims(elements, argument))
+        dims = to_dims(elements, argument)
+        _check_sizes(dims, (), argument)
+        return ShapePattern(dims)
     ellipses = [index for index, item in enumerate(elements) if item is ... or item == ANY_DIMS]
     _check_single_ellipsis(ellipses, argument)
     dims = to_dims(tuple(item for position, item in enumerate(elements) if position not in ellipses), argument)
+    _check_sizes(dims, (), argument)
     return ShapePattern(dims, ellipses[0])
 
 
-def _parse_type_prefix(text: str, argument: str) -> tuple[str | None, int]:
-    """Parse the element type before a bracket; return it with the bracket's index.
+def _check_sizes(dims: Shape, tokens: Sequence[Token], argument: str) -> None:
+    """Raise `ShapeError` (usage) for a negative size."""
+    for index, dim in enumerate(dims):
+        if isinstance(dim, int) and dim < 0:
+            span = tokens[index].span if index < len(tokens) else None
+            message = f"{dim} is not the size of a dim"
+            raise usage_error(message, "write ? for any size, or a name", argument=argument, index=index, span=span)
 
-    Returns None and 0 if there is no element type. Raises `ShapeError` (usage) for an unknown element type.
-    """
+
+def _scan_pattern(text: str, argument: str) -> ScannedShape:
+    """Split a pattern into tokens; raise `ShapeError` (usage) if it is not one shape."""
+    try:
+        scanned = scan_shape(text, argument)
+    except ShapeError:
+        _check_type_prefix(text, argument)
+        raise
+    if not scanned.form:
+        _check_type_prefix(text, argument)
+    return scanned
+
+
+def _check_type_prefix(text: str, argument: str) -> None:
+    """Raise `ShapeError` (usage) for an unknown element type before a bracket."""
+    from shapecalc.core.spellings import is_element_type  # deferred: most patterns are plain
+
     word, bracket, _ = text.partition("[")
     name = word.strip()
-    if not bracket or not name.isidentifier():
-        return None, 0
-    dtype = parse_element_type(name, NUMPY)
-    if dtype is None:
+    if bracket and name.isidentifier() and not is_element_type(name):
         start = text.index(name)
         message = f"there is no element type '{escape_unprintable(truncate(name))}'"
         raise usage_error(
             message, suggestion(name, sorted(ALL_TYPES)), argument=argument, span=(start, start + len(name))
         )
-    return dtype, len(word)
 
 
 def _check_single_ellipsis(ellipses: list[Token] | list[int], argument: str) -> None:

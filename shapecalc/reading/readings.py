@@ -19,9 +19,11 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import (
+    QUOTES,
     escape_unprintable,
     is_file_argument,
-    parse_target,
+    parse_dims,
+    scan_shape,
     shape_text,
     split_outside_brackets,
     truncate,
@@ -39,6 +41,10 @@ NAMED_SHAPE = re.compile(r"[A-Za-z_][\w.]*\s*=\s*(.+)", re.DOTALL)
 """A regular expression for the name and shape of a tensor: `x=2,3`."""
 MAX_WORD_LENGTH = 200
 """The maximum number of characters of a word in a message, or of a file name."""
+MAX_LOOSE_NAME_LENGTH = 2
+"""The maximum number of characters of the names that blanks separate in a shape without brackets."""
+MAX_DETECTED_LENGTH = 10_000
+"""The maximum number of characters of a text that is compared with the forms of shapes."""
 MAX_PRINTED_WORDS = 20
 """The maximum number of words of the input that a message quotes."""
 MAX_INSPECTED = 1 << 20
@@ -111,22 +117,40 @@ def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
     return None if command is None else [*command.split(), *words[1:]]
 
 
-def is_shape(text: str) -> bool:
+def is_shape(text: str, *, beside_shape: bool = False) -> bool:
     """Return whether a string is a valid shape rather than a word.
 
-    A shape starts with a digit, `-`, `?` or a bracket, or it contains a comma.
+    A shape starts with a digit, `-`, `?` or a bracket, contains a comma, or is written as a tool prints it. Names
+    separated by blanks are a shape if every word is a number, ? or at most two characters long; `beside_shape` states
+    that a shape follows, so that the words may be longer.
 
     >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
     (True, True, True, False, False)
+    >>> is_shape("float32[1,3]"), is_shape("b c h w"), is_shape("what is this"), is_shape("batch x 3")
+    (True, True, False, True)
     """
     text = text.strip()
-    if not (text[:1] in SHAPE_STARTS or text[:1].isdigit() or "," in text):
+    if len(text) > MAX_DETECTED_LENGTH and not (text[0] in SHAPE_STARTS or text[0].isdigit()):
         return False
     try:
-        parse_target(text)
+        scanned = scan_shape(text)
+        if scanned.has_loose_names:
+            return beside_shape or all(
+                len(token.text) <= MAX_LOOSE_NAME_LENGTH or token.text.isdigit() for token in scanned.tokens
+            )
+        is_listed = text[:1] in SHAPE_STARTS or text[:1].isdigit() or len(scanned.tokens) > 1
+        if is_listed or scanned.form or text[:1] in QUOTES:
+            parse_dims(text)
+            return True
     except ShapeError:
         return False
-    return True
+    return False
+
+
+def _are_two_shapes(first: str, second: str) -> bool:
+    """Return whether two words are shapes or files."""
+    is_second = is_file_argument(second) or is_shape(second)
+    return is_second and (is_file_argument(first) or is_shape(first, beside_shape=True))
 
 
 def format_command_message(line: Iterable[str]) -> str:
@@ -159,8 +183,8 @@ def suggest_command(words: Sequence[str]) -> str:
     >>> suggest_command(["how", "to", "reshape", "2x3x4", "to", "6x4"])
     'write shapecalc 2x3x4 6x4'
     """
-    if len(words) > 1 and is_shape(" ".join(words)):
-        return f'in quotes it stays whole: shapecalc "{shape_text(parse_target(" ".join(words)))}"'
+    if len(words) > 1 and is_shape(" ".join(words)) and not {*words} & {"-", "->", "=>"}:
+        return f'in quotes it stays whole: shapecalc "{shape_text(parse_dims(" ".join(words)))}"'
     if len(words) in (3, 4) and all(map(is_shape, words)):
         if sorted(words[1].strip("()[]").split(",")) != [str(axis) for axis in range(words[1].count(",") + 1)]:
             return (
@@ -306,9 +330,9 @@ def _recognize_shapes(user_input: UserInput) -> list[str] | None:
     """
     if len(user_input.words) == 2 and user_input.words[1] == "-" and is_shape(user_input.words[0]):
         hint = f"quote the arrow: shapecalc '{escape_unprintable(truncate(user_input.words[0]))} -> ...'"
-        raise usage_error("the shell has taken > and the word behind it for a file to write", hint)
+        raise usage_error("your shell took > for a file", hint)
     for pieces in (user_input.words, SHAPE_SEPARATOR.split(user_input.line), user_input.line.split(" ")):
-        if len(pieces) == 2 and all(is_file_argument(piece) or is_shape(piece) for piece in pieces):
+        if len(pieces) == 2 and _are_two_shapes(*pieces):  # noqa: PLR2004
             return ["reshape", *map(str.strip, pieces)]
     return None
 
@@ -483,25 +507,28 @@ def _recognize_code(user_input: UserInput) -> list[str] | None:
     if tensor and is_shape(tensor[1]):
         code, others = f"x{code[tensor.end() :]}", [f"x={tensor[1].strip('()[]')}"]
     sums = ast.BinOp if others and "=" in others[0] else ast.MatMult
-    statement, name = _last_statement(code, sums), re.match(r"(\w+\.)*[A-Z]\w*(?=\()", code.strip())
+    names = {word.partition("=")[0].strip() for word in others if NAMED_SHAPE.fullmatch(word)}
+    is_bound = re.split(r"\W", code.strip(), maxsplit=1)[0] in names
+    statement, name = _last_statement(code, sums, is_bound=is_bound), re.match(r"(\w+\.)*[A-Z]\w*(?=\()", code.strip())
     if statement is None:
         return None
     makes_layer = isinstance(statement, ast.Call) and name and name.end() == statement.func.end_col_offset
     return ["code", f"{code.strip()}(x)" if makes_layer else code, *(["--input", " ".join(others)] if others else [])]
 
 
-def _last_statement(text: str, operator_type: type[ast.AST]) -> ast.AST | None:
+def _last_statement(text: str, operator_type: type[ast.AST], *, is_bound: bool = False) -> ast.AST | None:
     """Return the last statement of Python code on a tensor, or None.
 
-    Such code contains a call, an index, an assignment, a function, or a node of `operator_type`. For an expression
-    statement, returns the expression.
+    Such code contains a call, an index, an assignment, a function, or a node of `operator_type`. `is_bound` states that
+    the code begins with the name of a tensor that is given, so that it is not a shape such as `f32[2,3]`. For an
+    expression statement, returns the expression.
     """
     try:
         parsed = ast.parse(dedent(text[:MAX_INSPECTED]).strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     kinds = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, operator_type)
-    if is_shape(text) or not any(isinstance(node, kinds) for node in ast.walk(parsed)):
+    if (is_shape(text) and not is_bound) or not any(isinstance(node, kinds) for node in ast.walk(parsed)):
         return None
     last = parsed.body[-1]
     return last.value if isinstance(last, ast.Expr) else last

@@ -21,13 +21,24 @@ from string import ascii_uppercase
 from typing import Any
 
 from shapecalc.core.conditions import Assumptions, Conditions, Unsatisfiable, require_equal, simplify_conditions
-from shapecalc.core.dims import Dim, IntTuple, Shape, dim_names, is_concrete, named_dim, product, quotient, substitute
+from shapecalc.core.dims import (
+    Dim,
+    IntTuple,
+    Shape,
+    dim_names,
+    is_always_integral,
+    is_concrete,
+    named_dim,
+    product,
+    quotient,
+    substitute,
+)
 from shapecalc.core.layout import Atom, split_atoms
 from shapecalc.core.limits import MAX_FIND_PAIRS
 from shapecalc.core.origins import AxisAtom, describe_reshape, mixed_dims, reshape_origins
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import format_count, parse_shape, shape_text
+from shapecalc.core.text import TypedShape, dim_text, format_count, read_shape, shape_text
 from shapecalc.core.values import to_shape
 from shapecalc.reading.pattern import Matcher, ShapePattern
 
@@ -326,15 +337,51 @@ def _match_axes(split: PartialSplit, input_axis: int, output_axis: int, size: Di
     return PartialSplit(tuple(before), tuple(after), split.factors | {SharedFactor(input_axis, output_axis, size)})
 
 
-def parse_named_shape(value: object, argument: str) -> Shape:
-    """Convert a string or a sequence of dims to a shape without unknown dims.
+class ShapePair(Record):
+    """The two shapes of a search, without unknown dims, and notes on how they were read."""
 
-    Raises `ShapeError` (usage) for any other value; `argument` is the name of the argument in the error.
+    before: Shape
+    after: Shape
+    notes: tuple[str, ...] = ()
+
+
+def parse_shape_pair(before: object, after: object) -> ShapePair:
+    """Convert two strings or sequences of dims to the input shape and the output shape of a search.
+
+    One size of the output may be unknown: it is inferred from the element count. Raises `ShapeError` (usage) for any
+    other unknown size.
+
+    >>> parse_shape_pair("2,3,4", "-1,6")
+    ShapePair(before=(2, 3, 4), after=(4, 6), notes=('the unknown size of the output is 4',))
     """
-    shape = parse_shape(value, argument) if isinstance(value, str) else to_shape(value, argument)
-    if any(name.startswith("?") for name in dim_names(shape)):
+    pairs = [_read_shape_or_sequence(value, name) for value, name in ((before, "input"), (after, "output"))]
+    notes = [note for shape, name in pairs for note in shape.notes]
+    notes += [f"the element type {shape.dtype} was not used" for shape, _ in pairs if shape.dtype]
+    (start, _), (end, _) = pairs
+    unknown = [axis for axis, dim in enumerate(end.dims) if _has_unknown(dim)]
+    if any(map(_has_unknown, start.dims)) or len(unknown) > 1:
+        argument = "output" if not any(map(_has_unknown, start.dims)) else "input"
         raise usage_error("? is an unknown size, so no chain can ask for it", "write a name", argument=argument)
-    return shape
+    if not unknown:
+        return ShapePair(start.dims, end.dims, tuple(notes))
+    (axis,) = unknown
+    known = product([dim for index, dim in enumerate(end.dims) if index != axis])
+    size = quotient(product(start.dims), known) if known != 0 else None
+    if size is None or not is_always_integral(size):
+        message = f"no size fits: {dim_text(product(start.dims))} elements, and the other dims hold {dim_text(known)}"
+        raise usage_error(message, "write the size, or a name", argument="output", index=axis)
+    notes = [note for note in notes if not note.startswith(("-1 is", "None is"))]
+    dims = (*end.dims[:axis], size, *end.dims[axis + 1 :])
+    return ShapePair(start.dims, dims, (*notes, f"the unknown size of the output is {dim_text(size)}"))
+
+
+def _read_shape_or_sequence(value: object, argument: str) -> tuple[TypedShape, str]:
+    typed = read_shape(value, argument) if isinstance(value, str) else TypedShape(to_shape(value, argument))
+    return typed, argument
+
+
+def _has_unknown(dim: Dim) -> bool:
+    return any(name.startswith("?") for name in dim_names((dim,)))
 
 
 def search_chains(before: Shape, after: Shape) -> ChainSearch:

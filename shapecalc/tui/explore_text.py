@@ -171,7 +171,8 @@ def _help_text(state: ExploreState, problem: Problem, width: int) -> Text:
 
 def _condition_sentences(answer: Trace | Chain) -> list[str]:
     """Return sentences on caveats, conditions, assumptions and new names."""
-    sentences = [f"{limit}." for limit in answer.caveats[: len({*answer.omitted_switches})]]
+    sentences = [f"{escape_unprintable(note)}." for note in answer.notes]
+    sentences += [f"{limit}." for limit in answer.caveats[: len({*answer.omitted_switches})]]
     if answer.conditions:
         sentences.append(f"Holds when {' and '.join(condition.phrase for condition in answer.conditions)}.")
     if answer.assumes:

@@ -20,7 +20,7 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import make_chain_requests, resolve_chain
-from shapecalc.core.text import is_file_argument, parse_shape, shape_text, suggestion, truncate
+from shapecalc.core.text import is_file_argument, join_words, parse_shape, shape_text, suggestion, truncate
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
 from shapecalc.reading.code import interpret_code, normalize_pasted_code
@@ -332,7 +332,7 @@ def _make_requests(question: Question, source: Source | None) -> tuple[Request, 
     shape = shape_text(source.shape) if source else typed
     if question.is_chain:
         where = question.settings.get("where")
-        _, stages = commands.parse_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
+        _, stages = commands.parse_chain(f"{join_words([shape])} | {texts['stages']}" if "stages" in texts else shape)
         return make_chain_requests(shape, stages or IDENTITY_STAGES, {} if where is None else parse_sizes(str(where)))
     return (
         requests.make_request(question.op, shape, {**_dtype_option(source, question), **texts, **question.settings}),

@@ -213,12 +213,11 @@ def add_input_strides(request: Request, traces: Sequence[Trace]) -> Request:
     return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
 
 
-def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
+def strides_after_traces(traces: Iterable[Trace], strides: Shape | None = None) -> Shape | None:
     """Return the output strides of consecutive traces, or None if contiguous.
 
-    The first input is contiguous, or has the strides in its request. Source: PyTorch's notes on tensor views.
+    `strides` are the strides of the first input; without them it is contiguous, or has the strides in its request. Source: PyTorch's notes on tensor views.
     """
-    strides: Shape | None = None
     for trace in traces:
         strides = trace.request.arguments.get("strides") or strides
         if trace.request.dialect != "torch" or trace.op in COPYING_OPS or trace.output is None:

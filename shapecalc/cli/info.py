@@ -330,7 +330,7 @@ OVERVIEW_PAGE = "shapecalc"
 MANUAL_PAGES = {
     **dict.fromkeys(("shapecalc", "check", "doctor", "model", "tui"), 1),
     **dict.fromkeys(("cases", "lessons"), 5),
-    **dict.fromkeys(("dialects", "limits", "operands", "tutorial"), 7),
+    **dict.fromkeys(("dialects", "limits", "operands", "spellings", "tutorial"), 7),
 }
 """The section number of each manual page, by topic."""
 SHARED_PAGES = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}

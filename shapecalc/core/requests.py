@@ -36,6 +36,7 @@ from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.text import (
     SIZE_BOUND,
+    TypedShape,
     argument_notes,
     escape_unprintable,
     lookup,
@@ -234,8 +235,7 @@ def has_named_axes(op: str, options: Mapping[str, object]) -> bool:
 
 def _is_layout_pattern(value: object) -> bool:
     """Return whether a pattern has the form `NCHW->NHWC`."""
-    rank = len(value.partition(values.ARROW)[0].strip()) if isinstance(value, str) else 0
-    return isinstance(value, str) and values.expand_layout_pattern(value, rank) != value
+    return isinstance(value, str) and values.expand_layout_pattern(value, values.layout_rank(value)) != value
 
 
 def _contains_name(value: object) -> bool:
@@ -256,19 +256,9 @@ def make_request(
     """
     spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")
     names = _common_names(spec, options) if common_names is None else common_names
-    notes: tuple[str, ...] = ()
-    strides: Shape | None = None
-    if not isinstance(shape, str):
-        dims = values.to_shape(shape)
-        if Monomial in map(type, dims):
-            notes = values.unknown_size_notes(shape)
-    elif (plain := parse_plain_shape(shape)) is not None:
-        dims = plain
-    else:
-        typed = read_shape(shape)
-        dims, notes, strides = typed.dims, typed.notes, typed.strides
-        if typed.dtype:
-            options, names = _add_spelled_type(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
+    dims, typed = _read_input(shape)
+    if typed is not None and typed.dtype:
+        options, names = _add_spelled_type(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
     others = [(name, type(value), value) for name in names if (value := options[name]) is not None]
     key: tuple[object, ...] = (op, *others)
     parsed = _find_options(key, spec)
@@ -278,13 +268,9 @@ def make_request(
     else:
         row, operator, params = parsed.dialect, parsed.operator, parsed.params
     arguments, texts = _parse_arguments(spec, row, params, options, dims)
-    if texts:
-        notes += _argument_notes(params, texts, arguments)
-    if strides is not None:
-        if "strides" in spec.param_names:
-            arguments["strides"] = _check_given_strides(strides, arguments)
-        else:
-            notes += (f"the strides {shape_text(strides)} were not used",)
+    notes = _argument_notes(params, texts) if texts else ()
+    if typed is not None:
+        notes = (*_use_strides(spec, typed, arguments), *notes)
     if operator.params_since or operator.variant_of is not None:
         _check_operator_has(arguments, operator, row)
     if parsed is None:
@@ -334,28 +320,45 @@ def parse_spelled_type(word: str, dialect: Dialect) -> str:
     return dtype
 
 
-def _check_given_strides(strides: Shape, arguments: Mapping[str, object]) -> Shape:
-    """Return the strides in the text of an input.
+def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None]:
+    """Read an input; the second value is None for plain dims."""
+    if isinstance(shape, str):
+        plain = parse_plain_shape(shape)
+        if plain is not None:
+            return plain, None
+        typed = read_shape(shape)
+        return typed.dims, typed
+    dims = values.to_shape(shape)
+    notes = values.unknown_size_notes(shape) if Monomial in map(type, dims) else ()
+    return dims, TypedShape(dims, notes=notes) if notes else None
+
+
+def _use_strides(op: Op, typed: TypedShape, arguments: dict[str, Any]) -> tuple[str, ...]:
+    """Add the strides in the text of an input to the arguments of an op that has them; return the notes on the input.
 
     Raises `ShapeError` (usage) if the option `strides` contradicts them.
     """
-    stated = arguments.get("strides", strides)
-    if stated != strides:
+    strides = typed.strides
+    if strides is None:
+        return typed.notes
+    if "strides" not in op.param_names:
+        return (*typed.notes, f"the strides {shape_text(strides)} were not used")
+    if arguments.setdefault("strides", strides) != strides:
         message = f"the input has the strides {shape_text(strides)}, and --strides has others"
         raise usage_error(message, "leave one of them out", argument="strides")
-    return strides
+    return typed.notes
 
 
-def _argument_notes(
-    params: Iterable[Param], texts: Mapping[str, str], arguments: Mapping[str, object]
-) -> tuple[str, ...]:
+def _argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[str, ...]:
     """Return notes on the texts of the shapes and patterns among an op's arguments."""
     notes: tuple[str, ...] = ()
     for param in params:
         text = texts.get(param.name)
-        if text is not None and param.type is ParamType.PATTERN and arguments[param.name] != text:
-            notes += (f"{text} is read as '{arguments[param.name]}'",)
-        if text is None or param.type.name not in SHAPE_TYPES or not {*text} - PLAIN_CHARACTERS:
+        if text is None or PLAIN_CHARACTERS.issuperset(text):
+            continue
+        if param.type in (ParamType.PATTERN, ParamType.PERM) and _is_layout_pattern(text):
+            notes += (f"{text} is read as '{values.expand_layout_pattern(text, values.layout_rank(text))}'",)
+        if param.type.name not in SHAPE_TYPES:
             continue
         pieces = split_outside_brackets(text) if param.type is ParamType.SHAPES else [text]
         for piece in pieces:

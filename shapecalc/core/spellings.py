@@ -22,10 +22,9 @@ MAX_REFUSED_LENGTH = 400
 """The maximum number of characters of an invalid text that is compared with the refusals."""
 MAX_DEPTH = 4
 """The maximum number of forms around the dims, such as `x: TensorShape([2, 3])`."""
-FULL_WIDTH = {
-    **{0xFF01 + offset: 0x21 + offset for offset in range(94) if not chr(0x21 + offset).isalnum()},
+FULL_WIDTH: dict[int, str] = {
+    **{0xFF01 + offset: chr(0x21 + offset) for offset in range(94) if not chr(0x21 + offset).isalnum()},
     ord("\u3001"): ",",
-    ord("\u00d7"): "\u00d7",
     ord("\u3000"): " ",
 }
 """The ASCII characters for full-width punctuation."""
@@ -34,8 +33,8 @@ TIMES = "\u00d7"
 
 ELEMENT_TYPES = {
     **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (4, 8, 16, 32, 64)},
-    **{f"{short}{bits}": f"{sign}int{bits}" for short, sign in (("i", ""), ("s", ""), ("si", ""), ("u", "u"), ("ui", "u"))
-       for bits in (4, 8, 16, 32, 64)},
+    **{f"{short}{bits}": f"int{bits}" for short in ("i", "s", "si") for bits in (4, 8, 16, 32, 64)},
+    **{f"{short}{bits}": f"uint{bits}" for short in ("u", "ui") for bits in (4, 8, 16, 32, 64)},
     **{f"{short}{bits}": f"float{bits}" for short in ("f", "fp", "float", "F") for bits in (16, 32, 64)},
     **{f"complex{bits}": f"complex{bits}" for bits in (64, 128)},
     "c64": "complex64", "c128": "complex128",
@@ -326,7 +325,7 @@ def rewrite_characters(text: str) -> str:
 
 
 WRAPPED_NUMBER = re.compile(
-    r"(?<![\w.])(?:np\.|numpy\.)?(?:u?int\d+|Dimension|Dim|SymInt|tensor)\((-?\d+|None|\w+)\)", re.ASCII
+    r"(?<![\w.])(?:np\.|numpy\.)?(?:u?int\d+|Dimension|Dim|SymInt|tensor)\((-?\d+|None)\)", re.ASCII
 )
 """A regular expression for a dim that a class wraps: `np.int64(3)`, `Dimension(None)`."""
 
@@ -505,7 +504,7 @@ REFUSALS = (
     ),
 )
 """The texts that are refused, in the order in which they are tried."""
-DIMS_IN_TEXT = re.compile(rf"[\[({{]\s*([\w?]+(?:\s*[,x]\s*[\w?]+)*)\s*,?\s*[\])}}]", re.ASCII)
+DIMS_IN_TEXT = re.compile(r"[\[({]\s*([\w?]+(?:\s*[,x]\s*[\w?]+)*)\s*,?\s*[\])}]", re.ASCII)
 SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
 
 

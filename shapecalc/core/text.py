@@ -258,7 +258,7 @@ def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str)
         if bracketed:
             return (), False
         raise usage_error("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
-    words, by_blanks = _split_words(body, bracketed=bracketed)
+    words, by_blanks = _split_words(body)
     if len(words) > MAX_SHAPE_DIMS:
         raise MAX_SHAPE_DIMS.error(f"{len(words)} dims", argument=argument, span=(offset, offset + 1))
     if bracketed and len(words) > 1 and not words[-1].strip():
@@ -275,13 +275,13 @@ def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str)
     return tuple(result), has_loose_names
 
 
-def _split_words(body: str, *, bracketed: bool) -> tuple[list[str], bool]:
+def _split_words(body: str) -> tuple[list[str], bool]:
     """Split dims at commas, at `x` or at blanks; return the words, and whether blanks separate them."""
     if "x" in body and all(map(_is_size, body.split("x"))):
         return body.split("x"), False
     if "," not in body:
         words = body.split()
-        if len(words) > 2 and {*words[1::2]} == {"x"} and len(words) % 2 and any(map(_is_size, words[::2])):  # noqa: PLR2004
+        if len(words) > 2 and {*words[1::2]} == {"x"} and len(words) % 2 and any(map(_is_size, words[::2])):
             return words[::2], False
         if _are_separate_dims(words):
             return words, True
@@ -305,7 +305,7 @@ def _locate_dims(text: str, argument: str, start: int = 0, end: int | None = Non
     opening = text[start : start + 1]
     if opening not in BRACKETS:
         return start, end, False
-    if end - start < 2 or text[end - 1] != BRACKETS[opening]:  # noqa: PLR2004
+    if end - start < 2 or text[end - 1] != BRACKETS[opening]:
         raise usage_error(f"{opening} is never closed", argument=argument, span=(start, start + 1))
     return (*_strip_offsets(text, start + 1, end - 1), True)
 
@@ -498,12 +498,10 @@ def _unknown_notes(scanned: ScannedShape) -> list[str]:
 def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
     """Return a note if the only dim of an input is a product of numbers."""
     factors = scanned.tokens[0].text.split("*") if len(scanned.tokens) == 1 else []
-    if len(factors) < 2 or not all(map(is_integer, factors)):  # noqa: PLR2004
+    if len(factors) < 2 or not all(map(is_integer, factors)):
         return []
-    dims = ",".join(map(str.strip, factors))
-    return [
-        f"{truncate(scanned.tokens[0].text)} is one dim, {dim_text(shape[0])}; {_dim_count_text(len(factors))} are {truncate(dims)}"
-    ]
+    dims, text = truncate(",".join(map(str.strip, factors))), truncate(scanned.tokens[0].text)
+    return [f"{text} is one dim, {dim_text(shape[0])}; {_dim_count_text(len(factors))} are {dims}"]
 
 
 def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, ...]:
@@ -533,11 +531,8 @@ def shape_notes(scanned: ScannedShape) -> list[str]:
     if len(words) == 1 and (letters := split_layout_name(words[0])):
         return [f"{words[0]} is one name; {_dim_count_text(len(letters))} are {','.join(letters)}"]
     if scanned.has_loose_names and "x" in words[1:-1]:
-        others = ",".join([word for word in words if word != "x"])
-        text = " ".join(words)
-        return [
-            f"x is a name here: {truncate(text)} has {_dim_count_text(len(words))}; without it, write {truncate(others)}"
-        ]
+        others, text = truncate(",".join([word for word in words if word != "x"])), truncate(" ".join(words))
+        return [f"x is a name here: {text} has {_dim_count_text(len(words))}; without it, write {others}"]
     return []
 
 

@@ -444,6 +444,11 @@ def pattern_error(fault: str, token: Token, argument: str, hint: str = PATTERN_H
     return usage_error(f"the pattern has {fault}", hint, argument=argument, span=token.span)
 
 
+def layout_rank(text: str) -> int:
+    """Return the number of letters on the left side of a pattern such as `NCHW->NHWC`."""
+    return len(text.partition(ARROW)[0].strip())
+
+
 def expand_layout_pattern(text: str, rank: int) -> str:
     """Separate the letters of a pattern such as `NCHW->NHWC` by blanks, if it has a letter for each dim.
 

@@ -919,7 +919,7 @@ SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]
     **{name: _apply_call for name in calls_by_name() if name not in LAYERS and name not in MULTI_OPERAND_FUNCTIONS},
     **dict.fromkeys(
         ("contiguous", "ascontiguousarray"),
-        lambda tensor, _: replace(tensor, contiguous_stage_count=len(tensor.traces)),
+        lambda tensor, _: replace(tensor, contiguous_stage_count=len(tensor.traces), input_strides=None),
     ),
     "t": lambda tensor, call: tensor.permute(
         call.axes_argument() or ((1, 0) if tensor.rank > 1 else range(tensor.rank))
@@ -1176,7 +1176,8 @@ def interpret_code(
     """Return the chain that code applies to the first of its input tensors.
 
     `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. `sizes` maps names
-    to the sizes that replace them. `strides` maps the names of tensors that are not row-major to their strides. Raises `ShapeError` (usage) with a span for code that is not supported.
+    to the sizes that replace them. `strides` maps the names of tensors that are not row-major to their strides. Raises
+    `ShapeError` (usage) with a span for code that is not supported.
 
     >>> from shapecalc.core.text import parse_dims
     >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
@@ -1263,8 +1264,9 @@ class CodeInterpreter:
     ) -> CodeChain:
         """Interpret statements and return the chain that they perform.
 
-        `inputs` maps the names of tensors to shapes, and `strides` those of some tensors to their strides. If a name is empty, the method finds the name in the code and
-        raises `UnnamedInputIdentified`. Raises `ShapeError` (usage) for code that is not supported.
+        `inputs` maps the names of tensors to shapes, and `strides` those of some tensors to their strides. If a name is
+        empty, the method finds the name in the code and raises `UnnamedInputIdentified`. Raises `ShapeError` (usage)
+        for code that is not supported.
         """
         numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
         self.has_unnamed_input = "" in inputs

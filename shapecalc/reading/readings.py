@@ -332,7 +332,7 @@ def _recognize_shapes(user_input: UserInput) -> list[str] | None:
         hint = f"quote the arrow: shapecalc '{escape_unprintable(truncate(user_input.words[0]))} -> ...'"
         raise usage_error("your shell took > for a file", hint)
     for pieces in (user_input.words, SHAPE_SEPARATOR.split(user_input.line), user_input.line.split(" ")):
-        if len(pieces) == 2 and _are_two_shapes(*pieces):  # noqa: PLR2004
+        if len(pieces) == 2 and _are_two_shapes(*pieces):
             return ["reshape", *map(str.strip, pieces)]
     return None
 

@@ -37,8 +37,8 @@ TOP = len(LAYERS)
 """The layer of the modules beside the subpackages: the Python API and the entry point."""
 ORDER = {
     "core": (
-        *("record", "problem", "packages", "limits", "spellings", "dims", "results", "conditions", "text", "values", "moves"),
-        *("layout", "origins", "answers", "rules", "params", "dialects", "ops", "requests", "resolve"),
+        *("record", "problem", "packages", "limits", "spellings", "dims", "results", "conditions", "text", "values"),
+        *("moves", "layout", "origins", "answers", "rules", "params", "dialects", "ops", "requests", "resolve"),
     ),
     "reading": ("options", "commands", "layers", "pattern", "code", "cases", "readings"),
     "reasoning": (

@@ -20,6 +20,7 @@ from shapecalc.core.ops.slice import SLICE_SEMANTICS, SliceBounds
 from shapecalc.core.ops.squeeze import SQUEEZE_SEMANTICS, NonUnitAxis
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, DefaultPerm
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS
+from shapecalc.core.spellings import REFUSALS, all_examples
 
 FOLDER = Path(__file__).parents[2] / "man"
 WIDTH = 78
@@ -126,6 +127,24 @@ def limits():
 def _limit_text(limit):
     consequence = "" if limit.consequence == REQUEST_REFUSED else f" If exceeded, {limit.consequence}."
     return f"At most {int(limit)} {limit.quantity}.{consequence}"
+
+
+def spellings():
+    """Return the lines of the spellings that are read, and of those that are refused."""
+    read = [line for example in all_examples() for line in entry(example.spelling, _spelling_text(example))]
+    refused = [
+        line
+        for refusal in REFUSALS
+        for text, tool, _ in refusal.examples
+        for line in entry(text, f"{tool}. {refusal.message[:1].upper()}{refusal.message[1:]}.")
+    ]
+    return [".Bl -tag -width Ds", *read, ".El", ".Sh REFUSED SPELLINGS", ".Bl -tag -width Ds", *refused, ".El"]
+
+
+def _spelling_text(example):
+    dtype = f", element type {example.dtype}" if example.dtype else ""
+    strides = f", strides {example.strides}" if example.strides else ""
+    return f"{example.tool}: {example.shape}{dtype}{strides}"
 
 
 def dialect(row):
@@ -254,6 +273,7 @@ def escape(text):
 
 TABLES = {
     FOLDER / "shapecalc-dialects.7": (".Sh DIALECTS", rules, ".Sh SEE ALSO"),
+    FOLDER / "shapecalc-spellings.7": (".Sh SPELLINGS", spellings, ".Sh SEE ALSO"),
     FOLDER / "shapecalc-limits.7": (".Sh LIMITS\n.Bl -tag -width Ds", limits, ".El"),
 }
 """The pages with tables: the line before, the function that returns the lines, and the line after."""

@@ -216,7 +216,8 @@ def add_input_strides(request: Request, traces: Sequence[Trace]) -> Request:
 def strides_after_traces(traces: Iterable[Trace], strides: Shape | None = None) -> Shape | None:
     """Return the output strides of consecutive traces, or None if contiguous.
 
-    `strides` are the strides of the first input; without them it is contiguous, or has the strides in its request. Source: PyTorch's notes on tensor views.
+    `strides` are the strides of the first input; without them it is contiguous, or has the strides in its request.
+    Source: PyTorch's notes on tensor views.
     """
     for trace in traces:
         strides = trace.request.arguments.get("strides") or strides

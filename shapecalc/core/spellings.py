@@ -31,6 +31,10 @@ FULL_WIDTH: dict[int, str] = {
 TIMES = "\u00d7"
 """The multiplication sign, which Core ML and Julia print between dims."""
 
+FLOAT8 = {
+    **dict.fromkeys(("f8e4m3fn", "f8E4M3FN", "F8_E4M3"), "float8_e4m3fn"),
+    **dict.fromkeys(("f8e5m2", "f8E5M2", "F8_E5M2"), "float8_e5m2"),
+}
 ELEMENT_TYPES = {
     **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (4, 8, 16, 32, 64)},
     **{f"{short}{bits}": f"int{bits}" for short in ("i", "s", "si") for bits in (4, 8, 16, 32, 64)},
@@ -73,9 +77,11 @@ TIMES_LIST = rf"{SIZE}(?:\s*x\s*{SIZE})*"
 LIST = r"(?:\[[^\[\]<>=:]*\]|\([^()<>=:]*\)|\{[^{}<>=:]*\})"
 """A regular expression for dims in one pair of brackets."""
 TYPE = rf"(?:{NAME}|[<|][fiub]\d)"
+SHORT_TYPE = re.compile(r"[a-z]{1,2}\d+")
+"""A regular expression for the element types that torch.compile prints."""
 TENSOR_CLASSES = (
     "KerasTensor|TensorSpec|TensorType|ShapeDtypeStruct|ShapedArray|NodeArg|Tensor|FakeTensor|TensorMetadata|TensorInfo|"
-    "Variable|Parameter|EagerTensor|InputSpec|Array|Dataset"
+    "Variable|Parameter|EagerTensor|InputSpec|Array|Dataset|tensor(?=\\(\\.\\.\\.)"
 )
 SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|DimsNCHW"
 
@@ -135,18 +141,21 @@ def _form(name: str, pattern: str, *examples: Example, **flags: bool) -> Form:
 FORMS = (
     _form(
         "label",
-        rf"%?[A-Za-z_][\w./-]*\s*:\s*(?P<inner>{TIMES_LIST}|[\[(].*|!?{NAME}\s*[\[(<].*)"
-        rf"|(?:shape|size|dims?)(?:\s*[=:]\s*|\s+)(?P<inner2>[\[(].*[\])])",
+        rf"%?[A-Za-z_][\w./-]*\s*:\s*(?P<inner>{TIMES_LIST}|[\[({{].*|!?{NAME}\s*[\[(<].*)"
+        rf"|(?:[\w.]+\s+|[\w.]+\.)?(?:shape|size|dims?)(?:\s*[=:]\s*|\s+)"
+        rf"(?P<inner2>[\[(].*[\])]|(?:{NAME}\.)?Size\(.*\))",
         Example("input:1x3x224x224", "trtexec --shapes", "1,3,224,224"),
         Example("x: tensor<2x3xf32>", "MLIR arguments", "2,3", "float32"),
         Example("shape=(1, 3, 224, 224)", "print statements", "1,3,224,224"),
         Example("shape: [1, 3, 224, 224]", "logs", "1,3,224,224"),
+        Example("x.shape = torch.Size([2, 3])", "print statements", "2,3"),
+        Example("PartialShape: {1,3,?,?}", "OpenVINO", "1,3,?,?"),
         Example("dims: [3, 224, 224]", "Triton config.pbtxt", "3,224,224"),
         needs_type=False,
     ),
     _form(
         "size class",
-        rf"(?:{NAME}\.|{NAME}::)?(?:{SIZE_CLASSES})\s*(?P<inner>[\[({{].*[\])}}])",
+        rf"(?:{NAME}\.|{NAME}::)?(?:{SIZE_CLASSES})\s*(?P<inner>(?!\(\s*None\s*\))[\[({{].*[\])}}])",
         Example("torch.Size([2, 3, 4])", "PyTorch", "2,3,4"),
         Example("TensorShape([None, 3])", "TensorFlow", "?,3"),
         Example("TensorShape([Dimension(None), Dimension(3)])", "TensorFlow 1", "?,3"),
@@ -155,6 +164,19 @@ FORMS = (
         Example("oneflow.Size([2, 3])", "OneFlow", "2,3"),
         Example("ttnn.Shape([1, 1, 32, 32])", "TT-NN", "1,1,32,32"),
         needs_type=False,
+    ),
+    _form(
+        "abstract type",
+        r"(?:ShapedArray|(?:ir\.)?RankedTensorType)\((?P<inner>.*?)(?:,\s*weak_type=\w+)?\)",
+        Example("ShapedArray(float32[2,3], weak_type=True)", "JAX", "2,3", "float32"),
+        needs_type=False,
+    ),
+    _form(
+        "Caffe",
+        r"(?:(?:Top|Bottom)\s+shape:\s*)?(?P<inner>\d+(?:\s+\d+)*)\s+\(\d+\)",
+        Example("Top shape: 1 3 224 224 (150528)", "Caffe", "1,3,224,224"),
+        needs_type=False,
+        without_brackets=True,
     ),
     _form(
         "nested brackets",
@@ -229,20 +251,21 @@ FORMS = (
     ),
     _form(
         "type, then shape",
-        rf"(?:%?[\w./:-]*\[)?\s*(?P<dtype>{NAME})\s*,\s*(?P<inner>{TIMES_LIST}|{LIST})\s*\]?",
+        rf"(?:%?[\w./:-]*\[)?\s*(?P<dtype>[A-Z][A-Z0-9]*)\s*,\s*(?P<inner>{TIMES_LIST}|{LIST})\s*\]?",
         Example("%input[FLOAT, 1x3x224x224]", "onnx.helper.printable_graph", "1,3,224,224", "float32"),
     ),
     _form(
         "shape, then type",
         rf"(?:{WORD}\.)*(?:Tensor|Buffer)\s*[\[(]\s*(?P<inner>{LIST})\s*,\s*(?:dtype\s*=\s*)?(?P<dtype>{NAME})\s*[\])]"
         rf"|(?P<inner2>{NAME}\({LIST}\)|{LIST})\s*[,:]?\s+(?P<dtype2>{TYPE})"
-        rf"|(?P<inner3>{SIZE}(?:\s*x\s*{SIZE})+)\s+(?P<dtype3>{TYPE})",
+        rf"|(?P<inner3>{SIZE}(?:\s*[,x]\s*{SIZE})+)\s+(?:(?:\w*Array|Matrix)\{{)?(?P<dtype3>{TYPE})(?:,\s*\d+)?\}}?:?",
         Example("Tensor[(1, 3, 224, 224), float32]", "TVM Relay", "1,3,224,224", "float32"),
         Example('R.Tensor((1, 3, 224, 224), dtype="float32")', "TVM Relax", "1,3,224,224", "float32"),
         Example("Tensor[[2, 3], f32]", "candle", "2,3", "float32"),
         Example("(2, 3, 4) float32", "print(x.shape, x.dtype)", "2,3,4", "float32"),
         Example("torch.Size([2, 3]) torch.float16", "print(x.shape, x.dtype)", "2,3", "float16"),
         Example("224x224x3 single", "MATLAB whos", "224,224,3", "float32"),
+        Example("2\u00d73\u00d74 Array{Float32, 3}", "Julia", "2,3,4", "float32"),
     ),
     _form(
         "Core ML",
@@ -253,7 +276,7 @@ FORMS = (
     _form(
         "fields",
         rf"(?:[\w./:-]*\s*[\[<{{]|(?:<\s*)?(?:{WORD}\.)*(?:{TENSOR_CLASSES})\s*\().*?"
-        rf"\bshape\s*[=:]?\s*(?P<inner>{NAME}\({LIST}\)|{LIST})(?P<rest>(?:(?!\bshape\s*[=:]).)*)",
+        rf"\b(?:shape|size)\s*[=:]?\s*(?P<inner>{NAME}\({LIST}\)|{LIST})(?P<rest>(?:(?!\b(?:shape|size)\s*[=:]).)*)",
         Example("[dtype=float32, shape=(1, 3, 224, 224)]", "polygraphy", "1,3,224,224", "float32"),
         Example("images [dtype=float32, shape=('batch', 3, 640, 640)]", "polygraphy", "batch,3,640,640", "float32"),
         Example(
@@ -270,6 +293,9 @@ FORMS = (
         Example('<HDF5 dataset "x": shape (2, 3), type "<f4">', "h5py", "2,3", "float32"),
         Example('{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}', "safetensors header", "2,3", "float32"),
         Example("<ConstOutput: names[x] shape[?,3,224,224] type: f32>", "OpenVINO", "?,3,224,224", "float32"),
+        Example("FakeTensor(..., device='cuda:0', size=(s0, 3), dtype=torch.float16)", "PyTorch", "s0,3", "float16"),
+        Example("tensor(..., device='meta', size=(2, 3))", "PyTorch", "2,3"),
+        Example('Tensor("x:0", shape=(?, 224, 224, 3), dtype=float32)', "TensorFlow 1", "?,224,224,3", "float32"),
         Example("<Matrix(float64, shape=(?, 3))>", "PyTensor", "?,3", ""),
         needs_type=False,
     ),
@@ -381,7 +407,11 @@ def _inner_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _has_known_type(form: Form, groups: dict[str, str]) -> bool:
-    return not form.needs_type or is_element_type(groups.get("dtype", ""))
+    """Return whether the element type is known; before strides in brackets, only names such as `f32` are."""
+    dtype = groups.get("dtype", "")
+    if form.name == "type in front" and "strides" in groups and not SHORT_TYPE.fullmatch(dtype):
+        return False  # `float[2][3]` is an array of C
+    return not form.needs_type or is_element_type(dtype)
 
 
 def is_element_type(word: str) -> bool:
@@ -441,10 +471,22 @@ class Refusal(Record):
 
 REFUSALS = (
     Refusal(
-        re.compile(r".*(?:tensor|memref)<\s*\*\s*x.*|\s*\[?\(?\.\.\.\)?\]?\s*", re.DOTALL),
+        re.compile(r"\s*\S+(?:\s+(?:by|and|to|into)\s+\S+)+\s*", re.ASCII),
+        "the words of a sentence are not dims",
+        "write {dims}",
+        (("2 by 3", "speech", "write 2,3"),),
+    ),
+    Refusal(
+        re.compile(
+            r".*(?:Shape|Size)\(\s*None\s*\)\s*|.*(?:tensor|memref)<\s*\*\s*x.*|\s*\[?\(?\.\.\.\)?\]?\s*", re.DOTALL
+        ),
         "a tensor of unknown rank has no shape",
         "write a name or ? for each dim, such as ?,?",
-        (("tensor<*xf32>", "MLIR", "unknown rank"), ("[...]", "OpenVINO", "unknown rank")),
+        (
+            ("tensor<*xf32>", "MLIR", "unknown rank"),
+            ("[...]", "OpenVINO", "unknown rank"),
+            ("TensorShape(None)", "TensorFlow", "unknown rank"),
+        ),
     ),
     Refusal(
         re.compile(r".*(?:\d\s*\.\.\s*\d|<=\s*\d|\.\.\s*\d+\s*,|\d+\s*\.\.\s*[,\]]).*", re.DOTALL),
@@ -464,7 +506,7 @@ REFUSALS = (
         ),
     ),
     Refusal(
-        re.compile(r"\s*\w*\s*[({\[<]*\s*(?:\w+\s*[:=]\s*\d+\s*,?\s*)+[)}\]>]*\s*", re.DOTALL | re.ASCII),
+        re.compile(r"\s*\w*\s*[({\[<]*\s*(?:[A-Za-z_]\w*\s*[:=]\s*\d+\s*,?\s*)+[)}\]>]*\s*", re.DOTALL | re.ASCII),
         "here are named sizes",
         "write the sizes alone: {dims}",
         (
@@ -505,6 +547,12 @@ REFUSALS = (
 )
 """The texts that are refused, in the order in which they are tried."""
 DIMS_IN_TEXT = re.compile(r"[\[({]\s*([\w?]+(?:\s*[,x]\s*[\w?]+)*)\s*,?\s*[\])}]", re.ASCII)
+LISTS_IN_TEXT = re.compile(
+    rf"(?P<name>\b(?:shape|size)\W*(?:array\()?)?"
+    rf"(?:[\[({{]\s*(?P<dims>{SIZE}(?:\s*,\s*{SIZE})*)\s*,?\s*[\])}}]|(?<![\w.])(?P<sizes>{SIZE}(?:x{SIZE})+)(?!\w))",
+    re.ASCII,
+)
+"""A regular expression for lists of sizes within other text."""
 SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
 
 
@@ -521,8 +569,22 @@ def known_refusal(text: str, argument: str) -> ShapeError | None:
     return None
 
 
+def dims_in_text(text: str) -> str:
+    """Return the dims of the only list of sizes in a text that is not a shape; empty if there is none.
+
+    >>> dims_in_text("#tf.shape<?x784>"), dims_in_text("[torch.FloatTensor of size 2x3]"), dims_in_text("a, b")
+    ('?,784', '2,3', '')
+    """
+    lists = [*LISTS_IN_TEXT.finditer(rewrite_characters(text[:MAX_REFUSED_LENGTH]))]
+    named = [match for match in lists if match["name"]]
+    found = named[0] if named else lists[0] if len(lists) == 1 else None
+    return re.sub(r"\s+", "", (found["dims"] or found["sizes"]).replace("x", ",")).rstrip(",") if found else ""
+
+
 def _refusal_error(refusal: Refusal, text: str, argument: str) -> ShapeError:
-    if "sizes" in refusal.message or "brackets" in refusal.message:
+    if "words" in refusal.message:
+        dims = ",".join([word for word in text.split() if word not in ("by", "and", "to", "into")])
+    elif "sizes" in refusal.message or "brackets" in refusal.message:
         dims = ",".join(SIZES_IN_TEXT.findall(text))
     else:
         found = DIMS_IN_TEXT.search(text)

@@ -16,7 +16,7 @@ from itertools import count
 from shapecalc.core.dims import Dim, Monomial, Shape, lowest_terms, named_dim, product
 from shapecalc.core.limits import MAX_DIGITS, MAX_DIM_TEXT_LENGTH, MAX_SHAPE_DIMS
 from shapecalc.core.problem import ShapeError, usage_error
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, replace
 
 BOM = b"\xef\xbb\xbf"
 """The byte-order mark of UTF-8."""
@@ -51,6 +51,10 @@ SEPARATOR_PATTERN = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)
 MAX_CORRECTED_LENGTH = 200
 """The maximum length, in characters, of an invalid dim for which a correction is suggested."""
 SIZE_BOUND = 10**MAX_DIGITS
+FILLER_WORDS = ("by", "and", "to", "into")
+"""English words between sizes, which are not names."""
+GENERAL_DIM_HINT = "a dim is a whole number"
+"""The beginning of the hint for an invalid dim without a correction."""
 NAME_SIZE_HINT = "write a name (N) or ? for a size that is not known"
 CONTAINER_SUFFIXES = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
 """The suffixes of files and stores that contain arrays by name."""
@@ -259,6 +263,10 @@ def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str)
             return (), False
         raise usage_error("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
     words, by_blanks = _split_words(body)
+    if ",0" in body and _has_padding(words):
+        message = f"'{escape_unprintable(truncate(body))}' is one number with commas, or dims with a leading 0"
+        hint = f"write {truncate(body.replace(',', ''))}, or dims without leading zeros"
+        raise usage_error(message, hint, argument=argument, span=(start, end))
     if len(words) > MAX_SHAPE_DIMS:
         raise MAX_SHAPE_DIMS.error(f"{len(words)} dims", argument=argument, span=(offset, offset + 1))
     if bracketed and len(words) > 1 and not words[-1].strip():
@@ -296,7 +304,10 @@ def _is_size(word: str) -> bool:
 
 def _are_separate_dims(words: list[str]) -> bool:
     """Return whether blank-separated words are dims, not factors of one product."""
-    return 1 < len(words) <= MAX_SHAPE_DIMS and not any(word[0] in "*/" or word[-1] in "*/" for word in words)
+    is_sentence = any(word in FILLER_WORDS for word in words)
+    return 1 < len(words) <= MAX_SHAPE_DIMS and not (
+        is_sentence or any(word[0] in "*/" or word[-1] in "*/" for word in words)
+    )
 
 
 def _locate_dims(text: str, argument: str, start: int = 0, end: int | None = None) -> tuple[int, int, bool]:
@@ -352,7 +363,7 @@ def _correction_hint(word: str, invalid_char: str) -> str:
 
     The hint shows the corrected dims if other separators and minus signs make `word` valid.
     """
-    hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
+    hint = f"{GENERAL_DIM_HINT}, a name, ?, or a product such as 3*H*W/64"
     dashed = "".join("-" if char in DASHES else char for char in word[:MAX_CORRECTED_LENGTH])
     import re  # deferred: only invalid requests need it
 
@@ -437,9 +448,13 @@ def read_shape(text: str, argument: str = "input") -> TypedShape:
         scanned = scan_shape(text, argument)
         shape = _parse_input_dims(scanned.tokens, argument)
     except ShapeError as error:
-        raise _known_refusal(text, argument) or error from None
-    strides = _read_strides(scanned, shape, argument) if scanned.strides or scanned.order else None
+        raise _explain_error(text, argument, error) from None
     notes = [*_unknown_notes(scanned), *shape_notes(scanned), *_product_notes(scanned, shape)]
+    strides = None
+    if any(word in scanned.strides for word in ("?", "*")):
+        notes.append(f"the strides {scanned.strides} were not used")
+    elif scanned.strides or scanned.order:
+        strides = _read_strides(scanned, shape, argument)
     if scanned.unused:
         notes.append(f"{scanned.unused.lstrip(':, ')} was not used")
     return TypedShape(shape, scanned.dtype, strides, tuple(notes))
@@ -461,11 +476,13 @@ def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
     return tuple(dims)
 
 
-def _known_refusal(text: str, argument: str) -> ShapeError | None:
-    """Return the error for a text that is known not to be one shape; None for any other text."""
-    from shapecalc.core.spellings import known_refusal  # deferred: only invalid requests need it
+def _explain_error(text: str, argument: str, error: ShapeError) -> ShapeError:
+    """Return the error for a text that is known not to be one shape, or `error` with the dims to write."""
+    from shapecalc.core.spellings import dims_in_text, known_refusal  # deferred: only invalid requests need it
 
-    return known_refusal(text, argument)
+    refusal, hint = known_refusal(text, argument), error.problem.hint
+    dims = "" if refusal or (hint and not hint.startswith(GENERAL_DIM_HINT)) else dims_in_text(text)
+    return ShapeError(replace(error.problem, hint=f"write {dims}")) if dims else refusal or error
 
 
 def _read_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape | None:
@@ -591,9 +608,19 @@ def _quote_if_split(word: str) -> str:
 def parse_plain_shape(text: str) -> Shape | None:
     """Parse non-negative integers separated by commas; return None for any other text."""
     words = text.split(",") if len(text) < MAX_DIGITS else []
-    if words and text.isascii() and all(word.isdigit() for word in words):
+    if (
+        words
+        and text.isascii()
+        and all(word.isdigit() for word in words)
+        and not (",0" in text and _has_padding(words))
+    ):
         return tuple(map(int, words))
     return None
+
+
+def _has_padding(words: Sequence[str]) -> bool:
+    """Return whether a number after a comma has a leading 0, as in `1,024`."""
+    return any(word[0] == "0" and len(word) > 1 for word in map(str.strip, words[1:]) if word.isdigit())
 
 
 def parse_dims(text: str, argument: str = "target") -> Shape:
@@ -612,7 +639,7 @@ def parse_dims(text: str, argument: str = "target") -> Shape:
         tokens = tokenize_shape(text, argument)
         return tuple([parse_dim(token, unknowns, argument, index) for index, token in enumerate(tokens)])
     except ShapeError as error:
-        raise _known_refusal(text, argument) or error from None
+        raise _explain_error(text, argument, error) from None
 
 
 def parse_target(text: str, argument: str = "target") -> Shape:

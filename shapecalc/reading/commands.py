@@ -397,15 +397,13 @@ def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = Non
     values, options = parse_words(
         words[1:], op_option_lookup(op), op.name, allow_named="lengths" not in op.positional_param_names
     )
-    if with_input and values:
-        values = order_values(values, ("input", *op.positional_param_names))
+    names = ("input", *op.positional_param_names) if with_input else op.positional_param_names
+    values = order_values(values, names) if values else []
     shape = values.pop(0) if with_input and values else None
     try:
         return ParsedStage(
             op.name,
-            assign_positional(
-                order_values(values, op.positional_param_names), op.positional_param_names, options, op.name
-            ),
+            assign_positional(values, op.positional_param_names, options, op.name),
             shape,
         )
     except ExtraValueError as error:

@@ -139,7 +139,7 @@ def is_shape(text: str, *, beside_shape: bool = False) -> bool:
                 len(token.text) <= MAX_LOOSE_NAME_LENGTH or token.text.isdigit() for token in scanned.tokens
             )
         is_listed = text[:1] in SHAPE_STARTS or text[:1].isdigit() or len(scanned.tokens) > 1
-        if is_listed or scanned.form or text[:1] in QUOTES:
+        if is_listed or scanned.form or (text[:1] in QUOTES and text[:1] == text[-1:]):
             parse_dims(text)
             return True
     except ShapeError:

@@ -18,7 +18,7 @@ from shapecalc.tui.question import Question, resolve_question
 from tests.sampling import each_row
 
 EXAMPLES = [(example,) for example in all_examples()]
-REFUSED = [(*row, refusal.message) for refusal in REFUSALS for row in refusal.examples]
+REFUSED = [(text, hint, refusal.message) for refusal in REFUSALS for text, _, hint in refusal.examples]
 
 
 def quoted(spelling):
@@ -118,8 +118,8 @@ def test_spelling_as_operand(example, shapecalc):
     assert shown(operands[0]).replace("operands0", "") == example[0].shape
 
 
-@each_row(("text", "tool", "hint", "message"), REFUSED)
-def test_refused_spelling_says_what_to_write(text, tool, hint, message, shapecalc):
+@each_row(("text", "hint", "message"), REFUSED)
+def test_refused_spelling_says_what_to_write(text, hint, message, shapecalc):
     with pytest.raises(ShapeError) as raised:
         parse_shape(text)
     assert raised.value.problem.message == message

@@ -138,7 +138,8 @@ class CaseResult(Record):
         answer, problem = self.answer, self.problem
         result |= {"output": to_json(answer.output) if answer else None}
         result |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
-        return result | {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
+        result |= {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
+        return result | ({"notes": list(answer.notes)} if answer and answer.notes else {})
 
     def as_text(self, file: str, *, github: bool) -> str:
         """Return the text that is printed for the line.

@@ -97,6 +97,7 @@ def run_compare(words: list[str], dialect: list[str] | None, output_options: Out
         comparison.agree and as_expected and not (output_options.strict and any(trace.conditions for trace in traces))
     )
     if output.print_json_if_requested(output_options, comparison.as_json):
+        print_notes(comparison.rows[0].trace.notes if comparison.rows else (), output_options)
         _print_comparison(comparison, explain=output_options.explain > 0)
         if not as_expected:
             output.print_stderr(f"shapecalc: not every dialect answers {expected}")
@@ -241,6 +242,7 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
             from shapecalc.render.story import steps_text
 
             output.print_renderable(steps_text(answer))
+        print_notes(dict.fromkeys([note for answer in answers for note in answer.notes]), output_options)
         output.print_stdout(str(result))
         for reason in result.reasons:
             output.print_stderr(f"shapecalc: {reason}")

@@ -547,7 +547,7 @@ def shape_notes(scanned: ScannedShape) -> list[str]:
     words = [token.text for token in scanned.tokens]
     if len(words) == 1 and (letters := split_layout_name(words[0])):
         return [f"{words[0]} is one name; {_dim_count_text(len(letters))} are {','.join(letters)}"]
-    if scanned.has_loose_names and "x" in words[1:-1]:
+    if scanned.has_loose_names and "x" in words:
         others, text = truncate(",".join([word for word in words if word != "x"])), truncate(" ".join(words))
         return [f"x is a name here: {text} has {_dim_count_text(len(words))}; without it, write {others}"]
     return []

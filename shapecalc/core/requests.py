@@ -268,9 +268,6 @@ def make_request(
     else:
         row, operator, params = parsed.dialect, parsed.operator, parsed.params
     arguments, texts = _parse_arguments(spec, row, params, options, dims)
-    notes = _argument_notes(params, texts) if texts else ()
-    if typed is not None:
-        notes = (*_use_strides(spec, typed, arguments), *notes)
     if operator.params_since or operator.variant_of is not None:
         _check_operator_has(arguments, operator, row)
     if parsed is None:
@@ -279,7 +276,9 @@ def make_request(
         _store_options(key, parsed)
     if isinstance(shape, str):
         texts = {"input": shape, **texts}
-    request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts, notes=notes)
+    request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts)
+    if typed is not None or not _are_plain(texts):
+        request = _add_reading(request, params, typed)
     if options.get("where") is not None:
         request = _substitute_known_sizes(request, values.parse_sizes(options["where"]))
     if request.is_symbolic and len(request.names) > MAX_NAMES:
@@ -321,32 +320,39 @@ def parse_spelled_type(word: str, dialect: Dialect) -> str:
 
 
 def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None]:
-    """Read an input; the second value is None for plain dims."""
-    if isinstance(shape, str):
-        plain = parse_plain_shape(shape)
-        if plain is not None:
-            return plain, None
-        typed = read_shape(shape)
-        return typed.dims, typed
-    dims = values.to_shape(shape)
-    notes = values.unknown_size_notes(shape) if Monomial in map(type, dims) else ()
-    return dims, TypedShape(dims, notes=notes) if notes else None
+    """Read an input; the second value is None for dims without a note, an element type and strides."""
+    if not isinstance(shape, str):
+        dims = values.to_shape(shape)
+        if dims is shape or Monomial not in map(type, dims) or not (notes := values.unknown_size_notes(shape)):
+            return dims, None
+        return dims, TypedShape(dims, notes=notes)
+    plain = parse_plain_shape(shape)
+    if plain is not None:
+        return plain, None
+    typed = read_shape(shape)
+    return typed.dims, typed
 
 
-def _use_strides(op: Op, typed: TypedShape, arguments: dict[str, Any]) -> tuple[str, ...]:
-    """Add the strides in the text of an input to the arguments of an op that has them; return the notes on the input.
+def _add_reading(request: Request, params: Iterable[Param], typed: TypedShape | None) -> Request:
+    """Add the strides in the text of the input, and notes on the texts of shapes, to a request.
 
-    Raises `ShapeError` (usage) if the option `strides` contradicts them.
+    Raises `ShapeError` (usage) if the option `strides` contradicts the text.
     """
-    strides = typed.strides
-    if strides is None:
-        return typed.notes
-    if "strides" not in op.param_names:
-        return (*typed.notes, f"the strides {shape_text(strides)} were not used")
-    if arguments.setdefault("strides", strides) != strides:
-        message = f"the input has the strides {shape_text(strides)}, and --strides has others"
-        raise usage_error(message, "leave one of them out", argument="strides")
-    return typed.notes
+    notes, arguments = _argument_notes(params, request.argument_texts), dict(request.arguments)
+    if typed is not None:
+        notes = (*typed.notes, *notes)
+    if typed is not None and typed.strides is not None:
+        if "strides" not in OPS[request.op].param_names:
+            notes += (f"the strides {shape_text(typed.strides)} were not used",)
+        elif arguments.setdefault("strides", typed.strides) != typed.strides:
+            message = f"the input has the strides {shape_text(typed.strides)}, and --strides has others"
+            raise usage_error(message, "leave one of them out", argument="strides")
+    return replace(request, arguments=arguments, notes=notes)
+
+
+def _are_plain(texts: Mapping[str, str]) -> bool:
+    """Return whether no text of an argument can need a note."""
+    return not texts or all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
 
 
 def _argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[str, ...]:

@@ -606,15 +606,18 @@ def _quote_if_split(word: str) -> str:
 
 
 def parse_plain_shape(text: str) -> Shape | None:
-    """Parse non-negative integers separated by commas; return None for any other text."""
+    """Parse non-negative integers separated by commas, some of which may be names; return None for any other text.
+
+    >>> parse_plain_shape("2,3"), parse_plain_shape("N,3"), parse_plain_shape("[2,3]"), parse_plain_shape("N")
+    ((2, 3), (N, 3), None, None)
+    """
     words = text.split(",") if len(text) < MAX_DIGITS else []
-    if (
-        words
-        and text.isascii()
-        and all(word.isdigit() for word in words)
-        and not (",0" in text and _has_padding(words))
-    ):
+    if not words or not text.isascii() or (",0" in text and _has_padding(words)):
+        return None
+    if all(word.isdigit() for word in words):
         return tuple(map(int, words))
+    if len(words) > 1 and all(word.isdigit() or (word.isidentifier() and word not in UNKNOWN_WORDS) for word in words):
+        return tuple([int(word) if word.isdigit() else named_dim(word) for word in words])
     return None
 
 
@@ -631,6 +634,9 @@ def parse_dims(text: str, argument: str = "target") -> Shape:
     >>> parse_dims("0,-1"), [str(dim) for dim in parse_dims("N,C*H*W/64")]
     ((0, -1), ['N', 'C*H*W/64'])
     """
+    words = text.split(",") if len(text) < MAX_DIGITS and text.isascii() else []
+    if words and all(word.removeprefix("-").isdigit() for word in words) and not (",0" in text and _has_padding(words)):
+        return tuple(map(int, words))
     plain = parse_plain_shape(text)
     if plain is not None:
         return plain

@@ -174,13 +174,14 @@ def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) ->
 
     Each `?` gets a distinct name.
     """
-    dims, unknowns = [], count()
+    dims, unknowns = list[Dim](), count()
     for position, item in enumerate(values):
+        if isinstance(item, str) and item.isascii() and item.isidentifier():
+            dims.append(named_dim(item))
+            continue
         is_unknown = (item is None and argument in ARGUMENTS_WITH_UNKNOWNS) or (lowest == 0 and _is_unknown_size(item))
         value = "?" if is_unknown else item
-        if isinstance(value, str) and value.isascii() and value.isidentifier():
-            dim: Dim = named_dim(value)
-        elif isinstance(value, str):
+        if isinstance(value, str):
             dim = parse_dim(Token(value.strip() or " ", 0), unknowns, argument, position)
             if not (is_unknown or argument in ARGUMENTS_WITH_UNKNOWNS) and any(
                 name.startswith("?") for name in dim_names((dim,))
@@ -215,7 +216,9 @@ def unknown_size_notes(value: object) -> tuple[str, ...]:
     """
     shape = None if type(value) in (tuple, list) else getattr(value, "shape", None)
     items = value if shape is None else shape
-    words = [word for word in ("-1", "None") if isinstance(items, (list, tuple)) and word in map(str, items)]
+    if not isinstance(items, (list, tuple)):
+        return ()
+    words = ["-1"] * (-1 in items or "-1" in items) + ["None"] * (None in items)
     return tuple([f"{word} is an unknown size here, as ? is" for word in words])
 
 

@@ -24,7 +24,7 @@ from shapecalc.core.answers import Chain, Stage, Step, Trace
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.requests import make_request
-from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, truncate
+from shapecalc.core.text import escape_unprintable, shape_text, truncate
 from shapecalc.core.values import parse_sizes, to_shape
 from shapecalc.reasoning import answers as _answers
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypedDict, Unpack
 
-    from shapecalc.core.dims import Dim
+    from shapecalc.core.dims import Dim, Shape
     from shapecalc.reasoning.compare import Comparison as Comparison
     from shapecalc.reasoning.equiv import Equivalence
     from shapecalc.reasoning.find import ChainSearch
@@ -687,14 +687,27 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     >>> match("N,...,C", (8, 5, 5, 4), where={"N": 8})
     {'N': 8, 'C': 4}
     """
-    from shapecalc.reading.pattern import MatchedSizes, Matcher, element_type_of, to_pattern
+    from shapecalc.reading.pattern import MatchedSizes, Matcher, to_pattern
 
     matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
-    dims = parse_shape(shape) if isinstance(shape, str) else to_shape(shape)
-    problem = matcher.match_shape(dims, element_type_of(shape))
+    dims, dtype = _shape_and_type(shape)
+    problem = matcher.match_shape(dims, dtype)
     if problem:
         raise ShapeError(problem)
     return MatchedSizes(matcher.sizes)
+
+
+def _shape_and_type(value: object) -> tuple[Shape, str | None]:
+    """Return the shape and the element type of a text, an array or a sequence of dims; the type is None if unknown."""
+    from shapecalc.core.dialects.numpy import NUMPY
+    from shapecalc.core.requests import parse_spelled_type
+    from shapecalc.core.text import read_shape
+    from shapecalc.reading.pattern import element_type_of
+
+    if not isinstance(value, str):
+        return to_shape(value), element_type_of(value)
+    typed = read_shape(value)
+    return typed.dims, parse_spelled_type(typed.dtype, NUMPY) if typed.dtype else None
 
 
 def _resolve_or_raise(

@@ -23,8 +23,8 @@ from shapecalc.core.text import (
     escape_unprintable,
     format_count,
     parse_target,
+    scan_shape,
     shape_text,
-    tokenize_shape,
     truncate,
 )
 from shapecalc.core.values import parse_sizes
@@ -144,7 +144,12 @@ def _parse_assignments(
 
 
 def _parse_input_shape(text: str) -> tuple[int | str, ...]:
-    words = [token.text for token in tokenize_shape(text, "set")] if text.strip() not in ("", "[]") else []
+    if text.strip() in ("", "[]"):
+        return ()
+    scanned = scan_shape(text, "set")
+    words = [token.text for token in scanned.tokens]
+    if scanned.dtype:
+        raise usage_error("--set has no element type", f"write {truncate(','.join(words))}", argument="set")
     return tuple([_parse_dim(word) for word in words])
 
 

@@ -16,7 +16,7 @@ from re import Pattern
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
 
-MAX_SPELLING_LENGTH = 20_000
+MAX_SPELLING_LENGTH = 2_000
 """The maximum number of characters of a text that is compared with the forms."""
 MAX_REFUSED_LENGTH = 400
 """The maximum number of characters of an invalid text that is compared with the refusals."""
@@ -77,6 +77,8 @@ TIMES_LIST = rf"{SIZE}(?:\s*x\s*{SIZE})*"
 LIST = r"(?:\[[^\[\]<>=:]*\]|\([^()<>=:]*\)|\{[^{}<>=:]*\})"
 """A regular expression for dims in one pair of brackets."""
 TYPE = rf"(?:{NAME}|[<|][fiub]\d)"
+JIT_SIZE = r"(?:\d+(?::\d+)?|\*)"
+"""A regular expression for a size in torch.jit, which may have its stride."""
 SHORT_TYPE = re.compile(r"[a-z]{1,2}\d+")
 """A regular expression for the element types that torch.compile prints."""
 TENSOR_CLASSES = (
@@ -213,7 +215,7 @@ FORMS = (
     _form(
         "torch.jit",
         r"(?P<dtype>Float|Double|Half|Long|Int|Short|Char|Byte|Bool|BFloat16|ComplexFloat|ComplexDouble)"
-        r"\((?P<inner>(?:\s*(?:\d+(?::\d+)?|\*)\s*,?)*)\s*(?:strides=\[(?P<strides>[\d,\s*]*)\])?"
+        rf"\((?P<inner>\s*(?:{JIT_SIZE}(?:\s*,\s*{JIT_SIZE})*)?)\s*,?\s*(?:strides=\[(?P<strides>[\d,\s*]*)\])?"
         r"(?:,?\s*(?:requires_grad|device)=[\w:]+)*\s*\)",
         Example("Float(2, 3, 4, strides=[12, 4, 1], requires_grad=0, device=cpu)", "torch.jit", "2,3,4", "float32"),
         Example("Float(2, 3, strides=[1, 2])", "torch.jit", "2,3", "float32", "1,2"),

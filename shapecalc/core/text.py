@@ -44,10 +44,14 @@ SPECIAL = frozenset("[](){}<>:='\"%!|")
 """The characters that no dim has; a text with one of them is compared with the forms of `core.spellings`."""
 UNKNOWN_WORDS = ("?", "None")
 """The spellings of an unknown size."""
+INPUT_UNKNOWNS = ("-1", "_")
+"""The further spellings of an unknown size in an input; in einops and jaxtyping, `_` is any size."""
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 """Typographic hyphens, dashes and minus signs that users paste instead of a hyphen-minus."""
 SEPARATOR_PATTERN = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
 """A regular expression for the separators that users write between dims instead of commas."""
+PLAIN_EXCEPTIONS = (*UNKNOWN_WORDS, *INPUT_UNKNOWNS)
+"""The words that are not names in an input."""
 MAX_CORRECTED_LENGTH = 200
 """The maximum length, in characters, of an invalid dim for which a correction is suggested."""
 SIZE_BOUND = 10**MAX_DIGITS
@@ -468,7 +472,8 @@ def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
     unknowns = count()
     dims: list[Dim] = []
     for index, token in enumerate(tokens):
-        dim = named_dim(f"?{next(unknowns)}") if token.text == "-1" else parse_dim(token, unknowns, argument, index)
+        is_unknown = token.text in INPUT_UNKNOWNS
+        dim = named_dim(f"?{next(unknowns)}") if is_unknown else parse_dim(token, unknowns, argument, index)
         if isinstance(dim, int) and dim < 0:
             message = f"{dim} is not the size of an input dim"
             raise usage_error(message, NAME_SIZE_HINT, argument=argument, index=index, span=token.span)
@@ -507,9 +512,9 @@ def _read_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape |
 
 
 def _unknown_notes(scanned: ScannedShape) -> list[str]:
-    """Return notes on -1 and None in an input."""
+    """Return notes on -1, None and _ in an input."""
     words = {token.text for token in scanned.tokens}
-    return [f"{word} is an unknown size here, as ? is" for word in ("-1", "None") if word in words]
+    return [f"{word} is an unknown size here, as ? is" for word in (*INPUT_UNKNOWNS, "None") if word in words]
 
 
 def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
@@ -616,7 +621,9 @@ def parse_plain_shape(text: str) -> Shape | None:
         return None
     if all(word.isdigit() for word in words):
         return tuple(map(int, words))
-    if len(words) > 1 and all(word.isdigit() or (word.isidentifier() and word not in UNKNOWN_WORDS) for word in words):
+    if len(words) > 1 and all(
+        word.isdigit() or (word.isidentifier() and word not in PLAIN_EXCEPTIONS) for word in words
+    ):
         return tuple([int(word) if word.isdigit() else named_dim(word) for word in words])
     return None
 

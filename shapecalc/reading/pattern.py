@@ -36,7 +36,6 @@ from shapecalc.core.text import (
     dim_text,
     escape_unprintable,
     parse_dim,
-    parse_dims,
     rank_text,
     scan_shape,
     shape_text,
@@ -111,11 +110,7 @@ def parse_pattern(text: str, argument: str) -> ShapePattern:
     """
     scanned = _scan_pattern(text, argument)
     dtype = parse_spelled_type(scanned.dtype, NUMPY) if scanned.dtype else None
-    dim_tokens = scanned.tokens
-    if ANY_DIMS not in text:
-        dims = parse_dims(text, argument)
-        _check_sizes(dims, dim_tokens, argument)
-        return ShapePattern(dims, None, dtype)
+    dim_tokens = [Token("?", token.start) if token.text == "_" else token for token in scanned.tokens]
     ellipses = [index for index, token in enumerate(dim_tokens) if token.text == ANY_DIMS]
     _check_single_ellipsis([dim_tokens[index] for index in ellipses], argument)
     unknowns = count()

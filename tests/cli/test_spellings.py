@@ -7,6 +7,7 @@ import json
 import pytest
 
 import shapecalc as sc
+from shapecalc.cli.repl import Session
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.problem import ShapeError
@@ -152,6 +153,7 @@ def test_form_names_are_distinct():
         (("chain", "2,3,4,5 | flip 0 | rearrange NCHW->NHWC"), "NCHW->NHWC is read as 'N C H W -> N H W C'"),
         (("find", "2,3,4", "-1,6"), "the unknown size of the output is 4"),
         (("find", "float32[2,3]", "6"), "the element type float32 was not used"),
+        (("reshape", "_ _ h w", "-1"), "_ is an unknown size here, as ? is"),
         (("size", "-1,3"), "-1 is an unknown size here, as ? is"),
     ],
 )
@@ -213,6 +215,20 @@ def test_shape_without_command(text, expected):
 def test_chain_has_the_element_type_in_all_stages(shapecalc):
     stages = json.loads(shapecalc("chain", "f16[2,3] | transpose | flatten", "--json").out)["stages"]
     assert [stage["options"]["dtype"] for stage in stages] == ["float16", "float16"]
+
+
+def test_prompt_needs_brackets_around_names():
+    session = Session()
+    assert "write N,C" in session.reply("N C").problem.hint
+    assert [session.reply(line).answer for line in ("[N C]", "'N C'", "float32[2,3]")] == ["N,C", "N,C", "2,3"]
+    assert "float32" in session.reply("float32[2,3]").message
+
+
+def test_match_compares_the_element_type_of_a_text():
+    assert sc.match("float32[N,3]", "f32[2,3]") == {"N": 2}
+    assert sc.match("_,_,3", "2,4,3") == {}
+    with pytest.raises(ShapeError):
+        sc.match("float32[N,3]", "f16[2,3]")
 
 
 def test_joined_words_are_split_again():

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shapecalc.core import rules, values
-from shapecalc.core.answers import EMPTY_DICT, Request, shapes_in
+from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Request, shapes_in
 from shapecalc.core.dialects import DIALECTS, find_dialect
 from shapecalc.core.dialects.base import (
     Dialect,
@@ -368,6 +368,8 @@ def _argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[
             continue
         pieces = split_outside_brackets(text) if param.type is ParamType.SHAPES else [text]
         for piece in pieces:
+            if piece == CHAIN_TENSOR:
+                continue
             notes += argument_notes(piece, param.name, is_tensor=param.type is not ParamType.TARGET)
     return notes
 

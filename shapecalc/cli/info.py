@@ -1,4 +1,4 @@
-"""The commands `dialects`, `why`, `backends`, `size`, `vectors` and `help`.
+"""The commands `dialects`, `why`, `explain`, `backends`, `size`, `vectors` and `help`.
 
 They print reference tables, the size of a shape, the test cases of each dialect and the manual. A rule is a condition
 for a valid request, or a way to determine a dim; it has an id, such as `two-infers`.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 
 from shapecalc.cli.answer import print_error, print_notes, run_for_each_line
 from shapecalc.cli.options import (
@@ -34,12 +33,18 @@ from shapecalc.core.dialects import DIALECTS, find_dialect
 from shapecalc.core.dialects.base import Dialect, element_size
 from shapecalc.core.dims import factorization_text, product, to_json
 from shapecalc.core.ops import FAMILIES, OPS, all_rules, operators_of, refusal_rules, step_rules
-from shapecalc.core.problem import FILE, Problem, Rule, ShapeError
+from shapecalc.core.problem import FILE, Problem, Rule, ShapeError, usage_error
 from shapecalc.core.record import Choice, fields
 from shapecalc.core.requests import lookup_dialect, make_request
-from shapecalc.core.text import lookup, shape_text
+from shapecalc.core.text import lookup, parse_target, shape_text
 from shapecalc.reading.commands import COMPOSITE_OPS, OP_ALIASES, resolve_aliases
 from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, strip_leading_space
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shapecalc.reasoning.figures import FigureContext
 
 DIALECTS_LEGEND = """\
 
@@ -217,6 +222,76 @@ WHY_COMMAND = Command(
   shapecalc why copy-zero
   shapecalc why allowzero
   shapecalc why""",
+)
+
+
+FIGURES_ARGUMENT = Argument(
+    "figures",
+    "two sizes that disagree, or an element count and the requested shape; or the id of a rule",
+    "FIGURE...",
+    repeated=True,
+    completions=all_rules,
+    completes_first=True,
+)
+FIGURE = re.compile(r"\d{1,18}", re.ASCII)
+FIGURES_HINT = "write two sizes, as 256 729, or an element count and the requested shape, as 67800 8,1,112,74"
+
+
+def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
+    """Print where two sizes that disagree may come from, one explanation per line.
+
+    `figures` are two sizes, or an element count and the requested shape; a single word is the id of a rule, which
+    `why` explains. Return 1 if no explanation is better than chance.
+    """
+    if len(figures) == 1 and not FIGURE.fullmatch(figures[0].strip()):
+        return run_why(figures[0], output_options)
+    from shapecalc.reasoning import figures as figure_search  # this module is only needed here
+
+    try:
+        sizes, context = _parse_figures(figures)
+    except ShapeError as error:
+        return print_error(error, "explain", {"figures": [*figures]}, output_options)
+    explanations = figure_search.explain(sizes, context)
+    values = [*sizes, *([[*context.target]] if context.target else [])]
+    result = {"figures": values, "explanations": [explanation.as_json() for explanation in explanations]}
+    if print_json_if_requested(output_options, lambda: result):
+        for found in explanations:
+            print_stdout(f"{found.arithmetic}  [{found.kind}]  {found.text}")
+        for found in explanations:
+            print_stderr(f"shapecalc: {found.kind}: {found.advice}")
+        if not explanations:
+            print_stderr("shapecalc: nothing that these numbers have in common is better than chance")
+    return ExitCode.OK if explanations else ExitCode.FAILED
+
+
+def _parse_figures(figures: Sequence[str]) -> tuple[tuple[int, ...], FigureContext]:
+    """Parse the arguments of `explain`. Raises `ShapeError` (usage) if they are not two sizes or a size and a shape."""
+    from shapecalc.reasoning.figures import FigureContext
+
+    words = [word.strip() for word in figures]
+    sizes = tuple([int(word) for word in words if FIGURE.fullmatch(word)])
+    if len(words) != 2 or not sizes or not FIGURE.fullmatch(words[0]):
+        raise usage_error("explain compares two sizes", FIGURES_HINT)
+    if len(sizes) == 2:
+        return sizes, FigureContext()
+    target = parse_target(words[1])
+    dims = tuple([dim for dim in target if isinstance(dim, int)])
+    if len(dims) != len(target) or len(dims) < 2 or min(dims) < -1 or 0 in dims:
+        raise usage_error("the requested shape needs at least two dims, each a number or -1", FIGURES_HINT)
+    return sizes, FigureContext(target=dims)
+
+
+EXPLAIN_COMMAND = Command(
+    run=run_explain,
+    parameters=[FIGURES_ARGUMENT, *select_output_options("json", "quiet")],
+    summary="Explain where two sizes that disagree may come from, such as 256 and 729.",
+    examples="""\
+  shapecalc explain 256 729
+  shapecalc explain 67800 8,1,112,74
+  shapecalc explain 36992 10368 --json
+  shapecalc explain two-infers""",
+    details=""" The arithmetic is exact, and what it suggests is a guess. The exit code is 1 if no explanation is
+better than chance.""",
 )
 
 
@@ -438,7 +513,7 @@ TOPIC_ALIASES = {
     **dict.fromkeys(("dialect", "framework", "frameworks"), "dialects"),
     **dict.fromkeys(("course", "learn", "lesson", "teach"), "lessons"),
     **dict.fromkeys(("drills", "exercise", "exercises", "practice", "quiz"), "drill"),
-    **dict.fromkeys(("explain", "rule"), "rules"),
+    "rule": "rules",
     **dict.fromkeys(("app", "gui", "path", "pictures", "puzzles", "slides", "ui", "worksheets"), "tui"),
     **dict.fromkeys(("batch", "fix", "mend"), "model"),
     **dict.fromkeys(("ci", "actions", "github", "hook", "junit", "pre-commit", "workflow"), CI_SECTION),

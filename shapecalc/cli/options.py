@@ -153,6 +153,7 @@ COMMAND_GROUPS = {
         "check": "check",
         "match": "match",
         "size": "info",
+        "explain": "info",
     },
     "chains and frameworks": {"chain": "chain"} | dict.fromkeys(("equiv", "simplify", "find", "compare"), "chains"),
     "visualize and learn": {"tui": "terminal", "serve": "terminal"}

@@ -42,7 +42,7 @@ ORDER = {
     ),
     "reading": ("options", "commands", "layers", "pattern", "code", "cases", "readings"),
     "reasoning": (
-        *("operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
+        *("figures", "operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
         *("equiv", "find", "costs", "simplify"),
     ),
     "checking": ("answering", "rewriting", "vectors", "judging"),

@@ -1,0 +1,414 @@
+"""Explanations of two sizes that disagree: where each number may come from, and what the two have in common.
+
+An explanation is a guess from arithmetic. It is offered only if it is unlikely for two numbers drawn at random: tests
+hold the share of random pairs that are explained. Each kind of explanation is one row of `KINDS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import product
+from math import gcd, isqrt, prod
+
+from shapecalc.core.record import Record
+
+MAX_EXPLANATIONS = 2
+TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
+"""The numbers of tokens that well-known models add to a grid of patches: none, a class token, text tokens."""
+MIN_SIDE = 7
+"""The least side of a grid of patches."""
+MIN_TEXT_SIDE = 8
+"""The least side of a grid of patches beside text tokens."""
+MIN_LENGTH = 8
+"""The least length of which one more is explained; smaller numbers differ by one too often."""
+MIN_CHANNELS = 8
+"""The least number of channels of a feature map."""
+MIN_SHARED = 16
+"""The least common divisor that counts as a shared factor."""
+MAX_COFACTOR = 64
+"""The largest cofactor of a shared factor, and the largest ratio that is explained."""
+MAX_ROUNDING = 2
+"""The largest difference between a height and a width that was rounded up and one that was rounded down."""
+MIN_ODD_PART = 9
+"""The least odd part of a common divisor that is not shared by most sizes, which are multiples of powers of two."""
+CLASS_COUNTS = (10, 100, 1000)
+"""The numbers of classes of well-known data sets."""
+HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
+"""The usual sizes of an attention head."""
+RATIO_SENTENCES = {
+    2: "twice as many: would be two halves in one tensor, such as conditional and unconditional, or real and imaginary",
+    3: "three times as many: would be query, key and value in one tensor, or three colours",
+    4: "four times as many: would be the four gates of an LSTM, or pixels in blocks of 2x2",
+}
+"""The sentence about a small ratio; other ratios have a general sentence."""
+LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
+"""Words of a log that suggest that the batch comes from a data loader."""
+LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_entropy|bce")
+FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
+MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
+LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
+
+
+class FigureContext(Record):
+    """What is known around two sizes that disagree."""
+
+    target: tuple[int, ...] = ()
+    """The requested dims, if the first figure is an element count; -1 is a dim to infer."""
+    axis: int | None = None
+    """The axis along which the figures differ."""
+    is_divisor: bool = False
+    """Whether the second figure must divide the first."""
+    text: str = ""
+    """The line of code and the log around the message."""
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The numbers of at least two digits in the text."""
+        return frozenset(map(int, LARGE_NUMBER.findall(self.text)))
+
+
+class Explanation(Record):
+    """A possible reason why two figures disagree."""
+
+    kind: str
+    arithmetic: str
+    """Each figure as a product or a sum, such as `256 = 16*16, 729 = 27*27`."""
+    text: str
+    """What the arithmetic suggests; never stated as a fact."""
+    advice: str
+    """The first thing to try or to look at."""
+    agree: bool
+    """Whether one cause explains both figures, so that the two agree once it is undone."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the object that `--json` prints."""
+        return {"kind": self.kind, "arithmetic": self.arithmetic, "text": self.text, "agree": self.agree}
+
+
+class Candidate(Record):
+    """An explanation before its kind is known, with the number of its assumptions."""
+
+    assumptions: int
+    arithmetic: str
+    text: str
+    advice: str
+    agree: bool = True
+
+
+Search = Callable[[int, int, FigureContext], Iterator[Candidate]]
+"""Yields candidates for two figures, the actual and the expected one."""
+
+
+def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> tuple[Explanation, ...]:
+    """Return at most `MAX_EXPLANATIONS` explanations of two figures, likely ones first.
+
+    `figures` are the actual and the expected size. With `context.target`, the first is an element count and the
+    second is not needed. Returns an empty tuple if no explanation is better than chance.
+
+    >>> [found.arithmetic for found in explain((256, 729))]
+    ['256 = 16*16, 729 = 27*27']
+    >>> explain((67800,), FigureContext(target=(8, 1, 112, 74)))[0].arithmetic
+    '67800 = 8*113*75'
+    >>> explain((257, 640))
+    ()
+    """
+    around = context or FigureContext()
+    target_count = prod(size for size in around.target if size != -1)
+    actual, expected = (*figures, target_count)[:2]
+    if actual == expected or min(actual, expected) < 0:
+        return ()
+    found = [
+        (candidate.assumptions, order, kind, candidate)
+        for order, (kind, search) in enumerate(KINDS.items())
+        for candidate in search(actual, expected, around)
+    ]
+    ranked = sorted(found, key=lambda item: (not item[3].agree, *item[:2]))
+    explanations: dict[str, Explanation] = {}
+    for _, _, kind, candidate in ranked:
+        if kind not in explanations:
+            explanations[kind] = Explanation(
+                kind, candidate.arithmetic, candidate.text, candidate.advice, candidate.agree
+            )
+    return tuple([*explanations.values()][:MAX_EXPLANATIONS])
+
+
+def _explain_empty(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
+    """Explain a size of 0: an empty selection."""
+    if 0 in (actual, expected):
+        side = "the first" if actual == 0 else "the second"
+        yield Candidate(
+            0,
+            f"{side} is 0",
+            "one side is empty: would be a selection, a mask or a filter above that matched nothing",
+            "print the size of what was selected, and skip this step where it is 0",
+        )
+
+
+def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a difference of one by a token, a class, an odd length, a window or an inclusive end."""
+    small, large = sorted((actual, expected))
+    if large - small != 1 or small < MIN_LENGTH:
+        return
+    side = isqrt(small)
+    if side * side == small and side >= MIN_SIDE:
+        arithmetic = f"{large} = {side}*{side}+1, {small} = {side}*{side}"
+        text, advice = "would be a class token that only one side has", f"drop it, x[:, 1:], or add it to the {small}"
+    elif FOURIER_WORDS.search(context.text):
+        arithmetic = f"{large} = {small}+1, an odd and an even length"
+        text, advice = "irfft returns an even length unless it is given n", f"pass the length: irfft(..., n={actual})"
+    elif LABEL_WORDS.search(context.text) and context.axis != 0:
+        arithmetic = f"{large} = {small}+1"
+        text, advice = "would be a class for the background", f"build both with {large} classes, or both with {small}"
+    else:
+        arithmetic = f"{large} = {small}+1, an odd and an even length"
+        text = "one more on one side: would be a length that was halved and doubled, a convolution without padding, "
+        text, advice = f"{text}or an inclusive end", f"cut the longer to {small}"
+    yield Candidate(1, arithmetic, text, advice)
+
+
+def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain two figures as square grids of patches, each with the same number of tokens besides."""
+    both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
+    tokens = dict.fromkeys([*TOKEN_COUNTS, *sorted(context.numbers - {actual, expected})])
+    pairs = [(count, count) for count in tokens] + [(0, 1), (1, 0)]
+    for count, other in pairs:
+        side, other_side = _grid_side(actual - count), _grid_side(expected - other)
+        least = MIN_TEXT_SIDE if count > 1 else MIN_SIDE
+        if min(side, other_side) < least or side == other_side or (both_powers and not count and not other):
+            continue
+        terms = (_grid_text(side, count), _grid_text(other_side, other))
+        beside = {0: "", 1: " and a class token"}.get(max(count, other), f" beside {count} tokens of text")
+        yield Candidate(
+            len({count, other} - {0}) + (count != other),
+            f"{actual} = {terms[0]}, {expected} = {terms[1]}",
+            f"would be patches of another picture or patch size{beside}",
+            f"give the picture the size that makes {other_side}x{other_side} patches, "
+            f"or resize the position embedding to {side}x{side}",
+        )
+
+
+def _explain_maps(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
+    """Explain two figures as feature maps of the same number of channels, flattened."""
+    common = gcd(actual, expected)
+    if not common or (_is_power_of_two(actual) and _is_power_of_two(expected)):
+        return
+    side, other = isqrt(actual // common), isqrt(expected // common)
+    if side * side * common != actual or other * other * common != expected or side == other:
+        return
+    channels, factor = common, 1
+    while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:  # a common factor of both sides
+        factor += 2
+    channels //= factor * factor
+    side, other = side * factor, other * factor
+    if channels < MIN_CHANNELS or max(side, other) > MAX_COFACTOR:
+        return
+    terms = [f"{channels}*{each}*{each}" if each > 1 else str(channels) for each in (side, other)]
+    if other == 1:
+        text = f"would be {channels} channels of a {side}x{side} map that was flattened"
+        advice = f"pool each map to 1x1 before it is flattened, or build the layer for {actual} features"
+    elif side == 1:
+        text = f"would be {channels} channels of a {other}x{other} map, not flattened"
+        advice = "flatten before the linear layer, x.flatten(1)"
+    else:
+        text = f"would be {channels} channels of another picture size: {side}x{side} against {other}x{other} maps"
+        advice = f"give the network pictures of the size that makes {other}x{other} maps, or pool to it"
+    yield Candidate(2, f"{actual} = {terms[0]}, {expected} = {terms[1]}", text, advice)
+
+
+def _explain_rounding(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain an element count by a height and a width near the requested ones."""
+    target = context.target
+    for axis in range(len(target) - 1):
+        height, width = target[axis : axis + 2]
+        others = prod(size for index, size in enumerate(target) if index not in (axis, axis + 1) and size != -1)
+        if min(height, width) <= MAX_ROUNDING or others < 1 or actual % others or -1 in target:
+            continue
+        area = actual // others
+        steps = range(-MAX_ROUNDING, MAX_ROUNDING + 1)
+        for down, right in sorted(product(steps, repeat=2), key=lambda step: abs(step[0]) + abs(step[1])):
+            if (height + down) * (width + right) != area or down * right < 0 or not (down or right):
+                continue
+            rest = [str(others)] if others > 1 else []
+            rounded = "up on one side and down" if down + right > 0 else "down on one side and up"
+            yield Candidate(
+                1,
+                f"{actual} = {'*'.join([*rest, str(height + down), str(width + right)])}",
+                f"would be a map of {height + down}x{width + right} where {height}x{width} is requested: "
+                f"rounded {rounded} on the other",
+                "round both sides the same way: ceil on both, or floor on both, or pad the picture first",
+            )
+            break
+
+
+def _explain_heads(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain an element count that is a fraction of the requested one by grouped key heads."""
+    target = context.target
+    if len(target) != 4 or -1 in target or actual < 1 or expected % actual or target[-1] not in HEAD_DIMS:
+        return
+    times = expected // actual
+    for axis in (2, 1):
+        heads, remainder = divmod(target[axis], times)
+        if not remainder and 1 < times < target[axis] <= MAX_COFACTOR * 4:
+            shape = (*target[:axis], heads, *target[axis + 1 :])
+            yield Candidate(
+                2,
+                f"{actual} = {'*'.join(map(str, shape))}",
+                f"would be {heads} key heads where {target[axis]} heads are requested: grouped heads",
+                f"write {','.join(map(str, shape))}",
+            )
+            return
+
+
+def _explain_one_size(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain an element count by one requested size that is another one."""
+    target, found = context.target, list[tuple[int, int, int]]()
+    for axis, size in enumerate(target):
+        others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
+        if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size:
+            found.append((actual // others, axis, others))
+    for needed, axis, _ in sorted(found)[:1]:
+        rest = [str(size) for index, size in enumerate(target) if index != axis and size not in (1, -1)]
+        yield Candidate(
+            3,
+            f"{actual} = {'*'.join([str(needed), *rest])}",
+            f"{needed} is there where {target[axis]} is requested",
+            f"find where the {target[axis]} is computed: it should be {needed}"
+            + (", or a divisor of it" if -1 in target else ""),
+        )
+
+
+def _explain_last_batch(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a smaller size along axis 0 by the last batch of an epoch."""
+    target = context.target
+    sample = prod(target[1:]) if -1 not in target else 0
+    samples, requested = (divmod(actual, sample)[0], target[0]) if target and sample else (actual, expected)
+    if target and (not sample or actual % sample):
+        return
+    is_first = context.axis == 0 or bool(target)
+    if not is_first or not 0 < samples < requested or requested % samples == 0 or len(target) == 1:
+        return
+    is_stated = LOADER_WORDS.search(context.text) is not None
+    sentence = f"{samples} samples where {requested} were configured: "
+    yield Candidate(
+        1 if is_stated else 3,
+        f"{actual} = {samples}*{sample}" if target else f"{samples} < {requested}, at dim 0",
+        sentence + ("would be the last batch of an epoch" if is_stated else "is it the last batch of an epoch?"),
+        "write -1 for the batch, or pass drop_last=True to the loader",
+    )
+
+
+def _explain_classes(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a batch of class numbers where one-hot labels are expected."""
+    if actual < 2 or expected < 2:
+        return
+    is_loss = LABEL_WORDS.search(context.text) is not None
+    is_labels = expected in CLASS_COUNTS and _is_power_of_two(actual) and context.axis in (None, 1, -1)
+    if is_labels or (is_loss and expected in CLASS_COUNTS):
+        yield Candidate(
+            2,
+            f"{actual} labels, {expected} classes",
+            f"would be {actual} class numbers where one-hot labels of {expected} classes are expected",
+            f"make them one-hot, F.one_hot(labels, {expected}), or use a loss that takes class numbers",
+        )
+
+
+def _explain_ratio(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
+    """Explain two figures of which one is a multiple of the other."""
+    small, large = sorted((actual, expected))
+    if small < 1 or large % small:
+        return
+    times = large // small
+    is_known = 2 <= times <= MAX_COFACTOR and small >= MIN_CHANNELS
+    if not is_known or _odd_part(small) < MIN_ODD_PART:
+        return
+    general = f"{times} times as many: one row became {times}" if large == expected else f"{times} times as many"
+    yield Candidate(
+        3,
+        f"{large} = {times}*{small}",
+        RATIO_SENTENCES.get(times, general),
+        f"find what makes {times} of one: a repeat, a reshape that takes in another axis, or a stack",
+    )
+
+
+def _explain_shared_factor(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
+    """Explain two figures that are multiples of an unusual number."""
+    common = gcd(actual, expected)
+    cofactors = (actual // common, expected // common) if common else (0, 0)
+    if common < MIN_SHARED or _odd_part(common) < MIN_ODD_PART or not 1 < min(cofactors) <= max(cofactors):
+        return
+    if max(cofactors) > min(MAX_COFACTOR, common):
+        return
+    yield Candidate(
+        3,
+        f"{actual} = {common}*{cofactors[0]}, {expected} = {common}*{cofactors[1]}",
+        f"both are multiples of {common}: would be one side of a grid, or a multiple of it, that both share",
+        f"look for the side that is {cofactors[0]} on one tensor and {cofactors[1]} on the other",
+    )
+
+
+def _explain_difference(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a difference by another number of the text, or by tokens that a mask lacks."""
+    small, large = sorted((actual, expected))
+    rest = large - small
+    is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED
+    is_mask = MASK_WORDS.search(context.text) is not None and rest >= MIN_SHARED and large < 1 << 17
+    if rest < 2 or not (is_printed or is_mask):
+        return
+    what = "which the text names" if is_printed else "such as image tokens that the mask lacks"
+    yield Candidate(
+        2 if is_printed else 3,
+        f"{large} = {small}+{rest}",
+        f"{rest} are missing on one side: would be a part that was not joined, {what}",
+        f"find the {rest}, and join them on the side of {small}: pad a mask with a value for them",
+    )
+
+
+def _explain_multiple(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a size that is not a multiple of its divisor."""
+    if not context.is_divisor or expected < 2 or actual < expected or actual % expected == 0:
+        return
+    down, up = actual - actual % expected, actual + -actual % expected
+    yield Candidate(
+        1,
+        f"{actual} = {actual // expected}*{expected}+{actual % expected}",
+        f"{actual} is not a multiple of {expected}: {down} and {up} are",
+        f"pad it to {up}, or cut it to {down}",
+    )
+
+
+def _grid_side(count: int) -> int:
+    """Return the side of a square grid of `count` patches; 0 if there is none."""
+    side = isqrt(max(count, 0))
+    return side if side * side == count and side >= MIN_SIDE else 0
+
+
+def _grid_text(side: int, tokens: int) -> str:
+    square = f"{side}*{side}"
+    return square if tokens == 0 else f"{square}+1" if tokens == 1 else f"{tokens}+{square}"
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
+
+
+def _odd_part(number: int) -> int:
+    return number // (number & -number) if number else 0
+
+
+KINDS: dict[str, Search] = {
+    "empty": _explain_empty,
+    "multiple": _explain_multiple,
+    "one-more": _explain_one_more,
+    "rounding": _explain_rounding,
+    "last-batch": _explain_last_batch,
+    "squares": _explain_squares,
+    "maps": _explain_maps,
+    "classes": _explain_classes,
+    "heads": _explain_heads,
+    "difference": _explain_difference,
+    "one-size": _explain_one_size,
+    "ratio": _explain_ratio,
+    "shared-factor": _explain_shared_factor,
+}
+"""The search of each kind of explanation; of equally likely ones the earlier kind comes first."""

@@ -1,0 +1,83 @@
+"""Explanations of two sizes that disagree, beside what chance would explain."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from shapecalc.diagnosis.reading import parse_messages
+from shapecalc.reasoning.figures import KINDS, FigureContext, explain
+from tests.diagnosis.test_messages import FOLDER, SIGNS, messages
+from tests.transcripts import transcripts
+
+PLAIN = FigureContext()
+LOSS = FigureContext(text="loss = criterion(outputs, labels)")
+EXPLAINED = [
+    ((256, 729), PLAIN, "squares", "256 = 16*16, 729 = 27*27"),
+    ((197, 257), PLAIN, "squares", "197 = 14*14+1, 257 = 16*16+1"),
+    ((4608, 16896), PLAIN, "squares", "4608 = 512+64*64, 16896 = 512+128*128"),
+    ((4608, 1536), PLAIN, "squares", "4608 = 512+64*64, 1536 = 512+32*32"),
+    ((67800,), FigureContext(target=(8, 1, 112, 74)), "rounding", "67800 = 8*113*75"),
+    ((36992, 10368), PLAIN, "maps", "36992 = 128*17*17, 10368 = 128*9*9"),
+    ((2304, 256), PLAIN, "maps", "2304 = 256*3*3, 256 = 256"),
+    ((33554432,), FigureContext(target=(16, 2048, 32, 128)), "heads", "33554432 = 16*2048*8*128"),
+    ((26, 416), PLAIN, "ratio", "416 = 16*26"),
+    ((5876, 7232), PLAIN, "shared-factor", "5876 = 452*13, 7232 = 452*16"),
+    ((725, 724), FigureContext(text="npfft.irfft(x)"), "one-more", "725 = 724+1, an odd and an even length"),
+    ((1230, 1231), LOSS, "one-more", "1231 = 1230+1"),
+    ((197, 196), PLAIN, "one-more", "197 = 14*14+1, 196 = 14*14"),
+    ((58, 128), FigureContext(axis=0, text="for batch in loader"), "last-batch", "58 < 128, at dim 0"),
+    ((17400,), FigureContext(target=(128, 300)), "last-batch", "17400 = 58*300"),
+    ((16, 10), PLAIN, "classes", "16 labels, 10 classes"),
+    ((0, 5), PLAIN, "empty", "the first is 0"),
+    ((225, 16), FigureContext(is_divisor=True), "multiple", "225 = 14*16+1"),
+    ((304, 624), FigureContext(text="the shape of the mask"), "difference", "624 = 304+320"),
+    ((1966080,), FigureContext(target=(-1, 3, 80, 1280)), "one-size", "1966080 = 512*3*1280"),
+]
+MAX_RANDOM_SHARE = 0.05
+MAX_SHUFFLED_SHARE = 0.10
+
+
+@pytest.mark.parametrize(("figures", "context", "kind", "arithmetic"), EXPLAINED)
+def test_explain_table(figures, context, kind, arithmetic):
+    assert (kind, arithmetic) in [(found.kind, found.arithmetic) for found in explain(figures, context)]
+
+
+def test_explain_table_covers_every_kind():
+    assert {kind for _, _, kind, _ in EXPLAINED} == {*KINDS}
+
+
+def test_explain_equal_or_negative_sizes_is_empty():
+    assert explain((5, 5)) == explain((-1, 5)) == ()
+
+
+@pytest.mark.parametrize(("figures", "context"), [row[:2] for row in EXPLAINED])
+def test_explain_arithmetic_is_true(figures, context):
+    for found in explain(figures, context):
+        for equation in found.arithmetic.split(", "):
+            left, equals, right = equation.partition(" = ")
+            value = sum(math.prod(map(int, term.split("*"))) for term in right.split("+")) if equals else None
+            assert not equals or int(left) == value, equation
+
+
+def test_explain_random_pairs_rarely():
+    draw = random.Random(5)
+    pairs = [tuple(round(math.exp(draw.uniform(math.log(2), math.log(1e6)))) for _ in range(2)) for _ in range(5000)]
+    explained = [pair for pair in pairs if explain(pair)]
+    assert 0 < len(explained) <= MAX_RANDOM_SHARE * len(pairs)
+
+
+def test_explain_shuffled_messages_rarely():
+    texts = [text for lines in transcripts(FOLDER, SIGNS) for text, _ in messages(lines.values[0])]
+    pairs = [pair for text in texts for message in parse_messages(text) if (pair := message.pair)]
+    pairs = [pair for pair in pairs if min(pair) > 1 and pair[0] != pair[1]]
+    draw, shuffled = random.Random(5), []
+    for _ in range(20):
+        expected = [pair[1] for pair in pairs]
+        draw.shuffle(expected)
+        shuffled += [(pair[0], other) for pair, other in zip(pairs, expected, strict=True) if pair[0] != other]
+    explained = [pair for pair in shuffled if explain(pair)]
+    assert len(pairs) > 20
+    assert len(explained) <= MAX_SHUFFLED_SHARE * len(shuffled), len(explained) / len(shuffled)

@@ -25,6 +25,7 @@ from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ParamType
 from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product, quotient, substitute
+from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.limits import MAX_CODE_LENGTH, MAX_DIM_TEXT_LENGTH, MAX_SHAPE_DIMS, MAX_STATEMENTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.broadcast import BROADCAST
@@ -34,6 +35,7 @@ from shapecalc.core.ops.flatten import FLATTEN
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.ops.moveaxis import MOVEAXIS
 from shapecalc.core.ops.op import Op, operator_of
+from shapecalc.core.ops.pad import PAD
 from shapecalc.core.ops.rearrange import REARRANGE, RearrangePlan, axis_lengths, plan_rearrange
 from shapecalc.core.ops.repeat_interleave import REPEAT_INTERLEAVE
 from shapecalc.core.ops.reshape import RESHAPE
@@ -41,19 +43,40 @@ from shapecalc.core.ops.select import SELECT
 from shapecalc.core.ops.slice import SLICE
 from shapecalc.core.ops.split import SPLIT, part_count
 from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.strides import (
+    elementwise_strides,
+    expand_strides,
+    format_strides,
+    has_format,
+    is_contiguous,
+    strides_after_trace,
+    strides_after_traces,
+    suggests_channels_last,
+)
 from shapecalc.core.ops.swapaxes import SWAPAXES
 from shapecalc.core.ops.tile import TILE
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE, UNSQUEEZE_SEMANTICS
-from shapecalc.core.ops.view import STRIDE_INCOMPATIBLE, VIEW, strides_after_traces
+from shapecalc.core.ops.view import VIEW
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import StageRequest, check_size_names, lookup_dialect, make_request
-from shapecalc.core.resolve import resolve, resolve_chain
+from shapecalc.core.resolve import resolve
 from shapecalc.core.text import SIZE_BOUND, escape_unprintable, parse_dims, shape_text, truncate
 from shapecalc.reading.commands import COMPOSITE_OPS, expand_composite, parse_stage
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.pattern import Matcher, ShapePattern, parse_pattern
+from shapecalc.reading.preserving import (
+    CAST,
+    CAST_TYPES,
+    CASTING_FUNCTIONS,
+    ELEMENTWISE,
+    PRESERVING_FUNCTIONS,
+    SAME_STRIDES,
+    SAME_TENSOR,
+    PreservingFunction,
+    find_preserving_layer,
+)
 
 CodeValue: TypeAlias = (
     "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance"
@@ -64,6 +87,8 @@ ErrorFactory: TypeAlias = Callable[..., ShapeError]
 """A function that converts a message and a hint to the error for an expression."""
 
 MAX_EXPONENT = 64
+UNNAMED_CHANGE = "?"
+"""The untraced change of a tensor whose expression is still being evaluated."""
 OPERATOR_SYMBOLS = {
     "Add": "+",
     "Sub": "-",
@@ -94,16 +119,18 @@ class TracedTensor(Record):
     dialect: str
     traces: tuple[Trace, ...] = ()
     """The resolved request of each stage."""
-    contiguous_stage_count: int = 0
-    """The number of stages before the last call of `contiguous`; 0 without such a call."""
+    strides: Shape | None = ()
+    """The strides in elements; None if they are not known, as those that depend on sizes."""
+    untraced_change: str = ""
+    """The first expression that changes the elements and has no stage; empty if there is none."""
     input_shape: Shape = ()
     """The shape before the first stage."""
+    input_name: str = ""
+    """The name of the input that the chain begins with; empty if the code creates this tensor."""
     is_main: bool = False
     """Whether the tensor derives from the first input."""
     size: Dim | None = None
     """The only dim of an input of rank 1; in arithmetic, the input is an integer with this value."""
-    input_strides: Shape | None = None
-    """The strides of the input in elements; None if they are row-major."""
 
     @property
     def rank(self) -> int:
@@ -115,6 +142,12 @@ class TracedTensor(Record):
 
         Raises `StageRefused` if a rule refuses the op, and `ShapeError` if its options are invalid.
         """
+        return self.apply_to_operands(op, (), options)
+
+    def apply_to_operands(
+        self, op: Op, operand_strides: Sequence[Shape], options: Mapping[str, object]
+    ) -> TracedTensor:
+        """Return the tensor after an op, as `apply` does; the other operands have the strides `operand_strides`."""
         request_options = {name: value for name, value in options.items() if value is not None} | {
             "dialect": self.dialect
         }
@@ -122,7 +155,9 @@ class TracedTensor(Record):
         trace = resolve(make_request(op.name, self.shape, request_options))
         if trace.output is None:
             raise StageRefused(self.input_shape, stages)
-        return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace), size=None)
+        strides = strides_after_trace(trace, self.strides, operand_strides)
+        traces = (*self.traces, trace)
+        return replace(self, shape=trace.output, stages=stages, traces=traces, strides=strides, size=None)
 
     def reshape(self, *target: Dim) -> TracedTensor:
         """Return the tensor reshaped to `target`."""
@@ -148,25 +183,39 @@ class TracedTensor(Record):
         """Return the tensor with its axes in reverse order."""
         return self.permute(range(self.rank)[::-1])
 
-    def view(self, target: Shape) -> TracedTensor:
+    def view(self, target: Shape, error: ErrorFactory) -> TracedTensor:
         """Return the tensor after PyTorch's `view`.
 
-        The strides follow from the stages since the last `contiguous`, and from the strides of the input.
+        A chain derives strides from its stages; if these differ, the stage states them or is a reshape. Raises
+        `ShapeError` (usage) if the strides are not known.
         """
-        start = self.contiguous_stage_count
-        if not start and self.input_strides is None:
-            return self.apply(VIEW, target=target)
-        strides = strides_after_traces(self.traces[start:], None if start else self.input_strides)
-        if strides is None:
-            return self.reshape(*target)
-        return self.apply(VIEW, target=target, strides=strides)
+        if self.strides is None:
+            raise error("the strides of this tensor are not known", "give sizes with --where, or write reshape")
+        derived = strides_after_traces(self.traces) or contiguous_strides(self.shape)
+        is_derived = all(
+            dim == 1 or one == other for dim, one, other in zip(self.shape, self.strides, derived, strict=True)
+        )
+        if is_contiguous(self.shape, self.strides):
+            return self.apply(VIEW, target=target) if is_derived else self.reshape(*target)
+        if not is_derived:
+            return self.apply(VIEW, target=target, strides=self.strides)
+        stages = self.apply(VIEW, target=target).stages
+        try:
+            return replace(self.apply(VIEW, target=target, strides=self.strides), stages=stages)
+        except StageRefused:
+            raise StageRefused(self.input_shape, stages) from None
 
-    def verify_views(self) -> TracedTensor:
-        """Return the tensor itself; raise `StageRefused` if a `view` needs a copy."""
-        problem = resolve_chain([trace.request for trace in self.traces]).problem if self.traces else None
-        if problem and problem.rule == STRIDE_INCOMPATIBLE:
-            raise StageRefused(self.input_shape, self.stages)
-        return self
+    def compute_with_number(self) -> TracedTensor:
+        """Return the result of an elementwise op of the tensor and a number."""
+        strides = self.strides and elementwise_strides(self.shape, [(self.shape, self.strides), ((), ())])
+        return replace(self.preserve(SAME_STRIDES), strides=strides)
+
+    def preserve(self, function: PreservingFunction) -> TracedTensor:
+        """Return the tensor after a function that keeps its shape."""
+        strides = self.strides and function.result_strides(self.shape, self.strides)
+        if function.keeps_elements:
+            return replace(self, strides=strides)
+        return replace(self, strides=strides, size=None, untraced_change=self.untraced_change or UNNAMED_CHANGE)
 
 
 class TensorChunks(Record):
@@ -323,7 +372,7 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
     if isinstance(op, ast.USub) and isinstance(value, int | float):
         return -value
     if isinstance(value, TracedTensor):
-        return value
+        return value.preserve(SAME_TENSOR if isinstance(op, ast.UAdd) else ELEMENTWISE)
     raise error("a minus sign is allowed before numbers only, not before sizes")
 
 
@@ -393,6 +442,14 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
     raise error("only a shape, a tensor or its parts can be indexed")
 
 
+def _tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
+    """Yield the tensors of a result, such as those of a tuple."""
+    if isinstance(value, TracedTensor):
+        yield value
+    for item in value if isinstance(value, tuple) else ():
+        yield from _tensors_in(item)
+
+
 def unwrap_size(value: CodeValue) -> CodeValue:
     """Return `value.size` for an input of rank 1; return any other value unchanged."""
     return value if not isinstance(value, TracedTensor) or value.size is None else value.size
@@ -400,7 +457,7 @@ def unwrap_size(value: CodeValue) -> CodeValue:
 
 def initial_tensor(dims: Shape, dialect: str) -> TracedTensor:
     """Return the initial tensor of a chain, without stages."""
-    return TracedTensor(dims, (), dialect, input_shape=dims)
+    return TracedTensor(dims, (), dialect, strides=contiguous_strides(dims), input_shape=dims)
 
 
 def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorChunks:
@@ -504,7 +561,8 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
         get_item(value.shape, 0, call.error) if isinstance(value, TracedTensor) else len(_require_dims(value, call))
     ),
     **dict.fromkeys(
-        ("sqrt", "isqrt"), lambda value, _: value if isinstance(value, TracedTensor) else square_root(value)
+        ("sqrt", "isqrt"),
+        lambda value, _: value.preserve(ELEMENTWISE) if isinstance(value, TracedTensor) else square_root(value),
     ),
     **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device"), lambda *_: nan),
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(_require_dims(value, call))),
@@ -593,6 +651,8 @@ def _apply_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     layer = LAYERS[call.name]
     names = [name.partition("/")[0] for name in layer.parameters.values()]
     arguments = dict(zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True))
+    if layer.op is PAD and tensor.dialect in ("numpy", "jax"):
+        arguments["padding"] = _pad_pairs(arguments["padding"], tensor.rank)
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
         options = layer.build_options(tensor.shape, shapes, layer)
@@ -601,10 +661,49 @@ def _apply_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     weight = options.get("weight", ())
     if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
         raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
-    return tensor.apply(layer.op, **options)
+    result = tensor.apply(layer.op, **options)
+    return mark_change(result) if _omits_arguments(tensor, arguments, options) else result
 
 
-def _call_multi_operand(call: Call) -> TracedTensor:
+def _pad_pairs(widths: CodeValue, rank: int) -> CodeValue:
+    """Return a pair of widths per axis for NumPy's `pad`, which repeats a single width or pair. Source: numpy.pad."""
+    if not isinstance(widths, tuple) or not widths:
+        return widths
+    if len(widths) == 1 and isinstance(widths[0], tuple):
+        return widths * rank
+    if isinstance(widths[0], tuple):
+        return widths
+    return ((widths[0], widths[-1]),) * rank
+
+
+def _omits_arguments(tensor: TracedTensor, arguments: Mapping[str, CodeValue], options: Mapping[str, object]) -> bool:
+    """Return whether a layer computes with something that the options of its op do not contain.
+
+    Examples are a bias, the weight of a `nn.Linear`, and the mode of an `interpolate`.
+    """
+    weight = arguments.get("weight")
+    if options.get("weight") is not None and not (isinstance(weight, TracedTensor) and are_inputs([tensor, weight])):
+        return True
+    others = [(name, value) for name, value in arguments.items() if value is not None and options.get(name) is None]
+    return any(value not in HARMLESS_VALUES.get(name, ()) for name, value in others if name not in SIZE_ARGUMENTS)
+
+
+HARMLESS_VALUES: Mapping[str, tuple[CodeValue, ...]] = {
+    "bias": (False,),
+    "ceil": (False,),
+    "return_indices": (False,),
+    "align_corners": (False,),
+    "count_include_pad": (True,),
+    "padding_mode": ("zeros",),
+    "mode": ("constant", "nearest"),
+    "fill": (0,),
+}
+"""The values of arguments with which a layer computes what its op computes without the argument."""
+SIZE_ARGUMENTS = ("in_channels", "out_channels", "in_features", "out_features", "filters", "kernel_size", "output_size")
+"""The arguments of layers that only determine the shape of the weight or of the output."""
+
+
+def _call_multi_operand(call: Call) -> CodeValue:
     op, keywords = MULTI_OPERAND_FUNCTIONS[call.name], dict(call.keywords)
     params = [param.name for param in op.params]
     values = [*call.positional, *[keywords.pop(name) for name in OPERAND_KEYWORDS if name in keywords]]
@@ -623,14 +722,47 @@ def _call_multi_operand(call: Call) -> TracedTensor:
         return values[0].apply(REARRANGE, pattern=spaced)
     for name in {*keywords} - {"alpha"} or ("dim" for _ in axes):
         raise call.error(f"the argument {escape_unprintable(truncate(name))} of {call.name} is not supported")
+    if call.name in BROADCASTING_FUNCTIONS:
+        return _broadcast_tensors(values, call)
     return apply_multi_operand(op, values, call.error, **options)
+
+
+BROADCASTING_FUNCTIONS = ("broadcast_tensors", "broadcast_arrays")
+"""The functions that return each of their tensors, broadcast to the common shape."""
+
+
+def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeValue, ...]:
+    """Return each tensor expanded to the common shape; the elements of the other tensors are not used."""
+    tensors = [value for value in values if isinstance(value, TracedTensor)]
+    if len(tensors) < max(len(values), 2):
+        raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    results = list[CodeValue]()
+    for index, tensor in enumerate(tensors):
+        operands = [CHAIN_TENSOR if number == index else other.shape for number, other in enumerate(tensors)]
+        result = tensor.apply(BROADCAST, operands=tuple(operands[1:] if index == 0 else operands))
+        strides = tensor.strides and expand_strides(tensor.shape, tensor.strides, result.shape)
+        others = [*tensors[:index], *tensors[index + 1 :]]
+        results.append(replace(result if are_inputs([tensor, *others]) else mark_change(result), strides=strides))
+    return tuple(results)
+
+
+def mark_change(tensor: TracedTensor) -> TracedTensor:
+    """Return the tensor with the mark that its stages do not contain a change of its elements."""
+    return replace(tensor, untraced_change=tensor.untraced_change or UNNAMED_CHANGE)
+
+
+def are_inputs(tensors: Sequence[TracedTensor]) -> bool:
+    """Return whether all tensors but the first are inputs as they were given, each used once."""
+    names = [tensor.input_name for tensor in tensors]
+    are_fresh = not any(tensor.stages or tensor.untraced_change for tensor in tensors[1:])
+    return are_fresh and all(names[1:]) and len({*names}) == len(names)
 
 
 def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
     """Apply an op to several tensors, as a new stage of the main tensor.
 
     The main tensor is a tensor that derives from the first input of the code, or else the first tensor. The other
-    tensors become operands of the stage.
+    tensors become operands of the stage. An elementwise op is a broadcast, so that it changes elements.
     """
     tensors = [part for part in values if isinstance(part, TracedTensor)]
     if len(tensors) < len(values) or not tensors:
@@ -639,12 +771,22 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
         (tensor for tensor in sorted(tensors, key=lambda candidate: not candidate.stages) if tensor.is_main), tensors[0]
     )
     if len(tensors) == 1 and op is BROADCAST:
-        return main
+        return main.compute_with_number()
     main_index = next(index for index, tensor in enumerate(tensors) if tensor is main)
-    operands = tuple(
-        [CHAIN_TENSOR if index == main_index else tensor.verify_views().shape for index, tensor in enumerate(tensors)]
+    operands = tuple([CHAIN_TENSOR if index == main_index else tensor.shape for index, tensor in enumerate(tensors)])
+    others = [*tensors[:main_index], *tensors[main_index + 1 :]]
+    strides = [contiguous_strides(tensor.shape) if tensor.strides is None else tensor.strides for tensor in tensors]
+    result = main.apply_to_operands(
+        op,
+        [own for index, own in enumerate(strides) if index != main_index],
+        {"operands": operands[1:] if main_index == 0 else operands, **options},
     )
-    return main.apply(op, operands=operands[1:] if main_index == 0 else operands, **options)
+    if op is BROADCAST:
+        pairs = [*zip([tensor.shape for tensor in tensors], strides, strict=True)]
+        is_known = main.dialect == "torch" and all(tensor.strides is not None for tensor in tensors)
+        ordered = elementwise_strides(result.shape, pairs) if is_known else result.strides
+        return mark_change(replace(result, strides=ordered))
+    return result if are_inputs([main, *others]) else mark_change(result)
 
 
 def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
@@ -653,8 +795,33 @@ def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
     If the op has a handler in `HANDLERS`, the handler converts the arguments of the call.
     """
     op, _ = find_call(call.name, tensor.dialect)
+    if op in (RESHAPE, FLATTEN) and tensor.dialect in ("numpy", "jax"):
+        call, order = _pop_order(call)
+        if order == "F":
+            return _reshape_in_fortran_order(op, tensor, call)
     handler = HANDLERS.get(op.name)
     return handler(tensor, call) if handler else _apply_op(op, tensor, call)
+
+
+def _pop_order(call: Call) -> tuple[Call, str]:
+    """Return a call of NumPy's `reshape`, `ravel` or `flatten` without its `order`, and the order, C or F.
+
+    Raises `ShapeError` (usage) for an order that depends on the memory of the array.
+    """
+    last = call.positional[-1] if call.positional else None
+    order = call.keywords.get("order", last if isinstance(last, str) else "C")
+    if order not in ("C", "F"):
+        raise call.error("the order depends on the memory of the array", "write order='C' or order='F'")
+    positional = call.positional[:-1] if isinstance(last, str) else call.positional
+    keywords = {name: value for name, value in call.keywords.items() if name != "order"}
+    return replace(call, positional=positional, keywords=keywords), str(order)
+
+
+def _reshape_in_fortran_order(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
+    """Reshape with the first axis as the innermost: a reshape between two transposes. Source: numpy.reshape."""
+    target = call.dims_argument(*_sequence_argument_names(op, "target", tensor, call)) if op is RESHAPE else (-1,)
+    result = (tensor.reverse_axes() if tensor.rank > 1 else tensor).reshape(*target[::-1])
+    return result.reverse_axes() if result.rank > 1 else result
 
 
 def _apply_op(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
@@ -685,7 +852,7 @@ def _sequence_argument_names(op: Op, param: str, tensor: TracedTensor, call: Cal
 
 def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
     target = call.dims_argument(*_sequence_argument_names(VIEW, "target", tensor, call))
-    return tensor.view(target) if tensor.dialect == "torch" else tensor.reshape(*target)
+    return tensor.view(target, call.error) if tensor.dialect == "torch" else tensor.reshape(*target)
 
 
 def _transpose(tensor: TracedTensor, call: Call) -> TracedTensor:
@@ -882,7 +1049,7 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     dims = [
         1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced
     ]
-    result = initial_tensor(tuple(dims), tensor.verify_views().dialect)
+    result = mark_change(initial_tensor(tuple(dims), tensor.dialect))
     returns_pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
     return (result, result) if returns_pair else result
 
@@ -917,10 +1084,6 @@ HANDLERS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
 """Functions that apply an op to a tensor, for ops whose arguments differ from the op's options, by op name."""
 SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
     **{name: _apply_call for name in calls_by_name() if name not in LAYERS and name not in MULTI_OPERAND_FUNCTIONS},
-    **dict.fromkeys(
-        ("contiguous", "ascontiguousarray"),
-        lambda tensor, _: replace(tensor, contiguous_stage_count=len(tensor.traces), input_strides=None),
-    ),
     "t": lambda tensor, call: tensor.permute(
         call.axes_argument() or ((1, 0) if tensor.rank > 1 else range(tensor.rank))
     ),
@@ -930,15 +1093,10 @@ SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]
     **dict.fromkeys(REDUCTION_FUNCTIONS, _reduce),
 }
 """Evaluators of functions that can change the shape of a tensor, by function name."""
-SHAPE_PRESERVING_NAMES = (
-    "clone detach to float half double bfloat16 cpu cuda type type_as numpy copy astype requires_grad_ long "
-    "asarray array tensor constant convert_to_tensor cast identity from_numpy as_tensor bool eval stop_gradient "
-    "normalize layer_norm batch_norm group_norm rms_norm relu leaky_relu gelu silu elu sigmoid tanh softmax "
-    "log_softmax softplus dropout exp log abs sin cos neg square pow rsqrt round clamp clip sign logical_not "
-    "masked_fill masked_fill_ tril triu cumsum zeros_like ones_like randn_like rand_like empty_like full_like"
-)
-SHAPE_PRESERVING_FUNCTIONS = {*SHAPE_PRESERVING_NAMES.split()}
-"""The names of functions that preserve the shape of a tensor."""
+SHAPE_PRESERVING_FUNCTIONS = PRESERVING_FUNCTIONS.keys() - SIZE_FUNCTIONS.keys()
+"""The names of functions that preserve the shape of a tensor and do not work on sizes."""
+MEMORY_FORMAT_RANKS = {"channels_last": 4, "channels_last_3d": 5}
+"""The rank that a memory format requires."""
 
 
 MODULE_DIALECTS = {
@@ -1029,7 +1187,9 @@ def detect_dialect(tree: ast.AST) -> str:
             # PyTorch's `transpose` takes two axes; NumPy's takes all axes.
             takes_all_axes = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2
             markers |= {"all axes" if takes_all_axes else node.func.attr, *[keyword.arg for keyword in node.keywords]}
-    is_numpy = markers & {"all axes", "astype", "ravel"} or ("axis" in markers and not markers & TORCH_ONLY_METHODS)
+    is_numpy = markers & {"all axes", "astype", "ravel", "order"} or (
+        "axis" in markers and not markers & TORCH_ONLY_METHODS
+    )
     return "numpy" if is_numpy else "torch"
 
 
@@ -1148,6 +1308,25 @@ COMPARISON_SIGNS = {ast.Eq: (0,), ast.NotEq: (-1, 1), ast.Lt: (-1,), ast.LtE: (-
 """For each comparison operator, the signs of `left - right` for which it is true: `<=` is true for -1 and 0."""
 
 
+IGNORED_STATEMENTS = (ast.Import, ast.ImportFrom, ast.Pass, ast.Assert, ast.Global, ast.Delete, ast.Raise)
+"""The statements that have no effect on tensors."""
+DEVICE = re.compile(r"(?i)device|cuda|cpu|mps|^-?\d+$")
+"""A regular expression for the arguments of `to` that name a device."""
+
+
+def is_print(statement: ast.stmt) -> bool:
+    """Return whether a statement is a constant, such as a docstring, or prints something."""
+    return isinstance(statement, ast.Expr) and (
+        isinstance(statement.value, ast.Constant)
+        or (isinstance(statement.value, ast.Call) and dotted_name(statement.value.func) == "print")
+    )
+
+
+def is_other_type(name: str) -> bool:
+    """Return whether an element type is not float32, the type that inputs are assumed to have."""
+    return CAST_TYPES.fullmatch(name) is not None and name not in ("float", "float32")
+
+
 class CodeChain(Record):
     """The chain that code performs, with notes on how the code was interpreted."""
 
@@ -1156,6 +1335,24 @@ class CodeChain(Record):
     notes: tuple[str, ...]
     is_main: bool
     """Whether the input of the chain is the first input of the code."""
+    untraced_change: str = ""
+    """An expression that changes the elements and has no stage; empty if the chain does all that the code does."""
+    outputs: tuple[Shape, ...] = ()
+    """The shapes of all results of code that ends with several, the result of the chain first; otherwise empty."""
+    other_chains: tuple[tuple[Shape, tuple[StageRequest, ...]], ...] = ()
+    """The input and the stages of each further result that a stage of the chain does not contain."""
+
+    def refuse_elements(self, option: str) -> None:
+        """Raise `ShapeError` (usage) if the chain does not have the elements of the code.
+
+        `option` is what needs the elements, such as `--as`.
+        """
+        if self.untraced_change:
+            message = f"'{truncate(self.untraced_change)}' is not in the chain of stages, so {option} would be wrong"
+            raise usage_error(message, "ask for the shape alone", argument="line")
+        if self.outputs:
+            message = f"the code ends with {len(self.outputs)} tensors, and {option} is for one"
+            raise usage_error(message, "take one of them, as [0] does", argument="line")
 
 
 class UnnamedInputIdentified(Exception):
@@ -1251,6 +1448,8 @@ class CodeInterpreter:
         """The names that the code has looked up as sizes."""
         self.statement_count = 0
         """The number of interpreted statements."""
+        self.in_place_change = ""
+        """The first expression that may change the elements of a tensor in place; empty if there is none."""
         self.has_returned = False
         """Whether a `return` or `raise` was interpreted."""
         self.in_shape_argument = False
@@ -1268,16 +1467,7 @@ class CodeInterpreter:
         empty, the method finds the name in the code and raises `UnnamedInputIdentified`. Raises `ShapeError` (usage)
         for code that is not supported.
         """
-        numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
-        self.has_unnamed_input = "" in inputs
-        for name, dims in inputs.items() if not self.has_unnamed_input else ():
-            tensor = initial_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
-            size = tensor.shape[0] if tensor.rank == 1 else None
-            own_strides = tuple([substitute(step, numbers) for step in strides[name]]) if name in strides else None
-            self.inputs[normalize_tensor_name(name)] = replace(
-                tensor, is_main=not self.inputs, size=size, input_strides=own_strides
-            )
-        self.variables.update(self.inputs)
+        self.interpret_inputs(inputs, strides)
         known = dim_names([dim for dims in inputs.values() for dim in dims])
         try:
             self.interpret_body(statements)
@@ -1293,24 +1483,65 @@ class CodeInterpreter:
         check_size_names(dict.fromkeys(self.sizes, 0), [*known, *sorted(self.used_size_names)])
         return self.build_chain(self.last_result, known)
 
+    def interpret_inputs(self, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT) -> None:
+        """Bind the names of the input tensors; `strides` has the strides of those that are not row-major.
+
+        An empty name is that of a tensor whose name is not known yet.
+        """
+        numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
+        self.has_unnamed_input = "" in inputs
+        for name, dims in inputs.items() if not self.has_unnamed_input else ():
+            tensor = initial_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
+            size = tensor.shape[0] if tensor.rank == 1 else None
+            own_strides = (
+                tuple([substitute(step, numbers) for step in strides[name]]) if name in strides else tensor.strides
+            )
+            self.inputs[normalize_tensor_name(name)] = replace(
+                tensor, input_name=name, is_main=not self.inputs, size=size, strides=own_strides
+            )
+        self.variables.update(self.inputs)
+
     def build_chain(self, value: CodeValue, known_names: Sequence[str]) -> CodeChain:
         """Return the chain that produces a value.
 
         Raises `ShapeError` (usage) if the value is not a tensor, or is a tensor without stages.
         """
-        if isinstance(value, tuple):
-            value = next((part for part in value if isinstance(part, TracedTensor)), value)
-        value = (value.all_chunks or value) if isinstance(value, TensorChunks) else value
-        if isinstance(value, TensorChunks):
-            hint = f"take one of them, as [0] does, or write the stage: select {value.axis} 0"
-            raise usage_error(f"the code ends with {value.count} parts, not with one tensor", hint, argument="line")
-        if not isinstance(value, TracedTensor):
+        tensors, outputs = self.results_of(value)
+        if not tensors:
             raise usage_error("the code does not end with a tensor", PASTE_HINT, argument="line")
-        if not value.stages:
-            shown = truncate(shape_text(value.shape))
+        first, others = tensors[0], tensors[1:]
+        if not first.stages:
+            shown = truncate(shape_text(first.shape))
             hint = "give what comes before it, or the class that makes it"
             raise usage_error(f"the code ends with a tensor as it was given or made, {shown}", hint, argument="line")
-        return CodeChain(value.input_shape, value.stages, self.collect_notes(known_names), value.is_main)
+        changes = [*filter(None, [*[tensor.untraced_change for tensor in tensors], self.in_place_change])]
+        return CodeChain(
+            first.input_shape,
+            first.stages,
+            self.collect_notes(known_names),
+            first.is_main,
+            changes[0] if changes else "",
+            outputs,
+            tuple([(tensor.input_shape, tensor.stages) for tensor in others]),
+        )
+
+    def results_of(self, value: CodeValue) -> tuple[list[TracedTensor], tuple[Shape, ...]]:
+        """Return the tensors of a value, and the shapes of all if there are several.
+
+        The parts of a split are one tensor, after a stage that keeps all parts. Raises `ShapeError` (usage) if the
+        number of parts is unknown, 0 or too large.
+        """
+        if isinstance(value, TensorChunks):
+            part = value.all_chunks or (value.chunk(0) if value.count else value.tensor)
+            count = value.count
+            if not count:
+                number = "0" if count == 0 else "an unknown number of"
+                raise usage_error(f"the code ends with {number} parts", "give sizes with --where", argument="line")
+            if count > MAX_SHAPE_DIMS:
+                raise MAX_SHAPE_DIMS.error(f"{count} parts", argument="line")
+            return [part], part.traces[-1].extras.get("outputs") or (part.shape,) * count
+        tensors = [*_tensors_in(value)]
+        return tensors, tuple([tensor.shape for tensor in tensors]) if len(tensors) > 1 else ()
 
     def collect_notes(self, known_names: Sequence[str]) -> tuple[str, ...]:
         """Return the notes on the interpretation.
@@ -1343,6 +1574,7 @@ class CodeInterpreter:
                 self.interpret_statement(statement)
             except ShapeError as error:
                 stored = names_in_statement(statement, ast.Store)
+                self.note_in_place_change(statement)
                 if not stored or stored - (self.inputs.keys() - names_in_statement(statement, ast.Load)):
                     self.last_result = error
                     self.skipped_errors.update(dict.fromkeys([error] if stored else []))
@@ -1351,15 +1583,28 @@ class CodeInterpreter:
             if self.has_returned:
                 return
 
+    def note_in_place_change(self, statement: ast.stmt) -> None:
+        """Record that a statement may change a tensor in place, if it was not interpreted and names a tensor.
+
+        Examples are `x.fill_(0)`, `np.random.shuffle(x)` and a loop that assigns to `x[i]`.
+        """
+        names = {name for name, value in self.variables.items() if isinstance(value, TracedTensor)}
+        nodes = [*ast.walk(statement)]
+        may_change = isinstance(statement, ast.Expr) or any(
+            isinstance(node, ast.Expr | ast.AugAssign)
+            or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
+            for node in nodes[1:]
+        )
+        if may_change and names & {dotted_name(node) for node in nodes}:
+            self.in_place_change = self.in_place_change or self.source_text(statement)
+
     def interpret_statement(self, node: ast.stmt) -> None:
         """Interpret one statement; record its value if it is a tensor."""
         match node:
-            case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Assert() | ast.Global() | ast.Delete():
+            case _ if isinstance(node, IGNORED_STATEMENTS) or is_print(node):
                 return
-            case ast.Expr(value=ast.Constant() | ast.Call(func=ast.Name(id="print"))) | ast.Raise():
-                return
-            case ast.If(test=test, body=body, orelse=orelse):
-                self.interpret_body({True: body, False: orelse, None: ()}[self.evaluate_condition(test, node)])
+            case ast.If():
+                self.interpret_if(node)
                 return
             case ast.With(body=body):
                 self.interpret_body(body)
@@ -1372,6 +1617,7 @@ class CodeInterpreter:
                 value = self.apply_operator(
                     node, self.evaluate(target), OPERATOR_SYMBOLS.get(type(sign).__name__, "&"), self.evaluate(inner)
                 )
+                value = self.update_in_place(node, value)
                 self.assign(target, value)
             case _:
                 raise self.error(node, "this statement is not supported", PASTE_HINT)
@@ -1382,6 +1628,26 @@ class CodeInterpreter:
         tensors = value if isinstance(value, tuple) else (value,)
         if isinstance(node, ast.Return) or any(isinstance(item, TracedTensor | TensorChunks) for item in tensors):
             self.last_result = value
+
+    def interpret_if(self, node: ast.If) -> None:
+        """Interpret the branch that is taken; if it is unknown, no branch assigns a name."""
+        branch = self.evaluate_condition(node.test, node)
+        self.interpret_body({True: node.body, False: node.orelse, None: ()}[branch])
+        for statement in (*node.body, *node.orelse) if branch is None else ():
+            if not isinstance(statement, IGNORED_STATEMENTS) and not is_print(statement):
+                self.note_in_place_change(statement)
+
+    def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
+        """Return the value of a target after an augmented assignment.
+
+        PyTorch and NumPy update a tensor in place, so that it keeps its strides and other names of it change, too.
+        """
+        before = self.evaluate(node.target)
+        if not isinstance(before, TracedTensor) or not isinstance(value, TracedTensor):
+            return value
+        self.in_place_change = self.in_place_change or self.source_text(node)
+        change = self.source_text(node) if value.untraced_change == UNNAMED_CHANGE else value.untraced_change
+        return replace(value, strides=before.strides, untraced_change=change)
 
     def interpret_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
         """Bind the targets of an assignment and return the value.
@@ -1420,6 +1686,7 @@ class CodeInterpreter:
             self.variables[name] = value
             return
         if parts is None and isinstance(target, ast.Subscript):
+            self.in_place_change = self.in_place_change or self.source_text(target)
             return
         value = unbind_first_axis(value, self.error_factory(target)) if isinstance(value, TracedTensor) else value
         if parts is None or not isinstance(value, tuple | TensorChunks):
@@ -1461,7 +1728,13 @@ class CodeInterpreter:
                 values = [self.apply_layer(inner, values, {}, error)]
             return values[0]
         if is_preserving_layer(layer.name) and values:
-            return values[0]
+            first = values[0]
+            if not isinstance(first, TracedTensor):
+                return first
+            function = find_preserving_layer(layer.name)
+            if function is ELEMENTWISE and True in (layer.keywords.get("inplace"), *layer.positional):
+                self.in_place_change, function = self.in_place_change or layer.name, SAME_STRIDES
+            return first.preserve(function)
         return call_function(layer.name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
 
     def evaluate(self, node: ast.expr) -> CodeValue:
@@ -1469,6 +1742,18 @@ class CodeInterpreter:
 
         Raises `ShapeError` (usage) if the expression is not supported.
         """
+        return self.name_change(node, self.evaluate_node(node))
+
+    def name_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
+        """Return the value with the source text of its untraced change, if `node` is where it occurs."""
+        if isinstance(value, TracedTensor) and value.untraced_change == UNNAMED_CHANGE:
+            return replace(value, untraced_change=self.source_text(node))
+        if isinstance(value, tuple) and any(isinstance(item, TracedTensor) for item in value):
+            return tuple([self.name_change(node, item) for item in value])
+        return value
+
+    def evaluate_node(self, node: ast.expr) -> CodeValue:
+        """Return the value of an expression, by its kind; raise `ShapeError` (usage) if it is not supported."""
         match node:
             case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
                 return constant
@@ -1586,7 +1871,7 @@ class CodeInterpreter:
         for one, other in ((left, right), (right, left)):
             if isinstance(one, TracedTensor):
                 if is_number(other):
-                    return replace(one, size=None)
+                    return one.compute_with_number()
                 tuple_hint = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
                 raise self.error(node, f"{symbol} is read between tensors and numbers only{tuple_hint}")
         result = apply_binary(left, symbol, right, self.error_factory(node))
@@ -1628,7 +1913,8 @@ class CodeInterpreter:
         base = path.rpartition(".")[0]
         if is_preserving_layer(path) and node.args and (base or not is_known_function(name)):
             self.notes[f"{truncate(self.source_text(node))} is read as keeping the shape"] = None
-            return self.evaluate(node.args[0])
+            value = self.evaluate(node.args[0])
+            return value.preserve(find_preserving_layer(path)) if isinstance(value, TracedTensor) else value
         return self.evaluate_function_call(node, function, base, name)
 
     def evaluate_function_call(self, node: ast.Call, function: ast.expr, base_name: str, name: str) -> CodeValue:
@@ -1653,7 +1939,8 @@ class CodeInterpreter:
         if outer and name in SHAPE_PRESERVING_FUNCTIONS and values and isinstance(values[0], tuple):
             return values[0]  # a list in a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
         if is_class and not any(isinstance(value, TracedTensor) for value in values):
-            return LayerInstance(name, tuple(values), keywords)
+            flags = {word.arg: self.evaluate(word.value) for word in node.keywords if word.arg == "inplace"}
+            return LayerInstance(name, tuple(values), keywords | (flags if is_preserving_layer(name) else {}))
         if is_method or (
             name not in (SIZE_FUNCTIONS | CREATION_FUNCTIONS)
             and (isinstance(function, ast.Attribute) or name not in SHAPE_PRESERVING_FUNCTIONS)
@@ -1665,13 +1952,69 @@ class CodeInterpreter:
         if not is_known_function(name):
             raise self.unknown_function_error(node)
         if name in CREATION_FUNCTIONS and not is_method:
-            return initial_tensor(
+            created = initial_tensor(
                 CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_factory(node))), self.dialect
             )
+            return mark_change(created) if self.inputs else created
         value = call_function(name, values, keywords, self.error_factory(node))
+        if any(keyword.arg == "out" for keyword in node.keywords):
+            self.in_place_change = self.in_place_change or self.source_text(node)
+        if isinstance(value, TracedTensor) and name in SHAPE_PRESERVING_FUNCTIONS:
+            value = self.apply_preserving(node, name, value, operands[1:])
         if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor):
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
         return value
+
+    def apply_preserving(
+        self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
+    ) -> TracedTensor:
+        """Return the tensor after a function that keeps its shape; `arguments` are the others of the call."""
+        function, keywords = PRESERVING_FUNCTIONS[name], {word.arg: word.value for word in node.keywords}
+        if name in CASTING_FUNCTIONS and (
+            types := self.named_types([*arguments, *filter(None, [keywords.get("dtype")])])
+        ):
+            function = CAST if all(map(is_other_type, types)) else SAME_STRIDES
+        if name == "dropout" and "training" not in keywords and len(arguments) < 2:
+            function = ELEMENTWISE  # by default, F.dropout returns a new tensor, also during evaluation
+        is_in_place = getattr(keywords.get("inplace"), "value", False) is True
+        if is_in_place or (name.endswith("_") and not function.keeps_elements):
+            self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
+        result = tensor.preserve(function)
+        if "memory_format" not in keywords or tensor.dialect != "torch":
+            return result
+        return self.apply_memory_format(node, name, tensor, result)
+
+    def named_types(self, nodes: Iterable[ast.expr]) -> list[str]:
+        """Return the last component of each argument of a cast, except for devices and flags."""
+        texts = [
+            self.source_text(node)
+            for node in nodes
+            if not (isinstance(node, ast.Constant) and node.value in (True, False, None))
+        ]
+        return [text.rpartition(".")[2].strip("'\"") for text in texts if not DEVICE.search(text)]
+
+    def apply_memory_format(
+        self, node: ast.Call, name: str, tensor: TracedTensor, result: TracedTensor
+    ) -> TracedTensor:
+        """Return the result of a call with `memory_format`.
+
+        `to` returns the tensor itself if PyTorch takes it for one of this format; `contiguous`, if it is dense in this
+        format. The other functions copy.
+        """
+        (value,) = [word.value for word in node.keywords if word.arg == "memory_format"]
+        memory_format = dotted_name(value).rpartition(".")[2]
+        rank = MEMORY_FORMAT_RANKS.get(memory_format, result.rank)
+        if result.rank != rank:
+            raise self.error(node, f"{memory_format} needs {rank} dims, and the tensor has {result.rank}")
+        if memory_format == "preserve_format" or result.strides is None or tensor.strides is None:
+            return result
+        shape, is_last = result.shape, memory_format in MEMORY_FORMAT_RANKS
+        returns_itself = (
+            has_format(shape, tensor.strides, memory_format)
+            if name == "contiguous"
+            else name in ("to", "float") and suggests_channels_last(shape, tensor.strides) == is_last
+        )
+        return replace(result, strides=tensor.strides if returns_itself else format_strides(shape, memory_format))
 
     def check_tensors_known(self, nodes: Iterable[ast.expr]) -> None:
         """Raise `ShapeError` (usage) for the first tensor whose shape is unknown."""

@@ -127,12 +127,13 @@ def pattern_from_sequence(value: object, argument: str) -> ShapePattern:
     """
     elements = to_elements(value, argument)
     if ... not in elements and ANY_DIMS not in elements:
-        dims = to_dims(elements, argument)
+        dims = to_dims(elements, argument, allows_unknown=True)
         _check_sizes(dims, (), argument)
         return ShapePattern(dims)
     ellipses = [index for index, item in enumerate(elements) if item is ... or item == ANY_DIMS]
     _check_single_ellipsis(ellipses, argument)
-    dims = to_dims(tuple(item for position, item in enumerate(elements) if position not in ellipses), argument)
+    others = tuple(item for position, item in enumerate(elements) if position not in ellipses)
+    dims = to_dims(others, argument, allows_unknown=True)
     _check_sizes(dims, (), argument)
     return ShapePattern(dims, ellipses[0])
 

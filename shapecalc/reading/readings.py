@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from shlex import join, quote
+from stat import S_ISREG
 from textwrap import dedent
 
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import (
     QUOTES,
@@ -135,10 +136,11 @@ def is_shape(text: str, *, beside_shape: bool = False) -> bool:
     try:
         scanned = scan_shape(text)
         if scanned.has_loose_names:
-            return beside_shape or all(
+            is_listed = beside_shape or all(
                 len(token.text) <= MAX_LOOSE_NAME_LENGTH or token.text.isdigit() for token in scanned.tokens
             )
-        is_listed = text[:1] in SHAPE_STARTS or text[:1].isdigit() or len(scanned.tokens) > 1
+        else:
+            is_listed = text[:1] in SHAPE_STARTS or text[:1].isdigit() or len(scanned.tokens) > 1
         if is_listed or scanned.form or (text[:1] in QUOTES and text[:1] == text[-1:]):
             parse_dims(text)
             return True
@@ -274,9 +276,11 @@ def _read_beginning(path: Path) -> str:
     `ShapeError` (file) if the path does not exist, and (usage) if it is not a text file.
     """
     path_name = escape_unprintable(truncate(str(path)))
-    if not path.exists():
-        raise ShapeError(Problem(FILE, f"{path_name}: No such file or directory"))
-    if not path.is_file():
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise ShapeError(Problem(FILE, f"{path_name}: {error_reason(error)}")) from None
+    if not S_ISREG(mode):
         raise usage_error(f"{path_name} is no regular file", f"write shapecalc < {path_name}")
     try:
         with path.open("rb") as file:

@@ -7,7 +7,7 @@ import pytest
 
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import parse_shape
+from shapecalc.core.text import parse_shape, shape_text
 from shapecalc.reading.code import interpret_code, normalize_pasted_code
 from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.answers import answer_chain
@@ -125,3 +125,30 @@ def test_code_line_equals_numpy(row):
     answer = answer_of(row[0], dialect="numpy" if len(row) == 1 else None)
     expected = eval(row[-1].replace("newshape", "shape"), {"np": np, "x": np.arange(24).reshape(2, 3, 4)})
     assert positions_of(answer).tolist() == expected.tolist()
+
+
+@each_row(("line", "inputs", "change"), rows("code", "what a chain lacks"))
+def test_code_names_a_change_that_the_chain_lacks(line, inputs, change):
+    """Code and data of a chain are refused unless the chain does all that the code does."""
+    reading = interpret_code(line, shapes_of(inputs))
+    assert reading.untraced_change == change
+    if change:
+        with pytest.raises(ShapeError, match=r"is not in the chain of stages, so --as would be wrong"):
+            reading.refuse_elements("--as")
+    else:
+        reading.refuse_elements("--as")
+
+
+@each_row(("line", "inputs", "expected"), rows("code", "several results"))
+def test_code_with_several_results(line, inputs, expected):
+    if expected.startswith("error "):
+        with pytest.raises(ShapeError) as raised:
+            interpret_code(line, shapes_of(inputs))
+        assert expected.removeprefix("error ") in str(raised.value)
+        return
+    reading = interpret_code(line, shapes_of(inputs))
+    assert " ".join(map(shape_text, reading.outputs)) == expected
+    if expected:
+        assert answer_chain(reading.input_shape, reading.stages, {}).output == reading.outputs[0]
+        with pytest.raises(ShapeError, match=f"ends with {len(reading.outputs)} tensors, and --as is for one"):
+            reading.refuse_elements("--as")

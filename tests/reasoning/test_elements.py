@@ -68,8 +68,9 @@ def draw_torch_chain(draw):
             continue  # PyTorch has no negative slice steps
         texts.append(text)
         array = moved_by_numpy(array, (move,))
-        if text.startswith(("flip", "roll")):
-            array = array.copy()
+        if text.startswith(("flip", "roll")):  # PyTorch's flip keeps the order in memory, except of expanded tensors
+            keeps_order = text.startswith("flip") and 0 not in array.strides
+            array = array.copy("K" if keeps_order else "C")
     return shape, texts, array
 
 

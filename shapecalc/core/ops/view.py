@@ -1,22 +1,23 @@
-"""View: PyTorch's reshape without a copy, and the strides of PyTorch tensors.
+"""View: PyTorch's reshape without a copy.
 
 A view exists if strides can describe the requested shape in the same memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from shapecalc.core.answers import Request, Stage, StageBuilder, StageKind, Stages, Step, StepRule, Trace
 from shapecalc.core.conditions import Assumptions
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_rank
-from shapecalc.core.dims import Axes, Shape, is_concrete, numeric_dims
-from shapecalc.core.layout import Atom, View, contiguous_strides, merge_atoms
-from shapecalc.core.moves import Move, Reshape, Roll, ShapeVector, Take
+from shapecalc.core.dims import Shape, is_concrete, numeric_dims
+from shapecalc.core.layout import contiguous_strides
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.op import Op, make_vectors
 from shapecalc.core.ops.reshape import ReshapeTarget
+from shapecalc.core.ops.strides import StrideConflict, compute_view_strides, strides_after_move, strides_after_traces
 from shapecalc.core.problem import Rule, rule_error
-from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.rules import NEEDS_SIZE
 from shapecalc.core.text import rank_text, shape_text, truncate
 
@@ -43,8 +44,6 @@ BAD_STRIDES = Rule(
 
 COPY_FIRST_HINT = "write reshape in place of view, or contiguous() before it: they copy if no view exists"
 """The hint for a view that the input's strides make impossible."""
-COPYING_OPS = ("tile", "repeat_interleave", "take", "flip", "roll", "depth_to_space", "space_to_depth")
-"""The ops that copy in PyTorch; the other ops return views if strides allow it."""
 
 
 def _explain_view_strides(step: Step, strides: Shape | None) -> str:
@@ -63,15 +62,6 @@ VIEW_STRIDES = StepRule(
     name="strides",
     why=_explain_view_strides,
 )
-
-
-class StrideConflict(Record):
-    """Two non-contiguous input dims that one dim of the requested view spans."""
-
-    outer: int
-    inner: int
-    needed_stride: int
-    """The stride of the outer dim, in elements, for which the dims are contiguous."""
 
 
 def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> Stages:
@@ -133,48 +123,6 @@ def _check_strides(shape: Shape, strides: Shape) -> None:
             raise rule_error(BAD_STRIDES, f"{stride} is a negative stride", argument="strides", index=index)
 
 
-def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | StrideConflict:
-    """Return the strides of a view with the shape `target`, or the stride conflict.
-
-    Both shapes have the same element count, which is not 0. Source: at::detail::computeStride.
-
-    >>> compute_view_strides((3, 4), (1, 3), (3, 2, 2)), compute_view_strides((3, 4), (1, 3), (12,))
-    ((1, 6, 3), StrideConflict(outer=0, inner=1, needed_stride=12))
-    """
-    result = list[int]()
-    remaining = list(target)
-    for chunk in reversed(_contiguous_runs(shape, strides)):
-        size, base = 1, strides[chunk[-1]]
-        for axis in chunk:
-            size *= shape[axis]
-        covered = 1
-        while remaining and (covered < size or remaining[-1] == 1):
-            result.append(covered * base)
-            covered *= remaining.pop()
-        if covered != size:
-            inner = next(axis for axis in chunk if shape[axis] != 1)
-            return StrideConflict(chunk[0] - 1, inner, size * base)
-    result += [1] * len(remaining)
-    return tuple(reversed(result))
-
-
-def _contiguous_runs(shape: Axes, strides: Axes) -> list[list[int]]:
-    """Group the axes into runs that are contiguous in memory.
-
-    A dim of 1 belongs to the run of the dim after it, whatever its stride.
-    """
-    chunks = list[list[int]]()
-    size = base = 0
-    for axis in reversed(range(len(shape))):
-        if chunks and (shape[axis] == 1 or strides[axis] == size * base):
-            chunks[0].insert(0, axis)
-            size *= shape[axis]
-        else:
-            chunks.insert(0, [axis])
-            size, base = shape[axis], strides[axis]
-    return chunks
-
-
 def _format_conflict(conflict: StrideConflict, shape: Shape, strides: Shape) -> str:
     outer, inner = conflict.outer, conflict.inner
     texts = [truncate(str(number)) for number in (strides[outer], conflict.needed_stride, shape[inner], strides[inner])]
@@ -182,26 +130,6 @@ def _format_conflict(conflict: StrideConflict, shape: Shape, strides: Shape) -> 
         f"a dim would span dims {outer} and {inner}, and dim {outer} has stride {texts[0]} where {texts[1]} is needed "
         f"(dim {inner} is {texts[2]} of stride {texts[3]})"
     )
-
-
-def strides_after_move(shape: Shape, strides: Shape, move: Move, assumptions: Assumptions) -> Shape | None:
-    """Return the strides after a move, or None if it may require a copy.
-
-    `known` are the assumptions about symbolic dims.
-
-    >>> from shapecalc.core.moves import Permute
-    >>> strides_after_move((3, 4), (1, 3), Permute((1, 0)), Assumptions())
-    (3, 1)
-    """
-    if isinstance(move, (Roll, Take, ShapeVector)):
-        return None
-    dropped_dim = 1 if isinstance(move, Reshape) else None  # only a reshape may change the stride of a dim of 1
-    pairs = zip(shape, strides, strict=True)
-    view = View(tuple([() if dim == dropped_dim else (Atom(dim, stride),) for dim, stride in pairs]))
-    merged = [merge_atoms(atoms) for atoms in view.apply_move(move, shape, assumptions).axes]
-    if any(len(atoms) > 1 or atoms[0].base for atoms in merged if atoms):
-        return None
-    return tuple([atoms[0].stride if atoms else 1 for atoms in merged])
 
 
 def add_input_strides(request: Request, traces: Sequence[Trace]) -> Request:
@@ -213,36 +141,6 @@ def add_input_strides(request: Request, traces: Sequence[Trace]) -> Request:
     return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
 
 
-def strides_after_traces(traces: Iterable[Trace], strides: Shape | None = None) -> Shape | None:
-    """Return the output strides of consecutive traces, or None if contiguous.
-
-    `strides` are the strides of the first input; without them it is contiguous, or has the strides in its request.
-    Source: PyTorch's notes on tensor views.
-    """
-    for trace in traces:
-        strides = trace.request.arguments.get("strides") or strides
-        if trace.request.dialect != "torch" or trace.op in COPYING_OPS or trace.output is None:
-            strides = None
-            continue
-        known = Assumptions(trace.request.dims)
-        for stage in trace.stages:
-            if stage.move is None or 0 in stage.before:
-                return None
-            if strides is not None or not isinstance(stage.move, Reshape):
-                strides = strides_after_move(
-                    stage.before, strides or contiguous_strides(stage.before), stage.move, known
-                )
-            if strides and _is_contiguous(stage.move.output_shape(stage.before), strides):
-                strides = None
-    return strides
-
-
-def _is_contiguous(shape: Shape, strides: Shape) -> bool:
-    """Return whether a tensor is contiguous; the strides of dims of 1 are ignored."""
-    triples = zip(shape, strides, contiguous_strides(shape), strict=True)
-    return all(dim == 1 or stride == expected for dim, stride, expected in triples)
-
-
 VIEW = Op(
     name="view",
     summary="View the same memory with another shape, without a copy.",
@@ -250,7 +148,7 @@ VIEW = Op(
         Param("target", ParamType.TARGET, "the requested shape, with at most one -1", positional=True, required=True),
         Param(
             "strides",
-            ParamType.AXES,
+            ParamType.TARGET,
             "the strides of the input in elements; by default contiguous, or those of the previous stages",
         ),
     ),

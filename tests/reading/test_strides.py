@@ -1,0 +1,39 @@
+"""The strides that code is read with, beside those that PyTorch has; the rows are recorded, and checked where it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import parse_shape
+from shapecalc.reading.code import CodeInterpreter, StageRefused, TracedTensor, parse_code
+from tests.cases import rows
+from tests.sampling import each_row
+
+
+def strides_of(code, inputs):
+    """Return the strides of the last tensor of code; None if it is refused or not read."""
+    interpreter = CodeInterpreter(code, "torch", {})
+    try:
+        interpreter.interpret_inputs(inputs)
+        interpreter.interpret_body(parse_code(code).body)
+    except StageRefused:
+        return None
+    result = interpreter.last_result
+    result = result[0] if isinstance(result, tuple) else result
+    return result.strides if isinstance(result, TracedTensor) else None
+
+
+@each_row(("code", "inputs", "expected"), rows("strides", "PyTorch 2.13"))
+def test_strides_of_code_are_those_recorded(code, inputs, expected):
+    """Dims of 1 may have other strides: no row has one."""
+    strides = strides_of(code, {name: parse_shape(dims) for name, dims in (item.split("=") for item in inputs.split())})
+    assert ("refused" if strides is None else ",".join(map(str, strides))) == expected
+
+
+@pytest.mark.parametrize("rank", [3, 5])
+def test_memory_format_needs_its_rank(rank):
+    code = "x.to(memory_format=torch.channels_last)"
+    interpreter = CodeInterpreter(code, "torch", {})
+    with pytest.raises(ShapeError, match=f"channels_last needs 4 dims, and the tensor has {rank}"):
+        interpreter.interpret(parse_code(code).body, {"x": (2,) * rank})

@@ -31,6 +31,7 @@ from shapecalc.core.conditions import Assumptions, Undecided, Unsatisfiable, req
 from shapecalc.core.dims import Dim, Shape, Sum
 from shapecalc.core.limits import MAX_AXIS_MIXING_STAGES
 from shapecalc.core.moves import (
+    Combine,
     Expand,
     Move,
     Permute,
@@ -44,7 +45,7 @@ from shapecalc.core.moves import (
     unravel,
 )
 from shapecalc.core.problem import usage_error
-from shapecalc.core.record import Record, lazy
+from shapecalc.core.record import Record, lazy, replace
 
 TYPE_CHECKING = False  # `typing` costs 2 ms of the 36 ms of a request with --json
 if TYPE_CHECKING:
@@ -750,6 +751,9 @@ def _substitute_in_move(move: Move, replacements: Mapping[str, Dim]) -> Move:
     if isinstance(move, StridedSlice):
         sizes = tuple([size if size is None else dims.substitute_dims(size, replacements) for size in move.sizes])
         return StridedSlice(_substitute_in_shape(move.starts, replacements), move.steps, sizes)
+    if isinstance(move, Combine):
+        operands = tuple([_substitute_in_shape(shape, replacements) for shape in move.operands])
+        return replace(move, shape=_substitute_in_shape(move.shape, replacements), operands=operands)
     return move
 
 

@@ -166,6 +166,27 @@ CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "
 """The modes of a pad: NumPy's names."""
 
 
+def source_along(mode: str, index: Any, size: int) -> Any:
+    """Return the input index that a position of a padded axis of `size` reads, as numpy.pad does.
+
+    `index` counts from the first input position; it is an integer, or an integer array. In the mode `constant`, new
+    positions read nothing, and the result is outside of the axis.
+
+    >>> [source_along(REFLECT, index, 3) for index in range(-2, 5)]
+    [2, 1, 0, 1, 2, 1, 0]
+    """
+    if mode == CONSTANT:
+        return index
+    if mode == EDGE:
+        return (index >= 0) * (index < size) * index + (index >= size) * (size - 1)
+    if mode == WRAP:
+        return index % size
+    repeats_ends = mode == SYMMETRIC
+    period = 2 * size if repeats_ends else max(1, 2 * size - 2)
+    index = index % period
+    return (index < size) * index + (index >= size) * (period - repeats_ends - index)
+
+
 class Pad(Combine):
     """A pad of the input: new positions at both ends of axes; negative numbers remove positions."""
 
@@ -188,16 +209,7 @@ class Pad(Combine):
         [2, 1, 0, 1, 2, 1, 0]
         """
         index = positions - self.begins[axis]
-        if self.mode == CONSTANT or not (self.begins[axis] or self.ends[axis]):
-            return index
-        if self.mode == EDGE:
-            return (index >= 0) * (index < size) * index + (index >= size) * (size - 1)
-        if self.mode == WRAP:
-            return index % size
-        repeats_ends = self.mode == SYMMETRIC
-        period = 2 * size if repeats_ends else max(1, 2 * size - 2)
-        index = index % period
-        return (index < size) * index + (index >= size) * (period - repeats_ends - index)
+        return source_along(self.mode, index, size) if self.begins[axis] or self.ends[axis] else index
 
     def first_position(self, axis: int, index: int, size: int) -> int:
         """Return the first output position that reads an input index; it may be outside of the output.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from math import prod
+from operator import contains
 from typing import Any
 
 from rich.text import Text
@@ -18,7 +19,17 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import is_concrete
 from shapecalc.core.layout import MoveChain
-from shapecalc.core.moves import Combine, Index, Move, ShapeVector, index_after_move, index_before_move, ravel, unravel
+from shapecalc.core.moves import (
+    Combine,
+    Index,
+    Move,
+    Pad,
+    ShapeVector,
+    index_after_move,
+    index_before_move,
+    ravel,
+    unravel,
+)
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.results import sizes_with_results
@@ -48,10 +59,11 @@ The elements are compared in C order. In larger tensors, the second element alon
 
 
 class Element(Record):
-    """An element in a table, with its index in the input tensor."""
+    """An element in a table."""
 
     text: str
-    input_index: tuple[int, ...]
+    input_index: Index | None
+    """The index in the input tensor; None for an element that a pad adds."""
     is_highlighted: bool
 
 
@@ -146,10 +158,16 @@ class TensorPath(Record):
     moves: tuple[Move, ...]
     sizes: Mapping[str, int]
 
-    def source_index(self, tensor_index: int, index: Index) -> Index:
-        """Return the input index of an element, from its index in a later tensor."""
-        for earlier in range(tensor_index, 0, -1):
-            index = index_before_move(index, self.tensors[earlier - 1].shape, self.moves[earlier - 1])
+    def source(self, tensor_index: int, index: Index) -> Index | float:
+        """Return the input index of an element, from its index in a later tensor.
+
+        If a pad adds the element, its value is returned.
+        """
+        for earlier in range(tensor_index - 1, -1, -1):
+            shape, move = self.tensors[earlier].shape, self.moves[earlier]
+            index = index_before_move(index, shape, move)
+            if isinstance(move, Pad) and not all(map(contains, map(range, shape), index)):
+                return move.fill
         return index
 
     def indices_of(self, input_index: Index) -> list[Index | None]:
@@ -339,13 +357,12 @@ def _table_rows(table: ElementTable, rows: range, columns: range, label_width: i
 def _element_text(table: ElementTable, index: Index) -> Text:
     """Format one element; a highlighted element is in brackets.
 
-    The style of the element has its input index as the metadata `cell`.
+    The style of the element has its input index as the metadata `cell`, unless a pad adds the element.
     """
     element = table.element_at(index)
     text = element.text.rjust(table.cell_width - 2)
-    style = make_style(
-        bold=element.is_highlighted, reverse=element.is_highlighted, meta_item=("cell", element.input_index)
-    )
+    meta_item = None if element.input_index is None else ("cell", element.input_index)
+    style = make_style(bold=element.is_highlighted, reverse=element.is_highlighted, meta_item=meta_item)
     return Text(f"[{text}]" if element.is_highlighted else f" {text} ", style)
 
 
@@ -363,14 +380,19 @@ def build_tensor_path(
     """Return the path of the elements from the input to the output of an answer.
 
     `named_sizes` has the size of each named dim; by default, the sizes are the smallest ones that meet the conditions.
-    If `complete` is false, the path ends before the first stage with several operands or windows. Raises `ShapeError`
-    (usage) if no small sizes meet the conditions; with `complete`, also for a refused request, for the op `shape`, and
-    for several operands or windows.
+    If `complete` is false, the path ends before the first stage with several operands, windows or padding. Raises
+    `ShapeError` (usage) if no small sizes meet the conditions; with `complete`, also for a refused request, for the op
+    `shape`, and for several operands or windows.
     """
     if complete and answer.output is None:
         raise usage_error("the request is refused, so no element moves")
     all_layouts = stage_layouts(answer)
-    computing = (index for index, layout in enumerate(all_layouts) if isinstance(layout.stage.move, Combine))
+    followed = (Pad,) if complete else ()
+    computing = (
+        index
+        for index, layout in enumerate(all_layouts)
+        if isinstance(layout.stage.move, Combine) and not isinstance(layout.stage.move, followed)
+    )
     end = next(computing, len(all_layouts))
     if complete and end < len(all_layouts):
         raise usage_error("elements of several operands, or of windows, cannot be followed")
@@ -518,7 +540,7 @@ def _tensor_table(
     path: TensorPath,
     tensor_index: int,
     index: Index | None,
-    is_highlighted: Callable[[Index, Index], bool],
+    is_highlighted: Callable[[Index, Index | float], bool],
     value: Callable[[Index], object] | None,
     glyphs: GlyphSet,
 ) -> ElementTable:
@@ -526,19 +548,23 @@ def _tensor_table(
 
     If `index` is None, the table starts at the first element. The predicate `is_highlighted` takes the index of an
     element in the tensor, and its index in the input. `value` returns the input element at an index; by default,
-    elements are numbered from 0.
+    elements are numbered from 0, and elements that a pad adds are shaded.
     """
     point = path.tensors[tensor_index]
     focus = (0,) * len(point.shape) if index is None else index
 
     def element(element_index: Index) -> Element:
-        source = path.source_index(tensor_index, element_index)
+        source = path.source(tensor_index, element_index)
+        if not isinstance(source, tuple):
+            text = glyphs.shade if value is None else clip(str(source), MAX_VALUE_WIDTH, glyphs)
+            return Element(text, None, is_highlighted(element_index, source))
         shown = ravel(source, path.tensors[0].shape) if value is None else value(source)
         return Element(
             clip(escape_unprintable(str(shown)), MAX_VALUE_WIDTH, glyphs), source, is_highlighted(element_index, source)
         )
 
-    separator = f" {glyphs.maps_to} " if tensor_index else " "
+    separator, last_number = f" {glyphs.maps_to} " if tensor_index else " ", str(prod(path.tensors[0].shape) - 1)
+    fills = [str(move.fill) for move in path.moves[:tensor_index] if isinstance(move, Pad) and value is not None]
     return ElementTable(
         f"{point.name}{separator}{shape_text(point.shape)}",
         f"{point.title}{separator}{shape_text(point.shape)}" if tensor_index else "",
@@ -546,7 +572,7 @@ def _tensor_table(
         point.shape,
         tuple(mark_text(mark, glyphs) for mark in point.marks),
         focus,
-        min(MAX_VALUE_WIDTH, max(len(element(focus).text), len(str(prod(path.tensors[0].shape) - 1)))),
+        min(MAX_VALUE_WIDTH, max(map(len, (element(focus).text, last_number, *fills)))),
         element,
     )
 
@@ -594,7 +620,7 @@ def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
     if 0 in common or len(first.tensors[-1].shape) != len(second.tensors[-1].shape):
         return None
     for index in _compared_indices(common):
-        if first.source_index(last_points[0], index) != second.source_index(last_points[1], index):
+        if first.source(last_points[0], index) != second.source(last_points[1], index):
             return index
     return None
 

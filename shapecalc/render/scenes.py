@@ -754,7 +754,7 @@ def _add_write_frame(
     lit = [f"cell{builder.memory_number - 1}.{cell}" for cell in source_cells]
     builder.set_text_style(lit)
     for cell, index, source_cell in zip(cells, written, source_cells, strict=True):
-        value = ravel(path.source_index(tensor_index + 1, index), path.tensors[0].shape)
+        value = ravel(path.source(tensor_index + 1, index), path.tensors[0].shape)
         builder.add_sprite(_cell_key(builder, cell), *target.cell_position(cell), _cell_text(target, value), "lit")
         builder.set_start_position(_cell_key(builder, cell), source.cell_position(source_cell))
     mapping = f"out{index_span_text(written, target.shape)} = in{index_span_text(read, source.shape)}"
@@ -851,7 +851,7 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
         _add_rail(board, all_layouts, number + 1)
         if layout.stage.kind in COMBINING_KINDS:
             board.remove_sprites("cell", "bar", "head", "dots")
-            board.add_note("elements of several operands, or of windows, are not followed")
+            board.add_note("elements of several operands, of windows or of pads are not followed")
             journey = None
         move_count += _add_stage_frames(board, layout, number, journey, move_count, answer)
     _add_last_frame(board, answer, all_layouts)

@@ -13,6 +13,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.engine import run
 from shapecalc.engine.execute import Backend, _prepare_on_numpy, pad_array, sample_elements
 from shapecalc.reasoning.examples import trace_element, trace_element_back
+from shapecalc.render.grid import build_tensor_path
 
 
 def draw(random):
@@ -27,7 +28,7 @@ def answer_to(array, mode, pairs):
 
 
 def check_pad(random):
-    """Fail unless the result, the sample and the paths of a drawn pad are NumPy's."""
+    """Fail unless the result, the sample, the paths and the grid of a drawn pad are NumPy's."""
     array, mode, pairs = draw(random)
     answer, expected = answer_to(array, mode, pairs), np.pad(array, pairs, mode)
     result = run(answer, array)
@@ -41,6 +42,8 @@ def check_pad(random):
     index = tuple([random.randrange(size) for size in expected.shape])
     stage, source = trace_element_back(answer, index)[-1]
     assert (stage, source) == ("fill", None) if expected[index] == 0 else array[source] == expected[index]
+    source = build_tensor_path(answer).source(1, index)
+    assert expected[index] == (array[source] if isinstance(source, tuple) else source)
 
 
 def test_pad_run_sample_and_paths_equal_numpy():

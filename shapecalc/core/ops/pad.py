@@ -35,7 +35,9 @@ LENGTHENED = StepRule(
     "and the end of the last axis come first.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1",
     SOURCE,
-    why=lambda step, dim, begin, end: f"{begin} + {truncate(str(dim))} + {end} = {step.value}".replace("+ -", "- "),
+    why=lambda step, dim, begin, end, **_: f"{begin} + {truncate(str(dim))} + {end} = {step.value}".replace(
+        "+ -", "- "
+    ),
 )
 
 
@@ -162,12 +164,13 @@ def pad(
         ends = {axis: both for axis, both in both_ends if any(both)}
         if mode != CONSTANT:
             _check_padded_dims(shape, ends, mode, semantics, rules)
+        max_excess, fill = semantics.max_excess.get(mode), 0 if fill is None else fill
         steps = {
-            axis: partial(_pad_axis, rules, axis, shape[axis], mode, semantics.max_excess.get(mode), *both)
+            axis: partial(_pad_axis, rules, axis, max_excess, _axis_facts(shape[axis], both, mode, fill))
             for axis, both in ends.items()
         }
         begins, lasts = ([ends.get(axis, (0, 0))[end] for axis in range(len(shape))] for end in (0, 1))
-        make_move = partial(Pad, begins=tuple(begins), ends=tuple(lasts), mode=mode, fill=fill or 0)
+        make_move = partial(Pad, begins=tuple(begins), ends=tuple(lasts), mode=mode, fill=fill)
         return windows.finish_window_stage(stage, steps, ends, make_move=make_move)
 
 
@@ -211,7 +214,13 @@ def _check_padded_dims(
         raise rule_error(PADDING_LIMIT, message, argument="input", index=empty)
 
 
-def _pad_axis(rules: Setting, axis: int, dim: Dim, mode: str, max_excess: int | None, begin: int, end: int) -> Step:
+def _axis_facts(dim: Dim, ends: tuple[int, ...], mode: str, fill: float) -> FrozenDict:
+    begin, end = ends
+    return FrozenDict(dim=dim, begin=begin, end=end, mode=mode, fill=fill)
+
+
+def _pad_axis(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDict) -> Step:
+    dim, begin, end, mode = (facts[name] for name in ("dim", "begin", "end", "mode"))
     removed = -min(begin, 0) - min(end, 0)
     message = f"dim {axis} is {truncate(str(dim))}, and {removed} are taken away"
     error = rule_error(windows.NOTHING_LEFT, message, argument="padding")
@@ -225,7 +234,7 @@ def _pad_axis(rules: Setting, axis: int, dim: Dim, mode: str, max_excess: int | 
         error = rule_error(PADDING_LIMIT, message, argument="padding")
         conditions = windows.at_least_conditions(dim, least, error)
     size = rules.names.floor_dim((dim, begin, end))
-    return Step(LENGTHENED, axis, (axis,), size, conditions, FrozenDict(dim=dim, begin=begin, end=end))
+    return Step(LENGTHENED, axis, (axis,), size, conditions, facts)
 
 
 MODE_PARAM = Param(

@@ -101,7 +101,7 @@ def _run(words: list[str]) -> int:
         raise output.report_missing_package(error) from None
     except OSError as error:
         output.discard_stdout()
-        raise output.report_stream_error(escape_unprintable(str(error.filename or "stdout")), error.strerror) from None
+        raise output.report_stream_error(escape_unprintable(str(error.filename or "stdout")), error) from None
 
 
 if __name__ == "__main__":

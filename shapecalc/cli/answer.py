@@ -11,6 +11,7 @@ from itertools import chain, islice
 from shapecalc.cli import output
 from shapecalc.cli.output import ExitCode, OutputOptions, print_stderr, print_stdout
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dims import to_json
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import fields, replace
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.data import PathsByOption
     from shapecalc.core.answers import Chain, Trace
+    from shapecalc.core.dims import Shape
     from shapecalc.engine.arrays import Source
     from shapecalc.render.code import Code
 
@@ -143,11 +145,14 @@ def print_answer(
     opset: int | None = None,
     request_options: Iterable[Mapping[str, object]] = (),
     operand_sources: Sequence[Source] = (),
+    outputs: Sequence[Shape] = (),
+    others: Sequence[Chain] = (),
 ) -> int:
     """Print an answer, write the output file if requested, and return the exit code.
 
     `source` is the input file, and `operand_sources` are the files of the other operands. `opset` is the opset of the
-    generated ONNX code. `request_options` are the options of the request, or of each stage of a chain.
+    generated ONNX code. `request_options` are the options of the request, or of each stage of a chain. `outputs` are
+    the shapes of all results of code that has several, and `others` the chains of further results.
     Raises `ShapeError` (usage) for an option that does not apply, (file) if a file cannot be used, and (differs) if the
     output file fails its verification.
     """
@@ -160,10 +165,12 @@ def print_answer(
     mismatch = (
         None
         if output_options.expect is None
-        else _describe_expect_mismatch(answer, output_options.expect, request_options)
+        else _describe_expect_mismatch(answer, output_options.expect, [*request_options], outputs)
     )
     emitted = generate_code(answer, output_options, opset)
     code = answer_exit_code(answer, mismatch, strict=output_options.strict)
+    if code == ExitCode.OK and output_options.strict and any(other.conditions for other in others):
+        code = ExitCode.FAILED
     if answer.output is not None and code == ExitCode.OK and source is not None and has_data_options:
         from shapecalc.cli.data import write_output_or_plan
 
@@ -174,13 +181,24 @@ def print_answer(
     def build_json() -> dict[str, object]:
         """Return the JSON object of the answer, with its paths, film and code."""
         hint = {"hint": lasting} if (lasting := batch_hint(answer)) else {}
-        return answer.as_json() | hint | paths | picture | ({"code": fields(emitted)} if emitted else {})
+        parts = _parts_json(answer, outputs, others) if outputs and answer.output is not None else {}
+        return answer.as_json() | parts | hint | paths | picture | ({"code": fields(emitted)} if emitted else {})
 
     if output.print_json_if_requested(output_options, build_json):
-        _print_text(answer, output_options, source, emitted, paths, operand_sources)
+        _print_text(answer, output_options, source, emitted, paths, operand_sources, outputs)
+        for other in others if answer.output is not None else ():
+            _print_caveats(other, output_options, None)
         if mismatch:
             print_stderr(f"shapecalc: {output_options.line_prefix}{mismatch}")
     return code
+
+
+def _parts_json(answer: Trace | Chain, outputs: Sequence[Shape], others: Sequence[Chain]) -> dict[str, object]:
+    """Return the JSON fields of code with several results: their shapes, and the conditions of all."""
+    results = [answer, *others]
+    conditions = dict.fromkeys([str(condition) for result in results for condition in result.conditions])
+    assumes = dict.fromkeys([name for result in results for name in result.assumes])
+    return {"outputs": to_json(tuple(outputs)), "conditions": [*conditions], "assumes": [*assumes]}
 
 
 def _print_text(
@@ -190,6 +208,7 @@ def _print_text(
     code: Code | None,
     paths: PathsByOption,
     operand_sources: Sequence[Source],
+    outputs: Sequence[Shape],
 ) -> None:
     """Print an answer as text: the requested steps, then the output or the error.
 
@@ -210,7 +229,7 @@ def _print_text(
         from shapecalc.cli.data import print_elements
 
         print_elements(answer, source, paths, values=output_options.values, operand_sources=operand_sources)
-    print_stdout(code.text if code else _format_output(answer))
+    print_stdout(code.text if code else "\n".join(map(shape_text, outputs)) or _format_output(answer))
     _print_caveats(answer, output_options, code)
 
 
@@ -228,12 +247,16 @@ def _format_output(answer: Trace | Chain) -> str:
 
 
 def _describe_expect_mismatch(
-    answer: Trace | Chain, expect_text: str, request_options: Iterable[Mapping[str, object]]
+    answer: Trace | Chain,
+    expect_text: str,
+    request_options: Iterable[Mapping[str, object]],
+    outputs: Sequence[Shape] = (),
 ) -> str | None:
-    """Describe how an answer differs from `text`, the value of `--expect`.
+    """Describe how an answer differs from `expect_text`, the value of `--expect`.
 
-    The description is empty if the answer is as expected. It is None if the request is refused although a shape is
-    expected; the caller then reports the refusal. Raises `ShapeError` (usage) if `text` cannot be parsed.
+    If there are `outputs`, all are compared. The description is empty if the answer is as expected. It is None if the
+    request is refused although a shape is expected; the caller then reports the refusal. Raises `ShapeError` (usage) if
+    `expect_text` cannot be parsed.
     """
     from shapecalc.checking.answering import describe_mismatch, meets_expectation
     from shapecalc.reading.cases import parse_expectation_for_stages
@@ -241,6 +264,12 @@ def _describe_expect_mismatch(
     expected = parse_expectation_for_stages(expect_text, request_options)
     if answer.output is None and expected.output is not None:
         return None
+    if answer.output is not None and outputs:
+        for index, output in enumerate(outputs):
+            if not meets_expectation(expected, replace(answer, output=output)):
+                part = replace(answer, output=output, traces=())  # the steps are those of the first part
+                return f"part {index}: {describe_mismatch(expected, part)}"
+        return ""
     return "" if meets_expectation(expected, answer) else describe_mismatch(expected, answer)
 
 

@@ -36,7 +36,7 @@ from shapecalc.cli.output import (
     report_stream_error,
 )
 from shapecalc.cli.progress import progress_bar
-from shapecalc.core.problem import usage_error
+from shapecalc.core.problem import error_reason, usage_error
 from shapecalc.core.text import escape_unprintable, is_file_argument
 from shapecalc.engine.processes import SignalGuard, block_signals, count_cores
 from shapecalc.reading.options import Option, OptionKind
@@ -273,11 +273,11 @@ class _CheckRun:
     def _report_unusable_file(self, file: str, error: OSError) -> None:
         """Print why a file cannot be read or written, and set the exit code."""
         self.worst_code = ExitCode.FILE
-        reason = error.strerror or str(error)
+        reason = error_reason(error)
         if isinstance(error, IsADirectoryError):
             reason = f"no file in it ends in {' or '.join(CASE_SUFFIXES)}; name its files"
         if not self.options.quiet:
-            print_stderr(escape_unprintable(f"shapecalc: file: {file}: {reason[:1].lower()}{reason[1:]}"))
+            print_stderr(escape_unprintable(f"shapecalc: file: {file}: {reason}"))
 
 
 def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:

@@ -17,7 +17,7 @@ from shapecalc.cli.output import (
     problem_exit_code,
 )
 from shapecalc.core.dims import to_json
-from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, is_file_argument, truncate
 from shapecalc.engine.headers import ArrayInfo, iter_arrays
@@ -83,7 +83,7 @@ def run_match(
     except ShapeError as error:
         return print_error(error, "match", {"pattern": pattern}, output_options)
     except OSError as error:
-        problem = Problem(FILE, f"{junit or ''}: {error.strerror or error}", argument="junit")
+        problem = Problem(FILE, f"{junit or ''}: {error_reason(error)}", argument="junit")
         return print_error(ShapeError(problem), "match", {}, output_options)
     if print_json_if_requested(output_options, lambda: _match_json(matcher, results)):
         print_stderr(escape_unprintable(f"shapecalc: {_match_summary(matcher, counts)}"))

@@ -342,7 +342,7 @@ def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - ever
     if isinstance(failed, OSError):
         output.discard_stdout()
         if not isinstance(failed, BrokenPipeError):  # a broken pipe means that the agent has disconnected
-            raise output.report_stream_error("mcp", failed.strerror or failed)
+            raise output.report_stream_error("mcp", failed)
     return output.ExitCode.OK
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from shapecalc.checking.judging import github_annotation
 from shapecalc.core.answers import Request
 from shapecalc.core.dims import Monomial
-from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import FrozenDict, Record, fields, replace
 from shapecalc.core.text import (
     MAX_QUOTED_SHAPE_LENGTH,
@@ -216,8 +216,8 @@ def write_fixed_model(
     except FileExistsError:
         reason = "it exists; --force writes over it"
     except OSError as error:
-        reason = error.strerror or str(error)
-    raise ShapeError(Problem(FILE, f"{output_path}: {reason[:1].lower()}{reason[1:]}", argument="out"))
+        reason = error_reason(error)
+    raise ShapeError(Problem(FILE, f"{output_path}: {reason}", argument="out"))
 
 
 def escape_line(line: str) -> str:

@@ -13,7 +13,7 @@ from shapecalc.cli.output_options import OutputOptions as OutputOptions
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.limits import MAX_LINE_BYTES
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, usage_error
+from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import (
     Default,
@@ -101,7 +101,7 @@ def print_stdout(text: str) -> None:
         raise EarlyExit(ExitCode.OK) from None
     except OSError as error:
         discard_stdout()
-        raise report_stream_error("stdout", error.strerror) from None
+        raise report_stream_error("stdout", error) from None
 
 
 def _write_stdout(text: str) -> None:
@@ -135,9 +135,9 @@ def print_json_if_requested(output_options: OutputOptions, build_json: Callable[
     return not (output_options.json or output_options.quiet)
 
 
-def report_stream_error(stream: str, reason: object) -> EarlyExit:
+def report_stream_error(stream: str, reason: str | BaseException) -> EarlyExit:
     """Print why a stream cannot be used; return the `EarlyExit` to raise."""
-    print_stderr(f"shapecalc: {stream}: {reason}")
+    print_stderr(f"shapecalc: {stream}: {reason if isinstance(reason, str) else error_reason(reason)}")
     return EarlyExit(ExitCode.FILE)
 
 
@@ -367,7 +367,7 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
     try:
         return (sys.stdin.buffer.readline if one_line else sys.stdin.buffer.read)(limit)
     except OSError as error:
-        raise report_stream_error("stdin", error.strerror) from None
+        raise report_stream_error("stdin", error) from None
 
 
 def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput:
@@ -486,4 +486,4 @@ def _read_config(path: str) -> bytes:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             return file.read(min(os.fstat(file.fileno()).st_size, MAX_CONFIG_BYTES))
     except OSError as error:
-        raise ShapeError(Problem(FILE, f"{path}: {error.strerror}", "--no-config leaves it out")) from None
+        raise ShapeError(Problem(FILE, f"{path}: {error_reason(error)}", "--no-config leaves it out")) from None

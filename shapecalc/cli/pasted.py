@@ -21,7 +21,7 @@ from shapecalc.cli.output import (
 )
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.dims import Shape
-from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import apply_chain_options, lookup_dialect, parse_spelled_type
 from shapecalc.core.text import (
@@ -36,6 +36,10 @@ from shapecalc.core.text import (
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading.options import RULE_OPTIONS, Option
 from shapecalc.reasoning.answers import answer_chain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.reading.code import CodeChain
 
 MAX_LOG_BYTES = 1 << 28
 """Maximum size of a log in bytes."""
@@ -82,8 +86,7 @@ def _read_text(file: str, text: str | None) -> str:
             with Path(file).open("rb") as stream:
                 return stream.read(MAX_LOG_BYTES).decode("utf-8", "replace")
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ShapeError(Problem(FILE, f"{file}: {reason[:1].lower()}{reason[1:]}", "", "file")) from None
+            raise ShapeError(Problem(FILE, f"{file}: {error_reason(error)}", "", "file")) from None
     if text is not None:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if sys.stdin is not None and sys.stdin.isatty():
@@ -232,8 +235,15 @@ def run_code(
         stages = apply_chain_options(code.stages, options)
         numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
         answer = answer_chain(code.input_shape, stages, {})
+        others = [answer_chain(shape, apply_chain_options(chain, options), {}) for shape, chain in code.other_chains]
+        _check_element_options(code, output_options)
         return print_answer(
-            answer, output_options, source if code.is_main else None, request_options=[{"where": numbers}]
+            answer,
+            output_options,
+            source if code.is_main else None,
+            request_options=[{"where": numbers}],
+            outputs=code.outputs,
+            others=others,
         )
     except ShapeError as error:
         error = add_as_option_hint(error)
@@ -241,6 +251,20 @@ def run_code(
             hint = error.problem.hint.replace("--input ", f"shapecalc {escape_unprintable(quote(line))} ")
             error = ShapeError(replace(error.problem, hint=hint))
         return print_error(error, "code", {"line": code_text, "input": input}, output_options)
+
+
+def _check_element_options(code: CodeChain, output_options: OutputOptions) -> None:
+    """Raise `ShapeError` (usage) if an option needs elements that the chain of the code does not have.
+
+    The positions of elements are right even if their values change, so that `--follow` only prints a note.
+    """
+    if output_options.code is not None:
+        code.refuse_elements("--as")
+    follows = output_options.follow is not None or output_options.follow_out is not None
+    if follows and code.untraced_change and not (output_options.quiet or output_options.json):
+        print_stderr(f"shapecalc: the path is that of positions: {code.untraced_change} changes the elements")
+    if output_options.has_data_options and (output_options.values or not follows):
+        code.refuse_elements("--values" if output_options.values else "--out")
 
 
 CODE_COMMAND = Command(
@@ -257,10 +281,12 @@ CODE_COMMAND = Command(
   shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
   shapecalc code 'x @ w + b' --input 'x=B,T,768 w=768,3072 b=3072'
   shapecalc code 'torch.zeros(2, 3, 4).flatten(1)'
+  shapecalc code 'x.chunk(3, -1)' --input x=B,T,768 --expect B,T,256
   shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
     details=""" The code is one or more statements, a function, or a file, of which the last function is
-used. The output is that of chain. Every name that is not a tensor is a size; --where sets names to
-numbers or lists of numbers. The shapes of tensors created in the code are known. Shapes in comments are
-checked. Without --dialect, the modules and methods in the code select the dialect.""",
+used. The output is that of chain; several results are printed one per line. Every name that is not
+a tensor is a size; --where sets names to numbers or lists of numbers. The shapes of tensors created
+in the code are known. Shapes in comments are checked. Without --dialect, the modules and
+methods in the code select the dialect.""",
 )

@@ -26,7 +26,7 @@ from shapecalc.core.answers import EMPTY_DICT, Chain, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import OPS, all_rules
-from shapecalc.core.problem import Problem, ShapeError, usage_error
+from shapecalc.core.problem import Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest, apply_chain_options, apply_defaults, lookup_dialect, make_request
 from shapecalc.core.text import (
@@ -308,7 +308,7 @@ def run_repl(app: AnyTerminalApp, output_options: OutputOptions) -> int:
         try:
             return _process_lines(session, sys.stdin, app)[0]
         except OSError as error:
-            raise report_stream_error("stdin", error.strerror) from None
+            raise report_stream_error("stdin", error) from None
     return _run_interactive(session, app)
 
 
@@ -366,7 +366,7 @@ def _append_history(line: str, file: Path) -> str:
         with file.open("a", encoding="utf-8", errors="backslashreplace") as history:
             history.write(f"{line}\n")
     except OSError as error:
-        return error.strerror or str(error)
+        return error_reason(error)
     return ""
 
 

@@ -346,9 +346,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except (OSError, UnicodeError) as error:
-        raise report_stream_error(
-            f"{escape_unprintable(host)}:{port}", getattr(error, "strerror", None) or str(error)
-        ) from None
+        raise report_stream_error(f"{escape_unprintable(host)}:{port}", error) from None
 
 
 def _open_browser(address: str) -> Callable[[], None]:

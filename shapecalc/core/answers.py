@@ -434,12 +434,18 @@ class Answer(Record):
 
         conditions, assumes = [str(condition) for condition in self.conditions], list(self.assumes)
         content = {"conditions": conditions, "assumes": assumes, "origins": origins_json(self.origins)}
+        return content | self.optional_json()
+
+    def optional_json(self) -> dict[str, object]:
+        """Return the keys `results`, `alternatives` and `notes` of the JSON object; empty ones are omitted."""
+        results: dict[str, str] = {}
         if self.results:
             from shapecalc.core.results import result_texts  # deferred: few answers have named results
 
-            content["results"] = result_texts(self.results)
-        content |= {"alternatives": list(map(str, self.alternatives))} if self.alternatives else {}
-        return content | ({"notes": list(self.notes)} if self.notes else {})
+            results = result_texts(self.results)
+        alternatives = [str(alternative) for alternative in self.alternatives]
+        content = {"results": results, "alternatives": alternatives, "notes": list(self.notes)}
+        return {name: value for name, value in content.items() if value}
 
 
 class Trace(Answer):

@@ -94,6 +94,10 @@ class Param(Record):
         """Return whether a dialect has the parameter."""
         return self.supported_by is None or self.supported_by(dialect)
 
+    def is_omitted(self, value: object) -> bool:
+        """Return whether a value gives no argument: None, or an empty list of operands."""
+        return value is None or (self.type is ParamType.SHAPES and isinstance(value, (str, list, tuple)) and not value)
+
     def read(self, value: object, input_shape: Shape) -> Any:
         """Parse a value; raise `ShapeError` (usage) if it is invalid."""
         return self.type.read(value, self, input_shape)
@@ -235,7 +239,7 @@ def _read_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Sh
     The item `_` is returned unchanged; it stands for the output of the previous stage of a chain.
     """
     items = split_outside_brackets(value) if isinstance(value, str) else value
-    if not isinstance(items, (list, tuple)) or not items:
+    if not isinstance(items, (list, tuple)):
         raise usage_error(f"{param.name} is a list of shapes, not {values.describe_value(value)}", argument=param.name)
     pairs = enumerate(items)
     return tuple(

@@ -162,6 +162,24 @@ class ShapeError(ValueError):
         self.problem, self.trace, self.stages = problem, trace, stages
 
 
+OUT_OF_MEMORY = "it takes more memory than there is, or than --memory allows"
+
+
+def error_reason(error: BaseException) -> str:
+    """Return the message of an error as one non-empty line without a full stop.
+
+    The system's part of an `OSError` begins in lower case, and its errno and file name are left out.
+
+    >>> error_reason(OSError(28, "No space left on device", "y.npy")), error_reason(AssertionError())
+    ('no space left on device', 'AssertionError')
+    """
+    if isinstance(error, (EOFError, MemoryError)):
+        return "it ends too early" if isinstance(error, EOFError) else OUT_OF_MEMORY
+    system_reason = error.strerror if isinstance(error, OSError) else None
+    reason = f"{system_reason[:1].lower()}{system_reason[1:]}" if system_reason else str(error)
+    return " ".join(reason.split()).rstrip(".") or type(error).__name__
+
+
 def rule_error(rule: Rule, message: str, **location: Unpack[Location]) -> ShapeError:
     """Return the error for a request that breaks `rule`."""
     return ShapeError(Problem(rule, message, **location))

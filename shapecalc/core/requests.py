@@ -386,7 +386,7 @@ def _parse_arguments(
     for param in params:
         name = param.name
         value = options.get(name)
-        if value is not None:
+        if not param.is_omitted(value):
             if param.supported_by is not None and not param.supported_by(dialect):
                 if not any(other.name == param.counterpart and other.is_supported_by(dialect) for other in op.params):
                     having = ", ".join(other.name for other in dialects_with(op) if param.supported_by(other))
@@ -399,7 +399,7 @@ def _parse_arguments(
             if isinstance(value, str):
                 texts = {**texts, name: value}
         elif param.required:
-            raise usage_error(f"{op.name} needs a {name}", f"as in {op.examples[0]}", argument=name)
+            raise usage_error(f"{op.name} needs the argument {name}", f"as in {op.examples[0]}", argument=name)
     return arguments, texts
 
 

@@ -11,7 +11,7 @@ term       = {letter | "..."}               with "..." at most once, blanks are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from itertools import count
 from operator import index
 
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-ARGUMENTS_WITH_UNKNOWNS = ("input", "expect", "pattern")
-"""The arguments whose dims may be unknown: `?`, or None in Python."""
 MAX_SLICE_PARTS = 3
 """The maximum number of parts of a slice: start, stop and step."""
 ARROW, ELLIPSIS = "->", "..."
@@ -139,37 +137,37 @@ def to_shape(value: object, argument: str = "input") -> Shape:
     ((?, 3), (2, ?), (?, 3))
     """
     shape = None if type(value) in (tuple, list) else getattr(value, "shape", None)
-    return to_dims(value if shape is None else shape, argument, lowest=0)
+    return to_dims(value if shape is None else shape, argument, lowest=0, allows_unknown=True)
 
 
-def to_dims(value: object, argument: str, lowest: int = -SIZE_BOUND) -> Shape:
+def to_dims(value: object, argument: str, *, lowest: int = -SIZE_BOUND, allows_unknown: bool = False) -> Shape:
     """Convert a Python sequence of integers, monomials and strings to dims.
 
-    Integers must be at least `lowest`. Raises `ShapeError` (usage) for anything else. `argument` is the argument name
-    that the error reports.
+    Integers must be at least `lowest`. With `allows_unknown`, a dim may be `?` or None. Raises `ShapeError` (usage) for
+    anything else. `argument` is the argument name that the error reports.
     """
     dims: tuple[Any, ...] = tuple(value) if type(value) in (tuple, list) else to_elements(value, argument)  # type: ignore[arg-type]
     for dim in dims:
         if type(dim) is not int or not lowest <= dim < SIZE_BOUND:
-            return _parse_mixed_dims(dims, argument, lowest)
+            return _parse_mixed_dims(dims, argument, lowest, allows_unknown)
     return dims
 
 
 def to_elements(value: object, argument: str) -> tuple[object, ...]:
     """Return the elements of a sequence as a tuple.
 
-    Raises `ShapeError` (usage) for bytes, mappings and non-sequences.
+    Raises `ShapeError` (usage) for bytes, mappings, sets and non-sequences.
     """
     try:
         elements: tuple[object, ...] = tuple(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):  # TensorFlow raises ValueError for a shape of unknown rank
         raise usage_error(f"{argument} is a sequence of dims, not {describe_value(value)}", argument=argument) from None
-    if not isinstance(value, list) and isinstance(value, (bytes, bytearray, Mapping)):
+    if not isinstance(value, list) and isinstance(value, (bytes, bytearray, Mapping, Set)):
         raise usage_error(f"{argument} is text or a sequence of dims, not {type(value).__name__}", argument=argument)
     return elements
 
 
-def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
+def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int, allows_unknown: bool) -> Shape:
     """Convert a sequence of integers, monomials and strings to dims.
 
     Each `?` gets a distinct name.
@@ -179,13 +177,11 @@ def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int) ->
         if isinstance(item, str) and item.isascii() and item.isidentifier():
             dims.append(named_dim(item))
             continue
-        is_unknown = (item is None and argument in ARGUMENTS_WITH_UNKNOWNS) or (lowest == 0 and _is_unknown_size(item))
+        is_unknown = allows_unknown and (item is None or (lowest == 0 and _is_unknown_size(item)))
         value = "?" if is_unknown else item
         if isinstance(value, str):
             dim = parse_dim(Token(value.strip() or " ", 0), unknowns, argument, position)
-            if not (is_unknown or argument in ARGUMENTS_WITH_UNKNOWNS) and any(
-                name.startswith("?") for name in dim_names((dim,))
-            ):
+            if not allows_unknown and any(name.startswith("?") for name in dim_names((dim,))):
                 raise usage_error("? is an unknown size, so it cannot be requested", argument=argument, index=position)
         elif isinstance(value, Monomial):
             dim = value
@@ -527,7 +523,7 @@ def normalize_scales(value: object, argument: str = "scale") -> str:
     """
     factors = to_elements(value, argument) if isinstance(value, (list, tuple)) else [value]
     texts = value.strip("[]()").split(",") if isinstance(value, str) else map(str, factors)
-    words = [text.strip() for text in texts]
+    words = [text.strip() for text in texts] or [""]
     for word in words:
         whole, _, part = word.partition(".")
         digits = whole + part

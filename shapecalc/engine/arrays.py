@@ -22,6 +22,7 @@ import numpy as np
 import shapecalc.engine.headers as headers
 from shapecalc.core.limits import MAX_SAFETENSORS_HEADER_BYTES
 from shapecalc.core.packages import missing_package_message
+from shapecalc.core.problem import error_reason
 from shapecalc.core.record import Record
 from shapecalc.core.text import split_file_argument, truncate
 
@@ -111,7 +112,7 @@ def raise_file_errors(location: str) -> Iterator[None]:
     try:
         yield
     except (OSError, headers.UnreadableError) as error:
-        raise FileError(f"{location}: {headers.error_reason(error)}") from None
+        raise FileError(f"{location}: {error_reason(error)}") from None
 
 
 def _source_from_array(location: str, path: str, array: Any) -> Source:
@@ -271,7 +272,7 @@ def _reopen(source: Source, mapped_file: MappedFile) -> Iterator[IO[bytes]]:
                 raise FileError(f"{source.text}: it was replaced while it was read")
             yield file
     except OSError as error:
-        raise FileError(f"{source.text}: {error.strerror}") from None
+        raise FileError(f"{source.text}: {error_reason(error)}") from None
 
 
 def _read_bytes(source: Source, file: IO[bytes], start: int, count: int) -> bytes:

@@ -2,9 +2,9 @@
 
 The target is the path of the output file. The data is first written to an unnamed file (`O_TMPFILE`) in the folder of
 the target. The file gets the target's name when it is complete and flushed to the disk, so a killed process leaves
-nothing behind. On systems without unnamed files, and briefly while an existing file is replaced, the data is in a part
-file: a temporary file called `.TARGET.HOST.RANDOM.part`, which its writer keeps locked. An unlocked part file is stale,
-and the next writer of the same target removes it.
+nothing behind; then the folder is flushed as well. On systems without unnamed files, and briefly while an existing
+file is replaced, the data is in a part file: a temporary file called `.TARGET.HOST.RANDOM.part`, which its writer
+keeps locked. An unlocked part file is stale, and the next writer of the same target removes it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Any
 
+from shapecalc.core.problem import error_reason
 from shapecalc.engine.processes import SignalGuard
 
 try:
@@ -31,6 +32,8 @@ READ_WRITE_FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0)
 NO_WAIT_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 PARTIAL_SUFFIX = ".partial"
 """The suffix of the temporary files that `write_files` creates."""
+UNSUPPORTED_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
+"""The errors of a file system that cannot flush folders. Source: fsync(2)."""
 LOCK_POLL_SECONDS = 0.01
 """The time between two attempts to lock a folder, in seconds."""
 RANDOM_BYTES = 8
@@ -65,6 +68,7 @@ def atomic_file(
         if should_commit():
             _check_target(place, force=force)
             (_replace_target if force else _link_target)(file, part, place)
+            _sync_folders([place.parent])
 
 
 def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
@@ -78,7 +82,16 @@ def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
     except FileExistsError:
         raise FileExistsError(f"{target}: it exists") from None
     except (OSError, ValueError) as error:  # a null character in the name raises ValueError
-        raise OSError(f"{target}: {getattr(error, 'strerror', None) or error}") from None
+        raise OSError(f"{target}: {error_reason(error)}") from None
+
+
+def rename(source: Path, target: Path) -> None:
+    """Rename a file or a folder, and flush both parent folders to the disk.
+
+    Raises `OSError` if the file cannot be renamed, or if a folder cannot be flushed.
+    """
+    source.replace(target)
+    _sync_folders([source.parent, target.parent])
 
 
 def replace_folder(folder: Path, target: Path, backup: Path) -> None:
@@ -89,8 +102,8 @@ def replace_folder(folder: Path, target: Path, backup: Path) -> None:
     """
     try:
         if os.path.lexists(target):
-            target.rename(backup)
-        folder.rename(target)
+            rename(target, backup)
+        rename(folder, target)
     except BaseException:
         restore_backup(target, backup)
         raise
@@ -99,15 +112,15 @@ def replace_folder(folder: Path, target: Path, backup: Path) -> None:
 def restore_backup(target: Path, backup: Path) -> None:
     """Rename `backup` to `target`, unless there is no backup or the target exists."""
     if os.path.lexists(backup) and not os.path.lexists(target):
-        backup.rename(target)
+        rename(backup, target)
 
 
-def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
-    """Write files, given as pairs of path and data, and return their paths.
+def write_files(files: Iterable[tuple[Path, Any]], root: Path) -> list[Path]:
+    """Write files below the folder `root`, given as pairs of path and data, and return their paths.
 
-    No other process may use their folder. Each file is flushed to the disk before it gets its final name. If the
-    process is killed, temporary files with the suffix `PARTIAL_SUFFIX` remain. Raises `OSError` if a file cannot be
-    written.
+    No other process may use their folder. Each file is flushed to the disk before it gets its final name, and then all
+    folders of the files, up to and including `root`. If the process is killed, temporary files with the suffix
+    `PARTIAL_SUFFIX` remain. Raises `OSError` if a file cannot be written.
     """
     pending: list[tuple[IO[bytes], Path, Path]] = []
     try:
@@ -122,7 +135,9 @@ def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
             os.fsync(stream.fileno())
             stream.close()
             unfinished.replace(file)
-        return [file for _, _, file in pending]
+        paths = [file for _, _, file in pending]
+        _sync_folders([folder for path in paths for folder in path.parents if folder.is_relative_to(root)])
+        return paths
     finally:
         for stream, unfinished, _ in pending:
             stream.close()
@@ -130,15 +145,23 @@ def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
                 unfinished.unlink()
 
 
-def sync_folders(files: Iterable[Path], root: Path) -> None:
-    """Flush the parent folders of files, up to and including `root`, to the disk."""
+def _sync_folders(folders: Iterable[Path]) -> None:
+    """Flush folders to the disk, so that the names in them outlast a power failure.
+
+    A folder that may be written but not read is not flushed. Raises `OSError` if the disk fails.
+    """
     if not hasattr(os, "O_DIRECTORY"):
         return
-    folders = {folder for file in files for folder in file.parents if folder.is_relative_to(root)}
-    for folder in {root, *folders}:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    for folder in {*folders}:
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except PermissionError:
+            continue
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in UNSUPPORTED_SYNC:
+                raise
         finally:
             os.close(descriptor)
 

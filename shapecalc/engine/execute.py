@@ -27,7 +27,7 @@ from shapecalc.core.limits import MAX_NUMBERED_ELEMENTS
 from shapecalc.core.moves import CONSTANT, Combine, Move, Pad, ShapeVector, index_before_move, ravel, unravel
 from shapecalc.core.ops.operands import order_operands
 from shapecalc.core.packages import install_command, requirements
-from shapecalc.core.problem import usage_error
+from shapecalc.core.problem import error_reason, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.engine.arrays import FileError, Source, load_copy, read_elements, truncation_error
@@ -629,7 +629,7 @@ def run_on_file(
         reason = ": the disk is full, or cannot be read" if str(error) == "SIGBUS" else ""
         raise FileError(f"{target}: the copy was ended by {error}{reason}") from None
     except OSError as error:
-        raise FileError(f"{target}: {error.strerror or error}") from None
+        raise FileError(f"{target}: {error_reason(error)}") from None
 
 
 def _write_combination(

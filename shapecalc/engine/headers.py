@@ -27,6 +27,7 @@ from typing import IO, TYPE_CHECKING, Any
 from shapecalc.core.dialects.base import ALL_TYPES
 from shapecalc.core.dims import INT64_MAX, IntTuple
 from shapecalc.core.limits import MAX_NPY_HEADER_BYTES, MAX_SAFETENSORS_HEADER_BYTES, MAX_ZARR_METADATA_BYTES
+from shapecalc.core.problem import error_reason
 from shapecalc.core.record import Record
 from shapecalc.core.text import split_file_argument, truncate
 
@@ -63,7 +64,6 @@ LIBRARY_ERRORS = Exception
 They raise `RuntimeError`, `KeyError`, `AssertionError`, `MemoryError`, exceptions of their own, and exceptions of every
 library that a codec depends on.
 """
-OUT_OF_MEMORY = "it takes more memory than there is, or than --memory allows"
 MAX_COMPRESSION = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """The maximum compression ratio of each method that NumPy uses.
 
@@ -149,17 +149,6 @@ def iter_arrays(text: str) -> Iterator[ArrayInfo]:
 def _unreadable_info(name: str, error: OSError | UnreadableError) -> ArrayInfo:
     reason = error_reason(error)
     return ArrayInfo(name, problem=f"{reason[:1].lower()}{reason[1:]}")
-
-
-def error_reason(error: BaseException) -> str:
-    """Return the message of an error as one non-empty line without a full stop.
-
-    >>> error_reason(OSError(28, "No space left on device")), error_reason(AssertionError())
-    ('No space left on device', 'AssertionError')
-    """
-    if isinstance(error, (EOFError, MemoryError)):
-        return "it ends too early" if isinstance(error, EOFError) else OUT_OF_MEMORY
-    return " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".") or type(error).__name__
 
 
 def wrong_size_error(end: int, size: int) -> UnreadableError:

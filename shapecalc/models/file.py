@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.packages import missing_package_message
-from shapecalc.core.problem import FILE, Problem, ShapeError
+from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.engine.headers import open_descriptor
@@ -376,8 +376,7 @@ def read_model(path: str | Path) -> Model:
         message, payloads = _map_message(path)
         return build_model(_parse_message(message, messages), Path(path), payloads)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise file_error(f"{path}: {reason}") from None
+        raise file_error(f"{path}: {error_reason(error)}") from None
 
 
 def file_error(message: str, hint: str = "") -> ShapeError:

@@ -6,19 +6,19 @@ requested shape, such as `allowzero` in ONNX.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.dims import Shape, to_json
-from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.requests import Options, StageRequest, apply_chain_options, lookup_dialect, make_request
 from shapecalc.core.rules import DTYPE, NO_SUCH_VERSION
 from shapecalc.core.text import escape_unprintable, lookup, shape_text, truncate
-from shapecalc.core.values import parse_sizes, to_shape
+from shapecalc.core.values import parse_integer, parse_sizes, to_shape
 from shapecalc.reading.commands import stage_text
 from shapecalc.reasoning.answers import answer_chain, answer_request
 
@@ -79,7 +79,8 @@ class Comparison(Record):
         for row in self.rows:
             answered, version = row.trace.as_json(), getattr(row.trace, "version", None)
             setting = {"dialect": row.dialect, "version": version, "options": row.options}
-            rows.append(setting | {key: answered[key] for key in keys} | {"default": row.default})
+            conclusions = {key: answered[key] for key in keys} | row.trace.optional_json()
+            rows.append(setting | conclusions | {"default": row.default})
         request = {name: to_json(value) for name, value in self.arguments.items()}
         head = {"op": "compare", "of": self.op, "input": to_json(self.input), "request": request}
         return {**head, "agree": self.agree, "rows": rows, "unasked": list(self.unasked)}
@@ -97,16 +98,15 @@ def compare(
     True
     """
     shape = shape if isinstance(shape, str) else to_shape(shape)
-    values = {
-        name: tuple(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
-        for name, value in arguments.items()
-    }
     if not isinstance(dialects, (list, tuple)):
         raise usage_error(
             f"dialects are a list of names, not {escape_unprintable(truncate(repr(dialects)))}", argument="dialect"
         )
+    _check_opset(options)
     rows, errors = list[ComparisonRow](), dict[str, ShapeError]()
     spec = lookup(op, OPS, "operation")
+    omitted = {param.name for param in params_of(spec) if param.is_omitted(arguments.get(param.name))}
+    values = {name: _read_once(value) for name, value in arguments.items() if name not in omitted}
     for dialect in [lookup_dialect(name) for name in dialects] or dialects_with(spec):
         try:
             request = make_request(op, shape, {**values, "dialect": dialect.name, "where": options.get("where")})
@@ -125,6 +125,17 @@ def compare(
     return Comparison(
         op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), _error_messages(errors)
     )
+
+
+def _check_opset(options: Options) -> None:
+    """Raise `ShapeError` (usage) for an opset that is not an integer; a dialect without opsets ignores the option."""
+    if options.get("opset") is not None:
+        parse_integer(options["opset"], "opset")
+
+
+def _read_once(value: object) -> object:
+    """Return the items of an iterator, which can be read only once, and any other value unchanged."""
+    return tuple(value) if isinstance(value, Iterator) else value
 
 
 def _error_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
@@ -152,6 +163,7 @@ def compare_chain(shape: str, stages: Sequence[StageRequest], dialects: Sequence
     If `dialects` is empty, all dialects that have the chain's ops are compared. Raises `ShapeError` (usage) if the
     chain is invalid in a dialect of `dialects`, or in every dialect.
     """
+    _check_opset(options)
     rows, errors = list[ComparisonRow](), dict[str, ShapeError]()
     sizes = parse_sizes(options.get("where") or {})
     has_switch = any(OPS[op].uses_switch for op, _ in stages)

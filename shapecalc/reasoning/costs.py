@@ -15,7 +15,7 @@ from shapecalc.core.layout import (
     contiguous_strides,
 )
 from shapecalc.core.moves import Combine, Expand, Move, Permute, Reshape, Roll, ShapeVector, StridedSlice, Take
-from shapecalc.core.ops.view import strides_after_move
+from shapecalc.core.ops.strides import strides_after_move
 from shapecalc.core.record import Choice, Record
 from shapecalc.core.text import format_count, lookup
 

@@ -37,7 +37,7 @@ from aiohttp.http import HttpProcessingError
 from aiohttp.typedefs import Handler
 from aiohttp.web_protocol import RequestHandler
 
-from shapecalc.core.problem import usage_error
+from shapecalc.core.problem import error_reason, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, truncate
 
@@ -118,7 +118,8 @@ class OwnerLogHandler(logging.Handler):
             text = "a request that cannot be read is refused"
         elif error is not None:
             locations = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in extract_tb(error.__traceback__)]
-            text = " at ".join([getattr(error, "strerror", None) or type(error).__name__, *locations[-1:]])
+            reason = error_reason(error) if isinstance(error, OSError) else type(error).__name__
+            text = " at ".join([reason, *locations[-1:]])
         if monotonic() - self._report_times.get(text, -60) >= 60:
             self._report_times[text] = monotonic()
             self._report(f"shapecalc: {text}")

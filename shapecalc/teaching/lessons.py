@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record, fields, replace
 from shapecalc.core.text import UNPRINTABLE_CODES, parse_axes, truncate
-from shapecalc.engine.headers import UnreadableError, error_reason, read_first_bytes
+from shapecalc.engine.headers import UnreadableError, read_first_bytes
 from shapecalc.reasoning.examples import trace_element
 from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text

@@ -16,8 +16,9 @@ from typing import Any
 
 from platformdirs import user_data_path
 
+from shapecalc.core.problem import error_reason
 from shapecalc.core.text import escape_unprintable
-from shapecalc.engine.atomic_files import atomic_file, lock_folder
+from shapecalc.engine.atomic_files import atomic_file, lock_folder, rename
 
 MAX_PROGRESS_FILE_BYTES = 1 << 20
 """The maximum size of a progress file, in bytes."""
@@ -129,7 +130,7 @@ class Progress:
                 is_changed = True
                 self._write()
         except OSError as error:
-            self._set_error_message(f"progress is not kept: {self.file} cannot be written: {error.strerror}")
+            self._set_error_message(f"progress is not kept: {self.file} cannot be written: {error_reason(error)}")
         if not is_changed:
             change()
 
@@ -143,7 +144,7 @@ class Progress:
                 self.done |= done
                 self.tally = max(self.tally, tally, key=lambda tally: tally.asked)
         except OSError as error:
-            self._set_unreadable(f"cannot be read: {error.strerror}")
+            self._set_unreadable(f"cannot be read: {error_reason(error)}")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             self._set_unreadable("does not hold a list of lessons")
 
@@ -158,7 +159,7 @@ class Progress:
 
     def _write(self) -> None:
         if self._is_unreadable and self.file.is_file():
-            self.file.rename(self._backup_path())
+            rename(self.file, self._backup_path())
         drill = {**self._content.get("drill", {}), **asdict(self.tally)} if self.tally.asked else None
         content = {**self._content, "done": sorted(self.done)} | ({"drill": drill} if drill else {})
         with atomic_file(self.file, force=True) as file:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dims import dim_names, product
-from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
+from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, error_reason
 from shapecalc.core.text import element_count_text, escape_unprintable, shape_text
 from shapecalc.reasoning.mistakes import Mistake
 from shapecalc.render.big import draw_large_stage
@@ -270,7 +270,7 @@ def picture_text(
     except ShapeError as error:
         text = error.problem.message
     except (OSError, IndexError) as error:
-        text = f"the file cannot be read any more: {error}"
+        text = f"the file cannot be read any more: {error_reason(error)}"
     return Text(escape_unprintable(text), "dim")
 
 

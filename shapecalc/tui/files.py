@@ -20,7 +20,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.problem import ShapeError
+from shapecalc.core.problem import ShapeError, error_reason
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, is_file_argument, shape_text
 from shapecalc.engine.atomic_files import write_atomically
@@ -109,7 +109,7 @@ class FilesDialog(Dialog[str | None]):
         try:
             entries = list_entries(path)
         except OSError as error:
-            self.query_one("#about", Static).update(escape_unprintable(f"{path}: {error.strerror}"))
+            self.query_one("#about", Static).update(escape_unprintable(f"{path}: {error_reason(error)}"))
             return
         self.path, self.entries = path, entries
         limit_note = f"the first {MAX_ENTRIES} of " if len(entries) == MAX_ENTRIES else ""

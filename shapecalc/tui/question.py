@@ -464,4 +464,8 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     if not code_chain.stages:
         raise usage_error("the code does nothing to the tensor")
     stages = commands.chain_text(answer_chain(code_chain.input_shape, code_chain.stages, {})).partition("|")[2].strip()
-    return Question(CHAIN, {"input": typed, "stages": stages}), (truncate(code), *code_chain.notes)
+    change = code_chain.untraced_change
+    omitted = [f"not in the chain of stages: {truncate(change)}"] if change else []
+    if code_chain.outputs:
+        omitted.append(f"the code ends with {len(code_chain.outputs)} tensors, and this is the first")
+    return Question(CHAIN, {"input": typed, "stages": stages}), (truncate(code), *code_chain.notes, *omitted)

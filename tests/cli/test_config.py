@@ -43,7 +43,7 @@ def test_defaults_unreadable_file_is_exit_4(shapecalc, file):
     file.write_text(NUMPY)
     file.chmod(0)
     ran = shapecalc("reshape", "2,3", "6")
-    message = "shapecalc: file: pyproject.toml: Permission denied (--no-config leaves it out)\n"
+    message = "shapecalc: file: pyproject.toml: permission denied (--no-config leaves it out)\n"
     assert (ran.code, ran.out, ran.err) == (4, "", message)
 
 

@@ -302,7 +302,7 @@ def test_mcp_imports_no_module_of_the_agents_folder(tmp_path):
         (
             '> /dev/full <<< \'{"jsonrpc":"2.0","id":9,"method":"ping"}\'',
             4,
-            "shapecalc: mcp: No space left on device\n",
+            "shapecalc: mcp: no space left on device\n",
         ),
     ],
 )

@@ -79,7 +79,7 @@ MISSING_FILES = (
     ("words", "code", "message"),
     [
         (["."], 4, "file: . is not empty; --force writes over it"),
-        (["node_modules/pyodide/pyodide.mjs"], 4, "node_modules/pyodide/pyodide.mjs: File exists"),
+        (["node_modules/pyodide/pyodide.mjs"], 4, "node_modules/pyodide/pyodide.mjs: file exists"),
         (
             ["x", "--pyodide", "nowhere"],
             4,

@@ -60,7 +60,7 @@ def read_array(folder):
 def test_store_multipass_chain_resumes(shapecalc, failed_run):
     stages = "reshape 24,20,40 | transpose 2,0,1 | reshape 30,-1 | transpose | reshape 60,-1 | flip 0 | roll 3 1"
     words = ("chain", f"x.zarr | {stages}", "-o", "y.zarr")
-    assert "No space left on device; mend it and go on with --resume" in failed_run(*words)
+    assert "no space left on device; mend it and go on with --resume" in failed_run(*words)
     assert shapecalc(*words, "--resume", "--verify", "all").code == 0
     expected = ARRAY.reshape(24, 20, 40).transpose(2, 0, 1).reshape(30, -1).T.reshape(60, -1)
     np.testing.assert_array_equal(read_array("y.zarr"), np.roll(np.flip(expected, 0), 3, 1))
@@ -165,7 +165,6 @@ def test_store_interrupt_prints_how_to_resume(large):
 
 KILLED_RUN = """
 import os, shutil, sys
-from pathlib import Path
 moment, calls = int(sys.argv.pop(1)), []
 def killing_at_moment(call):
     def count_and_call(*words, **options):
@@ -174,11 +173,12 @@ def killing_at_moment(call):
         calls.append(call)
         return call(*words, **options)
     return count_and_call
-Path.rename, shutil.rmtree = killing_at_moment(Path.rename), killing_at_moment(shutil.rmtree)
+import shapecalc.engine.atomic_files as files
+files.rename, shutil.rmtree = killing_at_moment(files.rename), killing_at_moment(shutil.rmtree)
 from shapecalc.__main__ import main
 sys.exit(main())
 """
-"""A command line that is killed at its n-th call of `Path.rename` or `shutil.rmtree`, counted from 0."""
+"""A command line that is killed at its n-th call of `atomic_files.rename` or `shutil.rmtree`, counted from 0."""
 
 
 @pytest.mark.sampled(1)
@@ -237,6 +237,6 @@ def test_store_full_disk_is_reported_and_resumable(large, shapecalc):
     words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "96,96,96")
     limit = 'export PYTHONDONTWRITEBYTECODE=1; ulimit -f 64; exec "$@"'  # bytecode files would be cut at the limit
     ran = run_program(["sh", "-c", limit, "sh", *command(*words)], capture_output=True, text=True)
-    assert (ran.returncode, "File too large" in ran.stderr, "--resume" in ran.stderr) == (4, True, True)
+    assert (ran.returncode, "file too large" in ran.stderr, "--resume" in ran.stderr) == (4, True, True)
     assert shapecalc(*words, "--resume").code == 0
     np.testing.assert_array_equal(read_array(target), read_array(large).transpose(2, 1, 0))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import errno
 import fcntl
 import os
 import re
 import resource
 import signal
 import stat
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from platform import node
 
@@ -19,6 +20,7 @@ import pytest
 from shapecalc.engine import atomic_files
 from shapecalc.engine.atomic_files import atomic_file, open_report
 from shapecalc.engine.processes import SignalGuard
+from shapecalc.teaching.progress import Progress
 from tests.core.test_layers import SOURCES
 from tests.models import detector
 
@@ -95,7 +97,18 @@ def is_write(call):
 @pytest.mark.slow
 def test_only_one_module_writes_files():
     writers = [name for name, source in SOURCES.items() if any(map(is_write, ast.walk(ast.parse(source))))]
-    assert writers == ["shapecalc.engine.atomic_files", "shapecalc.teaching.progress"]  # renames an unreadable file
+    assert writers == ["shapecalc.engine.atomic_files"]
+
+
+def reads_strerror(node):
+    """Return whether a node reads the message of the system out of an `OSError`."""
+    names = (getattr(node, "attr", None), getattr(node, "value", None))
+    return "strerror" in names and ast.unparse(getattr(node, "value", node)) != "os"
+
+
+def test_only_one_module_words_system_errors():
+    readers = [name for name, source in SOURCES.items() if any(map(reads_strerror, ast.walk(ast.parse(source))))]
+    assert readers == ["shapecalc.core.problem"]
 
 
 @every_system
@@ -270,6 +283,89 @@ def test_atomic_file_second_command_is_refused(line, shapecalc, tmp_path, monkey
         assert (ran.code, f"{target}: it exists" in ran.err, target.read_text()) == (4, True, "another's")
         monkeypatch.setattr(atomic_files, "_check_target", lambda *_, **__: None)
     assert names(".") == sorted([*before, target.name])
+
+
+def replace_a_folder(folder):
+    (folder / "new").mkdir()
+    (folder / "y").mkdir()
+    (folder / "part").mkdir()
+    atomic_files.replace_folder(folder / "new", folder / "y", folder / "part" / "backup")
+
+
+def restore_a_folder(folder):
+    (folder / "part" / "backup").mkdir(parents=True)
+    atomic_files.restore_backup(folder / "y", folder / "part" / "backup")
+
+
+def save_over_unreadable_progress(folder):
+    (folder / "lessons.json").write_text("{")
+    Progress(folder / "lessons.json").mark_done("hole")
+
+
+RENAMERS = {
+    "new file": lambda folder: write(folder / "y"),
+    "other file": lambda folder: [write(folder / "y"), write(folder / "y", force=True)],
+    "deep files": lambda folder: atomic_files.write_files([(folder / "a" / "b" / "y", b"1")], folder),
+    "folder": replace_a_folder,
+    "restored folder": restore_a_folder,
+    "unreadable progress": save_over_unreadable_progress,
+}
+"""The functions that give a file or a folder its final name, by what they write."""
+
+
+@pytest.fixture
+def unflushed(monkeypatch):
+    """Return the set of the folders in which names have changed since the folder was flushed."""
+    folders = set()
+
+    def watch(name):
+        call = getattr(os, name)
+
+        def record(old, new, **options):
+            call(old, new, **options)
+            folders.update({os.path.realpath(Path(path).parent) for path in (old, new) if str(path)[:6] != "/proc/"})
+
+        monkeypatch.setattr(os, name, record)
+
+    def flush(descriptor):
+        fsync(descriptor)
+        folders.discard(os.readlink(f"/proc/self/fd/{descriptor}"))
+
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", flush)
+    for name in ("link", "rename", "replace"):
+        watch(name)
+    return folders
+
+
+@pytest.mark.parametrize("write_in", RENAMERS.values(), ids=RENAMERS)
+def test_rename_flushes_both_folders(write_in, tmp_path, unflushed):
+    write_in(tmp_path)
+    assert unflushed == set()
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "is_reported"),
+    [
+        ("open", errno.EACCES, False),
+        ("fsync", errno.EINVAL, False),
+        ("fsync", errno.EIO, True),
+        ("open", errno.EMFILE, True),
+    ],
+)
+def test_rename_flush_failures_are_reported_unless_unsupported(call, code, is_reported, tmp_path, monkeypatch):
+    wanted = getattr(os, call)
+
+    def fail_for_folders(target, *words, **options):
+        status = os.fstat(target) if call == "fsync" else os.stat(target)
+        if stat.S_ISDIR(status.st_mode) and not (words and words[0] & atomic_files.TMPFILE_FLAG == os.O_TMPFILE):
+            raise OSError(code, os.strerror(code))
+        return wanted(target, *words, **options)
+
+    monkeypatch.setattr(os, call, fail_for_folders)
+    with pytest.raises(OSError, match=re.escape(os.strerror(code))) if is_reported else nullcontext():
+        write(tmp_path / "y")
+    assert (tmp_path / "y").read_bytes() == b"new"
 
 
 FULL = {

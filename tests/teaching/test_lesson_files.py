@@ -86,7 +86,7 @@ def test_lesson_file_drawn_errors_have_valid_lines(piece, start, length):
 
 
 UNREADABLE = [
-    (None, "No such file or directory"),
+    (None, "no such file or directory"),
     (b"\xff", "it is not UTF-8"),
     (b"#" * (MAX_LESSON_FILE_BYTES + 1), "it holds more than 65536 bytes"),
     ("a pipe", "it is not a regular file"),

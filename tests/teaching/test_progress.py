@@ -86,9 +86,9 @@ def test_progress_unreadable_file_that_cannot_be_renamed_is_not_overwritten(file
 
     progress = Progress(file)
     progress.pop_error_message()
-    monkeypatch.setattr("shapecalc.teaching.progress.Path.rename", refuse)
+    monkeypatch.setattr("shapecalc.teaching.progress.rename", refuse)
     progress.mark_done("hole")
-    assert progress.pop_error_message() == f"progress is not kept: {file} cannot be written: Operation not permitted"
+    assert progress.pop_error_message() == f"progress is not kept: {file} cannot be written: operation not permitted"
     assert (progress.done, file.read_text(), os.listdir(file.parent)) == ({"hole"}, "{", ["lessons.json"])
 
 
@@ -166,7 +166,7 @@ def test_progress_failed_write_keeps_the_old_file(file, monkeypatch):
     progress = Progress(file)
     monkeypatch.setattr(os, "fsync", fail_full)
     progress.mark_done("allowzero")
-    assert progress.pop_error_message() == f"progress is not kept: {file} cannot be written: No space left on device"
+    assert progress.pop_error_message() == f"progress is not kept: {file} cannot be written: no space left on device"
     assert Progress(file).done == {"hole"}
     assert os.listdir(file.parent) == ["lessons.json"]
 
@@ -181,7 +181,7 @@ def test_progress_failed_read_is_empty(file, monkeypatch):
     progress = Progress(file)
     assert (progress.done, progress.pop_error_message()) == (
         frozenset(),
-        f"progress starts anew: {file} cannot be read: Permission denied; "
+        f"progress starts anew: {file} cannot be read: permission denied; "
         "it is renamed to lessons.json.unreadable-1 before the next save",
     )
 

@@ -24,6 +24,7 @@ from shapecalc.core import __version__
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.moves import Pad, index_before_move
+from shapecalc.core.problem import error_reason
 from shapecalc.core.record import Record
 from shapecalc.core.text import split_file_argument
 from shapecalc.engine.arrays import FileError
@@ -32,11 +33,9 @@ from shapecalc.engine.atomic_files import (
     lock_without_waiting,
     replace_folder,
     restore_backup,
-    sync_folders,
     write_atomically,
 )
 from shapecalc.engine.copying import c_order_tile
-from shapecalc.engine.headers import error_reason
 from shapecalc.engine.plan import concrete_moves
 from shapecalc.engine.processes import SignalGuard
 from shapecalc.engine.stores import store_io
@@ -274,7 +273,6 @@ def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -
     """
     partial.clean_up_files(pass_number)
     replace_folder(partial.array_folder(pass_number), output_path, partial.folder / BACKUP_FOLDER)
-    sync_folders([output_path], output_path.parent)
     _remove_partial_folder(partial.folder)
 
 

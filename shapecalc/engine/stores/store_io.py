@@ -31,14 +31,14 @@ import numpy as np
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.limits import MAX_ZARR_METADATA_BYTES
 from shapecalc.core.packages import missing_package_message
+from shapecalc.core.problem import error_reason
 from shapecalc.core.record import Record
 from shapecalc.core.text import split_file_argument
 from shapecalc.engine.arrays import FileError, open_array, raise_file_errors
-from shapecalc.engine.atomic_files import sync_folders, write_atomically, write_files
+from shapecalc.engine.atomic_files import write_atomically, write_files
 from shapecalc.engine.headers import (
     LIBRARY_ERRORS,
     UnreadableError,
-    error_reason,
     file_stamp,
     parse_json_object,
     raise_unreadable_on,
@@ -453,8 +453,8 @@ class ZarrChunks(Record):
                     yield self.chunk_path(index), data
 
         pending = iter_files()
-        while paths := write_files(islice(pending, 64)):  # bounds the number of open files
-            sync_folders(paths, self.folder)
+        while write_files(islice(pending, 64), self.folder):  # bounds the number of open files
+            pass
         return written
 
     def summarize_files(self, region: Region) -> WriteSummary:

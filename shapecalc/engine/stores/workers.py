@@ -22,9 +22,9 @@ from typing import Any
 from shapecalc.core import __version__
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.packages import missing_package_message
+from shapecalc.core.problem import error_reason
 from shapecalc.core.record import Record
 from shapecalc.engine.arrays import FileError
-from shapecalc.engine.headers import error_reason
 from shapecalc.engine.processes import ignore_termination, limit_memory
 from shapecalc.engine.stores.plan import Pass
 from shapecalc.engine.stores.regions import Region, fill_regions, iter_grid

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
+from shapecalc.core.problem import error_reason
 from shapecalc.core.record import replace
 from shapecalc.engine.arrays import FileError
-from shapecalc.engine.headers import error_reason
 from shapecalc.engine.stores import jobs
 from shapecalc.engine.stores.jobs import find_first_difference, plan_job, run_job
 from shapecalc.engine.stores.plan import StorePlan, choose_row_chunks
@@ -359,7 +359,7 @@ def test_store_resume_uses_the_undamaged_pass(damaged, x):
         (ValueError(" \n"), "ValueError"),
         (OSError(), "OSError"),
         (MemoryError(), "it takes more memory than there is, or than --memory allows"),
-        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError(28, "No space left on device"), "no space left on device"),
         (RuntimeError("it is\nso."), "it is so"),
     ],
 )

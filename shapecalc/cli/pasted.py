@@ -39,7 +39,7 @@ from shapecalc.reasoning.answers import answer_chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.reading.code import CodeChain
+    from shapecalc.reading.code.results import CodeChain
 
 MAX_LOG_BYTES = 1 << 28
 """Maximum size of a log in bytes."""
@@ -214,7 +214,8 @@ def run_code(
     contains the shapes of the input tensors, and `where` contains sizes. The assumptions about the code are printed to
     stderr. `options` apply to every stage that supports them.
     """
-    from shapecalc.reading.code import interpret_code, normalize_pasted_code  # imports `ast`, which is slow
+    from shapecalc.reading.code import interpret_code  # imports `ast`, which is slow
+    from shapecalc.reading.code.source import normalize_pasted_code
 
     code_text, source, is_path = line, None, isfile(line)  # noqa: PTH113 - it never raises
     try:

@@ -23,7 +23,8 @@ from shapecalc.core.resolve import make_chain_requests, resolve_chain
 from shapecalc.core.text import is_file_argument, join_words, parse_shape, shape_text, suggestion, truncate
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
-from shapecalc.reading.code import interpret_code, normalize_pasted_code
+from shapecalc.reading.code import interpret_code
+from shapecalc.reading.code.source import normalize_pasted_code
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain
 from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.fixing import Fix, find_fixes

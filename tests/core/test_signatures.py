@@ -11,7 +11,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import COMMAND_ALIASES, OPS
 from shapecalc.core.ops.calls import calls_by_name, signatures_of
 from shapecalc.core.ops.op import operator_of
-from shapecalc.reading.code import HANDLERS
+from shapecalc.reading.code.ops import HANDLERS
 from shapecalc.reading.layers import BUILDERS, LAYERS, MULTI_OPERAND_FUNCTIONS
 
 CALLS = [(name, signature) for name in OPS for signature in signatures_of(name)]

@@ -8,7 +8,8 @@ import pytest
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_shape, shape_text
-from shapecalc.reading.code import interpret_code, normalize_pasted_code
+from shapecalc.reading.code import interpret_code
+from shapecalc.reading.code.source import normalize_pasted_code
 from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.answers import answer_chain
 from tests.cases import FOLDER, describe_answer, parts, rows

@@ -6,7 +6,9 @@ import pytest
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_shape
-from shapecalc.reading.code import CodeInterpreter, StageRefused, TracedTensor, parse_code
+from shapecalc.reading.code.source import parse_code
+from shapecalc.reading.code.statements import CodeInterpreter
+from shapecalc.reading.code.values import StageRefused, TracedTensor
 from tests.cases import rows
 from tests.sampling import each_row
 

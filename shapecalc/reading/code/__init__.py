@@ -1,0 +1,88 @@
+"""Abstract interpretation of PyTorch, NumPy, TensorFlow and JAX code as chains.
+
+The code is parsed but never executed: tensors have shapes instead of data. A chain is an input shape and a sequence of
+stages. Each stage is a request for an op, and its input is the output of the previous stage. A rule of a dialect can
+refuse a request, as PyTorch refuses `view(5)` of six elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from shapecalc.core.answers import EMPTY_DICT
+from shapecalc.core.dims import Shape
+from shapecalc.core.limits import MAX_CODE_LENGTH
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.requests import lookup_dialect
+from shapecalc.core.text import parse_dims
+from shapecalc.reading.code.results import CodeChain, UnnamedInputIdentified
+from shapecalc.reading.code.source import (
+    PASTE_HINT,
+    detect_dialect,
+    has_tensor_operation,
+    normalize_pasted_code,
+    parse_code,
+    select_statements,
+)
+from shapecalc.reading.code.statements import CodeInterpreter
+
+
+def interpret_code(
+    text: str,
+    inputs: Mapping[str, Shape],
+    dialect: str | None = None,
+    sizes: Mapping[str, int | Shape] = EMPTY_DICT,
+    strides: Mapping[str, Shape] = EMPTY_DICT,
+) -> CodeChain:
+    """Return the chain that code applies to the first of its input tensors.
+
+    `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. `sizes` maps names
+    to the sizes that replace them. `strides` maps the names of tensors that are not row-major to their strides. Raises
+    `ShapeError` (usage) with a span for code that is not supported.
+
+    >>> from shapecalc.core.text import parse_dims
+    >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
+    (('transpose', {'perm': (0, 2, 1), 'dialect': 'torch'}),)
+    >>> interpret_code("torch.zeros(2, 3).view(-1)", {}).input_shape
+    (2, 3)
+    """
+    if len(text) > MAX_CODE_LENGTH:
+        raise MAX_CODE_LENGTH.error(f"{len(text)} characters of code", PASTE_HINT, argument="line")
+    tree = parse_code(text)
+    try:
+        dialect_name = lookup_dialect(dialect).name if dialect else detect_dialect(tree)
+        lines, name = select_statements(tree.body)
+        try:
+            return CodeInterpreter(text, dialect_name, sizes).interpret(
+                lines, _name_input(inputs, name), _name_input(strides, name)
+            )
+        except UnnamedInputIdentified as claimed:
+            return CodeInterpreter(text, dialect_name, sizes).interpret(
+                lines, _name_input(inputs, claimed.args[0]), _name_input(strides, claimed.args[0])
+            )
+    except RecursionError:
+        raise usage_error("the code is nested too deep", argument="line") from None
+
+
+def _name_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
+    """Return shapes by the names of their tensors; `name` replaces the empty name."""
+    return {input_name or name: dims for input_name, dims in shapes.items()}
+
+
+def is_code(text: str) -> bool:
+    """Return whether a string is Python code with a supported call or index.
+
+    A shape is not code.
+
+    >>> is_code("x.view(2, -1)"), is_code("x[:, None]"), is_code("torch.Size([2, 3])"), is_code("3*H*W")
+    (True, True, False, False)
+    """
+    if len(text) > MAX_CODE_LENGTH:
+        return False
+    with suppress(ShapeError):
+        parse_dims(text)
+        return False
+    with suppress(ShapeError):
+        return has_tensor_operation([parse_code(normalize_pasted_code(text))])
+    return False

@@ -1,0 +1,108 @@
+"""A call and the conversion of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.ops.calls import argument_names
+from shapecalc.core.ops.op import Op
+from shapecalc.core.record import Record
+from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, is_dim, unwrap_size
+
+
+class Call(Record):
+    """A call: the function's name, and its arguments except the tensor."""
+
+    name: str
+    """The name of the function, method or layer."""
+    positional: tuple[CodeValue, ...]
+    keywords: Mapping[str, CodeValue]
+    error: ErrorFactory
+
+    def bind_arguments(self, *names: str) -> list[CodeValue]:
+        """Return the arguments in the order of the parameter names.
+
+        An omitted argument is None. Slashes separate the aliases of a name: `dim/axis`. Raises `ShapeError` (usage) for
+        an unknown argument.
+        """
+        known = {alias: position for position, name in enumerate(names) for alias in name.split("/")}
+        if len(self.positional) > len(names):
+            raise self.error(f"{self.name} takes at most {len(names)} arguments")
+        arguments: list[CodeValue] = [*self.positional, *[None] * (len(names) - len(self.positional))]
+        for name, value in self.keywords.items():
+            if name not in known:
+                raise self.error(f"the argument {escape_unprintable(truncate(name))} of {self.name} is not supported")
+            arguments[known[name]] = value
+        return arguments
+
+    def bind_params(self, op: Op, dialect: str, *params: str) -> list[CodeValue]:
+        """Return the arguments of the call, in the order of the op's parameters `params`.
+
+        A keyword argument may have any name that a framework uses for the parameter.
+        """
+        names = argument_names(op, self.name, dialect)
+        return self.bind_arguments(*[names[param] for param in params])
+
+    def sequence_argument(self, *names: str) -> tuple[CodeValue, ...]:
+        """Return the items of a sequence argument, such as `(2, 3)` in `reshape(2, 3)`.
+
+        The call passes the sequence as a tuple, as a keyword argument called one of `names`, or as separate positional
+        arguments. Raises `ShapeError` (usage) for any other keyword.
+        """
+        keyword_values = [value for name, value in self.keywords.items() if name in names]
+        if len(keyword_values) < len(self.keywords):
+            raise self.error(f"only {' or '.join(names)} of {self.name} can be given by name")
+        arguments = (*self.positional, *keyword_values)
+        return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else arguments
+
+    def dims_argument(self, *names: str) -> Shape:
+        """Convert the sequence argument to a shape.
+
+        Raises `ShapeError` (usage) if an item is not a size.
+        """
+        return tuple([self.to_dim(dim) for dim in self.sequence_argument(*names)])
+
+    def axes_argument(self, *names: str) -> tuple[int, ...]:
+        """Convert the sequence argument to axes.
+
+        Raises `ShapeError` (usage) if an item is not an integer.
+        """
+        return tuple([self.to_integer(axis) for axis in self.sequence_argument(*names)])
+
+    def to_integer(self, value: CodeValue, default: int | None = None) -> int:
+        """Convert a value to an integer; None becomes `default`.
+
+        Raises `ShapeError` (usage) if the value is not an integer.
+        """
+        value = unwrap_size(value)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.error(f"{self.name} needs whole numbers here")
+        return value
+
+    def to_size(self, value: CodeValue) -> int | Shape:
+        """Convert a value to an integer or a tuple of sizes.
+
+        Raises `ShapeError` (usage) for any other value.
+        """
+        return tuple(map(self.to_dim, value)) if isinstance(value, tuple) else self.to_integer(value)
+
+    def to_dim(self, value: CodeValue) -> Dim:
+        """Convert a value to a size; raise `ShapeError` (usage) if it is not a size."""
+        value = unwrap_size(value)
+        if not is_dim(value):
+            raise self.error(f"{self.name} needs sizes here")
+        return value
+
+    def to_axis(self, tensor: TracedTensor, value: CodeValue, default: int | None = None) -> int:
+        """Convert a value to the non-negative index of an axis of the tensor.
+
+        Raises `ShapeError` (usage) if the axis is out of range.
+        """
+        axis, rank = self.to_integer(value, default), tensor.rank
+        if not -rank <= axis < rank:
+            raise self.error(f"there is no axis {axis} among {rank}")
+        return axis % rank

@@ -1,0 +1,33 @@
+"""Shapes in comments."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from contextlib import suppress
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.reading.pattern import ShapePattern, parse_pattern
+
+DIM_REGEX = r"(?:\d+|[A-Z]\w{0,3}|[a-z]{1,2}\d?|\w+[*/][\w*/]+|\?|\.\.\.)"
+MAX_COMMENT_LENGTH = 200
+SHAPE_COMMENT = re.compile(
+    r"#+\s*(?:[\w .]*[:=])?\s*(?:[\w ]*shape\s)?(?:.*->\s*)?"
+    rf"(?:(?:torch\.Size)?[(\[]+([^()\[\]]*,[^()\[\]]*)[)\]]+|({DIM_REGEX}(?:\s*,\s*{DIM_REGEX})+)\s*$)"
+)
+"""A regular expression for a comment that begins or ends with a shape.
+
+Examples are `# (B, T, C) after the split`, `# shape: B,T,C` and `# x -> [B, T]`.
+"""
+
+
+def shapes_in_comments(text: str) -> Iterator[tuple[int, ShapePattern]]:
+    """Yield the shapes that comments declare, each with its line number."""
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            match = SHAPE_COMMENT.match(token.string[:MAX_COMMENT_LENGTH]) if token.type == tokenize.COMMENT else None
+            with suppress(ShapeError):  # the match is prose and not a shape
+                if match:
+                    yield token.start[0], parse_pattern((match[1] or match[2]).strip(" ,"), "line")

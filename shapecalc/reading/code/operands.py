@@ -1,0 +1,96 @@
+"""Functions of several tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shapecalc.core.answers import CHAIN_TENSOR
+from shapecalc.core.layout import contiguous_strides
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.rearrange import REARRANGE
+from shapecalc.core.ops.strides import elementwise_strides, expand_strides
+from shapecalc.core.record import replace
+from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, are_inputs, is_number, mark_change
+from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
+
+OPERAND_KEYWORDS = ("tensors", "arrays", "values", "input", "x", "other", "y")
+"""The names of the tensor parameters in functions of several tensors."""
+
+
+def call_multi_operand(call: Call) -> CodeValue:
+    """Return the result of a function of several tensors."""
+    op, keywords = MULTI_OPERAND_FUNCTIONS[call.name], dict(call.keywords)
+    params = [param.name for param in op.params]
+    values = [*call.positional, *[keywords.pop(name) for name in OPERAND_KEYWORDS if name in keywords]]
+    axes = [keywords.pop(name) for name in ("dim", "axis") if name in keywords]
+    options: dict[str, object] = {}
+    if "pattern" in params:
+        options["pattern"] = values.pop(0) if values else None
+    if values and isinstance(values[0], tuple):
+        values, axes = [*values[0]], [*values[1:], *axes]
+    if "axis" in params:
+        options["axis"] = call.to_integer(axes.pop() if axes else None, 0)
+    elif op is BROADCAST:
+        values = [value for value in values if not is_number(value)]
+    if "pattern" in params and len(values) == 1 and isinstance(values[0], TracedTensor):
+        spaced = re.sub(r"([A-Za-z]|\.\.\.)", r"\1 ", str(options["pattern"]))
+        return values[0].apply(REARRANGE, pattern=spaced)
+    for name in {*keywords} - {"alpha"} or ("dim" for _ in axes):
+        raise call.error(f"the argument {escape_unprintable(truncate(name))} of {call.name} is not supported")
+    if call.name in BROADCASTING_FUNCTIONS:
+        return _broadcast_tensors(values, call)
+    return apply_multi_operand(op, values, call.error, **options)
+
+
+BROADCASTING_FUNCTIONS = ("broadcast_tensors", "broadcast_arrays")
+"""The functions that return each of their tensors, broadcast to the common shape."""
+
+
+def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeValue, ...]:
+    """Return each tensor expanded to the common shape; the elements of the other tensors are not used."""
+    tensors = [value for value in values if isinstance(value, TracedTensor)]
+    if len(tensors) < max(len(values), 2):
+        raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    results = list[CodeValue]()
+    for index, tensor in enumerate(tensors):
+        operands = [CHAIN_TENSOR if number == index else other.shape for number, other in enumerate(tensors)]
+        result = tensor.apply(BROADCAST, operands=tuple(operands[1:] if index == 0 else operands))
+        strides = tensor.strides and expand_strides(tensor.shape, tensor.strides, result.shape)
+        others = [*tensors[:index], *tensors[index + 1 :]]
+        results.append(replace(result if are_inputs([tensor, *others]) else mark_change(result), strides=strides))
+    return tuple(results)
+
+
+def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
+    """Apply an op to several tensors, as a new stage of the main tensor.
+
+    The main tensor is a tensor that derives from the first input of the code, or else the first tensor. The other
+    tensors become operands of the stage. An elementwise op is a broadcast, so that it changes elements.
+    """
+    tensors = [part for part in values if isinstance(part, TracedTensor)]
+    if len(tensors) < len(values) or not tensors:
+        raise error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    main = next(
+        (tensor for tensor in sorted(tensors, key=lambda candidate: not candidate.stages) if tensor.is_main), tensors[0]
+    )
+    if len(tensors) == 1 and op is BROADCAST:
+        return main.compute_with_number()
+    main_index = next(index for index, tensor in enumerate(tensors) if tensor is main)
+    operands = tuple([CHAIN_TENSOR if index == main_index else tensor.shape for index, tensor in enumerate(tensors)])
+    others = [*tensors[:main_index], *tensors[main_index + 1 :]]
+    strides = [contiguous_strides(tensor.shape) if tensor.strides is None else tensor.strides for tensor in tensors]
+    result = main.apply_to_operands(
+        op,
+        [own for index, own in enumerate(strides) if index != main_index],
+        {"operands": operands[1:] if main_index == 0 else operands, **options},
+    )
+    if op is BROADCAST:
+        pairs = [*zip([tensor.shape for tensor in tensors], strides, strict=True)]
+        is_known = main.dialect == "torch" and all(tensor.strides is not None for tensor in tensors)
+        ordered = elementwise_strides(result.shape, pairs) if is_known else result.strides
+        return mark_change(replace(result, strides=ordered))
+    return result if are_inputs([main, *others]) else mark_change(result)

@@ -1,0 +1,145 @@
+"""The state of an interpreter: inputs, variables, sizes and notes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+
+from shapecalc.core.answers import EMPTY_DICT
+from shapecalc.core.dims import Monomial, Shape, named_dim, substitute
+from shapecalc.core.limits import MAX_DIM_TEXT_LENGTH
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import replace
+from shapecalc.core.text import escape_unprintable, shape_text, truncate
+from shapecalc.reading.code.results import UnnamedInputIdentified
+from shapecalc.reading.code.source import dotted_name, normalize_tensor_name, source_span
+from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, initial_tensor
+
+SEQUENCE_LAYER = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
+"""A regular expression for the names of layers whose input is usually `(B, T, C)`.
+
+The input of other unknown layers is assumed to be `(B, C, H, W)` in hints.
+"""
+SIZE_LIST_NAME = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
+
+
+class Scope:
+    """The names that code binds, the sizes and shapes that the user gives, and errors with spans."""
+
+    def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
+        """Create an interpreter of `text`; `sizes` maps names in it to their values."""
+        self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
+        self.inputs: dict[str, TracedTensor] = {}
+        self.has_unnamed_input = False
+        """Whether the name of the input tensor is still unknown."""
+        self.variables: dict[str, CodeValue | ShapeError] = {}
+        self.last_result: CodeValue | ShapeError = None
+        """The value or the error of the last statement that operates on a tensor."""
+        self.skipped_errors: dict[ShapeError, None] = {}
+        """The errors of skipped statements, in order."""
+        self.shape_by_line: dict[int, Shape] = {}
+        """The shape that each statement produces, by the last line of the statement."""
+        self.notes: dict[str, None] = {}
+        self.used_size_names: set[str] = set()
+        """The names that the code has looked up as sizes."""
+        self.statement_count = 0
+        """The number of interpreted statements."""
+        self.in_place_change = ""
+        """The first expression that may change the elements of a tensor in place; empty if there is none."""
+        self.has_returned = False
+        """Whether a `return` or `raise` was interpreted."""
+        self.in_shape_argument = False
+        """Whether a shape argument is being evaluated.
+
+        Inside a shape argument, an input of rank 1 denotes a size.
+        """
+
+    def interpret_inputs(self, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT) -> None:
+        """Bind the names of the input tensors; `strides` has the strides of those that are not row-major.
+
+        An empty name is that of a tensor whose name is not known yet.
+        """
+        numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
+        self.has_unnamed_input = "" in inputs
+        for name, dims in inputs.items() if not self.has_unnamed_input else ():
+            tensor = initial_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
+            size = tensor.shape[0] if tensor.rank == 1 else None
+            own_strides = (
+                tuple([substitute(step, numbers) for step in strides[name]]) if name in strides else tensor.strides
+            )
+            self.inputs[normalize_tensor_name(name)] = replace(
+                tensor, input_name=name, is_main=not self.inputs, size=size, strides=own_strides
+            )
+        self.variables.update(self.inputs)
+
+    def is_assigned(self, name: str) -> bool:
+        """Return whether a dotted name or one of its prefixes is a variable."""
+        return any(name == variable or name.startswith(f"{variable}.") for variable in self.variables)
+
+    def lookup_size(self, node: ast.expr, name: str) -> CodeValue:
+        """Return the size, or the list of sizes, that a name denotes.
+
+        An attribute such as `self.heads` is looked up by its full name, then by its last component.
+        """
+        last = name.rpartition(".")[2]
+        if not name.isascii() or len(name) > MAX_DIM_TEXT_LENGTH:
+            raise self.error(node, "a size has a name of plain letters")
+        self.used_size_names |= {name, last}
+        tensor = self.inputs.get(last)
+        value = self.sizes.get(name, self.sizes.get(last, tensor.size if tensor else None))
+        if value is None and SIZE_LIST_NAME.fullmatch(last):
+            raise self.undeclared_size_list_error(node)
+        return named_dim(last) if value is None else value
+
+    def undeclared_size_list_error(self, node: ast.expr) -> ShapeError:
+        """Return the error for an undeclared list of sizes."""
+        return self.error(
+            node, "this is a list of sizes", f"--where {truncate(self.source_text(node))}=2,3,32,32 gives them"
+        )
+
+    def check_tensors_known(self, nodes: Iterable[ast.expr]) -> None:
+        """Raise `ShapeError` (usage) for the first tensor whose shape is unknown."""
+        for node in nodes:
+            if dotted_name(node) and isinstance(self.evaluate(node), Monomial):
+                raise self.missing_shape_error(node)
+
+    def unknown_function_error(self, node: ast.Call) -> ShapeError:
+        """Return the error for an unknown function, with a hint."""
+        callee = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
+        if self.has_unnamed_input and dotted_name(node.func) in (callee, f"self.{callee}"):
+            raise UnnamedInputIdentified(ast.unparse(node))
+        example = "B,T,C" if SEQUENCE_LAYER.search(callee) else "B,256,H,W"
+        hint_input, is_attribute = self.input_hint(node, example), dotted_name(node.func).startswith("self.")
+        hint = f"paste its class, too, with __init__; or {hint_input}" if is_attribute else hint_input
+        return self.error(node, f"{truncate(callee)} is not known here", hint)
+
+    def missing_shape_error(self, node: ast.expr, example: str = "N,C,H,W") -> ShapeError:
+        """Return the error for a tensor of unknown shape, with a hint."""
+        if self.has_unnamed_input:
+            raise UnnamedInputIdentified(ast.unparse(node))
+        return self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
+
+    def input_hint(self, node: ast.expr, example: str) -> str:
+        """Return a hint with the `--input` option that declares an expression's shape."""
+        inputs = " ".join([f"{name}={shape_text(tensor.shape)} " for name, tensor in self.inputs.items()])
+        return f"give its shape: --input '{truncate(inputs)}{truncate(self.source_text(node))}={example}'"
+
+    def error_factory(self, node: ast.expr | ast.stmt) -> ErrorFactory:
+        """Return a function that builds errors for an expression."""
+        return lambda message, hint="": self.error(node, message, hint)
+
+    def source_text(self, node: ast.expr | ast.stmt) -> str:
+        """Return the source text of an expression on one line."""
+        start, end = source_span(self.text, node)
+        return escape_unprintable(" ".join(self.text[start:end].split()))
+
+    def error(self, node: ast.expr | ast.stmt, message: str, hint: str = "") -> ShapeError:
+        """Return a usage error for an expression, with its span."""
+        return usage_error(
+            f"'{truncate(self.source_text(node))}': {message}", hint, argument="line", span=source_span(self.text, node)
+        )
+
+    def evaluate(self, node: ast.expr) -> CodeValue:
+        """Return the value of an expression."""
+        raise NotImplementedError

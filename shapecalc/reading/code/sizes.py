@@ -1,0 +1,84 @@
+"""Functions that return sizes, and functions that create tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import nan
+
+from shapecalc.core.dims import Shape, product
+from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.arithmetic import apply_binary, get_item, square_root
+from shapecalc.reading.code.values import CodeValue, TracedTensor, is_dim
+from shapecalc.reading.preserving import ELEMENTWISE
+
+
+def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
+    """Return the shape of a tensor, or one of its dims if the call has an axis."""
+    if not isinstance(value, TracedTensor):
+        raise call.error(f"{call.name} works on the tensor only")
+    (axis,) = call.bind_arguments("dim/axis")
+    return value.shape if axis is None else value.shape[call.to_axis(value, axis)]
+
+
+def _require_dims(value: CodeValue, call: Call) -> Shape:
+    """Return the shape of a tensor, or the value itself if it is a shape."""
+    dims = value.shape if isinstance(value, TracedTensor) else value
+    if not isinstance(dims, tuple) or not all(map(is_dim, dims)):
+        raise call.error(f"{call.name} works on a shape or on the tensor only")
+    return dims  # type: ignore[return-value]
+
+
+def _require_size(value: CodeValue, call: Call) -> CodeValue:
+    """Return a size or a tuple unchanged; raise `ShapeError` (usage) otherwise."""
+    if isinstance(value, tuple) or is_dim(value):
+        return value
+    not_square = "a root needs a square number, and a size is whole"
+    raise call.error(not_square if isinstance(value, float) else f"{call.name} works on sizes only")
+
+
+SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
+    **dict.fromkeys(("size", "shape", "get_shape"), _evaluate_shape),
+    **dict.fromkeys(("as_list", "int", "tuple", "list", "Size", "TensorShape", "floor"), _require_size),
+    "len": lambda value, call: (
+        get_item(value.shape, 0, call.error) if isinstance(value, TracedTensor) else len(_require_dims(value, call))
+    ),
+    **dict.fromkeys(
+        ("sqrt", "isqrt"),
+        lambda value, _: value.preserve(ELEMENTWISE) if isinstance(value, TracedTensor) else square_root(value),
+    ),
+    **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device"), lambda *_: nan),
+    **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(_require_dims(value, call))),
+    **dict.fromkeys(("numel", "prod", "nelement"), lambda value, call: product(_require_dims(value, call))),
+}
+"""Evaluators of functions such as `len` and `numel`, which return sizes or shapes, by function name."""
+
+
+def _requested_shape(call: Call) -> Shape:
+    """Return the shape argument of a creation function, such as `zeros`.
+
+    The shape is a tuple, a keyword argument, or one positional argument per dim.
+    """
+    named = [call.keywords[name] for name in ("size", "shape") if name in call.keywords]
+    requested = next((value for value in (*named, *call.positional) if isinstance(value, tuple)), tuple(named))
+    if (
+        not requested
+        and call.name in ("full", "randint", "integers", "normal", "uniform")
+        and () not in call.positional
+    ):
+        raise call.error(f"{call.name} needs the shape in a tuple")
+    return tuple([call.to_dim(dim) for dim in requested or call.positional])
+
+
+def _arange_shape(call: Call) -> Shape:
+    """Return the shape of an `arange` with the step 1."""
+    start, stop = call.bind_arguments("start/end/stop", "stop/end")
+    return (call.to_dim(start if stop is None else apply_binary(stop, "-", start, call.error)),)
+
+
+CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
+    **dict.fromkeys(
+        ("zeros", "ones", "empty", "full", "rand", "randn", "random", "randint", "normal"), _requested_shape
+    ),
+    "arange": _arange_shape,
+}
+"""Functions that compute the shape of a created tensor, by the name of the creation function."""

@@ -1,0 +1,191 @@
+"""Pasted code: its text, its syntax tree, and its names."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from textwrap import dedent
+
+from shapecalc.core.problem import usage_error
+from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.reading.code.calls import is_known_function
+
+MODULE_DIALECTS = {
+    **dict.fromkeys(("torch", "F", "nn", "functional"), "torch"),
+    **dict.fromkeys(("np", "numpy"), "numpy"),
+    **dict.fromkeys(("jnp", "jax", "lax"), "jax"),
+    **dict.fromkeys(("tf", "tensorflow", "keras", "K"), "tensorflow"),
+    "paddle": "paddle",
+}
+"""The dialect of each module, by the module's usual import name."""
+TORCH_ONLY_METHODS = {"view", "permute", "unsqueeze", "contiguous"}
+"""Methods of PyTorch tensors that NumPy arrays lack or define differently."""
+MODULE_NAMES = {*MODULE_DIALECTS, "einops", "math", "ops", "layers"}
+PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?")
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+PASTE_HINT = "paste the lines that end with one tensor, or their function"
+ENTRY_METHODS = ("forward", "call", "__call__")
+PRESERVING_LAYER_WORDS = "drop(out|path)?|(batch|layer|group|instance|rms)?_?norm|bn|ln|act(ivation)?|[a-z]{0,5}e?lu"
+PRESERVING_LAYER = re.compile(
+    rf"(?i)(.+_)?({PRESERVING_LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?"
+)
+"""A regular expression for the names of layers that preserve shapes."""
+
+
+def normalize_pasted_code(text: str) -> str:
+    r"""Strip prompts, printed output and indentation from pasted code.
+
+    >>> normalize_pasted_code(">>> x.T\n(3, 2)"), normalize_pasted_code("x = x.T\n    x[0]")
+    ('x.T', 'x = x.T\nx[0]')
+    """
+    if PROMPT.match(text):
+        text = "\n".join([PROMPT.sub("", line, 1) for line in text.splitlines() if PROMPT.match(line)])
+    text = dedent(text).strip()
+    first, _, rest = text.partition("\n")
+    is_indented = rest[:1].isspace() and not first.partition("#")[0].rstrip().endswith((*":([{,\\",))
+    return f"{first}\n{dedent(rest)}" if is_indented else text
+
+
+def parse_code(text: str) -> ast.Module:
+    """Parse Python code; raise `ShapeError` (usage) if its syntax is invalid."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        before = text.splitlines(keepends=True)[: (error.lineno or 1) - 1]
+        start = min(len("".join(before)) + max(0, (error.offset or 1) - 1), max(0, len(text) - 1))
+        hint = "shapecalc doctor reads errors" if re.search(r"Traceback|Error\b|File \"", text) else ""
+        raise usage_error(f"this is not Python: {error.msg}", hint, argument="line", span=(start, start + 1)) from None
+    except (RecursionError, MemoryError):
+        raise usage_error("the code is nested too deep", argument="line") from None
+    except ValueError as error:
+        raise usage_error(f"this is not Python: {escape_unprintable(str(error))}", argument="line") from None
+
+
+def normalize_tensor_name(name: str) -> str:
+    """Normalize the spelling of a tensor's name, or of a call that returns a tensor.
+
+    The result is formatted by `ast.unparse`. Raises `ShapeError` (usage) for any other expression.
+    """
+    match parse_code(name).body:
+        case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
+            return ast.unparse(node)
+    raise usage_error(
+        f"'{escape_unprintable(truncate(name))}' is not a name for a tensor",
+        "write --input x=N,C,H,W",
+        argument="input",
+    )
+
+
+def detect_dialect(tree: ast.AST) -> str:
+    """Guess the dialect from module names and methods; PyTorch by default."""
+    markers = set[str | None]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in MODULE_DIALECTS:
+            return MODULE_DIALECTS[node.id]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            # PyTorch's `transpose` takes two axes; NumPy's takes all axes.
+            takes_all_axes = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2
+            markers |= {"all axes" if takes_all_axes else node.func.attr, *[keyword.arg for keyword in node.keywords]}
+    is_numpy = markers & {"all axes", "astype", "ravel", "order"} or (
+        "axis" in markers and not markers & TORCH_ONLY_METHODS
+    )
+    return "numpy" if is_numpy else "torch"
+
+
+def select_statements(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], str]:
+    """Return the statements to interpret and the name of the input tensor.
+
+    If no statement outside of definitions operates on a tensor, the statements include the body of the last function,
+    or of the last class's `__init__` and `forward`. The name is that of the function's only required parameter; it is
+    empty if there is no such parameter.
+    """
+    defined = [node for node in statements if isinstance(node, DEFINITIONS)]
+    lines = [node for node in statements if not isinstance(node, DEFINITIONS)]
+    if not defined or has_tensor_operation(lines):
+        return lines, ""
+    candidates = defined[-1].body if isinstance(defined[-1], ast.ClassDef) else defined
+    methods = {node.name: node for node in candidates if isinstance(node, ast.FunctionDef)}
+    entry = next((methods[name] for name in (*ENTRY_METHODS, *reversed(methods)) if name in methods), None)
+    parameters = list[str]()
+    for function in filter(None, (methods.get("__init__"), entry)):
+        argument_names, defaults = [node.arg for node in function.args.args], function.args.defaults
+        parameters = [
+            name for name in argument_names[: len(argument_names) - len(defaults)] if name not in ("self", "cls")
+        ]
+        for name, default in zip(argument_names[::-1], defaults[::-1], strict=False):
+            lines.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], default), default))
+        lines += function.body
+    return lines, parameters[0] if len(parameters) == 1 else ""
+
+
+def first_variable(statements: Iterable[ast.stmt]) -> str:
+    """Return the first name that is read and is neither a module nor a function.
+
+    Returns `x` if there is no such name.
+    """
+    nodes = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    loaded = [
+        node
+        for node in nodes
+        if isinstance(node.ctx, ast.Load) and not (node.id in MODULE_NAMES or is_known_function(node.id))
+    ]
+    return min(loaded, key=lambda node: (node.lineno, node.col_offset)).id if loaded else "x"
+
+
+def has_tensor_operation(statements: Iterable[ast.AST]) -> bool:
+    """Return whether the statements contain a supported call or an index expression."""
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    called = [getattr(node.func, "attr", dotted_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
+    return any(map(is_known_function, called)) or any(isinstance(node, ast.Subscript) for node in nodes)
+
+
+def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
+    """Return the names that a statement loads or stores, depending on `context`."""
+    return {dotted_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
+
+
+def is_preserving_layer(layer_name: str) -> bool:
+    """Return whether a layer's name implies that the layer preserves the shape.
+
+    An example is `self.attn_drop`.
+    """
+    base, _, name = layer_name.rpartition(".")
+    return base in ("", "self") and PRESERVING_LAYER.fullmatch(name) is not None
+
+
+def dotted_name(node: ast.AST) -> str:
+    """Return a dotted name as a string; empty for any other expression."""
+    text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+    return text if text.replace(".", "").isidentifier() else ""
+
+
+def _char_offset(text: str, line: int, column: int) -> int:
+    """Convert a line and a column to a character offset.
+
+    `line` is counted from 1, and `column` in UTF-8 bytes, as in Python's syntax trees.
+    """
+    lines = text.splitlines(keepends=True)
+    before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
+    return len("".join(lines[: line - 1])) + len(before.decode("utf-8", "surrogatepass"))
+
+
+def source_span(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
+    """Return the start and the exclusive end of a node, as character offsets."""
+    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return _char_offset(text, node.lineno, node.col_offset), _char_offset(text, end_line, end_column)
+
+
+IGNORED_STATEMENTS = (ast.Import, ast.ImportFrom, ast.Pass, ast.Assert, ast.Global, ast.Delete, ast.Raise)
+"""The statements that have no effect on tensors."""
+
+
+def is_print(statement: ast.stmt) -> bool:
+    """Return whether a statement is a constant, such as a docstring, or prints something."""
+    return isinstance(statement, ast.Expr) and (
+        isinstance(statement.value, ast.Constant)
+        or (isinstance(statement.value, ast.Call) and dotted_name(statement.value.func) == "print")
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -146,8 +147,14 @@ METHOD_CHAIN = re.compile(
 INTEGER = re.compile(r"-?\d{1,18}")
 LISTING_NUMBER = re.compile(r"(?<=[,(] )\d{1,4} (?=[A-Za-z_])")
 """A line number of a code listing inside a call that spans two lines."""
-PRINTED_SHAPE = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\(|# ?(?:[\w.]{1,40} ?[:=]? ?)?)(?=[\[(])")
-"""The text before a shape that is printed in a log or a comment."""
+PRINTED_SHAPE = re.compile(
+    r"(?i)(?:(?<![a-z])(?:shape|(?<!_)size)s?\b[^()\[\]{}]{0,40}|size\(|(?P<comment># ?)(?:[\w.]{1,40} ?[:=]? ?)?)"
+    r"(?=[\[(])"
+)
+"""The text before a shape that is printed in a log or a comment; `figsize=` and `kernel_size=` are settings."""
+
+FRAME_ARROW = re.compile(r"-{1,6}> ?\d")
+"""The mark of the failing line in a listing."""
 
 
 def _node_patterns(frameworks: str, *patterns: str, precedes_message: bool = True) -> tuple[NodePattern, ...]:
@@ -260,14 +267,25 @@ def find_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSi
 def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
     """Yield the shapes that are printed near a message.
 
-    If `tensor` is not None, only shapes that are printed after this name are yielded.
+    If `tensor` is not None, only shapes that are printed after this name are yielded. The comment of a line that has
+    not returned is skipped, because it is on the result of the line.
     """
     start = max(0, match.start - 3 * MAX_DISTANCE)
     of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
     pattern = re.compile(of_tensor if tensor else PRINTED_SHAPE)
     for begin, end in ((start, match.start), (match.end, match.end + MAX_DISTANCE)):
-        shapes = (parse_sizes_at(cleaned.text, hit.end())[0] for hit in pattern.finditer(cleaned.text, begin, end))
-        yield from filter(None, shapes)
+        hits = pattern.finditer(cleaned.text, begin, end)
+        kept = (hit for hit in hits if tensor or not hit["comment"] or _has_returned(hit.start(), match, cleaned))
+        yield from filter(None, (parse_sizes_at(cleaned.text, hit.end())[0] for hit in kept))
+
+
+def _has_returned(position: int, match: TemplateMatch, cleaned: CleanText) -> bool:
+    """Return whether the line of code at a position is neither a frame of a traceback nor above the message."""
+    index = bisect_right(cleaned.line_ends, position)
+    starts = (0, *cleaned.line_ends)
+    line, previous = cleaned.text[starts[index] :], cleaned.text[starts[max(index - 1, 0)] :]
+    is_frame = previous.startswith('File "') or FRAME_ARROW.match(line) is not None
+    return not is_frame and bisect_right(cleaned.line_ends, match.start) != index + 1
 
 
 def find_call(text: str, op: str | None, target: PrintedSizes | None = None) -> CodeCall | None:

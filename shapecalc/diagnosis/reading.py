@@ -34,6 +34,10 @@ NODE_SUBJECT = "node of the operator"
 """The prefix of the subject if only the operator of the failing node is known."""
 DECLARED_INPUT = "model's input as declared"
 """The subject of a message about a declared input shape."""
+UNKNOWN_MESSAGE = "message that is not known"
+"""The subject of a message of which only the tool is known."""
+ASSIGNMENTS = ("assign", "assignvariableop", "restorev2")
+"""The operators that load weights."""
 CONTRADICTED_SHAPE = "declared shape that the node does not give"
 """The subject of a message about a declared shape that differs from the shape of the node's output."""
 MAX_MESSAGES = 16
@@ -148,6 +152,8 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "unspecified": Cause("the message does not say what went wrong"),
     "declared-input": Cause("a model's input: it is declared with another shape than it is given"),
+    "out-of-range": Cause("the slice ends behind the last element of the input along one axis"),
+    "unknown-message": Cause("the tool is known, and the message is not: it may be about a shape or not"),
     "not-about-shape": Cause("the message is not about the shape of one tensor"),
 }
 
@@ -274,7 +280,7 @@ def _bound_matches(matches: list[TemplateMatch], length: int) -> Iterator[tuple[
 
 def _drop_less_specific(messages: list[ParsedMessage]) -> list[ParsedMessage]:
     """Drop messages that are less specific than another message on the same failure."""
-    specific = {one.framework for one in messages if one.cause != "unspecified"}
+    specific = {one.framework for one in messages if one.cause != "unspecified" and one.about != UNKNOWN_MESSAGE}
     kept = [one for one in messages if one.cause != "unspecified" or one.framework not in specific]
     return [one for one in kept if not any(other is not one and _is_more_specific(other, one) for other in kept)]
 
@@ -319,10 +325,13 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     ):  # the declared tensors are the operands of the concat
         cause = "dims-differ"
     elif sentence.about is not None:
-        cause = "declared-input" if sentence.about == DECLARED_INPUT else unrelated
+        cause = {DECLARED_INPUT: "declared-input", UNKNOWN_MESSAGE: "unknown-message"}.get(sentence.about, unrelated)
         other = ParsedMessage(framework, None, node.name, cause, quote, sentence.about, nearby_text=after)
         return _fill_shapes(other, match.values)
-    if op is None and node.op and node.op not in context.OPS_BY_NAME:
+    if node.op in ASSIGNMENTS:
+        weights = ParsedMessage(framework, None, node.name, unrelated, quote, "weights of another model")
+        return _fill_shapes(weights, match.values)
+    if op is None and node.op and node.op not in context.OPS_BY_NAME and cause != "dims-differ":
         return ParsedMessage(framework, None, node.name, unrelated, quote, f"{NODE_SUBJECT} {node.op}")
     message = _fill_shapes(ParsedMessage(framework, op, node.name, cause, quote), match.values)
     before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]  # the text may contain code

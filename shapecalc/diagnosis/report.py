@@ -259,7 +259,8 @@ def advise(message: ParsedMessage) -> Advice:
 def _advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     """Return the advice for a message that is not a shape error."""
     article = "" if subject.startswith(UNCOUNTABLE_SUBJECTS) else "an " if subject[0] in "aeiou" else "a "
-    summary = CAUSES[message.cause].summary + ("" if subject == DECLARED_INPUT else f": it is about {article}{subject}")
+    has_subject = message.cause == "not-about-shape"
+    summary = CAUSES[message.cause].summary + (f": it is about {article}{subject}" if has_subject else "")
     remedy, command = REMEDIES_BY_SUBJECT.get(subject, ""), None
     shape, declared = message.input or (), (message.operands or ((),))[0]
     if subject == DECLARED_INPUT and message.framework in MODEL_FILE_FRAMEWORKS:
@@ -438,7 +439,7 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
         return [REEXPORT_REMEDY] if message.traits.shape_source or message.framework == "paddle" else []
     place = "node" if message.traits.shape_source else "line"
     target = "the target" if message.target is None else format_sizes(message.target)
-    return [f"otherwise {target} is what you meant, and the input is wrong before this {place}: print its shape"]
+    return [f"print the input's shape before this {place}: if {target} is what you meant, the input is wrong there"]
 
 
 def _describe_missing(message: ParsedMessage) -> str | None:
@@ -486,6 +487,7 @@ def _findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
         _operand_findings(message, trace),
         _count_findings(message),
         _difference_findings(message),
+        _slice_findings(message),
     )
     yield from chain(_rule_findings(message, trace), _code_findings(message))
 
@@ -587,6 +589,14 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
         _, dims, target_dims = find_differing_dims(as_dims(message.input), as_dims(message.target))
         if dims and target_dims and len(dims) < len(message.input):
             yield f"only this differs: {format_sizes(dims)} in the input, {format_sizes(target_dims)} in the target"
+
+
+def _slice_findings(message: ParsedMessage) -> Iterator[str]:
+    """Name the axes along which a slice is longer than its input."""
+    if message.cause == "out-of-range" and len(message.input or ()) == len(message.target or ()):
+        triples = _numeric_differences(message.input or (), message.target or ())
+        yield from (f"{size} are taken along axis {axis}, where the input has {dim}" for axis, dim, size in triples)
+        yield "ONNX's Expand is such a slice in TensorRT: only a dim of 1 can grow"
 
 
 def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SAME_VERDICT = "same"
 """The first word of the verdict on two equal chains."""
 INTEGERS_ONLY = {int}
-"""The types of the dims that are numbers in JSON: `14.0` and `true` are none, although they can equal one in Python."""
+"""The type of JSON numbers that are dims; `14.0` and `true` are not, although they equal integers in Python."""
 
 
 def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
@@ -70,9 +70,9 @@ def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) 
 
 
 def equals_expectation(expect: object, answer: Trace, *, strict: bool = False) -> bool:
-    """Return whether an answer is what the JSON value of an expectation states, dim by dim.
+    """Return whether the output of an answer equals the JSON value of an expectation, dim by dim.
 
-    An answer may also meet an expectation of another form.
+    If this is false, the answer may still meet an expectation that has another form.
 
     >>> import shapecalc as sc
     >>> [equals_expectation(value, sc.reshape("2,3", "3,2")) for value in ([3, 2], [3.0, 2], "3,2")]

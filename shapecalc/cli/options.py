@@ -106,7 +106,7 @@ class Command(Record):
 def command_line_argument(help_text: str, metavar: str, *other_commands: str, required: bool = True) -> Argument:
     """Return an argument whose value is the command line of another command.
 
-    That command is an op or a command in `others`.
+    That command is an op or one of `other_commands`.
     """
     completions = [*OPS, *other_commands]
     return Argument("words", help_text, metavar, required, True, lambda: completions, completes_first=True)

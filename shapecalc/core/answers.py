@@ -51,7 +51,7 @@ class Request(Record):
     names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
     """The names in earlier stages of the chain; named results map to their definitions, other names to None."""
     notes: tuple[str, ...] = ()
-    """Notes on how the texts of shapes were read."""
+    """Notes on the interpretation of shapes, such as -1 as an unknown size."""
 
     __slots__ = ("_is_symbolic",)
 
@@ -84,7 +84,7 @@ class Request(Record):
 
 
 def freeze(mapping: Mapping[str, Any]) -> FrozenDict:
-    """Return a mapping as an immutable one; an immutable mapping is returned itself."""
+    """Return an immutable copy of a mapping; a `FrozenDict` is returned unchanged."""
     return mapping if type(mapping) is FrozenDict else FrozenDict(mapping)
 
 
@@ -156,7 +156,7 @@ class Step(Record):
     sources: tuple[int, ...]
     """The input axes of the stage from which the dim is derived."""
     value: Dim | Shape
-    """The dim that the step determines, drops or checks; for a step about all dims, the shape."""
+    """The dim that the step determines, drops or checks; the shape if the step concerns all dims."""
     conditions: Conditions = ()
     """The conditions on named sizes under which the step holds."""
     facts: FrozenDict = EMPTY_DICT
@@ -166,12 +166,12 @@ class Step(Record):
 
     @property
     def name(self) -> str:
-        """A short name for the step's effect, in one or two words."""
+        """A short name of the step's effect, in one or two words."""
         return self.rule.name
 
     @property
     def dim(self) -> Dim:
-        """The dim that the step determines; raises `TypeError` for a step about all dims."""
+        """The dim that the step determines; raises `TypeError` if the step concerns all dims."""
         if isinstance(self.value, tuple):
             raise TypeError(f"{self.rule} settles a whole shape")
         return self.value
@@ -180,7 +180,7 @@ class Step(Record):
     def shape(self) -> Shape:
         """The shape that the step determines.
 
-        For a step about one dim, the shape contains only that dim.
+        If the step concerns one dim, the shape contains only that dim.
         """
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
@@ -381,7 +381,7 @@ class Answer(Record):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes on how the texts of shapes were read.
+        """The notes on the interpretation of shapes.
 
         >>> import shapecalc as sc
         >>> sc.flatten("float32[-1,3,4]").notes
@@ -498,7 +498,7 @@ class Trace(Answer):
 
     @property
     def traces(self) -> tuple[Trace, ...]:
-        """A tuple that contains only this trace, like the traces of a chain of one op."""
+        """This trace as a tuple of length 1, for symmetry with `Chain.traces`."""
         return (self,)
 
     @property
@@ -543,7 +543,7 @@ class Chain(Answer):
     assumes: lazy[Names] = lazy(default=())
     """The names whose size must not be 0 for the answer to be correct."""
     op: ClassVar = "chain"
-    """The name that reports print instead of an op name."""
+    """The label that reports print instead of the name of an op."""
 
     def __hash__(self) -> int:
         return hash((Chain, self.traces))
@@ -615,7 +615,7 @@ def _compute_single_operand_origins(
 def _unit_axis_map(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
     """Map output axes of size 1 to the input axes of size 1 that they correspond to.
 
-    `solved` has the values of names that the conditions determine.
+    `solved` maps names to the values that the conditions determine.
     """
     from shapecalc.core.layout import match_unit_axes
 

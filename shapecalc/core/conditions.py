@@ -9,9 +9,8 @@ exponent of p in the coefficient, and a_i is the exponent of p in size_i.
 `Assumptions` decides the consequences of several conditions. A size is a vector of prime exponents. For each prime, a
 monomial that equals 1 gives a linear equation over the integers, and a monomial that is an integer gives a linear
 inequality. The equations are solved exactly, as in Euclid's algorithm. The inequalities are decided for each prime by
-Fourier-Motzkin elimination with integer rounding. The methods `implies`, `is_integral`, `divides` and
-`is_contradictory` return True only for a proven result. They return False if the rounding is inconclusive or the work
-exceeds its limit.
+Fourier-Motzkin elimination with integer rounding. The methods of `Assumptions` return True only for a proven result.
+They return False if the rounding is inconclusive or the work exceeds its limit.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ def is_negative(dim: Dim) -> bool:
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """Return the root of degree `order` of a number; None if no integer is the root.
+    """Return the root of degree `order` of a number; None if it is not an integer.
 
     >>> exact_root(27, 3), exact_root(28, 3)
     (3, None)

@@ -84,7 +84,7 @@ class Roll(Record):
         return [(size - shift, shift), (0, size - shift)]
 
     def output_shape(self, shape: Shape) -> Shape:
-        """Return `shape` itself, because a roll does not change the shape."""
+        """Return `shape`, because a roll does not change the shape."""
         return shape
 
 
@@ -143,7 +143,7 @@ class ShapeVector(Record):
 
 
 OperandAxis = tuple[int, int]
-"""The number of an operand, and the number of an axis of this operand."""
+"""An operand number, and the number of an axis of this operand."""
 
 
 class Combine(ShapedMove):
@@ -167,10 +167,10 @@ CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "
 
 
 def source_along(mode: str, index: Any, size: int) -> Any:
-    """Return the input index that a position of a padded axis of `size` reads, as numpy.pad does.
+    """Return the input index of the element at a position of a padded axis of `size`, as in numpy.pad.
 
-    `index` counts from the first input position; it is an integer, or an integer array. In the mode `constant`, new
-    positions read nothing, and the result is outside of the axis.
+    `index` counts from the first input position; it is an integer, or an integer array. In mode `constant`, the result
+    for an added position is out of range.
 
     >>> [source_along(REFLECT, index, 3) for index in range(-2, 5)]
     [2, 1, 0, 1, 2, 1, 0]
@@ -188,21 +188,21 @@ def source_along(mode: str, index: Any, size: int) -> Any:
 
 
 class Pad(Combine):
-    """A pad of the input: new positions at both ends of axes; negative numbers remove positions."""
+    """A pad of the input: positions are added at both ends of axes; negative counts remove positions."""
 
     begins: tuple[int, ...] = ()
-    """The number of positions at the start of each axis."""
+    """The number of added positions at the start of each axis."""
     ends: tuple[int, ...] = ()
-    """The number of positions at the end of each axis."""
+    """The number of added positions at the end of each axis."""
     mode: str = CONSTANT
     fill: float = 0
-    """The value of the new positions in the mode `constant`."""
+    """The value of the added positions in mode `constant`."""
 
     def sources_along(self, axis: int, positions: Any, size: int) -> Any:
         """Return the input indices that output positions of an axis of `size` read.
 
-        The positions are integers, or an integer array. In the mode `constant`, the indices of new positions are
-        outside of the axis. Source: numpy.pad.
+        `positions` is an integer or an integer array. In mode `constant`, the results for added positions are out of
+        range. Source: numpy.pad.
 
         >>> pad = Pad((7,), ((3,),), (((0, 0),),), None, (0,), (2,), (2,), REFLECT)
         >>> [pad.sources_along(0, position, 3) for position in range(7)]
@@ -212,7 +212,7 @@ class Pad(Combine):
         return source_along(self.mode, index, size) if self.begins[axis] or self.ends[axis] else index
 
     def first_position(self, axis: int, index: int, size: int) -> int:
-        """Return the first output position that reads an input index; it may be outside of the output.
+        """Return the first output position that reads an input index; it may be out of range.
 
         >>> Pad((7,), ((3,),), (((0, 0),),), None, (0,), (2,), (2,), REFLECT).first_position(0, 2, 3)
         0

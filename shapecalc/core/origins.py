@@ -452,7 +452,7 @@ class _InputIndexTable:
 
 
 def _varies_along_dim(indices: array[int], size: int, inner: int) -> bool:
-    """Return whether `positions` vary along a dim of `size` with stride `inner`."""
+    """Return whether `indices` vary along a dim of `size` with stride `inner`."""
     for start in range(0, len(indices), size * inner):
         first = indices[start : start + inner]
         if any(indices[start + i * inner : start + (i + 1) * inner] != first for i in range(1, size)):
@@ -574,7 +574,7 @@ class _OriginAnalysis:
         return self.known.divides(dims.product((size, step)), dim)
 
     def _rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return the axis that an index space rotates, in a list that may be empty."""
+        """Return a list with the axis that an index space rotates; empty if there is none."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
@@ -680,7 +680,7 @@ class _OriginAnalysis:
         return tuple(parts) or (forward,)
 
     def _find_wrong_dims(self, origins: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
-        """Return the dims whose origins have a wrong atom, given the axes that are mixed."""
+        """Return the dims with an atom that, given the mixed axes, does not describe its digit."""
         mixed = {axis for origin in origins for atom in origin if isinstance(atom, MixedAtom) for axis in atom.axes}
         wrong = set[int]()
         for out, origin in enumerate(origins):

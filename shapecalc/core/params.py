@@ -1,7 +1,7 @@
 """Parameters of ops and their types.
 
-A `ParamType` is the only description of a kind of argument: it reads the values of all front ends, and says what their
-help, JSON schemas and completions show.
+A `ParamType` is the only description of a kind of argument: it parses the values of all front ends, and describes them
+in their help, JSON schemas and completions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ JsonSchema: TypeAlias = "Mapping[str, Any]"
 
 
 class ParamType(Record):
-    """The type of a parameter: the reader of its values and their description in every front end."""
+    """The type of a parameter: the parser of its values and their description in every front end."""
 
     name: str
     read: Reader
@@ -95,7 +95,7 @@ class Param(Record):
         return self.supported_by is None or self.supported_by(dialect)
 
     def is_omitted(self, value: object) -> bool:
-        """Return whether a value gives no argument: None, or an empty list of operands."""
+        """Return whether a value denotes an omitted argument: None or an empty list of operands."""
         return value is None or (self.type is ParamType.SHAPES and isinstance(value, (str, list, tuple)) and not value)
 
     def read(self, value: object, input_shape: Shape) -> Any:
@@ -103,7 +103,7 @@ class Param(Record):
         return self.type.read(value, self, input_shape)
 
     def check_applies(self, arguments: Mapping[str, object]) -> None:
-        """Raise `ShapeError` (usage) if the parameter has no meaning beside the preceding arguments."""
+        """Raise `ShapeError` (usage) if the preceding arguments do not allow the parameter."""
         for name, choice in self.applies_to.items():
             if arguments.get(name, choice) != choice:
                 message = f"{self.name} is for the {name} {choice}, and this is {arguments[name]}"
@@ -116,7 +116,7 @@ class Param(Record):
 
     @property
     def completions(self) -> tuple[str, ...]:
-        """The words to complete a value with."""
+        """The candidates for the completion of a value."""
         return self.choices or self.type.words
 
     @property
@@ -236,7 +236,7 @@ def _read_operand(value: object, param: Param, _input_shape: Shape, suffix: obje
 def _read_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Shape | str, ...]:
     """Parse the shapes of operands from a string or a list.
 
-    The item `_` is returned unchanged; it stands for the output of the previous stage of a chain.
+    The item `_`, which denotes the output of the previous stage of a chain, is returned unchanged.
     """
     items = split_outside_brackets(value) if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)):

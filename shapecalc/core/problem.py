@@ -46,7 +46,7 @@ class Rule(str):
     The explanation is a format string or a function. The arguments are the step and the items of `Step.facts`.
     """
     name: str
-    """A short name for the rule's effect, in one or two words."""
+    """A short name of the rule's effect, in one or two words."""
     module: str
     """The name of the module that defines the rule, from which a pickled rule is loaded."""
 
@@ -168,7 +168,7 @@ OUT_OF_MEMORY = "it takes more memory than there is, or than --memory allows"
 def error_reason(error: BaseException) -> str:
     """Return the message of an error as one non-empty line without a full stop.
 
-    The system's part of an `OSError` begins in lower case, and its errno and file name are left out.
+    The message of an `OSError` begins in lower case, without its errno and file name.
 
     >>> error_reason(OSError(28, "No space left on device", "y.npy")), error_reason(AssertionError())
     ('no space left on device', 'AssertionError')

@@ -32,7 +32,7 @@ else:
 
 if TYPE_CHECKING:
 
-    class lazy(Generic[T]):  # noqa: N801  # it is used as `property` is
+    class lazy(Generic[T]):  # noqa: N801  # lower case, like `property`
         """A record attribute that is computed on first read and then stored."""
 
         def __init__(self, compute: Callable[[Any], T] | None = None, *, default: T = ...) -> None:
@@ -231,7 +231,7 @@ class FrozenDict(_Dict):
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _raise_immutable
 
     def copy(self) -> Self:
-        """Return the dict itself; an immutable dict needs no copy."""
+        """Return this dict, because an immutable dict needs no copy."""
         return self
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:

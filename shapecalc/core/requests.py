@@ -60,7 +60,7 @@ SHARED_OPTIONS = ("dialect", "opset", "dtype", "where")
 """The options of every op in every dialect."""
 DEFAULT_OPSET = 25
 PLAIN_CHARACTERS = frozenset("0123456789,- ")
-"""The characters of shapes that need no notes."""
+"""The characters of texts that need no notes; see `_need_no_notes`."""
 SHAPE_TYPES = frozenset([ParamType.TARGET.name, ParamType.SHAPE.name, ParamType.SHAPES.name])
 """The types of arguments that are shapes."""
 CONFIGURABLE_OPTIONS = ("dialect", "opset")
@@ -190,7 +190,7 @@ def _select_version(operator: Operator, opset: int) -> int:
 
 
 def _no_attribute_error(operator: Operator, name: str, since: int, version: int | None) -> ShapeError:
-    """Return the error for an attribute that the operator's version does not have."""
+    """Return the error for an attribute that the version of the operator does not have."""
     message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
     return rule_error(rules.NO_SUCH_ATTRIBUTE, message, argument=name)
 
@@ -258,7 +258,7 @@ def make_request(
     names = _common_names(spec, options) if common_names is None else common_names
     dims, typed = _read_input(shape)
     if typed is not None and typed.dtype:
-        options, names = _add_spelled_type(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
+        options, names = _add_input_dtype(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
     others = [(name, type(value), value) for name in names if (value := options[name]) is not None]
     key: tuple[object, ...] = (op, *others)
     parsed = _find_options(key, spec)
@@ -277,8 +277,8 @@ def make_request(
     if isinstance(shape, str):
         texts = {"input": shape, **texts}
     request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts)
-    if typed is not None or not _are_plain(texts):
-        request = _add_reading(request, params, typed)
+    if typed is not None or not _need_no_notes(texts):
+        request = _add_input_notes(request, params, typed)
     if options.get("where") is not None:
         request = _substitute_known_sizes(request, values.parse_sizes(options["where"]))
     if request.is_symbolic and len(request.names) > MAX_NAMES:
@@ -286,7 +286,7 @@ def make_request(
     return request
 
 
-def _add_spelled_type(op: Op, word: str, options: Options) -> Options:
+def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
     """Add the element type in the text of an input to the options, as the option `dtype`.
 
     Raises `ShapeError` (usage) if the options contradict it.
@@ -320,7 +320,7 @@ def parse_spelled_type(word: str, dialect: Dialect) -> str:
 
 
 def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None]:
-    """Read an input; the second value is None for dims without a note, an element type and strides."""
+    """Parse an input; the second value is None if there are only dims: no notes, element type or strides."""
     if not isinstance(shape, str):
         dims = values.to_shape(shape)
         if dims is shape or Monomial not in map(type, dims) or not (notes := values.unknown_size_notes(shape)):
@@ -333,8 +333,8 @@ def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None
     return typed.dims, typed
 
 
-def _add_reading(request: Request, params: Iterable[Param], typed: TypedShape | None) -> Request:
-    """Add the strides in the text of the input, and notes on the texts of shapes, to a request.
+def _add_input_notes(request: Request, params: Iterable[Param], typed: TypedShape | None) -> Request:
+    """Add the strides in the text of the input, and notes on its interpretation, to a request.
 
     Raises `ShapeError` (usage) if the option `strides` contradicts the text.
     """
@@ -350,7 +350,7 @@ def _add_reading(request: Request, params: Iterable[Param], typed: TypedShape | 
     return replace(request, arguments=arguments, notes=notes)
 
 
-def _are_plain(texts: Mapping[str, str]) -> bool:
+def _need_no_notes(texts: Mapping[str, str]) -> bool:
     """Return whether no text of an argument can need a note."""
     return not texts or all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
 

@@ -1,11 +1,11 @@
-"""Shapes as other tools print them: the forms that are read, and the shapes that are refused with what to write.
+"""Shapes as other tools print them: the forms that are parsed, and those that are refused with a hint.
 
 `FORMS` is the only table of spellings. Each form has a regular expression and examples: the reader uses the expression,
 the tests read the examples in every position, and the manual page shapecalc-spellings(7) lists them. Plain shapes such
 as `2,3,4` are parsed by `core.text` alone, which imports this module only for other texts.
 
-A text is first rewritten character by character, so that offsets stay valid: full-width characters become ASCII, and
-quotes and wrappers of numbers become blanks.
+A text is first rewritten without changing its length, so that offsets stay valid: full-width characters become ASCII,
+and quotes and wrappers of numbers become blanks.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
 
 MAX_SPELLING_LENGTH = 2_000
-"""The maximum number of characters of a text that is compared with the forms."""
+"""The maximum length, in characters, of a text that is matched against the forms."""
 MAX_REFUSED_LENGTH = 400
-"""The maximum number of characters of an invalid text that is compared with the refusals."""
+"""The maximum length, in characters, of an invalid text that is matched against the refusals."""
 MAX_DEPTH = 4
-"""The maximum number of forms around the dims, such as `x: TensorShape([2, 3])`."""
+"""The maximum nesting depth of forms; `x: TensorShape([2, 3])` has two levels."""
 FULL_WIDTH: dict[int, str] = {
     **{0xFF01 + offset: chr(0x21 + offset) for offset in range(94) if not chr(0x21 + offset).isalnum()},
     ord("\u3001"): ",",
@@ -56,7 +56,7 @@ ELEMENT_TYPES = {
     "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
     "ComplexFloat": "complex64", "ComplexDouble": "complex128", "STRING": "string", "string": "string",
 }  # fmt: skip
-"""The element types by the names of tools. Those in `DIALECT_TYPES` depend on the dialect."""
+"""The element types by the names that tools print. The names in `DIALECT_TYPES` depend on the dialect."""
 DIALECT_TYPES = {
     "float": "float32",
     "double": "float64",
@@ -65,9 +65,9 @@ DIALECT_TYPES = {
     "int": "int32",
     "long": "int64",
 }
-"""The element types that a dialect may spell in its own way: `float` has 32 bits in ONNX, and 64 in NumPy."""
+"""The names of element types that depend on the dialect: `float` has 32 bits in ONNX, and 64 in NumPy."""
 GENERIC_TYPES = ("Float", "Int", "UInt", "Integer", "Num", "Inexact", "Real", "Complex", "Shaped", "Key")
-"""The element types of jaxtyping that leave the number of bits open."""
+"""The element types of jaxtyping that do not specify the number of bits."""
 
 WORD = r"[A-Za-z_]\w*"
 NAME = rf"(?:{WORD}\.)*{WORD}"
@@ -89,7 +89,7 @@ SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|D
 
 
 class Example(Record):
-    """One row of the table of spellings: what a tool prints, and what is read."""
+    """One row of the table of spellings: the output of a tool, and the shape that is parsed from it."""
 
     spelling: str
     tool: str
@@ -110,17 +110,17 @@ class Form(Record):
     pattern: Pattern[str]
     examples: tuple[Example, ...]
     has_generic_type: bool = False
-    """Whether names such as Float leave the number of bits open."""
+    """Whether element types such as Float do not specify the number of bits."""
     needs_type: bool = True
     """Whether the text matches only if the element type is known."""
     without_brackets: bool = False
-    """Whether `inner` has the dims without brackets around them."""
+    """Whether `inner` contains the dims without brackets around them."""
     dims_cleaned: bool = False
     """Whether `2:12` is a size with its stride, and `*` an unknown size, as torch.jit prints them."""
 
 
 class LocatedDims(Record):
-    """The position of the dims in a text, with the rest of what the text says."""
+    """The position of the dims in a text, with the element type, the strides and the layout in the text."""
 
     text: str
     """The text with the dims at their offsets."""
@@ -131,9 +131,9 @@ class LocatedDims(Record):
     strides: str = ""
     order: str = ""
     unused: str = ""
-    """The part of the text that has no meaning for shapes, such as a tile."""
+    """The part of the text that is ignored, such as the tiles of a layout."""
     form: str = ""
-    """The name of the innermost form; empty if no form fits."""
+    """The name of the innermost form; empty if no form matches."""
 
 
 def _form(name: str, pattern: str, *examples: Example, **flags: bool) -> Form:
@@ -331,7 +331,7 @@ PLAIN_EXAMPLES = (
     Example("\uff082\uff0c3\uff09", "full-width brackets", "2,3"),
     Example("2\u00d73\u00d74", "Julia", "2,3,4"),
 )
-"""The examples that need no form: they have other separators, brackets and names of an unknown size."""
+"""The examples that `core.text` parses without a form: other separators, brackets and spellings of an unknown size."""
 
 
 def all_examples() -> tuple[Example, ...]:
@@ -340,7 +340,7 @@ def all_examples() -> tuple[Example, ...]:
 
 
 def rewrite_characters(text: str) -> str:
-    """Return the text in ASCII and without quotes and wrappers of numbers; its offsets stay the same.
+    """Replace full-width characters, quotes and wrappers of numbers without changing any offset.
 
     >>> rewrite_characters("\uff082\uff0c'N'\uff09"), rewrite_characters("(np.int64(2), 3)")
     ('(2, N )', '(         2 , 3)')
@@ -359,7 +359,7 @@ WRAPPED_NUMBER = re.compile(
 
 
 def locate_spelled_dims(text: str) -> LocatedDims | None:
-    """Find the dims in a text that no plain shape has; return None if no form fits."""
+    """Find the dims in the text of a shape that is not plain; return None if no form matches."""
     if len(text) > MAX_SPELLING_LENGTH:
         return None
     rewritten = rewrite_characters(text)
@@ -368,7 +368,7 @@ def locate_spelled_dims(text: str) -> LocatedDims | None:
 
 
 def _unwrap(text: str, located: LocatedDims, depth: int) -> LocatedDims:
-    """Follow the forms from the outside to the dims."""
+    """Match nested forms, from the outermost to the dims."""
     start, end = located.start, located.end
     for form in FORMS if depth < MAX_DEPTH else ():
         match = form.pattern.fullmatch(text, start, end)
@@ -397,7 +397,7 @@ def _unwrap(text: str, located: LocatedDims, depth: int) -> LocatedDims:
 
 
 def _groups(match: re.Match[str]) -> dict[str, str]:
-    """Return the groups of a match; `dtype2` is an alternative of `dtype`."""
+    """Return the groups of a match, with the group `dtype2` merged into `dtype`."""
     return {name.rstrip("23"): value.strip() for name, value in match.groupdict().items() if value is not None}
 
 
@@ -409,7 +409,7 @@ def _inner_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _has_known_type(form: Form, groups: dict[str, str]) -> bool:
-    """Return whether the element type is known; before strides in brackets, only names such as `f32` are."""
+    """Return whether the element type is known; before bracketed strides, only names such as `f32` are known."""
     dtype = groups.get("dtype", "")
     if form.name == "type in front" and "strides" in groups and not SHORT_TYPE.fullmatch(dtype):
         return False  # `float[2][3]` is an array of C
@@ -461,7 +461,7 @@ def _strip(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 class Refusal(Record):
-    """A kind of text that is not one shape, with the reason and with what to write."""
+    """A kind of text that is not a single shape, with the reason and a hint."""
 
     pattern: Pattern[str]
     message: str
@@ -559,7 +559,7 @@ SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
 
 
 def known_refusal(text: str, argument: str) -> ShapeError | None:
-    """Return the error for a text that is known not to be one shape; None for any other text.
+    """Return the error for a known kind of text that is not a single shape; None for any other text.
 
     >>> print(known_refusal("[1..8,3]", "input"))
     usage: a range is not the size of a dim (write a name (N) or ? for a size that is not known)
@@ -572,7 +572,7 @@ def known_refusal(text: str, argument: str) -> ShapeError | None:
 
 
 def dims_in_text(text: str) -> str:
-    """Return the dims of the only list of sizes in a text that is not a shape; empty if there is none.
+    """Return the dims of the named or the only list of sizes in a text that is not a shape; empty if there is none.
 
     >>> dims_in_text("#tf.shape<?x784>"), dims_in_text("[torch.FloatTensor of size 2x3]"), dims_in_text("a, b")
     ('?,784', '2,3', '')

@@ -6,7 +6,7 @@ dims   = dim {"," dim} [","]       a trailing comma only inside brackets
 dim    = ["-"] digits ["L"] | factor {("*" | "/" | "//") factor}
 factor = digits | name | "?" | "None"
 
-None is parsed as ?, and H//2 as H/2, on the condition that 2 divides H. In an input, -1 is parsed as ?, too.
+None is parsed as ?, and H//2 as H/2 on the condition that 2 divides H. In an input, -1 is also parsed as ?.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x20
 """Code points of characters that change the direction or the line breaks of the surrounding text."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 SPECIAL = frozenset("[](){}<>:='\"%!|")
-"""The characters that no dim has; a text with one of them is compared with the forms of `core.spellings`."""
+"""Characters that cannot occur in a dim; a text with one of them is matched against the forms of `core.spellings`."""
 UNKNOWN_WORDS = ("?", "None")
 """The spellings of an unknown size."""
 INPUT_UNKNOWNS = ("-1", "_")
-"""The further spellings of an unknown size in an input; in einops and jaxtyping, `_` is any size."""
+"""Additional spellings of an unknown size in an input; in einops and jaxtyping, `_` matches any size."""
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 """Typographic hyphens, dashes and minus signs that users paste instead of a hyphen-minus."""
 SEPARATOR_PATTERN = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
@@ -70,7 +70,7 @@ OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
 
 
 MIN_LAYOUT_LENGTH = 3
-"""The minimum number of letters of a lower-case name that is taken for a layout."""
+"""The minimum length of a lower-case name that is interpreted as a layout, such as `nchw`."""
 LAYOUT_LETTERS = frozenset("nbchwdtls")
 """The letters of names such as `nchw`, which are layouts rather than words."""
 
@@ -179,7 +179,7 @@ def escape_unprintable(text: str) -> str:
 
 
 class ScannedShape(Record):
-    """The tokens of a shape, and what its text says besides the dims."""
+    """The tokens of a shape, with the element type, the strides and the layout in its text."""
 
     tokens: tuple[Token, ...]
     dtype: str = ""
@@ -188,7 +188,7 @@ class ScannedShape(Record):
     order: str = ""
     """The axes from minor to major, as XLA prints a layout."""
     unused: str = ""
-    """The part of the text that has no meaning here, such as the tiles of a layout."""
+    """The part of the text that is ignored, such as the tiles of a layout."""
     form: str = ""
     """The form of `core.spellings` in which the shape is written; empty for a plain shape."""
     has_loose_names: bool = False
@@ -196,7 +196,7 @@ class ScannedShape(Record):
 
 
 class TypedShape(Record):
-    """The shape of a tensor, with its element type, its strides and notes on the reading."""
+    """The shape of a tensor, with its element type, its strides and notes on their interpretation."""
 
     dims: Shape
     dtype: str = ""
@@ -260,14 +260,14 @@ def _is_typed_list(body: str) -> bool:
 
 
 def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str) -> tuple[tuple[Token, ...], bool]:
-    """Split the dims in `text[start:end]`; return the tokens, and whether they are names between blanks."""
+    """Split the dims in `text[start:end]`; return the tokens, and whether blanks separate names."""
     offset, body = start, text[start:end]
     if not body.strip():
         if bracketed:
             return (), False
         raise usage_error("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
     words, by_blanks = _split_words(body)
-    if ",0" in body and _has_padding(words):
+    if ",0" in body and _has_leading_zeros(words):
         message = f"'{escape_unprintable(truncate(body))}' is one number with commas, or dims with a leading 0"
         hint = f"write {truncate(body.replace(',', ''))}, or dims without leading zeros"
         raise usage_error(message, hint, argument=argument, span=(start, end))
@@ -429,7 +429,7 @@ def split_file_argument(text: str) -> tuple[str, str]:
 def parse_shape(text: str, argument: str = "input") -> Shape:
     """Parse the shape of a tensor; raise `ShapeError` (usage) if the text is invalid.
 
-    -1 and None are unknown sizes, as ? is. An element type in the text is ignored; `read_shape` returns it.
+    The words -1, None and ? are unknown sizes. An element type in the text is ignored; `read_shape` returns it.
 
     >>> parse_shape("[2, 3, 4]"), parse_shape("2x3"), parse_shape("torch.Size([5])"), parse_shape("()")
     ((2, 3, 4), (2, 3), (5,), ())
@@ -482,7 +482,7 @@ def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
 
 
 def _explain_error(text: str, argument: str, error: ShapeError) -> ShapeError:
-    """Return the error for a text that is known not to be one shape, or `error` with the dims to write."""
+    """Return the error for a known kind of invalid text, or `error` with the dims to write as its hint."""
     from shapecalc.core.spellings import dims_in_text, known_refusal  # deferred: only invalid requests need it
 
     refusal, hint = known_refusal(text, argument), error.problem.hint
@@ -491,7 +491,7 @@ def _explain_error(text: str, argument: str, error: ShapeError) -> ShapeError:
 
 
 def _read_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape | None:
-    """Return the strides that a text gives, or None if they are row-major.
+    """Return the strides in the text of a shape, or None if they are row-major.
 
     Raises `ShapeError` (usage) if they do not fit the dims.
     """
@@ -544,7 +544,7 @@ def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, .
 
 
 def shape_notes(scanned: ScannedShape) -> list[str]:
-    """Return notes on names that users may take for several dims.
+    """Return notes on names that may be intended as several dims.
 
     >>> shape_notes(scan_shape("NCHW")), shape_notes(scan_shape("b x c"))
     (['NCHW is one name; four dims are N,C,H,W'], ['x is a name here: b x c has three dims; without it, write b,c'])
@@ -559,7 +559,7 @@ def shape_notes(scanned: ScannedShape) -> list[str]:
 
 
 def split_layout_name(name: str) -> list[str]:
-    """Return the letters of a name that users write for several dims; empty for other names.
+    """Split a name such as `NCHW` into the letters of its dims; return an empty list for other names.
 
     >>> split_layout_name("NxCxHxW"), split_layout_name("bhwc"), split_layout_name("batch"), split_layout_name("N")
     (['N', 'C', 'H', 'W'], ['b', 'h', 'w', 'c'], [], [])
@@ -578,7 +578,7 @@ def _dim_count_text(number: int) -> str:
 
 
 def reject_loose_names(text: str, argument: str = "input") -> None:
-    """Raise `ShapeError` (usage) for names separated by blanks, which need brackets in a list of words.
+    """Raise `ShapeError` (usage) for blank-separated names without brackets or quotes.
 
     >>> reject_loose_names("2 3 4"), reject_loose_names("[N C]")
     (None, None)
@@ -617,7 +617,7 @@ def parse_plain_shape(text: str) -> Shape | None:
     ((2, 3), (N, 3), None, None)
     """
     words = text.split(",") if len(text) < MAX_DIGITS else []
-    if not words or not text.isascii() or (",0" in text and _has_padding(words)):
+    if not words or not text.isascii() or (",0" in text and _has_leading_zeros(words)):
         return None
     if all(word.isdigit() for word in words):
         return tuple(map(int, words))
@@ -628,7 +628,7 @@ def parse_plain_shape(text: str) -> Shape | None:
     return None
 
 
-def _has_padding(words: Sequence[str]) -> bool:
+def _has_leading_zeros(words: Sequence[str]) -> bool:
     """Return whether a number after a comma has a leading 0, as in `1,024`."""
     return any(word[0] == "0" and len(word) > 1 for word in map(str.strip, words[1:]) if word.isdigit())
 
@@ -642,7 +642,11 @@ def parse_dims(text: str, argument: str = "target") -> Shape:
     ((0, -1), ['N', 'C*H*W/64'])
     """
     words = text.split(",") if len(text) < MAX_DIGITS and text.isascii() else []
-    if words and all(word.removeprefix("-").isdigit() for word in words) and not (",0" in text and _has_padding(words)):
+    if (
+        words
+        and all(word.removeprefix("-").isdigit() for word in words)
+        and not (",0" in text and _has_leading_zeros(words))
+    ):
         return tuple(map(int, words))
     plain = parse_plain_shape(text)
     if plain is not None:

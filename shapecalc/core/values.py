@@ -84,7 +84,7 @@ class Subscripts(Record):
 def is_integer_value(value: object) -> bool:
     """Return whether a Python value is an integer.
 
-    An integer has `__index__`; a bool is not accepted.
+    Any value with `__index__` is an integer, except for a bool.
     """
     try:
         return not isinstance(value, bool) and index(value) is not None  # type: ignore[arg-type]

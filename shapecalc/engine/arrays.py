@@ -42,7 +42,7 @@ class MappedFile(Record):
     path: str
     offset: int
     identity: tuple[int, int]
-    """The device and inode numbers of the file, with which a replaced file is detected."""
+    """The device and inode numbers of the file; other numbers show that the file was replaced."""
 
 
 class Source(Record):
@@ -78,7 +78,7 @@ class Source(Record):
 def open_source(location: str) -> Source:
     """Open an array in a file or a store.
 
-    `text` is a path, optionally with a colon and an array name: `x.npy`, `x.zarr:group/array`, `x.h5:/data`. Raises
+    `location` is a path, optionally with a colon and an array name: `x.npy`, `x.zarr:group/array`, `x.h5:/data`. Raises
     `FileError` if the array cannot be used.
     """
     if not split_file_argument(location)[0].endswith(STORE_SUFFIXES):
@@ -233,9 +233,9 @@ def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
 def load_copy(source: Source, memory_limit: int) -> Any:
     """Copy the array of a file into memory, or into a scratch file.
 
-    An array of more than `memory_limit` bytes is copied to a memory-mapped scratch file. An array without a
-    `mapped_file` is returned without a copy. Raises `FileError` if the file no longer contains all elements, `OSError`
-    if the scratch file cannot be written.
+    An array of more than `memory_limit` bytes is copied to a memory-mapped scratch file. An array that is not mapped
+    from a file is returned without a copy. Raises `FileError` if the file no longer contains all elements, `OSError` if
+    the scratch file cannot be written.
     """
     array, mapped = source.array, source.mapped_file
     if mapped is None:

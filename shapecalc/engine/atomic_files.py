@@ -146,7 +146,7 @@ def write_files(files: Iterable[tuple[Path, Any]], root: Path) -> list[Path]:
 
 
 def _sync_folders(folders: Iterable[Path]) -> None:
-    """Flush folders to the disk, so that the names in them outlast a power failure.
+    """Flush folders to the disk, so that the names in them survive a power failure.
 
     A folder that may be written but not read is not flushed. Raises `OSError` if the disk fails.
     """
@@ -222,7 +222,7 @@ def _check_target(target: Path, *, force: bool) -> None:
 def _open_part(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
     """Yield a locked temporary file in the folder of `target`, and its part path.
 
-    If the system supports unnamed files, the file is unnamed, and the path is free.
+    If the system supports unnamed files, the file is unnamed, and no file exists at the part path.
     """
     mode = 0o600 if target.exists() else 0o666  # until an existing target's mode is copied, the file is private
     parts = [_new_part_path(target)]
@@ -318,7 +318,7 @@ def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
 
 
 def _part_affixes(target: Path) -> tuple[str, str]:
-    """Return the prefix and the suffix that the names of a target's part files have."""
+    """Return the prefix and the suffix of the names of a target's part files."""
     from platform import node  # `platform` costs 2 ms; only commands that write files need it
 
     return f".{target.name[:MAX_NAME_LENGTH]}.{node()[:MAX_NAME_LENGTH]}.", ".part"

@@ -44,7 +44,7 @@ INNER_LINES = 512
 L2_BYTES = 1 << 20
 """The size, in bytes, of a source that stays in L2, with the gaps between its elements."""
 WIDE_ITEMSIZE = 8
-"""The size of an element, in bytes, from which copying it takes longer than to fetch its line from L2."""
+"""The minimum size of an element, in bytes, for which copying takes longer than fetching its line from L2."""
 
 SMALL_COPY_BYTES = 1 << 15
 """The size, in bytes, below which `np.copyto` is used, because choosing a strategy would take longer."""
@@ -116,8 +116,8 @@ def copy_into(
 def choose_fill(source: Array) -> Callable[..., object]:
     """Return the fastest function for copying arrays with the layout of `source`.
 
-    The targets are C-contiguous. The function is `np.copyto`, or a function with the same arguments and an optional
-    `tick`.
+    The targets are C-contiguous. The function is `np.copyto`, or a function with the same arguments that also
+    accepts a progress callback, as `copy_into` does.
     """
     if source.nbytes < SMALL_COPY_BYTES:
         return np.copyto
@@ -184,9 +184,9 @@ def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
 
     The fast axis is the axis with the smallest stride in the source. A cache line is read again at the next index of
     the fast axis, after all axes to the right of the fast axis were traversed. The line is still in the cache if few
-    enough other lines are read in between. If the source fits L2, the order of the target is also the fastest where
-    lines are fetched in time: elements are wide, a step of the inner loop stays within a line, or the nearest axis that
-    reads the same lines again is soon traversed.
+    enough other lines are read in between. If the source fits in L2, copying in the order of the target is also the
+    fastest if a line can be fetched before it is needed: elements are wide, a step of the inner loop stays within a
+    line, or few lines are read before an axis returns to the same line.
 
     >>> choose_method((9000, 3), (1, 9000), 1), choose_method((4096, 4096), (1, 4096), 1)
     ('by position', 'tiles')
@@ -256,8 +256,8 @@ def _fill_by_tile(
 ) -> None:
     """Copy `source` into `target` tile by tile.
 
-    If `element` is not None, both arrays are viewed with that dtype. `tick` is called with the size, in bytes, of each
-    finished tile.
+    If `element_dtype` is not None, both arrays are viewed with that dtype. `tick` is called with the size, in bytes, of
+    each finished tile.
     """
     if source.dtype.hasobject:  # references are not viewed as bytes
         np.copyto(target, source)

@@ -177,7 +177,7 @@ class Backend(Record):
 
 
 class NumpyBackend(Backend):
-    """NumPy, whose calls contain all that the layout of the array decides."""
+    """The NumPy backend; everything that depends only on the layout is computed before the first call."""
 
     def calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
         """Return the functions that execute a plan; each takes the array that the previous one returned.
@@ -332,7 +332,7 @@ def pad_array(array: Any, pad: Any, backend: Backend = NUMPY) -> Any:
 
 
 def _fill_value(fill: float, dtype: Any) -> Any:
-    """Return the value of the positions that a pad adds, as an array without axes.
+    """Return the value of the positions that a pad adds, as a zero-dimensional array.
 
     Raises `ShapeError` (usage) if the element type cannot represent the value.
     """

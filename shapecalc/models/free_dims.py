@@ -284,7 +284,7 @@ def _perturb_sizes(sizes: Mapping[str, int], prime_index: int, steps: Sequence[i
 
 
 def _check_size_names(where: Mapping[str, int], free_dims: Sequence[str], batch: str) -> None:
-    """Raise `ShapeError` (usage) if `where` contains a name that is not in `others`."""
+    """Raise `ShapeError` (usage) if `where` contains a name that is not in `free_dims`."""
     for name in where:
         if name not in free_dims:
             names = ", ".join(free_dims) or f"none beside the batch {batch}"
@@ -443,7 +443,7 @@ class _ShapeGuesser:
     def sum_terms(self, name: str, other_dims: Sequence[str]) -> tuple[str, ...]:
         """Return the terms of a dim that the file declares as a sum, such as `past + 1`.
 
-        Returns `()` if the dim is not a sum of integers and of names in `others`.
+        Returns `()` if the dim is not a sum of integers and of names in `other_dims`.
         """
         terms = tuple([term.strip() for term in self.written_names.get(name, "").split("+")])
         readable = [term.isdecimal() or (term in other_dims and term != name) for term in terms]

@@ -199,8 +199,8 @@ def report_model(
 def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> JudgedModel:
     """Walk and judge a model with the best choice of input shapes.
 
-    The choice with the smallest `ranking_key` is used. The search ends at a choice with which the model runs and all
-    batch axes are known.
+    The choice with the smallest `JudgedModel.ranking_key` is used. The search ends at a choice with which the model
+    runs and all batch axes are known.
 
     Raises `ShapeError` (usage) if the options do not fit the model.
     """

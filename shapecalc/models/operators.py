@@ -390,7 +390,7 @@ def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: in
 def _shared_batch_check(get_batch_inputs: Callable[[Attributes], BatchInputs]) -> SizeCheck:
     """Return a check that all inputs have the same batch size.
 
-    `batch_inputs_of` returns the inputs with a batch axis, given the attributes of the node.
+    `get_batch_inputs` returns the inputs with a batch axis, given the attributes of the node.
     """
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
@@ -421,8 +421,9 @@ def _contraction_check(
 ) -> SizeCheck:
     """Return a check that two contracted axes have the same size.
 
-    `axes_of` maps the attributes of a node to three values: the input index and the axis of the first tensor, those of
-    the second tensor, and a factor. The size of the first axis must equal the size of the second axis times the factor.
+    `get_contracted_axes` maps the attributes of a node to three values: the input index and the axis of the first
+    tensor, those of the second tensor, and a factor. The size of the first axis must equal the size of the second axis
+    times the factor.
     """
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:

@@ -344,7 +344,7 @@ def _reshape_candidate(
 ) -> FixCandidate:
     """Build a candidate fix of a Reshape with a new target.
 
-    `symbol` (0 or -1) is the target entry at index `batch_entry`. If `keeps_zeros`, each 0 in the target means a size
+    `symbol` (0 or -1) is the target entry at index `batch_entry`. If `zero_is_size`, each 0 in the target means a size
     of 0, as in the original target.
     """
     switch = node.switch if zero_is_size else None

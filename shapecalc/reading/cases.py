@@ -331,7 +331,7 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Expectation | None:
-    """Return the expectation with `fixed_names` derived from the stages' options."""
+    """Return the expectation with `Expectation.fixed_names` derived from the options of the stages."""
     with_sizes = [options for _, options in stages if "where" in options]
     return (
         replace(expected, fixed_names=frozenset(names_with_sizes(with_sizes))) if expected and with_sizes else expected

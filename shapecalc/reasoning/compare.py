@@ -134,7 +134,7 @@ def _check_opset(options: Options) -> None:
 
 
 def _read_once(value: object) -> object:
-    """Return the items of an iterator, which can be read only once, and any other value unchanged."""
+    """Return the items of an iterator as a tuple, and any other value unchanged."""
     return tuple(value) if isinstance(value, Iterator) else value
 
 

@@ -344,9 +344,10 @@ class _StridedChain(Record):
         return max(map(len, self.shapes))
 
     def elements_at(self, sizes: Mapping[str, int]) -> object:
-        """Return the output shape, the atoms and the offset at some sizes; equal ones are the same elements.
+        """Return the output shape, the atoms and the offset at some sizes.
 
-        Returns None if a dim is then 0 or not a number, or if a shape has more elements than an index can count.
+        Equal results describe equal outputs. Returns None if a dim is then 0 or not a number, or if an index cannot
+        count the elements of a shape.
         """
         numbers: dict[dims.Dim, Any] = {dim: dims.substitute(dim, sizes) for dim in self.distinct_dims}
         if 0 in numbers.values() or not dims.is_concrete(numbers.values()):

@@ -338,7 +338,7 @@ def _match_axes(split: PartialSplit, input_axis: int, output_axis: int, size: Di
 
 
 class ShapePair(Record):
-    """The two shapes of a search, without unknown dims, and notes on how they were read."""
+    """The two shapes of a search, without unknown dims, and notes on their interpretation."""
 
     before: Shape
     after: Shape
@@ -550,7 +550,7 @@ def _permute_groups(groups: list[list[SharedFactor]]) -> Iterator[tuple[SharedFa
 
 
 def _group_by_axis(factors: SharedFactors, side: str) -> list[list[SharedFactor]]:
-    """Group factors by their axis on one side, `source` or `out`.
+    """Group factors by their axis on one side, which is one of `AXIS_ATTRIBUTES`.
 
     Within a group, the factors are in the order of the axes on the other side.
     """

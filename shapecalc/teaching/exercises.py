@@ -112,7 +112,7 @@ class Exercise(Record):
 
 
 KINDS: dict[str, ExerciseKind] = {}
-"""All kinds keyed by name; the kinds of a topic are ordered by `first_level`."""
+"""All kinds keyed by name; the kinds of a topic are ordered by `ExerciseKind.first_level`."""
 
 
 class Card(Record):
@@ -139,7 +139,7 @@ class Worksheet(Record):
 
 
 def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
-    """Return the kinds of exercises on several topics, easiest first.
+    """Return the kinds of exercises on several topics, the easiest first.
 
     The topics are separated by spaces or commas. Raises `ShapeError` (usage) for an unknown topic.
 
@@ -445,7 +445,7 @@ def draw_new_dims(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand, refused since a dim is neither 1 nor the requested size."""
+    """Draw an expand that is refused because a dim is neither 1 nor the requested size."""
     target = _draw_shape(random, difficulty)
     axis = random.randrange(len(target))
     return _command_line(EXPAND, [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
@@ -530,14 +530,14 @@ def draw_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
 def draw_transposed_weight(random: Random, difficulty: Difficulty) -> str:
-    """Draw a matmul, refused since the second operand is transposed."""
+    """Draw a matmul that is refused because the second operand is transposed."""
     *_, rows, inner = shape = _draw_shape(random, difficulty)
     return _command_line(MATMUL, shape, [rows, inner])
 
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
 def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concat, refused since dims off the concatenated axis differ."""
+    """Draw a concat that is refused because dims of other axes than the concatenated one differ."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     return _command_line(CONCAT, shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
@@ -572,7 +572,7 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
 def draw_too_large_window(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool, refused since the dilated window exceeds each spatial axis."""
+    """Draw a pool that is refused because the dilated window exceeds each spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
     return _command_line(POOL, shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
@@ -683,8 +683,8 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
 def next_kind_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
     """Return the name of the kind of exercise `number` of a drill.
 
-    The kind is the one that has been due longest; if none is due, the first one without a card; if all have cards, the
-    one that is due next.
+    This is the kind that has been due longest. If none is due, it is the first kind without a card; if all kinds have
+    cards, it is the kind that is due next.
 
     >>> cards = {"copied": Card(1, 4), "inferred": Card(0, 3)}
     >>> [next_kind_name(["copied", "inferred", "literal"], cards, number) for number in (2, 3)]
@@ -717,7 +717,7 @@ def restore_cards(boxes: Mapping[str, int]) -> dict[str, Card]:
 
 
 def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, with_answers: bool) -> Worksheet:
-    """Build a worksheet from exercises, with the answers if `answers` is true."""
+    """Build a worksheet from exercises; if `with_answers`, the answers are included."""
     tasks = [*exercises]
     note = f"shapecalc drill {topics} --print {len(tasks)} --seed {seed}"
     right = tuple(resolve_line(one.task.question) for one in tasks)

@@ -64,7 +64,7 @@ STAGE_SENTENCES = {
 def title_text(question: Question, result: QuestionResult, width: int, placeholder: str = "", score: str = "") -> Text:
     """Format the title: the operator, the element count, the score and the answer.
 
-    In a narrow terminal, the title is only the answer. A non-empty `hidden_text` replaces the answer.
+    In a narrow terminal, the title is only the answer. A non-empty `placeholder` replaces the answer.
     """
     answer = result.answer
     if answer is None:

@@ -143,7 +143,7 @@ class Dialect(Record):
     operators: Mapping[str, Operator] = EMPTY_DICT
     """The operators by op; newer ops list their own operators in `Op.operators`."""
     follows: Dialect | None = None
-    """The dialect whose operators, and rows in the tables of ops, apply where this dialect has none."""
+    """The dialect that supplies the operators, and the rows in the tables of ops, that this dialect lacks."""
     switch: Switch | None = None
     newest_opset: int | None = None
     """The newest supported opset; None if operators are not versioned."""
@@ -386,8 +386,8 @@ def expand_to(stage: StageBuilder, output: Shape) -> Stages:
 def insert_unit_dims(stage: StageBuilder, sources: Sequence[int | None], dialect: Dialect | None = None) -> Stages:
     """Return the stage that inserts dims of 1.
 
-    These events complete the current stage. `sources` has the input axis of each output dim, or None for a new dim.
-    Raises `ShapeError` (rank-limit) if `dialect` is given and its maximum rank is exceeded.
+    `sources` contains the input axis of each output dim, or None for a new dim. Raises `ShapeError` (rank-limit) if
+    `dialect` is given and its maximum rank is exceeded.
     """
     shape = stage.before
 
@@ -427,7 +427,7 @@ def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE)
 
 
 class Target:
-    """A requested shape while its dims are resolved, and then the source of the steps.
+    """A requested shape, which resolves its dims and then explains them in steps.
 
     Frameworks that differ in the meaning of 0 or -1 override `resolve_zero`, `zero_step` or `resolve_infer`.
     """
@@ -448,7 +448,7 @@ class Target:
         self.copied: dict[int, int] = {}
         """The input axes of the zeros that copy a dim, by their indices."""
         self.reached = 0
-        """The number of dims that were resolved before an error."""
+        """The number of dims resolved before an error."""
         self.infer_index: int | None = None
         self.inference: Inference | None = None
         self.conditions: Conditions = ()
@@ -456,7 +456,7 @@ class Target:
         self.output: Shape | None = None
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the dim that a 0 stands for; store the axis if the 0 copies one."""
+        """Return the dim that a 0 denotes; store the axis if the 0 copies a dim."""
         return 0
 
     def zero_step(self, index: int) -> Step:
@@ -527,7 +527,7 @@ class Target:
 def resolve_target(target: Target, requested: Shape, dialect: Dialect, label: str = "reshape") -> Stages:
     """Return the stage of a requested shape; the target explains the stage.
 
-    A target has all that a stage needs, without a `StageBuilder`. Raises `ShapeError` with the refused stage:
+    A stage is built directly from a target, without a `StageBuilder`. Raises `ShapeError` with the refused stage:
     rank-limit, and the errors of `Target.resolve`.
     """
     try:

@@ -43,7 +43,7 @@ FILLED_ONE = StepRule(
 
 
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
-    """Resolve a reshape whose target has a 0 and another rank than the input.
+    """Resolve a reshape whose target contains a 0 and differs in rank from the input.
 
     Returns None to use `Op.resolve` for other requests.
     """

@@ -155,7 +155,7 @@ class TargetCodes(Record):
         return rule_error(rule, message, argument="target", index=index)
 
     def index_of(self, position: int, rank: int) -> int:
-        """Convert a position in a shape of `count` dims to an index from the left."""
+        """Convert a position in a shape of `rank` dims to an index from the left."""
         return rank - 1 - position if self.is_reversed else position
 
     def reorder(self, items: Shape) -> Shape:
@@ -229,8 +229,8 @@ def _resolve_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
 def _check_infer_position(codes: TargetCodes, position: int, output_position: int, infer_position: int | None) -> None:
     """Raise `ShapeError` for a second -1, or for a -1 that earlier codes shift.
 
-    `position` is the position of the -1 in the target, and `dim_position` is its position in the output. They differ if
-    a code before the -1 does not produce exactly one output dim.
+    `position` is the position of the -1 in the target, and `output_position` is its position in the output. They differ
+    if a code before the -1 does not produce exactly one output dim.
     """
     base.check_negative_dim(codes.index_of(position, len(codes.target)), -1, infer_position)
     if position != output_position:

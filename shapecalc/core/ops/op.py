@@ -169,7 +169,7 @@ def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
 def nearest_integers(number: int, minimum: int = 1, max_distance: int = 11) -> list[int]:
     """Return integers near `number`, the nearest first.
 
-    All integers are at least `least`, and their distance from `max(least, number)` is at most `reach`.
+    All integers are at least `minimum`, and their distance from `max(minimum, number)` is at most `max_distance`.
     """
     start = max(minimum, number)
     return sorted(

@@ -118,8 +118,8 @@ class AlignedDim(Record):
 def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of a dim, each with its conditions.
 
-    A candidate `(left, right, value)` means that the dim is `value` if `left` and `right` are equal. Candidates whose
-    condition is unsatisfiable are omitted.
+    A candidate consists of two dims, and the value of the dim if these two are equal. Candidates whose condition is
+    unsatisfiable are omitted.
     """
     result = list[tuple[Conditions, Dim]]()
     for left, right, value in candidates:
@@ -135,7 +135,7 @@ def align_dims(
 ) -> AlignedDim:
     """Return the dim to which aligned dims broadcast; all must be equal or 1.
 
-    For two different symbolic dims, the result is the general case, in which neither dim is 1; `alternatives` are the
+    For two different symbolic dims, the result is the general case, in which neither dim is 1; its alternatives are the
     conditions of the other cases. `label` describes the dims in the error message. Raises `ShapeError` (`rule`, by
     default not-broadcastable).
     """

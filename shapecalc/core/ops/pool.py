@@ -65,7 +65,7 @@ def _pool_operator(
 def _unversioned_pool_operator(max_name: str, average_name: str, *missing_params: str) -> Operator:
     """Return the max pool operator of an unversioned framework, with its variants.
 
-    `missing` are the parameters that no variant has; average pools have no `dilation` either.
+    `missing_params` are the parameters that no variant has; average pools have no `dilation` either.
     """
     lacks = dict.fromkeys(missing_params)
     return _pool_operator(

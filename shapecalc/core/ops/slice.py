@@ -100,7 +100,7 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
 
 
 def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting) -> AxisSlice:
-    """Return the slice of an axis; `ends` are its start, stop and step.
+    """Return the slice of an axis; `slice_parts` are its start, stop and step.
 
     Raises `ShapeError`: bad-step, no-such-attribute, slice-out-of-bounds, needs-size.
     """

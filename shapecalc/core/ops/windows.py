@@ -386,9 +386,9 @@ def finish_window_stage(
 ) -> Stages:
     """Finish a stage: resolve the axes in `resolvers`, and leave others unchanged.
 
-    `mixing_axes` are the axes along which an output element depends on several input elements. `weight` is the shape of
-    the weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes
-    the fields of `Combine`. Raises `ShapeError`: overflow.
+    `window_axes` are the axes along which an output element depends on several input elements. `weight_shapes` contains
+    the shape of the weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it.
+    `make_move` takes the fields of `Combine`. Raises `ShapeError`: overflow.
     """
     shape, output = stage.before, list[Dim]()
     for axis, dim in enumerate(shape):

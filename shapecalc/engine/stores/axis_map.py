@@ -187,7 +187,7 @@ class _MapBuilder:
     def _build_group(self, source_key: Any, strided_outputs: list[tuple[int, AxisPart]]) -> PartGroup:
         """Return the group with the given pairs of a stride and an output part.
 
-        `key` is the source part of the group, or the index space of a mixed group.
+        `source_key` is the source part of the group, or the index space of a mixed group.
         """
         if isinstance(source_key, AxisPart):
             return PartGroup((source_key,), (strided_outputs[0][1],))

@@ -40,7 +40,7 @@ from shapecalc.engine.plan import concrete_moves
 from shapecalc.engine.processes import SignalGuard
 from shapecalc.engine.stores import store_io
 from shapecalc.engine.stores.axis_map import AxisMap, MoveError, split_into_axis_maps
-from shapecalc.engine.stores.plan import Pass, PlanError, StorePlan, plan_store
+from shapecalc.engine.stores.plan import InsufficientMemoryError, Pass, StorePlan, plan_store
 from shapecalc.engine.stores.regions import iter_grid
 from shapecalc.engine.stores.workers import PassJob, TaskRunner
 from shapecalc.reasoning.examples import stage_moves
@@ -329,7 +329,7 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
             try:
                 plan = plan_store(maps, itemsize, store.chunks, max(0, memory - WORKER_OVERHEAD) // count, chunks)
                 return StoreJob(path, state, store, plan, count)
-            except PlanError as error:
+            except InsufficientMemoryError as error:
                 needed = error.required_bytes + WORKER_OVERHEAD
     except MoveError as error:
         raise FileError(f"{source}: {error}") from None

@@ -52,7 +52,7 @@ MIN_INTERMEDIATE_BYTES = 1 << 22
 """The minimum chunk size of an intermediate store, in bytes, if the memory suffices."""
 
 
-class PlanError(ValueError):
+class InsufficientMemoryError(ValueError):
     """Raised if the smallest task of a pass does not fit in memory."""
 
     def __init__(self, required_bytes: int) -> None:
@@ -271,8 +271,8 @@ def plan_store(
 ) -> StorePlan:
     """Plan a sequence of axis maps, with at most `memory` bytes per task.
 
-    `chunks` is the chunk shape of the final output; if it is None, a chunk shape is chosen. Raises `PlanError` if the
-    smallest task needs more memory.
+    `chunks` is the chunk shape of the final output; if it is None, a chunk shape is chosen. Raises
+    `InsufficientMemoryError` if the smallest task needs more memory.
     """
     passes: tuple[Pass, ...] = ()
     for number, axis_map in enumerate(maps, 1):
@@ -292,7 +292,7 @@ def _plan_axis_map(
     plans = [alone]
     for region in (alone.passes[0].chunks, choose_row_chunks(axis_map.output_shape, itemsize)):
         intermediate = _choose_intermediate_chunks(alone.passes[0], region, memory)
-        with suppress(PlanError):
+        with suppress(InsufficientMemoryError):
             first_pass = plan_pass(first, itemsize, source_chunks, memory, intermediate)
             second_pass = plan_pass(second, itemsize, intermediate, memory, chunks, prod(source_chunks) * itemsize)
             plans.append(StorePlan((first_pass, second_pass)))
@@ -418,7 +418,7 @@ def plan_pass(
     """Plan one pass over the data, with at most `memory` bytes per task.
 
     If `chunks` is None, the output chunks have about `chunk_bytes` bytes, or the size of the source chunks if
-    `chunk_bytes` is 0. Raises `PlanError` if the smallest task needs more memory.
+    `chunk_bytes` is 0. Raises `InsufficientMemoryError` if the smallest task needs more memory.
     """
     search = _TaskSearch(axis_map, itemsize, source_chunks, memory)
     candidates = (
@@ -428,7 +428,7 @@ def plan_pass(
     chunks, task = min(choices, key=lambda choice: (search.cost(choice[1]), -prod(choice[1])))
     plan = Pass(axis_map, itemsize, source_chunks, chunks, task)
     if plan.task_memory > memory and 0 not in axis_map.output_shape:
-        raise PlanError(replace(plan, task_shape=chunks).task_memory)
+        raise InsufficientMemoryError(replace(plan, task_shape=chunks).task_memory)
     step = max(
         1, -(-plan.task_count // max(1, MAX_COUNTED_TASKS // estimate_target_count(axis_map, plan.task_region(0))))
     )

@@ -90,7 +90,7 @@ WRITER_METHODS = {
     **{kind: kind.name.lower() for kind in (StageKind.SQUEEZE, StageKind.UNSQUEEZE, StageKind.EXPAND, StageKind.SPLIT)},
     **{kind: kind.name.lower() for kind in (StageKind.TAKE, StageKind.ROLL, StageKind.SHAPE)},
 }
-"""The names of the methods of `CodeWriter` that emit calls, by stage kind; all other kinds use `combine`."""
+"""The names of the methods of `CodeWriter` that emit calls, by stage kind; all other kinds use `CodeWriter.combine`."""
 
 
 class RequestedDim(Record):

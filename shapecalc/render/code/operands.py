@@ -77,7 +77,7 @@ PAD_MODES: Mapping[str, Mapping[str, str]] = {
     "paddle": {"edge": "replicate", "wrap": "circular"},
     "tensorflow": {"reflect": "REFLECT", "symmetric": "SYMMETRIC"},
 }
-"""The frameworks' names of the modes of a pad, where they differ from ours."""
+"""The modes of a pad by framework: the framework's name of each mode, where it differs from NumPy's."""
 PADDLE_LAYOUTS = {3: "NCL", 4: "NCHW", 5: "NCDHW"}
 """Paddle's layouts by rank."""
 ONNX_OPERATORS = {op.name: op.operators["onnx"].name for op in (MATMUL, CONCAT, STACK, EINSUM)}
@@ -121,7 +121,7 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
 
 
 class ArgumentReader:
-    """The arguments of a request, which keeps track of those that a writer has read.
+    """The arguments of a request, with a record of those that a code writer has read.
 
     An argument that was never read cannot be part of the code, so the writer refuses it.
     """
@@ -136,7 +136,7 @@ class ArgumentReader:
         return self._arguments.get(name, default)
 
     def mark_read(self, *names: str) -> None:
-        """Mark arguments as read that the code contains in another form, such as the windows of the steps."""
+        """Mark as read the arguments that the code contains in another form, such as windows."""
         self.unread = [name for name in self.unread if name not in names]
 
     def check_all_read(self, target: str) -> None:
@@ -165,14 +165,14 @@ class OperandCall(Record):
         return self.variables
 
     def read_pads(self) -> list[tuple[int, int]]:
-        """Return the numbers of positions that a pad adds at both ends of each axis."""
+        """Return, for each axis, the number of positions that a pad adds at the start and at the end."""
         self.arguments.mark_read("padding", "axes")
         move = self.trace.stages[0].move
         assert isinstance(move, Pad)
         return [*zip(move.begins, move.ends, strict=True)]
 
     def read_mode(self) -> str | None:
-        """Return the mode of a pad as a quoted word of the framework; None for the mode constant."""
+        """Return the framework's name of the mode of a pad, in quotes; None for the mode `constant`."""
         mode = self.arguments.read("mode", CONSTANT)
         return None if mode == CONSTANT else f'"{PAD_MODES.get(self.framework, {}).get(mode, mode)}"'
 
@@ -187,10 +187,10 @@ class OperandCall(Record):
         return f", ops.convert_like(ops.constant({fill}), {self.tensor})" if fill else ""
 
     def read_padding(self) -> str | list[int]:
-        """Return the padding as a call takes it: one pair for each axis, or one list in PyTorch and Paddle.
+        """Return the padding in the form of the framework: one pair per axis, or one list in PyTorch and Paddle.
 
-        In the mode constant, the list has the padding of all axes, in Paddle from the first one. In other modes, it has
-        the padding of as many of the last axes as the call requires, from the last one.
+        In mode `constant`, the list contains the padding of all axes, the last axis first; in Paddle, the first axis
+        first. In other modes, it contains as many of the last axes as the call requires, the last axis first.
         """
         pairs, mode = self.read_pads(), self.trace.request.arguments.get("mode", CONSTANT)
         if self.framework not in ("torch", "paddle"):
@@ -239,9 +239,10 @@ FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
     "pad_value": OperandCall.read_pad_value,
     "pad_options": OperandCall.read_pad_options,
 }
-"""The fields of templates and the parameters of signatures; each reads the arguments that the code then contains.
+"""The values of the fields of templates and of the parameters of signatures, computed from a call.
 
-`all` is the list of all operands in order, `place` is the index of the tensor `x` in this list. None omits an argument.
+The field `all` is the list of all operands in order, and `place` is the index of the tensor `x` in this list. A field
+with the value None is omitted from the code.
 """
 
 
@@ -294,7 +295,7 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
 
 
 def _fill_template(template: str, call: OperandCall) -> str:
-    """Return a template with the fields of a call; one with `{other}` is applied for each other operand."""
+    """Fill a template with the fields of a call; a template with `{other}` is applied to each other operand."""
     tensor, fields = call.tensor, {name for _, name, _, _ in Formatter().parse(template) if name}
     values = {name: FIELDS[name](call) for name in fields - {"x", "other"}}
     others = [name for name in call.read_variables() if name != tensor] if "other" in fields else [""]
@@ -312,7 +313,7 @@ def read_windows(arguments: ArgumentReader) -> list[Window]:
 def check_window_rules(arguments: ArgumentReader, target: str) -> None:
     """Raise `ShapeError` (usage) if a conv, a pool or an upsampling has rules that PyTorch and ONNX do not have.
 
-    These are channels or filters at the end, and windows that begin in the padding.
+    These rules are: channels or filters last, and windows that begin in the padding.
     """
     trace, dialect = arguments.trace, DIALECTS[arguments.trace.dialect]
     semantics = WINDOW_SEMANTICS.of(dialect)
@@ -371,8 +372,8 @@ def _find_torch_function(
 ) -> str:
     """Return the name of PyTorch's function for an op, with the module.
 
-    If `rank` is nonzero, the function has that number of spatial dims and the parameter `param`. `implied` contains the
-    arguments of the op that the function's name determines.
+    If `rank` is nonzero, the function has that number of spatial dims and the parameter `param`. `implied_options`
+    contains the arguments of the op that the function's name determines.
     """
     return next(
         signature.path
@@ -383,7 +384,7 @@ def _find_torch_function(
 
 
 def _torch_padding(windows: Sequence[Window], *, is_pool: bool) -> str | list[int]:
-    """Return PyTorch's padding of windows: a quoted word, or a number for each window.
+    """Return PyTorch's padding argument: a string in quotes, or a number for each window.
 
     Raises `ShapeError` (usage) if PyTorch has no such padding.
     """

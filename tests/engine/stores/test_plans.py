@@ -10,7 +10,7 @@ import pytest
 
 from shapecalc.core.moves import Expand, Permute, Reshape
 from shapecalc.engine.stores.axis_map import build_axis_map, split_into_axis_maps
-from shapecalc.engine.stores.plan import MAX_CHUNK_BYTES, PlanError, plan_store
+from shapecalc.engine.stores.plan import MAX_CHUNK_BYTES, InsufficientMemoryError, plan_store
 
 GIB = (2048, 512, 256)
 CHUNKS = (256, 128, 128)
@@ -96,7 +96,7 @@ def test_plan_terabytes_cost_at_most_two_passes(seed):
 
 
 def test_plan_reports_too_little_memory_and_cost_of_requested_chunks():
-    with pytest.raises(PlanError, match="a task needs"):
+    with pytest.raises(InsufficientMemoryError, match="a task needs"):
         plan_store([build_axis_map(GIB, [])], 4, CHUNKS, 1 << 20)
     plan = plan_store([build_axis_map(GIB, ALIGNED["transpose"])], 4, CHUNKS, 256 << 20, (256, 1, 2048))
     assert plan.passes[-1].chunks == (256, 1, 2048)

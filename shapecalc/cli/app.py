@@ -40,7 +40,6 @@ from shapecalc.reading.options import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from shapecalc.cli.terminal import AnyTerminalApp
     from shapecalc.core.ops.op import Op
@@ -97,32 +96,13 @@ def reject_redirected_arrow(words: Sequence[str]) -> None:
 
 def _run_op(op: Op, words: Sequence[str]) -> int:
     """Run the command of an op; raise `ShapeError` (usage) for invalid arguments."""
-    values = _parse_op(op, words)
+    values = commands.parse_op_words(op, words, OUTPUT_OPTIONS.values())
     if HELP.name in values:
         return _print_help(op.name)
     printing = {name: values.pop(name) for name in OUTPUT_OPTIONS if name in values}
     code = run_op_command(op.name, values, OutputOptions(**printing))
     atexit.register(gc.freeze)  # skip the garbage collection at exit, which would delay the exit
     return code
-
-
-def _parse_op(op: Op, words: Sequence[str]) -> dict[str, Any]:
-    """Parse the arguments of an op's command into values by parameter name.
-
-    If only the input is missing, it is read from standard input.
-    Raises `ShapeError` (usage) if the arguments cannot be parsed.
-    """
-    try:
-        return commands.parse_op_words(op, words, OUTPUT_OPTIONS.values())
-    except MissingArgumentError as error:
-        if not has_stdin_data():
-            raise
-        try:
-            values = commands.parse_op_words(op, ["-", *words], OUTPUT_OPTIONS.values())
-        except ShapeError:
-            raise error from None
-    print_stderr("shapecalc: INPUT is missing, so every line of standard input is one")
-    return values
 
 
 def _run_command(words: Sequence[str], app: AnyTerminalApp, text: str | None) -> int:
@@ -307,10 +287,11 @@ def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
     printed instead. The error is printed as JSON if `words` contain `--json`.
     """
     from shapecalc.cli.options import COMMAND_MODULES
-    from shapecalc.cli.usage_hints import extra_words_error, split_shape_error
+    from shapecalc.cli.usage_hints import extra_words_error, missing_argument_error, split_shape_error
 
     extra = extra_words_error(words) if isinstance(error, ExtraValueError) else None
-    error = split_shape_error(words) or extra or error
+    missing = missing_argument_error(words) if isinstance(error, MissingArgumentError) else None
+    error = split_shape_error(words) or extra or missing or error
     problem = error.problem
     first = words[0] if words else ""
     if not problem.hint:

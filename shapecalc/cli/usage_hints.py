@@ -16,7 +16,7 @@ from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.core.text import escape_unprintable, parse_dims, truncate
+from shapecalc.core.text import escape_unprintable, is_file_argument, parse_dims, truncate
 from shapecalc.reading.commands import parse_op_words
 from shapecalc.reading.options import OptionLookup, is_value, op_options
 
@@ -188,6 +188,31 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
     extra = escape_unprintable(truncate(" ".join(values[limit:])))
     hint = f"write {escape_unprintable(best_line)}" if best_line else f"see shapecalc {op.name} -h"
     return usage_error(f"{op.name} has no place for '{extra}'", hint)
+
+
+def missing_argument_error(words: Sequence[str]) -> ShapeError | None:
+    """Return the error for a command line of an op that lacks one argument.
+
+    The error suggests to add the argument, or `-` as the input. Return None if more than one argument is missing.
+
+    >>> print(missing_argument_error(["reshape", "2,3"]).problem)
+    usage: missing argument 'TARGET' (write reshape 2,3 TARGET, or reshape - 2,3 for an INPUT from standard input)
+    """
+    op = OPS.get(words[0]) if words else None
+    if op is None or len(words) > MAX_WORDS or _parse_op_arguments(op, ["-", *words[1:]]) is None:
+        return None
+    from shlex import join
+
+    from shapecalc.reading.readings import is_shape
+
+    values, options, _ = _rejoin_split_lists(op, words[1:])
+    names = ("input", *op.positional_only_names)
+    lacks_input = not any(is_file_argument(word) or is_shape(word) for word in values)
+    name = "input" if lacks_input else names[min(len(values), len(names) - 1)]
+    line = [name.upper(), *values] if lacks_input else [*values, name.upper()]
+    complete, with_input = (escape_unprintable(join([op.name, *part, *options])) for part in (line, ["-", *values]))
+    hint = f"write {complete}, or {with_input} for an INPUT from standard input"
+    return usage_error(f"missing argument '{name.upper()}'", hint, argument=name)
 
 
 def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:

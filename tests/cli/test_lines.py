@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 
 import pytest
 
@@ -24,6 +25,19 @@ def test_ops_read_lines_of_standard_input(op, shapecalc):
     assert (ran.code, ran.out) == (single.code, single.out * 3)
     chained = shapecalc("chain", f"- | {shlex.join([name, *rest])}", stdin=f"{shape}\n" * 2)
     assert chained.out == single.out * 2
+
+
+@each_row("op", EXAMPLES)
+def test_ops_without_dash_leave_standard_input_alone(op, shapecalc):
+    name, shape, *rest = EXAMPLES[op]
+    words = [shape, *rest]
+    for start, stop in [(0, stop) for stop in range(len(words) + 1)] + [(1, stop) for stop in range(len(words) + 1)]:
+        ran = shapecalc(name, *words[start:stop], stdin="2,3,4\n5,6\n")
+        assert sys.stdin.buffer.read() == b"2,3,4\n5,6\n"
+        assert "missing argument" not in ran.err or ran.code == 2
+    if "missing argument" in ran.err:
+        suggested = ran.err.rpartition(", or ")[2].partition(" for an INPUT")[0]
+        assert shapecalc(*shlex.split(suggested), stdin=shape).out == shapecalc(name, *words).out
 
 
 @pytest.mark.parametrize(

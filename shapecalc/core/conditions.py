@@ -222,6 +222,14 @@ def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     return (Condition(above, ">=", below),)
 
 
+def require_positions(dim: dims.Dim, count: int) -> Conditions:
+    """Return the conditions under which an axis of size `dim` has at least `count` positions.
+
+    A named size has at least 1 position. Raises `Unsatisfiable` if `dim` is smaller for all sizes.
+    """
+    return require_at_least(dim, count) if count > 1 else ()
+
+
 RELATION_FUNCTIONS = {"%": require_divisible, "!=": require_different, ">=": require_at_least, "==": require_equal}
 """The function `require_...` of each relation, in the order in which a parser tries them. `%` precedes `==` because
 `a % b == 0` contains both operators."""

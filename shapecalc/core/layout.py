@@ -495,11 +495,12 @@ class _ViewSlicer:
         count = 1 if size is None else size
         if isinstance(dim, int) and isinstance(start, int):
             start %= dim
-        elif start == -1:
-            atoms, start, step = reverse_axis(atoms), 0, -step
-        if step < 0 and count != 1:
-            atoms, start, step = reverse_axis(atoms), dim - 1 - start, -step  # type: ignore[operator]  # both are numbers
-        return self.slice_atoms(merge_atoms(atoms), start, step, count)
+        elif isinstance(start, int) and start < 0:
+            atoms, start, step = reverse_axis(atoms), -1 - start, -step
+        if step > 0 or count == 1:
+            return self.slice_atoms(merge_atoms(atoms), start, step, count)
+        lowest = start + step * (count - 1)  # type: ignore[operator]  # both are numbers
+        return reverse_axis(self.slice_atoms(merge_atoms(atoms), lowest, -step, count))
 
     def slice_atoms(self, atoms: Atoms, start: Dim, step: Dim, count: Dim) -> Atoms:
         """Return the atoms of `count` positions from `start`, which are `step` apart."""

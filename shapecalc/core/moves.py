@@ -93,7 +93,7 @@ class Take(Record):
 
     axis: int
     positions: tuple[int, ...]
-    """The selected indices, counted from 0. If the size of the axis is symbolic, -1 selects the last index."""
+    """The selected indices, counted from 0; if the size of the axis is symbolic, negative ones count from the end."""
 
     @property
     def start_and_step(self) -> tuple[int, int] | None:

@@ -418,6 +418,9 @@ class _ChainPair:
             return None
         try:
             known = Assumptions(self.dims, simplify_conditions((*self.defined[0], *self.defined[1], *assumptions)))
+            numbers = {name: size for name, size in known.values.items() if isinstance(size, int)}
+            if 0 in sizes_with_results(self.results[0], numbers).values():
+                return None  # a view has no dim of 0
             first, second = (chain.substitute(known.values) for chain in self.chains)
             if first.output != second.output or (first != second and first.view(known) != second.view(known)):
                 return None

@@ -27,6 +27,7 @@ from tests.plans import LARGEST, answer_to, requested_answers, size
 from tests.render.real_chains import REAL_CHAINS
 from tests.render.running import RUNS, data, run_code, skip_reason, stop_workers
 from tests.sampling import examples, some_and_rest
+from tests.strategies import positions
 from tests.tables import rows
 
 REQUESTS, OPERANDS = (Path(__file__).with_name(f"code_{name}.txt") for name in ("requests", "operands"))
@@ -177,6 +178,27 @@ def test_symbolic_chain_code_holds_for_any_sizes(answer, drawn_sizes):
             check_code(answer, target, sizes)
         except ShapeError as error:
             assert any(reason in str(error) for reason in ("at most 8", "mixes axes", "cannot be asked"))
+
+
+@st.composite
+def named_positions(draw):
+    """Draw the answer to an op that selects positions of axes, some of which have symbolic sizes."""
+    shape = tuple(draw(st.lists(st.sampled_from(parse_dims("N,C,2*H,3,4")), min_size=1, max_size=3)))
+    op = draw(st.sampled_from(["slice", "slice", "select", "take"]))
+    return answer_chain(shape, [(op, draw(positions(op, len(shape))))], {})
+
+
+@examples(60)
+@given(named_positions().filter(lambda answer: answer.output is not None), SIZES)
+def test_code_of_positions_holds_for_any_sizes(answer, drawn_sizes):
+    sizes = {name: drawn_sizes[name] for name in dim_names(answer.input)}
+    assume(can_hold(answer.conditions, sizes))
+    for target in AVAILABLE:
+        try:
+            check_code(answer, target, sizes)
+        except ShapeError as error:
+            reasons = ("is not written", "axes stay whole", "takes no position from the end")
+            assert any(reason in str(error) for reason in reasons), error
 
 
 @pytest.mark.parametrize("target", target_params([*(each for each in OPERAND_TEMPLATES if each != "tensorrt"), "onnx"]))

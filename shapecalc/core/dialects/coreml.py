@@ -5,18 +5,8 @@ from __future__ import annotations
 from shapecalc.core.answers import Stages, Step, StepRule
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.problem import Rule, ShapeError, rule_error
-from shapecalc.core.values import parse_slices
 
 SOURCE = "Core ML Tools, MIL operators of iOS 17: reshape"
-
-EMPTY_SLICE = Rule(
-    "keeps-nothing",
-    "the operator must keep at least one position of every axis",
-    "Core ML has no empty tensors.",
-    "shapecalc slice 2,3 :,3: --dialect coreml",
-    "MIL slice_by_index, run",
-)
 
 
 COPIED_FROM_RIGHT = StepRule(
@@ -79,14 +69,6 @@ class RightAlignedTarget(base.Target):
         return Step(COPIED_FROM_RIGHT, index, (self.copied[index],), self.dims[index])
 
 
-def empty_slice_error(shape: Shape, _rules: base.Setting, slices: str) -> ShapeError | None:
-    """Return the error for a slice that makes an axis empty, or None."""
-    for axis, (dim, ends) in enumerate(zip(shape, parse_slices(slices), strict=False)):
-        if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:
-            return rule_error(EMPTY_SLICE, f"no position of dim {axis} is kept", argument="slices", index=axis)
-    return None
-
-
 SMALL_INTEGERS = frozenset({"int8", "uint8", "int16", "uint16"})
 
 COREML = base.Dialect(
@@ -97,12 +79,10 @@ COREML = base.Dialect(
         flatten="flatten2d",
         unsqueeze="expand_dims",
         select="slice_by_index",
+        slice="slice_by_index",
         flip="reverse",
     )
-    | {
-        "reshape": base.Operator("reshape", resolve=reshape),
-        "slice": base.Operator("slice_by_index", refusal_check=empty_slice_error),
-    },
+    | {"reshape": base.Operator("reshape", resolve=reshape)},
     reshape_semantics={None: base.ZERO_COPIES},
     max_rank=5,
     types=SMALL_INTEGERS | {"float16", "float32", "int32", "bool"},
@@ -111,5 +91,5 @@ COREML = base.Dialect(
     note="The index of a 0 is counted from the right. Before iOS 17, a 0 requires a target with as many dims as the "
     "input. Integers of 8 and 16 bits are not supported before iOS 17. The package coremltools accepts repeated or "
     "out-of-range axes, an index outside of its dim, and more than 5 dims, but shapecalc refuses them",
-    rules=(COPIED_FROM_RIGHT, FILLED_ONE, EMPTY_SLICE),
+    rules=(COPIED_FROM_RIGHT, FILLED_ONE),
 )

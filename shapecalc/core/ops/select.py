@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.conditions import Conditions, require_positions
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dialects.jax import CLAMPED_INDEX
 from shapecalc.core.dims import Dim, Shape
@@ -11,7 +12,7 @@ from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
+from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import truncate
 
 SOURCE = "ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather, Paddle indexing"
@@ -35,8 +36,7 @@ def _explain_taken_index(step: Step, index: int, place: int) -> str:
 TAKEN_INDEX = StepRule(
     "take-index",
     "one position of an axis is selected, and the axis is dropped",
-    "The other axes do not change. If the size of an axis is a name, only its first and its last position are certain "
-    "to exist.",
+    "The other axes do not change. If the size of an axis is a name, the answer holds for sizes with this position.",
     "shapecalc select 2,3,4 1 -1",
     SOURCE,
     why=_explain_taken_index,
@@ -46,15 +46,16 @@ TAKEN_INDEX = StepRule(
 def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
     """Take the elements at one index of an axis, and drop the axis.
 
-    If the size of the axis is symbolic, only the indices 0 and -1 are accepted. Source: ONNX Gather with a single
-    index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
+    Source: ONNX Gather with a single index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range,
+    index-out-of-range.
     """
     with StageBuilder(StageKind.SELECT, "select", "index", shape) as stage:
         dropped = normalize_nonscalar_axis(
             axis, shape, replace(rules, version=None)
         )  # Gather accepts negative axes since version 1
-        rule, index_from_zero = resolve_index(index, shape[dropped], dropped, rules)
-        stage.add(Step(rule, None, (dropped,), shape[dropped], (), FrozenDict(index=index, place=index_from_zero)))
+        rule, index_from_zero, conditions = resolve_index(index, shape[dropped], dropped, rules)
+        facts = FrozenDict(index=index, place=index_from_zero)
+        stage.add(Step(rule, None, (dropped,), shape[dropped], conditions, facts))
         sources = [source for source in range(len(shape)) if source != dropped]
         for out, source in enumerate(sources):
             stage.add(Step(KEPT_DIM, out, (source,), shape[source]))
@@ -70,11 +71,11 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
 
 def resolve_index(
     index: int, dim: Dim, axis: int, rules: Setting, argument: str = "index", argument_index: int | None = None
-) -> tuple[StepRule, int]:
-    """Return the rule that accepts or clamps an index, and the index counted from 0.
+) -> tuple[StepRule, int, Conditions]:
+    """Return the rule that accepts or clamps an index, the index counted from 0, and the conditions of its existence.
 
-    If the dim is symbolic, -1 is returned unchanged. `argument_index` is the position of the index in a list argument,
-    for the error message. Raises `ShapeError`: index-out-of-range, needs-size.
+    If the dim is symbolic, a negative index is returned unchanged. `argument_index` is the position of the index in a
+    list argument, for the error message. Raises `ShapeError`: index-out-of-range.
     """
     if index < 0 and rules.version is not None:
         first = AXIS_SEMANTICS.of(rules.dialect).negative_axes_since
@@ -83,17 +84,14 @@ def resolve_index(
             message = f"index {truncate(str(index))}: negative indices exist since {since}"
             raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)
     if not isinstance(dim, int):
-        if index in (0, -1):
-            return TAKEN_INDEX, index
-        message = f"whether dim {axis}, {truncate(str(dim))}, has an index {truncate(str(index))} depends on its size"
-        raise rule_error(NEEDS_SIZE, message, argument=argument, index=argument_index)
+        return TAKEN_INDEX, index, require_positions(dim, index + 1 if index >= 0 else -index)
     if not -dim <= index < dim:
         clamping_rule = INDEX_SEMANTICS.of(rules.dialect).out_of_range_index_rule
         if dim > 0 and clamping_rule is not None:
-            return clamping_rule, 0 if index < 0 else dim - 1
+            return clamping_rule, 0 if index < 0 else dim - 1, ()
         message = f"dim {axis} is {truncate(str(dim))}, and has no index {truncate(str(index))}"
         raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)
-    return TAKEN_INDEX, index % dim
+    return TAKEN_INDEX, index % dim, ()
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:

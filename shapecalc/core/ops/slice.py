@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, require_at_least
+from shapecalc.core.conditions import Conditions, require_positions
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Monomial, Shape
 from shapecalc.core.moves import StridedSlice
@@ -36,6 +36,13 @@ SLICE_OUT_OF_BOUNDS = Rule(
     "shapecalc slice 2,3 :,1:9 --dialect tensorrt",
     "TensorRT Slice: 'STRICT_BOUNDS ... otherwise issue error'",
 )
+EMPTY_SLICE = Rule(
+    "keeps-nothing",
+    "the operator must keep at least one position of every axis",
+    "Core ML has no empty tensors.",
+    "shapecalc slice 2,3 :,3: --dialect coreml",
+    "MIL slice_by_index, run",
+)
 
 
 KEPT_POSITIONS = StepRule(
@@ -43,9 +50,9 @@ KEPT_POSITIONS = StepRule(
     "an axis keeps the positions from start to stop, excluding stop, with a given step",
     "Negative values count from the end. A start or a stop outside of the dim is clamped to the ends of the dim. If a "
     "start lies before the dim and the step is negative, ONNX keeps the first position, and Python keeps none. If the "
-    "size of the dim is a name, a slice can keep all positions, every k-th position (also backwards), the first "
-    "position, the last position, or all but a few positions at the ends. A resulting size that is not a product gets "
-    "a new name. Other slices require the size of the dim as a number.",
+    "size of the dim is a name, no start or stop is clamped: the answer holds for sizes that are large enough. A "
+    "resulting size that is not a product gets a new name. A slice from the end of the dim towards a stop that is "
+    "counted from its start, or the reverse, requires the size of the dim as a number.",
     "shapecalc slice 2,3,4 :,::2,1:3",
     SOURCE,
     name="slice axis",
@@ -69,7 +76,7 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
 
     Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
     slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, no-such-attribute,
-    slice-out-of-bounds.
+    slice-out-of-bounds, keeps-nothing.
     """
     with StageBuilder(StageKind.SLICE, "slice", "slices", shape) as stage:
         parsed, texts = parse_slices(slices), slices.split(",")
@@ -80,6 +87,8 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
         kept: list[AxisSlice] = []
         for axis, dim in enumerate(shape):
             axis_slice = _slice_axis(dim, parsed[axis], axis, rules) if axis < len(parsed) else (0, 1, dim, ())
+            if axis_slice[2] == 0 != dim and SLICE_SEMANTICS.of(rules.dialect).refuses_empty_slices:
+                raise rule_error(EMPTY_SLICE, f"no position of dim {axis} is kept", argument="slices", index=axis)
             kept.append(axis_slice)
             if axis_slice[:3] == (0, 1, dim):
                 stage.add(Step(KEPT_DIM, axis, (axis,), dim, axis_slice[3]))
@@ -134,25 +143,36 @@ def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: Setting) 
 
 
 def _slice_symbolic_axis(dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting) -> AxisSlice:
-    """Return the slice of an axis with a symbolic size.
+    """Return the slice of an axis with a symbolic size, with the condition under which no end is clamped.
 
-    The slice must be valid for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
+    Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
     start, stop, step = slice_parts[0], slice_parts[1], 1 if slice_parts[2] is None else slice_parts[2]
-    if SLICE_SEMANTICS.of(rules.dialect).outside is SliceBounds.REFUSED and min(start or 0, stop or 0) < 0:
-        message = f"{rules.dialect.name} counts from 0, and this slice counts from the end of dim {axis}"
-        raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
-    if stop is None and start in (None, 0 if step > 0 else -1):
-        return min(step, 0) and -1, step, rules.names.floor_dim([dim, abs(step) - 1], abs(step)), ()
-    if start in (None, 0) and stop == 1 and step > 0:
-        return 0, 1, 1, ()
-    if start == -1 and stop is None and step > 0:
-        return -1, 1, 1, ()
-    first, excess = start or 0, (start or 0) - (stop or 0)
-    if step < 0 or first < 0 or (stop is not None and stop >= 0):
+    semantics, least = SLICE_SEMANTICS.of(rules.dialect), 1
+    if semantics.outside is SliceBounds.REFUSED:
+        if min(start or 0, stop or 0) < 0:
+            message = f"{rules.dialect.name} counts from 0, and this slice counts from the end of dim {axis}"
+            raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
+        least = max(least, start or 0, stop or 0)
+    elif semantics.outside is SliceBounds.CLAMPED_INSIDE and step < 0:
+        least = max(least, -(start or 0))
+    first, last = (0, stop or 0) if step > 0 else (-1, -1 if stop is None else stop)
+    first, last_from_end = first if start is None else start, step > 0 if stop is None else stop < 0
+    sign, stride = (1 if step > 0 else -1), abs(step)
+    length, dim_count = sign * (last - first), sign * (last_from_end - (first < 0))
+    if dim_count > 0:  # from one end of the axis to the other: a condition is needed for a size of at least 0
+        size = rules.names.floor_dim((dim, length, stride - 1), stride)
+        least_length = 1 if semantics.refuses_empty_slices else 1 - stride
+        return first, step, size, require_positions(dim, max(least, least_length - length))
+    if dim_count < 0 and length > 1 and (stop, sign) != (0, 1):
         message = f"how much this slice keeps of dim {axis}, {truncate(str(dim))}, depends on its size"
         raise rule_error(NEEDS_SIZE, message, argument="slices", index=axis)
-    return first, step, rules.names.floor_dim([dim, step - 1 - excess], step), require_at_least(dim, excess + 1)
+    if dim_count < 0 or length <= 0:
+        return 0, step, 0, require_positions(dim, least)
+    count = -(-length // stride)
+    farthest = first + step * (count - 1)
+    least = max(least, 1 + max(first, farthest)) if first >= 0 else max(least, -min(first, farthest))
+    return first, step, count, require_positions(dim, least)
 
 
 def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
@@ -185,14 +205,17 @@ class SliceSemantics(Record):
     outside: SliceBounds = SliceBounds.CLAMPED
     slices_backwards: bool = True
     """Whether a slice accepts a negative step."""
+    refuses_empty_slices: bool = False
+    """Whether a slice must keep at least one position of an axis that is not empty."""
 
 
 SLICE_SEMANTICS = DialectTable(
     {
-        "openvino numpy paddle tensorflow jax tflite coreml": SliceSemantics(),
+        "openvino numpy paddle tensorflow jax tflite": SliceSemantics(),
         "onnx": SliceSemantics(SliceBounds.CLAMPED_INSIDE),
         "tensorrt": SliceSemantics(SliceBounds.REFUSED),
         "torch": SliceSemantics(slices_backwards=False),
+        "coreml": SliceSemantics(refuses_empty_slices=True),
     }
 )
 SLICE = Op(
@@ -222,6 +245,6 @@ SLICE = Op(
     ),
     keeps_element_count=False,
     semantics=(SLICE_SEMANTICS,),
-    rules=(KEPT_POSITIONS, SLICED, BAD_STEP, SLICE_OUT_OF_BOUNDS),
+    rules=(KEPT_POSITIONS, SLICED, BAD_STEP, SLICE_OUT_OF_BOUNDS, EMPTY_SLICE),
     fix_candidates=dict.fromkeys((BAD_STEP, NEEDS_SIZE, SLICE_OUT_OF_BOUNDS, AXIS_OUT_OF_RANGE), _slice_candidates),
 )

@@ -25,7 +25,7 @@ TAKEN_POSITIONS = StepRule(
     "take-positions",
     "the listed positions of an axis are selected, in the order of the list",
     "A position that is listed twice is selected twice. The axis is kept, and its size is the number of positions. If "
-    "the size of an axis is a name, only its first and its last position are certain to exist.",
+    "the size of an axis is a name, the answer holds for sizes with all of the positions.",
     "shapecalc take 2,3,4 1 2,0,0",
     "ONNX Gather with indices of one axis, numpy.take, PyTorch and JAX indexing, tf.gather, OpenVINO Gather",
     why=_explain_taken_positions,
@@ -36,7 +36,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     """Take the elements at the given indices along an axis, in the given order.
 
     An index may occur several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
-    indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
+    indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range.
     """
     with StageBuilder(StageKind.TAKE, "take", "indices", shape) as stage:
         taken_axis = normalize_nonscalar_axis(
@@ -50,10 +50,11 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
             resolve_index(index, shape[taken_axis], taken_axis, rules, "indices", entry)
             for entry, index in enumerate(indices)
         ]
-        positions = tuple([entry for _, entry in resolved])
+        positions = tuple([position for _, position, _ in resolved])
+        conditions = tuple([condition for *_, conditions in resolved for condition in conditions])
         facts = FrozenDict(text=shape_text(indices), places=positions, dim=shape[taken_axis])
         for out, dim in enumerate(shape):
-            step = Step(TAKEN_POSITIONS, out, (out,), len(positions), (), facts)
+            step = Step(TAKEN_POSITIONS, out, (out,), len(positions), conditions, facts)
             stage.add(step if out == taken_axis else Step(KEPT_DIM, out, (out,), dim))
         move = Take(taken_axis, positions)
         return stage.finish(move)

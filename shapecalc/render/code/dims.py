@@ -31,6 +31,7 @@ from shapecalc.core.dims import (
     substitute_dims,
 )
 from shapecalc.core.moves import Combine, Expand, Permute, Roll, ShapeVector, StridedSlice, Take
+from shapecalc.core.ops.slice import KEPT_POSITIONS
 from shapecalc.core.ops.split import SPLIT_AXIS
 from shapecalc.core.ops.tile import TILE
 from shapecalc.core.problem import usage_error
@@ -47,6 +48,7 @@ from shapecalc.core.rules import (
     MERGED,
 )
 from shapecalc.core.text import shape_text, truncate
+from shapecalc.core.values import parse_slices
 from shapecalc.render.code import Code
 from shapecalc.render.code.operands import ArgumentReader, operand_expression, operand_shapes
 
@@ -184,7 +186,13 @@ class EmittedCall(Record):
         ['-1', ':']
         """
         rows = zip(self.move(StridedSlice).axis_ranges, self.stage.before, strict=True)
-        return tuple(make_index_selection(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
+        requested = {step.sources[0]: step.facts["text"] for step in self.steps_by_rule(KEPT_POSITIONS)}
+        return tuple(
+            requested_selection(axis, requested[axis])
+            if axis in requested and not isinstance(dim, int)
+            else make_index_selection(axis, *positions, dim)
+            for axis, (positions, dim) in enumerate(rows)
+        )
 
     def partial_ranges(self) -> tuple[IndexSelection, ...]:
         """Return the index ranges of a slice, without the full slices `:`."""
@@ -430,15 +438,22 @@ def make_index_selection(axis: int, start: int, step: int, size: Dim | None, dim
     """
     if size is None:
         return IndexSelection(axis, start, None, drops_axis=True)
-    if not isinstance(dim, int):  # on a symbolic dim, a slice is the full axis, its first index or its last index
-        at_end = start == (0 if step > 0 else -1)
-        return IndexSelection(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
+    if not isinstance(dim, int):  # a slice that is not `slice` itself selects the full axis
+        return IndexSelection(axis, None, None, step)
     if size == 0:
         return IndexSelection(axis, None, None if dim == 0 else 0)
     first = start % dim
     stop = first + step * int(str(size))
     at_end = first == (0 if step > 0 else dim - 1)
     return IndexSelection(axis, None if at_end else first, stop if 0 <= stop < dim else None, step)
+
+
+def requested_selection(axis: int, text: str) -> IndexSelection:
+    """Return the indices that the text of a slice selects on an axis with a symbolic size."""
+    [(start, stop, step)] = parse_slices(text)
+    step = 1 if step is None else step
+    is_full = start == (0 if step > 0 else -1)
+    return IndexSelection(axis, None if is_full else start, stop, step)
 
 
 def reverse_range(selection: IndexSelection, dim: Dim) -> IndexSelection:

@@ -287,7 +287,9 @@ class OnnxWriter(GraphWriter):
     def _add_gather(self, axis: int, indices: Sequence[int], dims: str) -> None:
         """Emit a Gather; `dims` is the formatted shape of its indices."""
         if min(indices, default=0) < 0 and self.opset < NEGATIVE_INDEX_OPSET:
-            raise usage_error("the last index of a dim with a name", f"use --opset {NEGATIVE_INDEX_OPSET} or later")
+            raise usage_error(
+                "an index from the end of a dim with a name", f"use --opset {NEGATIVE_INDEX_OPSET} or later"
+            )
         self.add_node(
             "Gather", self.add_constant("index", format_dims(indices), dims), **({"axis": axis} if axis else {})
         )

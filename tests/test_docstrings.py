@@ -21,7 +21,7 @@ FIELD_WORDS = {
     "variables of generated code and formulas": "x y x1 x2 xn i d0 dtype2 _x ac c1 c2 hp hr f32",
     "values of arguments": "same valid constant average avg nchw nhwc auto sample channels_last channels_last_3d",
     "functions of frameworks": """
-        arange bmm cat clone contiguous forward interpolate make_tensor_value_info numel rot90 then_branch transBatchA
+        arange bmm clone contiguous forward interpolate make_tensor_value_info numel rot90 then_branch transBatchA
         transBatchB zeros
     """,
     "names outside of the package": """
@@ -159,11 +159,6 @@ SCOPES = Scopes(TREES)
 @pytest.mark.parametrize("path", [*TREES], ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_identifiers_in_docstrings_exist(path):
     assert [*SCOPES.missing(path)] == []
-
-
-def test_field_words_are_used():
-    text = "\n".join(path.read_text("utf-8") for path in TREES)
-    assert [word for word in sorted(WORDS) if f"`{word}`" not in text] == []
 
 
 @pytest.mark.parametrize(

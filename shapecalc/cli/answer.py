@@ -90,7 +90,7 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
 def run_for_each_line(
     run_line: Callable[[str, OutputOptions], int], op: str, texts: dict[str, object], output_options: OutputOptions
 ) -> int:
-    """Call `answer_line` for each line of standard input.
+    """Call `run_line` for each line of standard input.
 
     Return the largest exit code. `op` and `texts` are the command and its unparsed arguments, for error messages. If
     there are several lines, each message begins with the number of its line. To learn whether an error in the first
@@ -167,7 +167,7 @@ def print_answer(
         if output_options.expect is None
         else _describe_expect_mismatch(answer, output_options.expect, [*request_options], outputs)
     )
-    emitted = generate_code(answer, output_options, opset)
+    emitted = generate_requested_code(answer, output_options, opset)
     code = answer_exit_code(answer, mismatch, strict=output_options.strict)
     if code == ExitCode.OK and output_options.strict and any(other.conditions for other in others):
         code = ExitCode.FAILED
@@ -194,7 +194,7 @@ def print_answer(
 
 
 def _parts_json(answer: Trace | Chain, outputs: Sequence[Shape], others: Sequence[Chain]) -> dict[str, object]:
-    """Return the JSON fields of code with several results: their shapes, and the conditions of all."""
+    """Return the JSON fields of code with several results: their shapes and their combined conditions."""
     results = [answer, *others]
     conditions = dict.fromkeys([str(condition) for result in results for condition in result.conditions])
     assumes = dict.fromkeys([name for result in results for name in result.assumes])
@@ -234,7 +234,7 @@ def _print_text(
 
 
 def print_notes(notes: Iterable[str], output_options: OutputOptions) -> None:
-    """Print notes on how the texts of shapes were read to stderr, unless JSON or quiet output is requested."""
+    """Print notes on the interpretation of shapes to stderr, unless JSON or quiet output is requested."""
     for note in notes if not (output_options.json or output_options.quiet) else ():
         print_stderr(escape_unprintable(f"shapecalc: {output_options.line_prefix}{note}"))
 
@@ -324,7 +324,7 @@ def answer_exit_code(answer: Trace | Chain, mismatch: str | None, *, strict: boo
     return ExitCode.FAILED if mismatch or (strict and answer.conditions) else ExitCode.OK
 
 
-def generate_code(answer: Trace | Chain, output_options: OutputOptions, opset: int | None) -> Code | None:
+def generate_requested_code(answer: Trace | Chain, output_options: OutputOptions, opset: int | None) -> Code | None:
     """Generate the code that `--as` requests.
 
     Return None without `--as`, or if the request is refused.
@@ -332,9 +332,9 @@ def generate_code(answer: Trace | Chain, output_options: OutputOptions, opset: i
     """
     if output_options.code is None:
         return None
-    from shapecalc.render.code import find_writer
+    from shapecalc.render.code import find_generator
 
-    write = find_writer(output_options.code)
+    write = find_generator(output_options.code)
     if answer.output is None:
         return None
     return write(answer) if opset is None else write(answer, opset=opset)

@@ -82,7 +82,7 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
 
 
 def reject_redirected_arrow(words: Sequence[str]) -> None:
-    """Raise `ShapeError` (usage) if the shell took the `>` of an arrow for a redirection.
+    """Raise `ShapeError` (usage) if the shell interpreted the `>` of an arrow as a redirection.
 
     The shell then passes `NCHW-`, and writes the output to a file with the name `NHWC`.
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from shapecalc.cli import output
 from shapecalc.cli.answer import (
-    generate_code,
+    generate_requested_code,
     pop_emit_opset,
     print_error,
     print_notes,
@@ -346,7 +346,7 @@ def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOpti
         defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
         opset = pop_emit_opset(options, parsed_stages, output_options)
         result = simplify(resolve_stages(output.read_input_text(shape), parsed_stages, options, defaults)[0], cost)
-        code = generate_code(result.chain, output_options, opset)
+        code = generate_requested_code(result.chain, output_options, opset)
     except ShapeError as error:
         return print_error(
             ShapeError(locate_in_chain(error.problem, stages)), "simplify", {"stages": stages}, output_options

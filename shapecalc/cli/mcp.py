@@ -314,7 +314,7 @@ def _path_in_folder(path: str, folder: Path) -> Path:
         raise error from None
 
 
-def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - every command takes it
+def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - required of every command
     """Serve tool calls until standard input ends."""
     for name in ("stdin", "stdout"):
         if getattr(sys, name) is None:

@@ -37,7 +37,7 @@ from shapecalc.models.propagate import UnlistedFailure
 from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix
 from shapecalc.reading.commands import argument_texts, command_pieces
 from shapecalc.reasoning.answers import answer_chain
-from shapecalc.render.code import find_writer
+from shapecalc.render.code import find_generator
 
 if TYPE_CHECKING:
     from shapecalc.diagnosis.reading import ParsedMessage  # slow to import: it contains a table of messages
@@ -630,7 +630,7 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
         chain = answer_chain(shape_text(known[0].input), stages, {})
         if chain.problem:
             raise ShapeError(chain.problem)
-        code = find_writer(dialect)(chain)
+        code = find_generator(dialect)(chain)
     except ShapeError as error:
         return LayerRun(nodes, "", (error.problem.message,))
     holds = tuple(f"holds when {condition.phrase}" for condition in chain.conditions)

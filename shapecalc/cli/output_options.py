@@ -35,7 +35,7 @@ OUTPUT_OPTIONS: dict[str, Option] = {}
 """The options that control the output, by name."""
 
 
-def _declare(name: str, help: str, *details: Any, **more_details: Any) -> Any:
+def _declare_option(name: str, help: str, *details: Any, **more_details: Any) -> Any:
     """Add an option to `OUTPUT_OPTIONS`, and return its default value.
 
     The parameters are the fields of `Option`.
@@ -50,68 +50,72 @@ class OutputOptions(Record):
     The fields `film` and `line_prefix` have no option in `OUTPUT_OPTIONS`. Each other field has the name of its option.
     """
 
-    explain: int = _declare(
+    explain: int = _declare_option(
         "explain",
         "Print the steps and a picture on standard error; --explain=all: every picture.",
         OptionKind.FLAG_OR_ALL,
         short="-e",
     )
     """Level of explanation: 0 for none, 1 for the steps and one picture, 2 for every picture."""
-    json: bool = _declare("json", "Print the answer as JSON, with all details.", OptionKind.FLAG)
-    expect: str | None = _declare(
+    json: bool = _declare_option("json", "Print the answer as JSON, with all details.", OptionKind.FLAG)
+    expect: str | None = _declare_option(
         "expect", "Exit 1 if the answer differs from this shape, pattern (N,?,...) or error RULE.", metavar="SHAPE"
     )
-    quiet: bool = _declare("quiet", "Print nothing; the exit code is the answer.", OptionKind.FLAG, short="-q")
-    strict: bool = _declare("strict", "Exit 1 if the answer holds only under conditions.", OptionKind.FLAG)
-    values: bool = _declare(
+    quiet: bool = _declare_option("quiet", "Print nothing; the exit code is the answer.", OptionKind.FLAG, short="-q")
+    strict: bool = _declare_option("strict", "Exit 1 if the answer holds only under conditions.", OptionKind.FLAG)
+    values: bool = _declare_option(
         "values", "Show the elements of the input and the output, by default 0, 1, 2 ...", OptionKind.FLAG
     )
-    follow: str | None = _declare("follow", "Trace this input element through the stages.", metavar="INDEX")
-    follow_out: str | None = _declare("follow_out", "Trace this output element back to the input.", metavar="INDEX")
-    out: str | None = _declare(
+    follow: str | None = _declare_option("follow", "Trace this input element through the stages.", metavar="INDEX")
+    follow_out: str | None = _declare_option(
+        "follow_out", "Trace this output element back to the input.", metavar="INDEX"
+    )
+    out: str | None = _declare_option(
         "out",
         "Transform the data of INPUT, and write it to this .npy file or .zarr store.",
         metavar="FILE",
         short="-o",
     )
-    force: bool = _declare("force", "Overwrite an existing output or picture.", OptionKind.FLAG)
-    backend: str = _declare(
+    force: bool = _declare_option("force", "Overwrite an existing output or picture.", OptionKind.FLAG)
+    backend: str = _declare_option(
         "backend", "Backend for the data: auto or numpy.", default="auto", completions=lambda: ("auto", "numpy")
     )
-    plan: bool = _declare("plan", "Print the cost of writing a store, and write nothing.", OptionKind.FLAG)
-    memory: str | None = _declare("memory", "Memory limit of a worker for stores; 512MiB by default.", metavar="SIZE")
-    chunks: str | None = _declare("chunks", "Chunk shape of the output store.", metavar="SIZES")
-    resume: bool = _declare("resume", "Resume writing an interrupted output store.", OptionKind.FLAG)
-    verify: str | None = _declare(
+    plan: bool = _declare_option("plan", "Print the cost of writing a store, and write nothing.", OptionKind.FLAG)
+    memory: str | None = _declare_option(
+        "memory", "Memory limit of a worker for stores; 512MiB by default.", metavar="SIZE"
+    )
+    chunks: str | None = _declare_option("chunks", "Chunk shape of the output store.", metavar="SIZES")
+    resume: bool = _declare_option("resume", "Resume writing an interrupted output store.", OptionKind.FLAG)
+    verify: str | None = _declare_option(
         "verify",
         "Compare an output store with its source: sample or all.",
         metavar="HOW",
         completions=lambda: ("sample", "all"),
     )
-    cluster: str | None = _declare(
+    cluster: str | None = _declare_option(
         "cluster", "Cluster for stores: local:N, tcp://HOST:PORT or tls://HOST:PORT.", metavar="WHERE"
     )
-    code: str | None = _declare(
+    code: str | None = _declare_option(
         "code",
         "Print equivalent code instead of the answer",
         long="--as",
         completions=lazy_names("render.code", "TARGETS"),
         lists_completions=True,
     )
-    picture: str | None = _declare(
+    picture: str | None = _declare_option(
         "picture", "Write a picture of the answer, or of --step, to this .svg, .png or .html file.", metavar="FILE"
     )
-    step: int | None = _declare(
+    step: int | None = _declare_option(
         "step",
         "Step to draw, by default the most informative one; 0 is the request.",
         OptionKind.NUMBER,
         "N",
         maximum=MAX_STEP,
     )
-    theme: str | None = _declare(
+    theme: str | None = _declare_option(
         "theme", "Background of the picture: light or dark.", completions=lazy_names("render.files", "PAGE_COLOURS")
     )
-    width: int | None = _declare(
+    width: int | None = _declare_option(
         "width",
         "Width of the picture in characters; 80 by default.",
         OptionKind.NUMBER,
@@ -119,7 +123,9 @@ class OutputOptions(Record):
         minimum=40,
         maximum=400,
     )
-    no_config: bool = _declare("no_config", "Ignore defaults from the environment and pyproject.toml.", OptionKind.FLAG)
+    no_config: bool = _declare_option(
+        "no_config", "Ignore defaults from the environment and pyproject.toml.", OptionKind.FLAG
+    )
     film: str | None = None
     """Name of the animation file that the command `film` writes."""
     line_prefix: str = ""

@@ -29,7 +29,7 @@ from shapecalc.core.text import (
     escape_unprintable,
     is_integer,
     parse_dims,
-    read_shape,
+    parse_typed_shape,
     reject_loose_names,
     split_outside_brackets,
 )
@@ -226,7 +226,7 @@ def run_code(
         for name, dims in [*texts.items()][:1]:
             parsed = read_input(dims, {"dialect": dialect}, "reshape")
             texts[name], source = parsed.shape, parsed.source
-        inputs = {name: read_shape(dims) for name, dims in texts.items()}
+        inputs = {name: parse_typed_shape(dims) for name, dims in texts.items()}
         sizes = {} if where is None else _parse_sizes(where)
         strides = {name: tensor.strides for name, tensor in inputs.items() if tensor.strides is not None}
         code = interpret_code(

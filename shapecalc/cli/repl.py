@@ -31,7 +31,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest, apply_chain_options, apply_defaults, lookup_dialect, make_request
 from shapecalc.core.text import (
     escape_unprintable,
-    read_shape,
+    parse_typed_shape,
     reject_loose_names,
     shape_text,
     split_outside_brackets,
@@ -153,7 +153,7 @@ class Session:
             return Reply(self._resolve_input("ans"))
         if is_shape(line):
             reject_loose_names(line)
-            typed = read_shape(line)
+            typed = parse_typed_shape(line)
             self._shapes.append(typed.dims)
             notes = [*typed.notes, *([f"the element type {typed.dtype} was not used"] if typed.dtype else [])]
             return Reply(self._resolve_input("ans"), "\n".join(notes))

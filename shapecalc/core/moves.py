@@ -166,13 +166,13 @@ CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "
 """The modes of a pad: NumPy's names."""
 
 
-def source_along(mode: str, index: Any, size: int) -> Any:
+def pad_source_index(mode: str, index: Any, size: int) -> Any:
     """Return the input index of the element at a position of a padded axis of `size`, as in numpy.pad.
 
     `index` counts from the first input position; it is an integer, or an integer array. In mode `constant`, the result
     for an added position is out of range.
 
-    >>> [source_along(REFLECT, index, 3) for index in range(-2, 5)]
+    >>> [pad_source_index(REFLECT, index, 3) for index in range(-2, 5)]
     [2, 1, 0, 1, 2, 1, 0]
     """
     if mode == CONSTANT:
@@ -198,18 +198,18 @@ class Pad(Combine):
     fill: float = 0
     """The value of the added positions in mode `constant`."""
 
-    def sources_along(self, axis: int, positions: Any, size: int) -> Any:
+    def source_indices(self, axis: int, positions: Any, size: int) -> Any:
         """Return the input indices that output positions of an axis of `size` read.
 
         `positions` is an integer or an integer array. In mode `constant`, the results for added positions are out of
         range. Source: numpy.pad.
 
         >>> pad = Pad((7,), ((3,),), (((0, 0),),), None, (0,), (2,), (2,), REFLECT)
-        >>> [pad.sources_along(0, position, 3) for position in range(7)]
+        >>> [pad.source_indices(0, position, 3) for position in range(7)]
         [2, 1, 0, 1, 2, 1, 0]
         """
         index = positions - self.begins[axis]
-        return source_along(self.mode, index, size) if self.begins[axis] or self.ends[axis] else index
+        return pad_source_index(self.mode, index, size) if self.begins[axis] or self.ends[axis] else index
 
     def first_position(self, axis: int, index: int, size: int) -> int:
         """Return the first output position that reads an input index; it may be out of range.
@@ -283,7 +283,7 @@ def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
     if isinstance(move, Pad):
         return tuple(
             [
-                move.sources_along(axis, position, size)
+                move.source_indices(axis, position, size)
                 for axis, (position, size) in enumerate(zip(index, shape, strict=True))
             ]
         )

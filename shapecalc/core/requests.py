@@ -41,7 +41,7 @@ from shapecalc.core.text import (
     escape_unprintable,
     lookup,
     parse_plain_shape,
-    read_shape,
+    parse_typed_shape,
     shape_text,
     split_outside_brackets,
     suggestion,
@@ -261,7 +261,7 @@ def make_request(
         options, names = _add_input_dtype(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
     others = [(name, type(value), value) for name in names if (value := options[name]) is not None]
     key: tuple[object, ...] = (op, *others)
-    parsed = _find_options(key, spec)
+    parsed = _get_cached_options(key, spec)
     if parsed is None:
         row, operator = dialect_and_operator(spec, options.get("dialect"))
         params = (*spec.params, *operator.params)
@@ -273,7 +273,7 @@ def make_request(
     if parsed is None:
         own = {name: value for name, _, value in others if name not in arguments}
         parsed = _parse_options(own, spec, row, operator)
-        _store_options(key, parsed)
+        _cache_options(key, parsed)
     if isinstance(shape, str):
         texts = {"input": shape, **texts}
     request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts)
@@ -329,7 +329,7 @@ def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None
     plain = parse_plain_shape(shape)
     if plain is not None:
         return plain, None
-    typed = read_shape(shape)
+    typed = parse_typed_shape(shape)
     return typed.dims, typed
 
 
@@ -409,7 +409,7 @@ def _common_names(op: Op, names: Iterable[str]) -> list[str]:
     return [name for name in names if name not in own and name != "where"]
 
 
-def _find_options(key: tuple[object, ...], op: Op) -> ParsedOptions | None:
+def _get_cached_options(key: tuple[object, ...], op: Op) -> ParsedOptions | None:
     """Return the cached options; None if there are none, or if a value cannot be hashed."""
     try:
         parsed = _options_cache.get(key)
@@ -418,7 +418,7 @@ def _find_options(key: tuple[object, ...], op: Op) -> ParsedOptions | None:
     return parsed if parsed is not None and parsed.op is op else None
 
 
-def _store_options(key: tuple[object, ...], parsed: ParsedOptions) -> None:
+def _cache_options(key: tuple[object, ...], parsed: ParsedOptions) -> None:
     if len(_options_cache) >= MAX_CACHED_OPTIONS:
         _options_cache.clear()
     try:

@@ -136,12 +136,12 @@ class LocatedDims(Record):
     """The name of the innermost form; empty if no form matches."""
 
 
-def _form(name: str, pattern: str, *examples: Example, **flags: bool) -> Form:
+def _make_form(name: str, pattern: str, *examples: Example, **flags: bool) -> Form:
     return Form(name, re.compile(pattern, re.DOTALL | re.ASCII), examples, **flags)
 
 
 FORMS = (
-    _form(
+    _make_form(
         "label",
         rf"%?[A-Za-z_][\w./-]*\s*:\s*(?P<inner>{TIMES_LIST}|[\[({{].*|!?{NAME}\s*[\[(<].*)"
         rf"|(?:[\w.]+\s+|[\w.]+\.)?(?:shape|size|dims?)(?:\s*[=:]\s*|\s+)"
@@ -155,7 +155,7 @@ FORMS = (
         Example("dims: [3, 224, 224]", "Triton config.pbtxt", "3,224,224"),
         needs_type=False,
     ),
-    _form(
+    _make_form(
         "size class",
         rf"(?:{NAME}\.|{NAME}::)?(?:{SIZE_CLASSES})\s*(?P<inner>(?!\(\s*None\s*\))[\[({{].*[\])}}])",
         Example("torch.Size([2, 3, 4])", "PyTorch", "2,3,4"),
@@ -167,33 +167,33 @@ FORMS = (
         Example("ttnn.Shape([1, 1, 32, 32])", "TT-NN", "1,1,32,32"),
         needs_type=False,
     ),
-    _form(
+    _make_form(
         "abstract type",
         r"(?:ShapedArray|(?:ir\.)?RankedTensorType)\((?P<inner>.*?)(?:,\s*weak_type=\w+)?\)",
         Example("ShapedArray(float32[2,3], weak_type=True)", "JAX", "2,3", "float32"),
         needs_type=False,
     ),
-    _form(
+    _make_form(
         "Caffe",
         r"(?:(?:Top|Bottom)\s+shape:\s*)?(?P<inner>\d+(?:\s+\d+)*)\s+\(\d+\)",
         Example("Top shape: 1 3 224 224 (150528)", "Caffe", "1,3,224,224"),
         needs_type=False,
         without_brackets=True,
     ),
-    _form(
+    _make_form(
         "nested brackets",
         rf"\[\s*(?P<inner>{LIST})\s*,?\s*\]|\(\s*(?P<inner2>{LIST})\s*,?\s*\)",
         Example("[(None, 224, 224, 3)]", "Keras summary", "?,224,224,3"),
         Example("[[1, 3, 224, 224]]", "lists of inputs", "1,3,224,224"),
         needs_type=False,
     ),
-    _form(
+    _make_form(
         "vtensor",
         rf"!?(?:{WORD}\.)?vtensor<\s*\[(?P<inner>[^\[\]]*)\]\s*,\s*(?P<dtype>{WORD})\s*>",
         Example("!torch.vtensor<[?,3,224,224],f32>", "torch-mlir", "?,3,224,224", "float32"),
         without_brackets=True,
     ),
-    _form(
+    _make_form(
         "MLIR",
         rf"(?:tensor|memref|vector)<\s*(?:(?P<inner>{TIMES_LIST})\s*x)?\s*(?P<dtype>{WORD})"
         r"(?:,\s*strided<\[(?P<strides>[^\[\]]*)\](?:,\s*offset:\s*(?:\d+|\?))?>|,(?P<unused>[^>]*(?:<[^>]*>)?[^>]*))?\s*>",
@@ -205,14 +205,14 @@ FORMS = (
         Example("vector<4x8xi8>", "MLIR", "4,8", "int8"),
         without_brackets=True,
     ),
-    _form(
+    _make_form(
         "sizes and type with x",
         rf"(?P<inner>{TIMES_LIST})x(?P<dtype>[A-Za-z]\w*)(?:=.*)?",
         Example("1x3x224x224xf32", "iree-run-module", "1,3,224,224", "float32"),
         Example("2x3xi64=1 2 3 4 5 6", "iree-run-module", "2,3", "int64"),
         without_brackets=True,
     ),
-    _form(
+    _make_form(
         "torch.jit",
         r"(?P<dtype>Float|Double|Half|Long|Int|Short|Char|Byte|Bool|BFloat16|ComplexFloat|ComplexDouble)"
         rf"\((?P<inner>\s*(?:{JIT_SIZE}(?:\s*,\s*{JIT_SIZE})*)?)\s*,?\s*(?:strides=\[(?P<strides>[\d,\s*]*)\])?"
@@ -225,7 +225,7 @@ FORMS = (
         without_brackets=True,
         dims_cleaned=True,
     ),
-    _form(
+    _make_form(
         "jaxtyping",
         rf"(?P<dtype>{NAME})\[\s*(?:{WORD}\.)*(?:Array|ArrayLike|Tensor|ndarray)\s*,(?P<inner>[^\[\],]*)\]",
         Example('Float[Array, "b c h w"]', "jaxtyping", "b,c,h,w"),
@@ -234,7 +234,7 @@ FORMS = (
         without_brackets=True,
         needs_type=False,
     ),
-    _form(
+    _make_form(
         "type in front",
         rf"(?P<dtype>{TYPE})\s*(?P<inner>\[[^\[\]<>=:]*\])"
         r"(?:\{(?P<order>[\d,\s]*)(?P<unused>:[^{}]*)?\}|\[(?P<strides>[\d,\s]*)\]\s*(?:[a-z]+(?::\d+)?)?)?"
@@ -251,12 +251,12 @@ FORMS = (
         Example("torch.float32 (2, 3)", "print(x.dtype, x.shape)", "2,3", "float32"),
         Example("FLOAT[1,3,224,224]", "ONNX tools", "1,3,224,224", "float32"),
     ),
-    _form(
+    _make_form(
         "type, then shape",
         rf"(?:%?[\w./:-]*\[)?\s*(?P<dtype>[A-Z][A-Z0-9]*)\s*,\s*(?P<inner>{TIMES_LIST}|{LIST})\s*\]?",
         Example("%input[FLOAT, 1x3x224x224]", "onnx.helper.printable_graph", "1,3,224,224", "float32"),
     ),
-    _form(
+    _make_form(
         "shape, then type",
         rf"(?:{WORD}\.)*(?:Tensor|Buffer)\s*[\[(]\s*(?P<inner>{LIST})\s*,\s*(?:dtype\s*=\s*)?(?P<dtype>{NAME})\s*[\])]"
         rf"|(?P<inner2>{NAME}\({LIST}\)|{LIST})\s*[,:]?\s+(?P<dtype2>{TYPE})"
@@ -269,13 +269,13 @@ FORMS = (
         Example("224x224x3 single", "MATLAB whos", "224,224,3", "float32"),
         Example("2\u00d73\u00d74 Array{Float32, 3}", "Julia", "2,3,4", "float32"),
     ),
-    _form(
+    _make_form(
         "Core ML",
         rf"(?:MultiArray\s*)?\(?\s*(?P<dtype>{WORD})\s+(?P<inner>{SIZE}(?:\s*[,x]\s*{SIZE})+)\s*\)?",
         Example("MultiArray (Float32 1 \u00d7 3 \u00d7 224 \u00d7 224)", "Core ML, Xcode", "1,3,224,224", "float32"),
         without_brackets=True,
     ),
-    _form(
+    _make_form(
         "fields",
         rf"(?:[\w./:-]*\s*[\[<{{]|(?:<\s*)?(?:{WORD}\.)*(?:{TENSOR_CLASSES})\s*\().*?"
         rf"\b(?:shape|size)\s*[=:]?\s*(?P<inner>{NAME}\({LIST}\)|{LIST})(?P<rest>(?:(?!\b(?:shape|size)\s*[=:]).)*)",
@@ -363,11 +363,11 @@ def locate_spelled_dims(text: str) -> LocatedDims | None:
     if len(text) > MAX_SPELLING_LENGTH:
         return None
     rewritten = rewrite_characters(text)
-    located = _unwrap(rewritten, LocatedDims(rewritten, *_strip(rewritten, 0, len(rewritten)), False), 0)
+    located = _match_nested_forms(rewritten, LocatedDims(rewritten, *_strip(rewritten, 0, len(rewritten)), False), 0)
     return located if located.form or rewritten != text else None
 
 
-def _unwrap(text: str, located: LocatedDims, depth: int) -> LocatedDims:
+def _match_nested_forms(text: str, located: LocatedDims, depth: int) -> LocatedDims:
     """Match nested forms, from the outermost to the dims."""
     start, end = located.start, located.end
     for form in FORMS if depth < MAX_DEPTH else ():
@@ -392,7 +392,7 @@ def _unwrap(text: str, located: LocatedDims, depth: int) -> LocatedDims:
             groups.get("unused", "") or located.unused,
             form.name,
         )
-        return found if form.without_brackets else _unwrap(text, found, depth + 1)
+        return found if form.without_brackets else _match_nested_forms(text, found, depth + 1)
     return located
 
 
@@ -558,10 +558,10 @@ LISTS_IN_TEXT = re.compile(
 SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
 
 
-def known_refusal(text: str, argument: str) -> ShapeError | None:
+def find_known_refusal(text: str, argument: str) -> ShapeError | None:
     """Return the error for a known kind of text that is not a single shape; None for any other text.
 
-    >>> print(known_refusal("[1..8,3]", "input"))
+    >>> print(find_known_refusal("[1..8,3]", "input"))
     usage: a range is not the size of a dim (write a name (N) or ? for a size that is not known)
     """
     rewritten = rewrite_characters(text[:MAX_SPELLING_LENGTH])

@@ -429,23 +429,23 @@ def split_file_argument(text: str) -> tuple[str, str]:
 def parse_shape(text: str, argument: str = "input") -> Shape:
     """Parse the shape of a tensor; raise `ShapeError` (usage) if the text is invalid.
 
-    The words -1, None and ? are unknown sizes. An element type in the text is ignored; `read_shape` returns it.
+    The words -1, None and ? are unknown sizes. An element type in the text is ignored; `parse_typed_shape` returns it.
 
     >>> parse_shape("[2, 3, 4]"), parse_shape("2x3"), parse_shape("torch.Size([5])"), parse_shape("()")
     ((2, 3, 4), (2, 3), (5,), ())
     """
     plain = parse_plain_shape(text)
-    return read_shape(text, argument).dims if plain is None else plain
+    return parse_typed_shape(text, argument).dims if plain is None else plain
 
 
-def read_shape(text: str, argument: str = "input") -> TypedShape:
+def parse_typed_shape(text: str, argument: str = "input") -> TypedShape:
     """Read the shape of a tensor with its element type, its strides and notes.
 
     Raises `ShapeError` (usage) if the text is invalid.
 
-    >>> read_shape("float32[-1,3]")
+    >>> parse_typed_shape("float32[-1,3]")
     TypedShape(dims=(?, 3), dtype='float32', strides=None, notes=('-1 is an unknown size here, as ? is',))
-    >>> read_shape("2*3*4").notes
+    >>> parse_typed_shape("2*3*4").notes
     ('2*3*4 is one dim, 24; three dims are 2,3,4',)
     """
     try:
@@ -483,9 +483,9 @@ def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
 
 def _explain_error(text: str, argument: str, error: ShapeError) -> ShapeError:
     """Return the error for a known kind of invalid text, or `error` with the dims to write as its hint."""
-    from shapecalc.core.spellings import dims_in_text, known_refusal  # deferred: only invalid requests need it
+    from shapecalc.core.spellings import dims_in_text, find_known_refusal  # deferred: only invalid requests need it
 
-    refusal, hint = known_refusal(text, argument), error.problem.hint
+    refusal, hint = find_known_refusal(text, argument), error.problem.hint
     dims = "" if refusal or (hint and not hint.startswith(GENERAL_DIM_HINT)) else dims_in_text(text)
     return ShapeError(replace(error.problem, hint=f"write {dims}")) if dims else refusal or error
 

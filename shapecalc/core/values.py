@@ -146,14 +146,14 @@ def to_dims(value: object, argument: str, *, lowest: int = -SIZE_BOUND, allows_u
     Integers must be at least `lowest`. With `allows_unknown`, a dim may be `?` or None. Raises `ShapeError` (usage) for
     anything else. `argument` is the argument name that the error reports.
     """
-    dims: tuple[Any, ...] = tuple(value) if type(value) in (tuple, list) else to_elements(value, argument)  # type: ignore[arg-type]
+    dims: tuple[Any, ...] = tuple(value) if type(value) in (tuple, list) else to_element_tuple(value, argument)  # type: ignore[arg-type]
     for dim in dims:
         if type(dim) is not int or not lowest <= dim < SIZE_BOUND:
             return _parse_mixed_dims(dims, argument, lowest, allows_unknown)
     return dims
 
 
-def to_elements(value: object, argument: str) -> tuple[object, ...]:
+def to_element_tuple(value: object, argument: str) -> tuple[object, ...]:
     """Return the elements of a sequence as a tuple.
 
     Raises `ShapeError` (usage) for bytes, mappings, sets and non-sequences.
@@ -521,7 +521,7 @@ def normalize_scales(value: object, argument: str = "scale") -> str:
     >>> normalize_scales([2, 0.5]), normalize_scales("2, 3")
     ('2,0.5', '2,3')
     """
-    factors = to_elements(value, argument) if isinstance(value, (list, tuple)) else [value]
+    factors = to_element_tuple(value, argument) if isinstance(value, (list, tuple)) else [value]
     texts = value.strip("[]()").split(",") if isinstance(value, str) else map(str, factors)
     words = [text.strip() for text in texts] or [""]
     for word in words:

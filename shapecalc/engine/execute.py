@@ -41,7 +41,7 @@ from shapecalc.engine.plan import (
     StridedView,
     byte_strides,
     concrete_moves,
-    copy_shape,
+    copied_shape,
     plan_moves,
     require_concrete,
 )
@@ -318,7 +318,7 @@ def pad_array(array: Any, pad: Any, backend: Backend = NUMPY) -> Any:
         padded_axes = [axis for axis, ends in enumerate(zip(pad.begins, pad.ends, strict=True)) if any(ends)]
         padded = array if padded_axes else array.copy()
         for axis in padded_axes:
-            sources = pad.sources_along(axis, np.arange(pad.shape[axis], dtype=np.int64), array.shape[axis])
+            sources = pad.source_indices(axis, np.arange(pad.shape[axis], dtype=np.int64), array.shape[axis])
             padded = library.take(padded, library.asarray(sources), axis)
         return padded.view(kind)
     result = library.full(pad.shape, fill.item() if backend.name == "cupy" else fill, array.dtype)
@@ -446,7 +446,7 @@ def has_combine_move(answer: Trace | Chain) -> bool:
     return any(isinstance(move, Combine) and not isinstance(move, Pad) for move in answer.moves)
 
 
-def combine_move(answer: Trace | Chain) -> Combine:
+def find_combine_move(answer: Trace | Chain) -> Combine:
     """Return the move of an answer that concatenates, stacks or broadcasts operands.
 
     Raises `ShapeError` (usage) if the answer computes new elements, has named dims, or is a chain.
@@ -466,9 +466,10 @@ def combine_move(answer: Trace | Chain) -> Combine:
 def iter_output_regions(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterator[tuple[tuple[slice | int, ...], Any]]:
     """Yield each region of the output with the array that fills it.
 
-    `arrays` are the arrays of the input and of the other operands. Raises `ShapeError` (usage) as `combine_move` does.
+    `arrays` are the arrays of the input and of the other operands. Raises `ShapeError` (usage) as `find_combine_move`
+    does.
     """
-    move = combine_move(answer)
+    move = find_combine_move(answer)
     if move.concat_axis is None:
         yield (), np.broadcast_to(arrays[0], tuple(answer.output or ()))  # type: ignore[arg-type]
         return
@@ -491,13 +492,13 @@ def combine_arrays(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -
     """Concatenate, stack or broadcast arrays as an answer specifies.
 
     If `arrays` is None, the elements of all operands are numbered consecutively from 0. Raises `ShapeError` (usage) as
-    `combine_move` does, and if there are more than `MAX_NUMBERED_ELEMENTS` elements.
+    `find_combine_move` does, and if there are more than `MAX_NUMBERED_ELEMENTS` elements.
 
     >>> import shapecalc as sc
     >>> combine_arrays(sc.concat((2, 1), (2, 2), axis=1)).tolist()
     [[0, 2, 3], [1, 4, 5]]
     """
-    move = combine_move(answer)
+    move = find_combine_move(answer)
     shapes: Any = move.operands
     if arrays is None:
         sizes = [prod(shape) for shape in shapes]
@@ -532,7 +533,7 @@ def sample_elements(
     rank = max(len(answer.input), len(output))
     if rank > MAX_DIMS:
         raise usage_error(f"the elements of at most {MAX_DIMS} dims are shown, and there are {rank}", argument="values")
-    stages = () if has_combine_move(answer) and combine_move(answer) else stage_moves(answer)
+    stages = () if has_combine_move(answer) and find_combine_move(answer) else stage_moves(answer)
     before, index = _make_sample(answer.input, _sample_index(answer.input), answer.input, data), _sample_index(output)
     if 0 in output:
         return before, _sample_of_elements(output, np.empty([*map(len, _sampled_positions(output))]))
@@ -700,7 +701,7 @@ def _fill_output(output: Any, array: Any, moves: Any, tick: Callable[[int], obje
 
 
 def _copy_to_scratch(view: Any, pieces: AxisPieces | None, tick: Callable[[int], object]) -> Any:
-    shape = copy_shape(view.shape, pieces)
+    shape = copied_shape(view.shape, pieces)
     with tempfile.TemporaryFile() as file:
         _reserve_space(file, max(prod(shape) * view.itemsize, 1))
         copied = np.memmap(file, view.dtype, "r+", 0, shape)

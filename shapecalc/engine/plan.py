@@ -58,7 +58,7 @@ class BufferCopy(Record):
     @property
     def shape(self) -> IntTuple:
         """The shape of the new buffer."""
-        return copy_shape(self.source.shape, self.pieces)
+        return copied_shape(self.source.shape, self.pieces)
 
 
 class Plan(Record):
@@ -289,7 +289,7 @@ def _make_copy(view: View) -> BufferCopy:
     return BufferCopy(StridedView(*merge_axes(view.axes), view.first_index), culprits)
 
 
-def copy_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
+def copied_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
     """Return the shape of a copy of a source, or of its pieces along an axis."""
     if pieces is None:
         return source_shape

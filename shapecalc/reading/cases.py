@@ -377,7 +377,7 @@ def _parse_op_and_input(fields: Mapping[str, Any]) -> tuple[str, Any, tuple[str,
 
 
 def case_keys() -> dict[str, None]:
-    """Return the keys of a JSON case. This imports all ops and dialects."""
+    """Return the keys of a JSON case; the call imports all ops and dialects."""
     names = [param.name for op in OPS.values() for param in params_of(op)]
     return dict.fromkeys(["op", "input", *names, *common_option_names(), "expect", "id", "source"])
 
@@ -437,7 +437,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
     {'op': 'shape', 'input': [2.5]}
     """
     try:
-        case, end = _STRICT_DECODER.raw_decode(text)  # `decode` looks for blanks at both ends, at a tenth of its time
+        case, end = _STRICT_DECODER.raw_decode(text)  # `decode` also skips blanks, in a tenth of its time
         if end != len(text):
             raise JSONDecodeError("Extra data", text, len(text) - len(text[end:].lstrip(JSON_BLANKS)))
     except JSONDecodeError as error:

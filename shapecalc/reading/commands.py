@@ -184,7 +184,7 @@ def _quote_words(words: Iterable[str]) -> str:
 
 
 def _requested_dialect(words: Sequence[str], default: object) -> str:
-    """Return the name of the dialect in words of a command line; empty if there is none, or an unknown one."""
+    """Return the name of the dialect in the words of a command line; empty if it is missing or unknown."""
     names = [] if default is None else [str(default)]
     names += [word.removeprefix("--dialect=") for word in words if word.startswith("--dialect=")]
     names += [name for word, name in pairwise(words) if word in ("-d", "--dialect")]

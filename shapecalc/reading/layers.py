@@ -90,7 +90,7 @@ def _pad_options(shape: Shape, arguments: LayerArguments, _: Layer) -> Options:
     """Return the options of `pad`: the padding widths, the axes, the mode and the value.
 
     PyTorch lists the pairs of widths from the last axis backwards. NumPy and TensorFlow list one pair per axis, from
-    the first axis on. A mode that requests do not have is left out, since the shape is the same.
+    the first axis on. A mode that the op does not have is omitted, because it does not affect the shape.
     """
     widths = arguments["padding"]
     if not isinstance(widths, tuple):
@@ -130,7 +130,7 @@ def _find_builder(call: OpCall) -> OptionBuilder | None:
 
 
 def _layers_by_name() -> dict[str, Layer]:
-    """Return all layers by name; equally named layers of frameworks are one entry."""
+    """Return all layers by name; layers of several frameworks with the same name share an entry."""
     layers = dict[str, Layer]()
     for name, calls in calls_by_name().items():
         builder = _find_builder(calls[0])

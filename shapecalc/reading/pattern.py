@@ -42,7 +42,7 @@ from shapecalc.core.text import (
     suggestion,
     truncate,
 )
-from shapecalc.core.values import parse_sizes, to_dims, to_elements
+from shapecalc.core.values import parse_sizes, to_dims, to_element_tuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def pattern_from_sequence(value: object, argument: str) -> ShapePattern:
 
     `...` and "..." match any number of dims. Raises `ShapeError` (usage) for an invalid sequence.
     """
-    elements = to_elements(value, argument)
+    elements = to_element_tuple(value, argument)
     if ... not in elements and ANY_DIMS not in elements:
         dims = to_dims(elements, argument, allows_unknown=True)
         _check_sizes(dims, (), argument)

@@ -1,7 +1,7 @@
-"""Functions that keep the shape of a tensor: what they do to its elements, and to its strides in PyTorch.
+"""Functions that preserve the shape of a tensor, with their effects on elements and on PyTorch's strides.
 
 A chain has no stages for these functions. Code, data and examples of a chain are therefore wrong if a function changes
-the elements. The strides decide whether a later `view` exists. Sources: the kernels of PyTorch 2.13.0 and its
+the elements. The strides determine whether a later `view` is possible. Sources: the kernels of PyTorch 2.13.0 and its
 page on tensor views; measured in `tests/engines/test_strides.py`.
 """
 
@@ -12,55 +12,60 @@ from collections.abc import Callable, Mapping
 
 from shapecalc.core.dims import Shape
 from shapecalc.core.layout import contiguous_strides
-from shapecalc.core.ops.strides import copy_strides, elementwise_strides, is_contiguous, suggested_strides
+from shapecalc.core.ops.strides import (
+    cloned_strides,
+    elementwise_strides,
+    is_contiguous,
+    suggested_format_strides,
+)
 from shapecalc.core.record import Record
 
 
 class PreservingFunction(Record):
-    """A function whose result has the shape of its tensor."""
+    """A function whose result has the same shape as its input."""
 
     keeps_elements: bool
-    """Whether the result has the elements of the tensor."""
+    """Whether the result has the same elements as the input."""
     result_strides: Callable[[Shape, Shape], Shape | None]
-    """A function of the shape and the strides that returns the strides of the result, or None if undecided."""
+    """A function of shape and strides that returns the strides of the result; None if they cannot be determined."""
 
 
 def _keep_strides(_: Shape, strides: Shape) -> Shape:
     return strides
 
 
-def _order_elementwise(shape: Shape, strides: Shape) -> Shape | None:
+def _elementwise_result_strides(shape: Shape, strides: Shape) -> Shape | None:
     return elementwise_strides(shape, [(shape, strides)])
 
 
-def _order_contiguous(shape: Shape, _: Shape) -> Shape:
+def _contiguous_result_strides(shape: Shape, _: Shape) -> Shape:
     return contiguous_strides(shape)
 
 
-def _make_contiguous(shape: Shape, strides: Shape) -> Shape:
+def _contiguous_call_strides(shape: Shape, strides: Shape) -> Shape:
     return strides if is_contiguous(shape, strides) else contiguous_strides(shape)
 
 
-def _order_suggested(shape: Shape, strides: Shape) -> Shape:
-    return suggested_strides(shape, [(shape, strides)])
+def _suggested_result_strides(shape: Shape, strides: Shape) -> Shape:
+    return suggested_format_strides(shape, [(shape, strides)])
 
 
 SAME_TENSOR = PreservingFunction(True, _keep_strides)
-"""The result is the tensor itself, or a view of it."""
-COPY = PreservingFunction(True, copy_strides)
+"""A function that returns its input or a view of it."""
+COPY = PreservingFunction(True, cloned_strides)
 SAME_STRIDES = PreservingFunction(False, _keep_strides)
-"""The elements may change, and the result may be the tensor itself, as `float` returns a float32 tensor itself."""
-CAST = PreservingFunction(False, copy_strides)
-ELEMENTWISE = PreservingFunction(False, _order_elementwise)
-CONTIGUOUS = PreservingFunction(False, _order_contiguous)
-SUGGESTED = PreservingFunction(False, _order_suggested)
-"""The result has the channels last if the tensor has, and is otherwise contiguous."""
+"""A function that may change elements or may return its input, as `float` does for a float32 tensor."""
+CAST = PreservingFunction(False, cloned_strides)
+ELEMENTWISE = PreservingFunction(False, _elementwise_result_strides)
+CONTIGUOUS = PreservingFunction(False, _contiguous_result_strides)
+SUGGESTED = PreservingFunction(False, _suggested_result_strides)
+"""A function whose result is channels-last if its input is, and otherwise contiguous."""
 
 _GROUPS: Mapping[str, PreservingFunction] = {
     "detach to cpu cuda numpy asarray tensor constant convert_to_tensor identity from_numpy as_tensor eval "
     "stop_gradient requires_grad_": SAME_TENSOR,
     "clone copy array": COPY,
-    "contiguous ascontiguousarray": PreservingFunction(True, _make_contiguous),
+    "contiguous ascontiguousarray": PreservingFunction(True, _contiguous_call_strides),
     "float type type_as astype cast dropout": SAME_STRIDES,
     "half double bfloat16 long bool zeros_like ones_like randn_like rand_like empty_like full_like": CAST,
     "relu leaky_relu gelu silu elu sigmoid tanh softplus exp log abs sin cos neg square pow rsqrt sqrt round clamp "
@@ -72,7 +77,7 @@ _GROUPS: Mapping[str, PreservingFunction] = {
 PRESERVING_FUNCTIONS: Mapping[str, PreservingFunction] = {
     name: function for names, function in _GROUPS.items() for name in names.split()
 }
-"""The functions that keep the shape, by name."""
+"""The functions that preserve the shape, by name."""
 
 PRESERVING_LAYERS: Mapping[str, PreservingFunction] = {
     r"drop(out|path)?\d?d?": SAME_STRIDES,
@@ -80,18 +85,18 @@ PRESERVING_LAYERS: Mapping[str, PreservingFunction] = {
     r"(layer_?norm|ln|(log_?)?softmax)\d?d?|instance_?norm\d?d?": CONTIGUOUS,
     r"((batch|group|rms)?_?norm|bn)_?\d*d?": SUGGESTED,
 }
-"""The layers that keep the shape, by a pattern for their name; other layers are elementwise."""
+"""The layers that preserve the shape, by a regular expression for their name; other layers are elementwise."""
 CASTING_FUNCTIONS = {
     *("to", "type", "type_as", "astype", "cast"),
     *("asarray", "array", "tensor", "as_tensor", "constant", "convert_to_tensor"),
 }
-"""The functions that may have an argument with the type of the elements."""
+"""The functions that may have the element type as an argument."""
 CAST_TYPES = re.compile(r"(?:float|half|bfloat|double|u?int|long|short|bool|complex|cfloat)\d*(?:_)?")
 """The names of element types, such as `float16` in `x.to(torch.float16)`."""
 
 
 def find_preserving_layer(layer_name: str) -> PreservingFunction:
-    """Return what a layer that keeps the shape does, by its name.
+    """Return the properties of a shape-preserving layer with the given name.
 
     >>> find_preserving_layer("self.attn_drop").keeps_elements, find_preserving_layer("nn.Identity").keeps_elements
     (False, True)

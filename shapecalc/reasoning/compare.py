@@ -106,7 +106,7 @@ def compare(
     rows, errors = list[ComparisonRow](), dict[str, ShapeError]()
     spec = lookup(op, OPS, "operation")
     omitted = {param.name for param in params_of(spec) if param.is_omitted(arguments.get(param.name))}
-    values = {name: _read_once(value) for name, value in arguments.items() if name not in omitted}
+    values = {name: _materialize_iterator(value) for name, value in arguments.items() if name not in omitted}
     for dialect in [lookup_dialect(name) for name in dialects] or dialects_with(spec):
         try:
             request = make_request(op, shape, {**values, "dialect": dialect.name, "where": options.get("where")})
@@ -133,7 +133,7 @@ def _check_opset(options: Options) -> None:
         parse_integer(options["opset"], "opset")
 
 
-def _read_once(value: object) -> object:
+def _materialize_iterator(value: object) -> object:
     """Return the items of an iterator as a tuple, and any other value unchanged."""
     return tuple(value) if isinstance(value, Iterator) else value
 

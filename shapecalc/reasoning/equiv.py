@@ -343,7 +343,7 @@ class _StridedChain(Record):
         """Return the largest rank of the shapes."""
         return max(map(len, self.shapes))
 
-    def elements_at(self, sizes: Mapping[str, int]) -> object:
+    def view_at(self, sizes: Mapping[str, int]) -> object:
         """Return the output shape, the atoms and the offset at some sizes.
 
         Equal results describe equal outputs. Returns None if a dim is then 0 or not a number, or if an index cannot
@@ -448,7 +448,7 @@ class _ChainPair:
         budget, strided = self.max_elements, self._strided_chains()
         for sizes in self._trial_sizes():
             known = [sizes_with_results(results, sizes) for results in self.results]
-            if strided and (ours := strided[0].elements_at(known[0])) and ours == strided[1].elements_at(known[1]):
+            if strided and (ours := strided[0].view_at(known[0])) and ours == strided[1].view_at(known[1]):
                 yield sizes
                 continue
             first, second = (chain.substitute(values) for chain, values in zip(self.chains, known, strict=True))

@@ -38,7 +38,7 @@ from shapecalc.core.limits import MAX_FIND_PAIRS
 from shapecalc.core.origins import AxisAtom, describe_reshape, mixed_dims, reshape_origins
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import TypedShape, dim_text, format_count, read_shape, shape_text
+from shapecalc.core.text import TypedShape, dim_text, format_count, parse_typed_shape, shape_text
 from shapecalc.core.values import to_shape
 from shapecalc.reading.pattern import Matcher, ShapePattern
 
@@ -267,7 +267,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
                 best.clear()
             best[partial.factors] = None
         stack += sorted(
-            _next_splits(partial, known), key=lambda longer: (-longer.min_count, -_added_factor_key(longer, partial))
+            _extend_split(partial, known), key=lambda longer: (-longer.min_count, -_added_factor_key(longer, partial))
         )
     return FactorSplits(tuple(best), not stack)
 
@@ -310,7 +310,7 @@ def _match_unique_symbols(split: PartialSplit, known: Assumptions) -> PartialSpl
             (source,), (out,) = sources[name], outs[name]
             size = _exact_divisor(split.before[source], split.after[out], known)
             if size is not None and size != 1 and name in dim_names((size,)):
-                split = _match_axes(split, source, out, size)
+                split = _take_factor(split, source, out, size)
     return split
 
 
@@ -322,15 +322,15 @@ def _axes_by_name(shape: Shape) -> dict[str, list[int]]:
     return axes
 
 
-def _next_splits(split: PartialSplit, known: Assumptions) -> Iterator[PartialSplit]:
+def _extend_split(split: PartialSplit, known: Assumptions) -> Iterator[PartialSplit]:
     """Yield the partial splits that extend `split` by one factor."""
     for source, out in every(_unfinished_axes(split.before), _unfinished_axes(split.after)):
         size = _exact_divisor(split.before[source], split.after[out], known)
         if size is not None:
-            yield _match_axes(split, source, out, size)
+            yield _take_factor(split, source, out, size)
 
 
-def _match_axes(split: PartialSplit, input_axis: int, output_axis: int, size: Dim) -> PartialSplit:
+def _take_factor(split: PartialSplit, input_axis: int, output_axis: int, size: Dim) -> PartialSplit:
     """Take a factor of `size` from two axes; return the new partial split."""
     before, after = list(split.before), list(split.after)
     before[input_axis], after[output_axis] = quotient(before[input_axis], size), quotient(after[output_axis], size)
@@ -376,7 +376,7 @@ def parse_shape_pair(before: object, after: object) -> ShapePair:
 
 
 def _read_shape_or_sequence(value: object, argument: str) -> tuple[TypedShape, str]:
-    typed = read_shape(value, argument) if isinstance(value, str) else TypedShape(to_shape(value, argument))
+    typed = parse_typed_shape(value, argument) if isinstance(value, str) else TypedShape(to_shape(value, argument))
     return typed, argument
 
 

@@ -461,7 +461,7 @@ def _complete_permutation(refused: RefusedRequest) -> CandidateValues:
     yield tuple(kept[index] if index in kept else next(missing) for index in sorted([*kept, *wrong]))
 
 
-def _count_from_zero(refused: RefusedRequest) -> CandidateValues:
+def _use_nonnegative_axis(refused: RefusedRequest) -> CandidateValues:
     """Yield the argument with its negative axis converted to a non-negative index.
 
     An axis that is out of range becomes 0.
@@ -511,7 +511,7 @@ CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues]
     rules.RANK_LIMIT: (_truncate_to_rank,),
     rules.NOT_A_PERMUTATION: (_complete_permutation, OMIT),
     rules.MISSING_ARGUMENT: (lambda refused: iter([tuple(range(refused.rank))[::-1]]),),
-    rules.NEGATIVE_AXIS: (_count_from_zero,),
+    rules.NEGATIVE_AXIS: (_use_nonnegative_axis,),
     rules.AXIS_OUT_OF_RANGE: (_use_near_axes, DROP_TOKEN),
     rules.REPEATED_AXIS: (DROP_TOKEN,),
     rules.AXIS_NOT_ONE: (_use_unit_axes, DROP_TOKEN),

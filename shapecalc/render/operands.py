@@ -18,7 +18,7 @@ from shapecalc.core.answers import Chain, StageKind, Step, Trace
 from shapecalc.core.conditions import Unsatisfiable, require_equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, is_concrete
-from shapecalc.core.moves import CONSTANT, source_along
+from shapecalc.core.moves import CONSTANT, pad_source_index
 from shapecalc.core.ops.operands import DIMS_DIFFER, INNER_DIFFERS, LABEL_DIFFERS, Operand, align_dims
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record
@@ -439,7 +439,7 @@ def _draw_window_ruler(
             label = f"{label}: {numbers['fill'] if mode == CONSTANT else mode}"
         notes.append(f"{glyphs.shade} {label}")
         if mode != CONSTANT:
-            rows.append(("reads", lambda position: str(source_along(mode, position - begin, size))))
+            rows.append(("reads", lambda position: str(pad_source_index(mode, position - begin, size))))
     if has_windows:
         remainder = "" if is_transposed or last > padded_end else f"; {padded_end - last or 'nothing'} left over"
         notes.append(f"{format_count(count, 'window', 'windows')} of {kernel}, {stride} apart{remainder}")

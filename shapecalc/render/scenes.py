@@ -111,7 +111,7 @@ class Sprite(Record):
     """The name of the text style of the sprite."""
 
 
-class Prompt(Record):
+class FilmQuestion(Record):
     """A question to the viewer before a frame, and the right answer."""
 
     question: str
@@ -133,7 +133,7 @@ class Frame(Record):
     """The duration for which sprites move to their positions, in seconds."""
     hold_seconds: float
     """The duration for which sprites then stay at their positions, in seconds."""
-    prompt: Prompt | None = None
+    prompt: FilmQuestion | None = None
 
 
 class Film(Record):
@@ -377,7 +377,7 @@ class FilmBuilder:
         """The numbers of blank rows: around the division of a -1, and between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
-        self.prompt: Prompt | None = None
+        self.prompt: FilmQuestion | None = None
         """The prompt of the next frame."""
         self._last: dict[str, Sprite] = {}
         self.memory_number = 0
@@ -539,7 +539,7 @@ def add_step_frames(
                 out,
                 (builder.column_x(source), INPUT_ROW if step.sources else REQUEST_ROW),
             )
-        builder.prompt = make_prompt(layout, out_dims)
+        builder.prompt = make_film_question(layout, out_dims)
         size_note = size_only_note(layout, out_dims[0], UNICODE) if out_dims else ""
         builder.add_frame(f"{step.why}; {size_note}" if size_note else step.why, step_index)
     old_looks |= {
@@ -559,7 +559,7 @@ def _fill_hole(
     builder.set_start_position(key, start)
 
 
-def make_prompt(layout: StageLayout, out_dims: list[int]) -> Prompt | None:
+def make_film_question(layout: StageLayout, out_dims: list[int]) -> FilmQuestion | None:
     """Return the prompt that asks the viewer for output dims.
 
     Returns None if the sizes of all these dims are part of the request.
@@ -571,10 +571,10 @@ def make_prompt(layout: StageLayout, out_dims: list[int]) -> Prompt | None:
     answer = ",".join(dims[out] for out in unknown)
     if len(unknown) == 1:
         token = f", asked for as {requested[unknown[0]]}," if requested else ""
-        return Prompt(f"What does output dim {unknown[0]}{token} become?", answer)
+        return FilmQuestion(f"What does output dim {unknown[0]}{token} become?", answer)
     is_range = unknown == [*range(unknown[0], unknown[-1] + 1)]
     dims_text = f"{unknown[0]} to {unknown[-1]}" if is_range else ", ".join(map(str, unknown))
-    return Prompt(f"What do output dims {dims_text} become?", answer)
+    return FilmQuestion(f"What do output dims {dims_text} become?", answer)
 
 
 def _add_inference_frames(
@@ -589,7 +589,7 @@ def _add_inference_frames(
     builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {UNICODE.hole}")
     bar = _add_budget_bar(builder, have) if step.rule == INFERRED else None
     builder.add_frame("-1 is the elements divided by the known dims.", step_index)
-    builder.prompt = make_prompt(layout, [out_dim])
+    builder.prompt = make_film_question(layout, [out_dim])
     if bar and isinstance(step.value, int):
         _add_budget_frames(builder, bar, step.value, step_index)
     builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {dim_text(step.dim)}")
@@ -944,7 +944,7 @@ def _add_stage_frames(
             _replace_picture(builder, answer, layout, at)
             add_step_frames(builder, layout, stage_index, at, step, outs)
     _replace_picture(builder, answer, layout, layout.step_range[-1] if steps else len(answer.steps))
-    builder.prompt = make_prompt(layout, remaining)
+    builder.prompt = make_film_question(layout, remaining)
     last = (shape_steps or [*layout.step_range])[-1:]
     sentence, shown = (steps[last[0] - layout.step_range.start].why, last[0]) if last else (layout.title, None)
     move = layout.stage.move

@@ -418,7 +418,7 @@ async def _add_headers(_request: web.Request, response: web.StreamResponse) -> N
     response.headers.update(RESPONSE_HEADERS)
 
 
-def _page_size(query: Mapping[str, str]) -> tuple[int, int]:
+def _parse_page_size(query: Mapping[str, str]) -> tuple[int, int]:
     """Parse the columns and rows of the terminal in a query; the default is 80, 24."""
     try:
         return clamp_size(int(query["width"]), int(query["height"]))
@@ -481,7 +481,7 @@ def app_environment(query: Mapping[str, str]) -> dict[str, str]:
     link = [query["ask"], query.get("step", "")] if "ask" in query else None
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
     path = os.pathsep.join(map(os.path.abspath, sys.path))
-    columns, rows = map(str, _page_size(query))
+    columns, rows = map(str, _parse_page_size(query))
     display = {"TEXTUAL_COLOR_SYSTEM": "truecolor", "COLUMNS": columns, "ROWS": rows}
     return {**inherited, **display, "PYTHONPATH": path, "SHAPECALC_LINK": json.dumps(link)}
 
@@ -536,7 +536,7 @@ async def _forward_output(
                 await socket.send_bytes(content)
             elif kind == b"P":
                 await socket.send_str(json.dumps(["deliver_file_start", store_download(content)]))
-            elif kind == b"M" and (link := link_frame(content)):
+            elif kind == b"M" and (link := encode_link_frame(content)):
                 await socket.send_str(link)
     except (ProtocolError, IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
         return APP_ENDED
@@ -582,12 +582,12 @@ def _encode_packet(kind: bytes, content: bytes) -> bytes:
     return b"%s%s%s" % (kind, len(content).to_bytes(4, "big"), content)
 
 
-def link_frame(content: bytes) -> str:
+def encode_link_frame(content: bytes) -> str:
     """Convert a link message of the app to a browser frame; empty for other messages.
 
-    >>> link_frame(b'{"type": "link", "ask": "reshape 6 -1", "step": "1"}')
+    >>> encode_link_frame(b'{"type": "link", "ask": "reshape 6 -1", "step": "1"}')
     '["link", {"ask": "reshape 6 -1", "step": "1"}]'
-    >>> link_frame(b'{"type": "exit"}')
+    >>> encode_link_frame(b'{"type": "exit"}')
     ''
     """
     match json.loads(content):

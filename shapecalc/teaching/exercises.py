@@ -471,7 +471,7 @@ def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("kept-by-minus-one", "broadcast", 3, rules.KEPT_DIM, min_rank=3)
-def draw_unchanged_by_minus_one(random: Random, difficulty: Difficulty) -> str:
+def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand in PyTorch with a -1 entry, which leaves a dim unchanged."""
     target = _draw_shape(random, difficulty)
     input_shape = _replace_some_by_one(random, target)
@@ -481,7 +481,7 @@ def draw_unchanged_by_minus_one(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("negative-size", "broadcast", 4, rules.NEGATIVE_SIZE)
-def draw_negative_size(random: Random, difficulty: Difficulty) -> str:
+def draw_expand_with_negative_size(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand in ONNX with a -1 entry, which ONNX refuses."""
     shape = _draw_shape(random, difficulty)
     return _command_line(EXPAND, [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])

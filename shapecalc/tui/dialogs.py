@@ -19,7 +19,7 @@ from shapecalc.core.params import Param
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
 from shapecalc.diagnosis.report import Diagnosis
-from shapecalc.render.code import TARGETS, write_code
+from shapecalc.render.code import TARGETS, generate_code
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import ChoiceList, Dialog, KeyHelp, copy_text
 
@@ -143,14 +143,14 @@ class CodeScreen(Dialog[None]):
     def copy_code(self, event: OptionList.OptionSelected) -> None:
         """Copy the code for the selected framework."""
         try:
-            copy_text(self, write_code(self.answer, str(event.option_id)).text)
+            copy_text(self, generate_code(self.answer, str(event.option_id)).text)
         except ShapeError as error:
             self.notify(escape_unprintable(error.problem.message), severity="error", markup=False)
 
     def code_text(self, target: str) -> Text:
         """Return the answer as code for a framework, with warnings, or the error message."""
         try:
-            result = write_code(self.answer, target)
+            result = generate_code(self.answer, target)
         except ShapeError as error:
             return Text(escape_unprintable(error.problem.message), "red")
         text = Text(result.text)

@@ -22,7 +22,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import parse_shape
 from shapecalc.render.film import render_screen
-from shapecalc.render.scenes import Film, Prompt, Sprite, frame_at, make_film, sprites_at
+from shapecalc.render.scenes import Film, FilmQuestion, Sprite, frame_at, make_film, sprites_at
 from shapecalc.teaching.progress import Score
 from shapecalc.tui import widgets
 
@@ -96,13 +96,13 @@ class Player:
         return self.time >= self.film.seconds - FRAME_EPSILON
 
     @property
-    def question(self) -> Prompt | None:
+    def question(self) -> FilmQuestion | None:
         """The unanswered question at which the film is paused, or None."""
         next_frame = self.frame + 1
         is_reached = next_frame < len(self.film.frames) and self.time >= self.starts[next_frame] - 2 * FRAME_EPSILON
         return self._question_before(next_frame) if is_reached else None
 
-    def _question_before(self, frame: int) -> Prompt | None:
+    def _question_before(self, frame: int) -> FilmQuestion | None:
         """Return the question to ask before a frame; None if there is none."""
         film_frame = self.film.frames[frame]
         return (
@@ -249,7 +249,7 @@ class FilmScreen(widgets.Dialog[None]):
         """
         super().__init__()
         self.score = score
-        self._scored_question: Prompt | None = None
+        self._scored_question: FilmQuestion | None = None
         self.answer, self.step_index, self.hidden_steps = answer, step_index, hidden_steps
         self.player: Player | None = None
         self._clock: Timer | None = None
@@ -333,7 +333,7 @@ class FilmScreen(widgets.Dialog[None]):
             return
         self.redraw_all()
 
-    def _score_answer(self, question: Prompt | None, *, is_right: bool) -> None:
+    def _score_answer(self, question: FilmQuestion | None, *, is_right: bool) -> None:
         """Score the first answer to a question; ignore later answers."""
         if question is not None and question is not self._scored_question:
             self.score.record_answer(right=is_right)

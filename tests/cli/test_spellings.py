@@ -12,7 +12,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.spellings import FORMS, REFUSALS, all_examples
-from shapecalc.core.text import join_words, parse_shape, read_shape, shape_text
+from shapecalc.core.text import join_words, parse_shape, parse_typed_shape, shape_text
 from shapecalc.reading.pattern import to_pattern
 from shapecalc.reading.readings import is_shape
 from shapecalc.tui.question import Question, resolve_question
@@ -37,10 +37,10 @@ def shown(dims):
 
 @each_row("example", EXAMPLES)
 def test_spelling_has_shape_type_and_strides(example):
-    typed = read_shape(example[0].spelling)
+    typed = parse_typed_shape(example[0].spelling)
     strides = "" if typed.strides is None else shape_text(typed.strides)
     assert (shape_text(typed.dims), strides) == (example[0].shape, example[0].strides)
-    assert read_shape(shape_text(typed.dims)).dims == typed.dims or "?" in example[0].shape
+    assert parse_typed_shape(shape_text(typed.dims)).dims == typed.dims or "?" in example[0].shape
 
 
 @each_row("example", EXAMPLES)
@@ -81,7 +81,7 @@ def test_spelling_in_option_where(example, shapecalc):
 
 @each_row("example", EXAMPLES)
 def test_spelling_in_case_lines(example, shapecalc):
-    spelling, dims = example[0].spelling, read_shape(example[0].spelling).dims
+    spelling, dims = example[0].spelling, parse_typed_shape(example[0].spelling).dims
     line = f"shape {quoted(spelling)} => {example[0].shape}"
     record = json.dumps(
         {"op": "shape", "input": spelling, "expect": [dim if type(dim) is int else str(dim) for dim in dims]}

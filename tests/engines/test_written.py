@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shapecalc.core.problem import ShapeError
 from shapecalc.reading.code import interpret_code
 from shapecalc.reasoning.answers import answer_chain
-from shapecalc.render.code import find_writer
+from shapecalc.render.code import find_generator
 from tests.engines.drawing import rows
 
 MOST_ELEMENTS = 2000
@@ -78,7 +78,7 @@ def check_written_code(library, program):
         )
         reading.refuse_elements("--as")
         answer = answer_chain(reading.input_shape, reading.stages, {})
-        written = find_writer(library)(answer).text
+        written = find_generator(library)(answer).text
     except ShapeError:
         return
     others = sorted(inputs.keys() - {"x"}, key="\n".join(lines).index)

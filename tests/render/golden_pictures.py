@@ -60,7 +60,7 @@ def code_text(answer: Answer, targets: tuple[str, ...] = CALL_TARGETS) -> str:
     lines, warnings = [], {}
     for target in targets:
         try:
-            written = code.write_code(answer, target)
+            written = code.generate_code(answer, target)
         except ShapeError as error:
             written = code.Code(f"! {error}")
         kept = [line for line in written.text.splitlines() if line[:2] != "# " and not re.match("(from|import) ", line)]

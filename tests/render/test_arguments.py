@@ -24,7 +24,7 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import is_integer
 from shapecalc.engine import run
-from shapecalc.render.code import TARGETS, write_code
+from shapecalc.render.code import TARGETS, generate_code
 from shapecalc.render.code import operands as writers
 from shapecalc.render.code.operands import operand_shapes
 from tests.plans import LARGEST, size
@@ -147,7 +147,7 @@ def is_same(op, name, value, without, answered):
 def code_of(answered, target):
     """Return the code of an answer without its comments; None if the target refuses it."""
     try:
-        text = write_code(answered, target).text
+        text = generate_code(answered, target).text
     except ShapeError as error:
         assert str(error).startswith("usage: "), error
         return None

@@ -19,7 +19,7 @@ from shapecalc.core.values import parse_sizes
 from shapecalc.engine import run
 from shapecalc.reading.commands import command_line
 from shapecalc.reasoning.answers import answer_chain
-from shapecalc.render.code import TARGETS, write_code
+from shapecalc.render.code import TARGETS, generate_code
 from shapecalc.render.code.dims import stage_shapes, variable_name
 from shapecalc.render.code.operands import OPERAND_TEMPLATES, operand_shapes
 from tests.core.test_imports import HEAVY, loaded
@@ -65,7 +65,7 @@ def substitute(answer, sizes):
 
 def check_code(answer, target, sizes=None):
     """Fail unless the code for `target` equals the engine, with these sizes for the names."""
-    text, concrete = write_code(answer, target).text, substitute(answer, sizes) if sizes else answer
+    text, concrete = generate_code(answer, target).text, substitute(answer, sizes) if sizes else answer
     x = data(concrete.input)
     array = run_code(target, text, x, **{variable_name(name): size for name, size in (sizes or {}).items()})
     expected = run(concrete, x).array
@@ -124,7 +124,7 @@ def test_code_names_stay_open_until_run(chains, target):
         answer = answer_to(f"shapecalc {line}")
         if target in "".join(unsupported):
             with pytest.raises(ShapeError, match="usage: "):
-                write_code(answer, target)
+                generate_code(answer, target)
             continue
         for sizes in choices:
             if target != "openvino" or 0 not in (*answer.input, *answer.output):
@@ -209,7 +209,7 @@ def test_code_of_operands_equals_numpy(target):
         arrays = dict(zip("xbc", map(data, (answer.input, *shapes.values())), strict=False))
         expected = eval(numpy, {"np": np, **arrays})
         assert expected.shape == answer.output
-        array = run_code(target, write_code(answer, target).text, data(answer.input), shapes)
+        array = run_code(target, generate_code(answer, target).text, data(answer.input), shapes)
         np.testing.assert_array_equal(np.asarray(array).reshape(expected.shape), expected, chain)
 
 
@@ -217,17 +217,17 @@ def test_code_of_operands_equals_numpy(target):
 def test_code_windows_of_torch_and_onnx_agree(chain):
     answer = sc.chain(*chain.split(" | "))
     shapes = operand_shapes(answer.traces)
-    expected = run_code("onnx", write_code(answer, "onnx").text, data(answer.input), shapes)
+    expected = run_code("onnx", generate_code(answer, "onnx").text, data(answer.input), shapes)
     assert expected.shape == answer.output
     if not skip_reason("torch"):
-        array = run_code("torch", write_code(answer, "torch").text, data(answer.input), shapes)
+        array = run_code("torch", generate_code(answer, "torch").text, data(answer.input), shapes)
         np.testing.assert_allclose(array, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("line", ["reshape 2,3,4 0,-1", "shuffle 2,3,4 --first 1,0,2 --to 0,-1", "transpose 8,3"])
 @pytest.mark.parametrize("target", RUNS)
 def test_code_has_no_needless_warning(target, line):
-    warnings = write_code(answer_to(f"shapecalc {line}"), target).warnings
+    warnings = generate_code(answer_to(f"shapecalc {line}"), target).warnings
     assert [warning for warning in warnings if not warning.startswith("the code declares")] == []
 
 

@@ -97,7 +97,7 @@ def test_film_file_tracks_equal_screen_pictures(answer, part):
     assert second == film.seconds or sprites == tracks
 
 
-def elements_at(array, text):
+def view_at(array, text):
     """Return the sorted elements at an index with colons and ranges."""
     parts = [part for part in text.strip("[]").split(",") if part]
     slices = [
@@ -122,7 +122,7 @@ def test_film_moved_elements_match_reads_and_writes(transpose, screen_size):
     assert captions
     for text in captions:
         target, source = re.fullmatch(r"out(\[.*\]) = in(\[.*\])", text).groups()
-        assert elements_at(before.transpose(perm), target) == elements_at(before, source)
+        assert view_at(before.transpose(perm), target) == view_at(before, source)
 
 
 small = st.lists(st.integers(1, 4), max_size=4).map(tuple)

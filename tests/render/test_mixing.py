@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.render.canvas import UNICODE
-from shapecalc.render.code import write_code
+from shapecalc.render.code import generate_code
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.rulers import draw_rulers
 from shapecalc.render.stage_layout import stage_layouts
@@ -72,7 +72,7 @@ def test_mixing_is_reported_consistently(line):
         return
     (layout,) = stage_layouts(answer)
     try:
-        einops_text = write_code(answer, "einops").text
+        einops_text = generate_code(answer, "einops").text
     except ShapeError as error:
         einops_text = str(error)
     reports = mixing_reports(
@@ -103,4 +103,4 @@ def chains(draw):
 def test_unmixed_chain_has_an_einops_pattern(line):
     answer = answer_to(line)
     if not any(layout.mixing_dims or layout.newly_marked_dims for layout in stage_layouts(answer)):
-        assert "->" in write_code(answer, "einops").text
+        assert "->" in generate_code(answer, "einops").text

@@ -371,13 +371,13 @@ def regroup_step(shape: Shape, output: Shape, conditions: Conditions = ()) -> St
     return Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
 
 
-def regroup_elements(stage: StageBuilder, output: Shape, conditions: Conditions = ()) -> Stages:
+def finish_reshape_stage(stage: StageBuilder, output: Shape, conditions: Conditions = ()) -> Stages:
     """Return the stage that regroups the elements."""
     stage.add(regroup_step(stage.before, output, conditions))
     return stage.finish(Reshape(output))
 
 
-def expand_to(stage: StageBuilder, output: Shape) -> Stages:
+def finish_expand_stage(stage: StageBuilder, output: Shape) -> Stages:
     """Return the stage that broadcasts to a shape."""
     stage.add(Step(rules.BROADCASTED, None, tuple(range(len(stage.before))), output))
     return stage.finish(Expand(output))

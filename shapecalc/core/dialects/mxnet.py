@@ -198,11 +198,11 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
             rule, dim, conditions, facts = base.infer_dim(shape, known, index, why_any)
             axes = tuple([axis for axis in range(len(shape)) if axis not in used_axes])
             stage.add(Step(rule, infer_index, axes, dim, conditions, FrozenDict(facts)))
-            return base.regroup_elements(stage, (*output[:infer_index], dim, *output[infer_index + 1 :]))
+            return base.finish_reshape_stage(stage, (*output[:infer_index], dim, *output[infer_index + 1 :]))
         if have != known:
             stage.add(Step(UNCHECKED_COUNT, None, (), output))
             conditions = base.equal_count_conditions(shape, output, have, known, "target")
-        return base.regroup_elements(stage, output, conditions)
+        return base.finish_reshape_stage(stage, output, conditions)
 
 
 def _resolve_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
@@ -369,7 +369,7 @@ def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stage
                 error = rule_error(rules.AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
                 conditions = require_or_raise(require_equal, dim, 1, error)
             stage.add(Step(KEPT_ONE if axis == kept_axis else rules.DROPPED_ONE, None, (axis,), dim, conditions))
-        return base.regroup_elements(stage, (1,) if named else (shape[kept_axis],))
+        return base.finish_reshape_stage(stage, (1,) if named else (shape[kept_axis],))
 
 
 REVERSE = base.Param(

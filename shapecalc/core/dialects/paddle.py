@@ -115,7 +115,7 @@ def _expand_to_empty_target(shape: Shape) -> Stages:
     with StageBuilder(StageKind.EXPAND, "expand", "target", shape) as stage:
         for axis, dim in enumerate(shape):
             stage.add(Step(rules.KEPT_DIM, axis, (axis,), dim))
-        return base.expand_to(stage, shape)
+        return base.finish_expand_stage(stage, shape)
 
 
 FLOAT8_TYPES = frozenset({"float8_e4m3fn", "float8_e5m2"})

@@ -74,7 +74,7 @@ def flatten_axes(shape: Shape) -> Stages:
         return merge_axis_groups(stage, [tuple(range(len(shape)))])
 
 
-def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Stages:
+def merge_adjacent_axes(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Stages:
     """Merge runs of adjacent axes in a separate stage.
 
     The runs cover all axes in order. A run is an iterable with one item per axis; the items themselves are not used.

@@ -6,7 +6,7 @@ from shapecalc.core.answers import CHAIN_TENSOR, StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, NUMBERS, Operator, Setting, check_volume
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Combine
-from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import (
     ALIGNED,
     OPERAND_SEMANTICS,
@@ -91,7 +91,7 @@ BROADCAST = Op(
     printed_names="add addv2 sub mul div realdiv elementwise eltwise add_n",
     noun="a broadcast",
     examples=("broadcast 8,1,6 7,1", "broadcast B,T,768 768 --explain", "broadcast N,3 M,1"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "operands",
         ("2,3", "3", "2,1", "4", "4,1,3"),
         ("[]", "2,3"),

@@ -12,7 +12,7 @@ from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops import operands as joint
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
-from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import Operand
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import FrozenDict
@@ -21,7 +21,7 @@ from shapecalc.core.text import truncate
 SOURCE = "ONNX Concat, numpy.concatenate, torch.cat, OpenVINO Concat, TensorRT Concatenation"
 
 
-def _explain_end_to_end(step: Step, dims: Shape) -> str:
+def _explain_concat(step: Step, dims: Shape) -> str:
     return f"{' + '.join([truncate(str(dim)) for dim in dims])} = {step.value}: the operands lie end to end"
 
 
@@ -32,7 +32,7 @@ END_TO_END = StepRule(
     "name, such as C1 for C + D.",
     "shapecalc concat 2,3 2,5 --axis 1",
     SOURCE,
-    why=_explain_end_to_end,
+    why=_explain_concat,
 )
 
 
@@ -73,7 +73,9 @@ def _concat_operands(
         output = list[Dim]()
         for out in range(rank):
             step = (
-                _sum_step(rules, out, used_operands) if out == joined_axis else equal_dim_step(out, out, used_operands)
+                _concat_dim_step(rules, out, used_operands)
+                if out == joined_axis
+                else equal_dim_step(out, out, used_operands)
             )
             output.append(step.dim)
             stage.add(step)
@@ -82,7 +84,7 @@ def _concat_operands(
         return stage.finish(Combine(tuple(output), joint.operand_shapes(operands), tuple(places), joined_axis))
 
 
-def _sum_step(rules: Setting, axis: int, operands: Sequence[Operand]) -> Step:
+def _concat_dim_step(rules: Setting, axis: int, operands: Sequence[Operand]) -> Step:
     dims = tuple([operand.shape[axis] for operand in operands])
     total = rules.names.floor_dim(dims)
     return Step(END_TO_END, axis, (axis,), total, (), FrozenDict(dims=dims))
@@ -105,7 +107,7 @@ def equal_dim_step(
     return Step(SAME_DIM, output_axis, (axis,), joint.prefer_known_dim(dims), conditions, FrozenDict(dims=dims))
 
 
-def _torch_cat(
+def _resolve_torch_cat(
     shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None
 ) -> Stages | None:
     """Resolve a concat with empty vectors, which torch.cat skips.
@@ -133,7 +135,7 @@ CONCAT = Op(
             required_since=FrozenDict(axis=4),
             resolve=partial(concat, axis=1),  # the default axis of Concat 1; later versions require an axis
         ),
-        "torch": Operator("cat", resolve=_torch_cat),
+        "torch": Operator("cat", resolve=_resolve_torch_cat),
         "tensorflow": Operator("concat", required_since=AXIS_REQUIRED),
         "tensorrt": Operator("Concatenation", required_since=AXIS_REQUIRED),
         "openvino": Operator("Concat", required_since=AXIS_REQUIRED),
@@ -150,7 +152,7 @@ CONCAT = Op(
     printed_names="concat concatv2 concatenation",
     noun="a concatenation",
     examples=("concat 2,3 2,5 --axis 1", "concat N,C N,D --axis 1 --explain", "concat 2,3 4,3 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "operands axis",
         ("2,3", "2,5 1", "4,3 0", "4,3 -2", "2,3", "2,5 0", "3 0", "2,5 2"),
         ("[]", "[] 0"),

@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamType, Set
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.matmul import CONTRACTED
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import Rule, rule_error, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import INDIVISIBLE
@@ -96,7 +96,9 @@ def conv(
         window_list = windows.build_windows(
             axes, rules, "transposed" if transposed else "conv", weight_dims.kernel, window_options
         )
-        steps = {window.axis: partial(windows.slide_step, shape[window.axis], window, rules) for window in window_list}
+        steps = {
+            window.axis: partial(windows.window_dim_step, shape[window.axis], window, rules) for window in window_list
+        }
         if transposed:
             known = output_padding is not None
             paddings = (
@@ -104,7 +106,7 @@ def conv(
             )
             pairs = zip(window_list, paddings, strict=True)
             steps = {
-                window.axis: partial(windows.spread_step, shape[window.axis], window, extra, rules)
+                window.axis: partial(windows.transposed_conv_dim_step, shape[window.axis], window, extra, rules)
                 for window, extra in pairs
             }
         steps[channels] = partial(_out_channel_step, channels, weight_dims, groups, transposed=transposed)
@@ -231,7 +233,7 @@ CONV = Op(
         "conv B,3,H,W 64,3,3,3 --stride 2 --padding 1 --explain",
         "conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
     ),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "weight stride padding dilation groups",
         ("1,3,9,9", "4,3,3,3", "4,3,3,3 2 1", "4,3,3,3 1 same", "4,3,3,3 2 0,1 2", "4,3,10,3", "4,2,3,3", "4,3,3"),
         ("2,4,9", "4,2,3 1 0 1 2", "4,2,3 1 0 1 3", "3,2,3 1 0 1 2"),

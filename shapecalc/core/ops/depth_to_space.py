@@ -9,8 +9,8 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRu
 from shapecalc.core.conditions import require_divisible, require_or_raise
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, quotient
-from shapecalc.core.ops.axes import merge_runs
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, nearest_integers
+from shapecalc.core.ops.axes import merge_adjacent_axes
+from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vectors, nearest_integers
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict
@@ -123,7 +123,7 @@ def move_blocks(
         shape,
         lambda start: _split_blocks(start, block, cuts),
         lambda start: transpose(start, rules, order, "move", ""),
-        lambda start: merge_runs(start, (*"." * front, *after)),
+        lambda start: merge_adjacent_axes(start, (*"." * front, *after)),
     )
 
 
@@ -137,7 +137,7 @@ def _split_blocks(shape: Shape, block: int, cuts: Sequence[tuple[int, str, str]]
         for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda item: _is_quotient(*item[1][1:])):
             dims[out] = stage.add(_part_step(out, axis, part, word, shape[axis], block)).dim
         base.check_volume(tuple(dims), "input")
-        return base.regroup_elements(stage, tuple(dims))
+        return base.finish_reshape_stage(stage, tuple(dims))
 
 
 def _is_quotient(part: str, axis_parts: str) -> bool:
@@ -207,7 +207,7 @@ DEPTH_TO_SPACE = Op(
         "depth_to_space N,C,H,W 2 --mode CRD --explain",
         "depth_to_space 8,2,3 2 -d torch",
     ),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "block mode",
         ("1,8,2,3", "2", "2 DCR", "2 CRD", "1", "0", "-2"),
         ("2,9,4,5", "3"),

@@ -11,7 +11,7 @@ from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, Param
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
-from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import LABEL_DIFFERS, Operand
 from shapecalc.core.problem import Rule, rule_error, usage_error
 from shapecalc.core.record import FrozenDict, replace
@@ -217,7 +217,7 @@ EINSUM = Op(
     ),
     noun="an einsum",
     examples=("einsum ij,jk->ik 2,3 3,4", "einsum bthd,bshd->bhts B,T,8,64 B,S,8,64 --explain", "einsum ii 3,3"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "pattern operands",
         ("2,3", "ij,jk->ik 3,4", "ij,jk 4,5", "ij,jk->ik 1,4", "...j,j->... 3", "ij->ji", "...j->j", "ijk", "ij"),
         ("3,3", "ii", "ii->i"),

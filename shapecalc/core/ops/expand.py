@@ -6,7 +6,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.ops.operands import possible_dims
 from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
@@ -37,7 +37,7 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
             output.append(step.dim)
             stage.add(step)
         base.check_volume(tuple(output), "target")
-        return base.expand_to(stage, tuple(output))
+        return base.finish_expand_stage(stage, tuple(output))
 
 
 def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:
@@ -117,7 +117,7 @@ EXPAND = Op(
     ),
     printed_names="expand expand_v2 broadcastto broadcast_to broadcast",
     examples=("expand 8,1,1 1,2", "expand 3,1 2,-1,4 -d torch", "expand 1,C N,C"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "target",
         ("3,1", "3,4", "-1,4", "-1,3,4", "-2,4"),
         ("3", "2,3", "2"),

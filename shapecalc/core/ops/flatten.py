@@ -6,7 +6,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, merge_axis_groups, normalize_axis_index
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import Choice, Record
 from shapecalc.core.rules import START_AFTER_END
@@ -116,7 +116,7 @@ FLATTEN = Op(
     ),
     printed_names="flatten",
     examples=("flatten 2,3,4", "flatten N,C,H,W 2", "flatten N,C,H,W 1 2 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "axis start_dim end_dim",
         ("2,3,4", "", "0", "1", "2", "3", "4", "-1", "-3", "-4", "_ 1", "_ _ 1", "_ 2 1", "_ 3"),
         ("[]", ""),

@@ -7,7 +7,7 @@ from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import StridedSlice
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
-from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text
 
@@ -67,7 +67,7 @@ FLIP = Op(
         ("paddle", "paddle.flip(x, [axis]: axes)"),
     ),
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "axes", ("2,3,4", "0", "0,-1", "[]", "3", "0,0"), ("0,3", "0"), ("[]", "[]", "0"), ("N,C", "1")
     ),
     default_dialect="numpy",

@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, ch
 from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND, MATMUL
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.op import Op, make_test_vectors
 from shapecalc.core.ops.operands import INNER_DIFFERS, OPERAND_SEMANTICS, RANKS_DIFFER, Operand, check_equal_ranks
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.problem import rule_error, usage_error
@@ -105,8 +105,8 @@ LINEAR = Op(
     ),
     noun="a layer and its weights",
     examples=("linear B,T,768 3072", "linear B,T,C 3*C --explain", "linear 512,256 --weight 4,256 -d torch"),
-    vectors=make_vectors("out_features", ("2,3", "4"), ("3", "0"), ("[]", "4"), ("B,T,C", "3*C", "N"))
-    + make_vectors("weight", ("2,3", "4,3", "3,4", "3", "2,4,3"), ("B,K", "4,768", "N,M")),
+    vectors=make_test_vectors("out_features", ("2,3", "4"), ("3", "0"), ("[]", "4"), ("B,T,C", "3*C", "N"))
+    + make_test_vectors("weight", ("2,3", "4,3", "3,4", "3", "2,4,3"), ("B,K", "4,768", "N,M")),
     keeps_element_count=False,
     semantics=(OPERAND_SEMANTICS,),
 )

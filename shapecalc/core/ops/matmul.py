@@ -8,7 +8,7 @@ from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, Operator, Set
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
-from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import rule_error, usage_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import format_count, shape_text, truncate
@@ -110,7 +110,7 @@ MATMUL = Op(
     printed_names="matmul gemm batchmatmul batchmatmulv2 fullyconnected matrixmultiply",
     noun="a matrix product",
     examples=("matmul 2,3 3,4", "matmul B,H,T,64 B,H,64,T --explain", "matmul 8,1,2,3 4,3,5 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "operands",
         ("2,3", "3,4", "4,3", "3", "7,3,4", "[]"),
         ("3", "3", "3,4", "4"),

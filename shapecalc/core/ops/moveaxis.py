@@ -6,7 +6,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, transpose
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.rules import REPEATED_AXIS
@@ -86,7 +86,7 @@ MOVEAXIS = Op(
         ("torch", "x.movedim/moveaxis(source: axes, destination)"),
     ),
     examples=("moveaxis N,H,W,C -1 1", "moveaxis 2,3,4 0,1 2,0 --explain", "moveaxis 2,3,4 0 -1 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "axes destination",
         ("2,3,4", "0 -1", "0,1 2,0", "[] []", "0,1 2", "0,-3 1,2", "0,1 2,2", "3 0", "0 -4"),
         ("2,3,4,5", "-1,0 1,2"),

@@ -140,13 +140,13 @@ class Op(Record):
         return (*self.positional_only_names, *(param.name for param in self.params if param.positional_or_named))
 
 
-def make_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
+def make_test_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
     """Return the test cases of an op.
 
     Each row is an input shape, followed by one string of arguments for each test case. Spaces separate the arguments;
     `_` omits an argument.
 
-    >>> make_vectors("axis index", ("2,3", "0 1", "_ 1"))
+    >>> make_test_vectors("axis index", ("2,3", "0 1", "_ 1"))
     (('2,3', {'axis': '0', 'index': '1'}), ('2,3', {'index': '1'}))
     """
     pairs = [

@@ -20,7 +20,7 @@ from shapecalc.core.dims import INT64_MAX, Dim, Shape
 from shapecalc.core.moves import CONSTANT, EDGE, REFLECT, SYMMETRIC, WRAP, Pad
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices, scalar_axis_error
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import truncate
@@ -65,28 +65,28 @@ PADDING_LIMIT = Rule(
 
 
 class PadSemantics(Record):
-    """The padding and the modes that the pad of a dialect accepts, in addition to `constant`."""
+    """The modes that the pad of a dialect accepts in addition to `constant`, and the limits on its padding."""
 
     since: Mapping[str, int]
-    """The first version of the operator with a mode, by mode; 1 if operators are not versioned."""
+    """The first version of the operator that supports each mode; 1 if operators are not versioned."""
     max_excess: Mapping[str, int] = EMPTY_DICT
-    """The largest difference between the padding of one end and the dim, by mode; modes without a limit are absent."""
+    """The maximum of the padding at one end minus the dim, by mode; modes without a limit are absent."""
     last_dims: tuple[tuple[int, ...], ...] = ()
-    """The numbers of last dims that a call can pad, by rank from 0; empty if a call pads any dims of any rank."""
+    """The possible numbers of trailing dims that a call pads, indexed by rank; empty if a call can pad any dims."""
     max_rank: int | None = None
     nonempty: tuple[str, ...] = ()
-    """The modes that refuse an empty dim even if it is not padded, except PyTorch's batch."""
+    """The modes that refuse an empty dim even if it is not padded, except for the batch dim in PyTorch."""
     allows_negative_padding: bool = True
     """Whether the mode `constant` accepts negative padding, which removes elements."""
 
     def last_dims_of(self, rank: int) -> tuple[int, ...]:
-        """Return the numbers of last dims that a call can pad in a tensor of a rank."""
+        """Return the possible numbers of trailing dims that a call pads in a tensor of rank `rank`."""
         if not self.last_dims:
             return (rank,)
         return self.last_dims[rank] if rank < len(self.last_dims) else ()
 
     def count_last_dims(self, rank: int, first_axis: int) -> int | None:
-        """Return the smallest number of last dims that a call can pad, from `first_axis` on; None if there is none.
+        """Return the smallest possible number of trailing dims that includes `first_axis`; None if there is none.
 
         >>> PAD_SEMANTICS["torch"].count_last_dims(4, 3), PAD_SEMANTICS["torch"].count_last_dims(4, 0)
         (2, None)
@@ -143,8 +143,8 @@ def pad(
 ) -> Stages:
     """Add positions at the start and the end of axes, by default of all axes.
 
-    `padding` lists the number of positions for each start, then for each end; negative numbers remove positions. The
-    new positions have the value `fill`, by default 0, or are read from the input as `mode` says.
+    `padding` lists the number of positions for each start, then for each end; negative numbers remove positions. In
+    mode `constant`, the new positions have the value `fill`, by default 0; in other modes, they repeat input elements.
     Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises
     `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis, overflow, mode-unsupported,
     padding-limit.
@@ -166,7 +166,7 @@ def pad(
             _check_padded_dims(shape, ends, mode, semantics, rules)
         max_excess, fill = semantics.max_excess.get(mode), 0 if fill is None else fill
         steps = {
-            axis: partial(_pad_axis, rules, axis, max_excess, _axis_facts(shape[axis], both, mode, fill))
+            axis: partial(_padded_dim_step, rules, axis, max_excess, _pad_facts(shape[axis], both, mode, fill))
             for axis, both in ends.items()
         }
         begins, lasts = ([ends.get(axis, (0, 0))[end] for axis in range(len(shape))] for end in (0, 1))
@@ -214,12 +214,12 @@ def _check_padded_dims(
         raise rule_error(PADDING_LIMIT, message, argument="input", index=empty)
 
 
-def _axis_facts(dim: Dim, ends: tuple[int, ...], mode: str, fill: float) -> FrozenDict:
+def _pad_facts(dim: Dim, ends: tuple[int, ...], mode: str, fill: float) -> FrozenDict:
     begin, end = ends
     return FrozenDict(dim=dim, begin=begin, end=end, mode=mode, fill=fill)
 
 
-def _pad_axis(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDict) -> Step:
+def _padded_dim_step(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDict) -> Step:
     dim, begin, end, mode = (facts[name] for name in ("dim", "begin", "end", "mode"))
     removed = -min(begin, 0) - min(end, 0)
     message = f"dim {axis} is {truncate(str(dim))}, and {removed} are taken away"
@@ -293,7 +293,7 @@ PAD = Op(
         "pad N,C,H,W 1,1,1,1 --axes 2,3 --explain",
         "pad 1,3,8,8 2 --axes 2,3 --mode reflect -d torch",
     ),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "padding axes",
         ("2,3", "1,0,0,2", "1,1", "1,1 1", "1,2 -1", "1,2 2", "1,1,1,1 0,0", "-1,0,0,-3", "-3,0,1,0", "0,0,0,0"),
         ("0,3", "1,0,0,0"),

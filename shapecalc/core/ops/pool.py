@@ -9,7 +9,7 @@ from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import windows
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 
@@ -43,7 +43,9 @@ def pool(
             raise usage_error(f"a global pool has no {name}: its window is over all of the spatial dims", argument=name)
         else:
             window_list = [windows.Window(axis, shape[axis]) for axis in axes]
-        steps = {window.axis: partial(windows.slide_step, shape[window.axis], window, rules) for window in window_list}
+        steps = {
+            window.axis: partial(windows.window_dim_step, shape[window.axis], window, rules) for window in window_list
+        }
         return windows.finish_window_stage(
             stage, steps, [window.axis for window in window_list if not window.is_identity]
         )
@@ -179,7 +181,7 @@ POOL = Op(
         "pool N,C,H,W 2 --kind average --stride 2 --ceil --explain",
         "pool N,C,H,W global --kind average",
     ),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "kernel stride padding",
         ("1,3,9,9", "2", "3 2 1", "2,3 2,1", "10", "2 1 same", "2 1 2", "global", "2,2,2"),
         ("3,9,9", "2", "2,2"),

@@ -7,9 +7,9 @@ from math import prod
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, Trace, run_in_sequence
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
-from shapecalc.core.dialects.base import Param, ParamType, Setting, check_rank, check_volume, regroup_elements
+from shapecalc.core.dialects.base import Param, ParamType, Setting, check_rank, check_volume, finish_reshape_stage
 from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
-from shapecalc.core.ops.axes import merge_runs
+from shapecalc.core.ops.axes import merge_adjacent_axes
 from shapecalc.core.ops.expand import EXPAND, expand
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, nearest_integers, operator_of
 from shapecalc.core.ops.reshape import RESHAPE
@@ -155,7 +155,7 @@ def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = 
     if plan.new_axes:
         runs.append(lambda before: _repeat_new_axes(before, rules, plan.new_axes))
     if any(len(names) != 1 for names in plan.right):
-        runs.append(lambda before: merge_runs(before, plan.right))
+        runs.append(lambda before: merge_adjacent_axes(before, plan.right))
     return run_in_sequence(shape, *runs)
 
 
@@ -171,7 +171,7 @@ def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stage
         output = tuple(dims)
         check_rank(output, rules.dialect, "input")
         check_volume(output, "input")
-        return regroup_elements(stage, output)
+        return finish_reshape_stage(stage, output)
 
 
 def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> list[Step]:

@@ -11,8 +11,8 @@ from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.limits import MAX_REPEATED
 from shapecalc.core.moves import Take
 from shapecalc.core.ops.axes import flatten_axes, normalize_nonscalar_axis
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors
-from shapecalc.core.ops.tile import TileFactor, repeat_factors
+from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vectors
+from shapecalc.core.ops.tile import TileFactor, build_repeat_stages
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import KEPT_DIM, OVERFLOW
@@ -67,7 +67,7 @@ def repeat_interleave(
 
     def repeat(start: Shape) -> Stages:
         if has_one_count:
-            return repeat_factors(start, _interleaved_factors(start, repeated, repeats[0]))
+            return build_repeat_stages(start, _interleaved_factors(start, repeated, repeats[0]))
         return _take_repeated(start, repeated, repeats, conditions)
 
     return run_in_sequence(shape, *([flatten_axes] if flattens and len(shape) != 1 else []), repeat)
@@ -161,7 +161,7 @@ REPEAT_INTERLEAVE = Op(
         "repeat_interleave N,C,H,W 2 2 --explain",
         "repeat_interleave 2,3 1,0,2 -1 -d numpy",
     ),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "repeats axis",
         ("2,3", "2 1", "2 -2", "2", "1 0", "0 1", "1,0,2 1", "2,2,2 1", "1,2 1", "-1 0", "1,-1 0", "2 2", "[] 0"),
         ("1,3", "4 0", "1,2,3,4,5,6"),

@@ -12,7 +12,7 @@ from shapecalc.core.answers import Stages, Step
 from shapecalc.core.conditions import Unsatisfiable, require_divisible
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.op import Op, make_test_vectors
 from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import element_count_text, rank_text, remainder_text, shape_text, truncate
@@ -156,7 +156,7 @@ RESHAPE = Op(
     ),
     printed_names="reshape reshape2 staticreshape",
     examples=("reshape 2,3,4 0,-1", "reshape N,C,H,W 0,-1,64 --explain", "reshape 0,3,4 3,4,0 --allowzero --opset 14"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "target",
         ("2,3,4", "0,-1", "4,6", "24", "2,3,2,2", "5,-1", "2,5", "-1,-1", "-2,12"),
         ("2,2,3,2", "-1,0,0"),

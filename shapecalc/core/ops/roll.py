@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
-from shapecalc.core.dialects.base import Param, ParamType, Setting, regroup_elements
+from shapecalc.core.dialects.base import Param, ParamType, Setting, finish_reshape_stage
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Roll
 from shapecalc.core.ops.axes import flatten_axes, normalize_nonscalar_axis
-from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import GIVEN_DIM, KEPT_DIM
@@ -67,7 +67,7 @@ def _restore(flattened: Shape, shape: Shape) -> Stages:
     with StageBuilder(StageKind.RESHAPE, "reshape", "", flattened) as stage:
         for out, dim in enumerate(shape):
             stage.add(Step(GIVEN_DIM, out, (), dim))
-        return regroup_elements(stage, shape)
+        return finish_reshape_stage(stage, shape)
 
 
 def _roll_axis(shape: Shape, shift: int, axis: int) -> Stages:
@@ -143,7 +143,7 @@ ROLL = Op(
         ("openvino", "ops.roll(x, [shift], [axes]: axis)"),
     ),
     examples=("roll 2,3,4 1 0", "roll N,H,W,C -3,-3 1,2 --explain", "roll 2,3,4 1 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "shift axis",
         ("2,3,4", "1 0", "-7 -1", "1 3", "1", "1,2", "1,2 0,-1", "1 0,1", "1,2 0"),
         ("0,3", "1 0", "1"),

@@ -9,7 +9,7 @@ from shapecalc.core.dialects.jax import CLAMPED_INDEX
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import StridedSlice
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
-from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import KEPT_DIM
@@ -132,7 +132,7 @@ SELECT = Op(
     },
     signatures=(("torch", "x.select(dim: axis, index)"),),
     examples=("select 2,3,4 1 0", "select N,C,H -1 -1 --explain", "select 2,3,4 0 1 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "axis index",
         ("2,3,4", "0 0", "1 2", "-1 -4", "2 4", "2 -5", "3 0", "-4 0"),
         ("5", "0 -1"),

@@ -16,7 +16,7 @@ from shapecalc.core.dialects.base import (
 )
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import ShapeVector
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import rank_text
 
@@ -123,7 +123,7 @@ SHAPE = Op(
         )
     },
     examples=("shape 2,3,4", "shape N,C,H,W --start -2", "shape 2,3,4 --start 3 --end 9 --explain"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "start end", ("2,3,4", "", "-1", "_ -1", "1 2", "3", "_ -4", "-9 9", "2 1"), ("[]", ""), ("N,C,H,W", "-2")
     ),
     keeps_element_count=False,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, run_in_sequence
 from shapecalc.core.dialects.base import Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.op import Op, make_test_vectors
 from shapecalc.core.ops.reshape import TARGET_HELP, reshape
 from shapecalc.core.ops.transpose import PERM_HELP, TRANSPOSE_SEMANTICS, normalize_permutation, transpose
 from shapecalc.core.problem import ShapeError
@@ -57,7 +57,7 @@ SHUFFLE = Op(
         "shuffle N,C,H,W --to 0,0,-1 --second 0,2,1",
         "shuffle 3,4 --first 1,0 --to 0,-1 --explain",
     ),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "first to second",
         ("2,3,4", "1,0,2 2,-1,3", "1,2,0", "_ _ 1,2,0", "_ 6,4 1,0", "", "1,0", "_ 5,-1", "_ 6,4 1,0,2"),
         ("3,4", "1,0 0,-1"),

@@ -7,7 +7,7 @@ from shapecalc.core.conditions import Conditions, require_positions
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Monomial, Shape
 from shapecalc.core.moves import StridedSlice
-from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NO_SUCH_ATTRIBUTE
@@ -236,7 +236,7 @@ SLICE = Op(
         **operators_by_dialect(Slice="tensorrt openvino", indexing="numpy torch paddle"),
     },
     examples=("slice 2,3,4 :,::2,1:3", "slice N,C,H :,:,::2 --explain", "slice 2,3,4 -1: -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "slices",
         ("2,3,4", ":,::2,1:3", "[]", "-1:", ":,:-1", ":,:,1:9", ":,:,9:1", ":,:,-9:2", "::-1,::-2", "::0", ":,:,:,:"),
         ("2,0", ":,::2"),

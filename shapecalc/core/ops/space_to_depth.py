@@ -8,7 +8,7 @@ from shapecalc.core.answers import Stages
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import depth_to_space as blocks
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.op import Op, make_test_vectors
 from shapecalc.core.rules import INDIVISIBLE
 
 
@@ -53,7 +53,7 @@ SPACE_TO_DEPTH = Op(
         "space_to_depth N,C,H,W 2 --mode CRD --opset 28 --explain",
         "space_to_depth 2,4,6 2 -d torch",
     ),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "block mode",
         ("1,2,4,6", "2", "2 DCR", "2 CRD", "1", "0", "-2"),
         ("2,1,6,3", "3"),

@@ -14,7 +14,7 @@ from shapecalc.core.ops.op import (
     DialectTable,
     FixCandidates,
     Op,
-    make_vectors,
+    make_test_vectors,
     nearest_integers,
     operators_by_dialect,
 )
@@ -336,7 +336,7 @@ SPLIT = Op(
     ),
     printed_names="split",
     examples=("split 7,4 0 3 --all", "split N,3*C 1 3 --part 2 --explain", "split 7,4 0 --sizes 2,3,2 --part 1"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "axis parts part",
         ("6,4", "0 3", "-1 2 1", "0 3 3", "0 3 -1", "0 4", "0 0", "0 -2", "0 1", "2 2"),
         ("0,4", "0 3 2"),

@@ -12,11 +12,11 @@ from shapecalc.core.dialects.base import (
     Param,
     ParamType,
     Setting,
-    regroup_elements,
+    finish_reshape_stage,
 )
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import Choice, Record
 from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
@@ -42,7 +42,7 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
             if step.rule is KEPT_DIM:
                 kept.append(dim)
             stage.add(step)
-        return regroup_elements(stage, tuple(kept))
+        return finish_reshape_stage(stage, tuple(kept))
 
 
 def _optional_drop_step(axis: int, dim: Dim) -> Step:
@@ -102,7 +102,7 @@ SQUEEZE = Op(
     ),
     printed_names="squeeze squeeze2",
     examples=("squeeze 1,3,1", "squeeze 1,3,1 --axes 0", "squeeze 1,N --axes 0,1 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "axes",
         ("1,3,1", "", "0", "0,2", "-1", "[]", "1", "3", "-4", "0,-3"),
         ("1,1", ""),

@@ -8,7 +8,7 @@ from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
 from shapecalc.core.ops.concat import AXIS_PARAM, AXIS_REQUIRED, CONCAT, equal_dim_step
-from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import OPTIONAL_OPERANDS, check_equal_ranks, operand_shapes, order_operands
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 
@@ -69,7 +69,7 @@ STACK = Op(
     printed_names="stack pack",
     noun="a stack",
     examples=("stack 2,3 2,3 --axis 0", "stack B,T B,T B,T --axis -1 --explain", "stack N,3 8,3 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "operands axis",
         ("2,3", "2,3 0", "2,3 2", "2,3 -1", "2,3 3", "2,4 0", "2,3", "3 0"),
         ("[]", "[] 0"),

@@ -106,7 +106,7 @@ def strides_in_order(shape: Shape, order: Sequence[int]) -> Shape:
 
 
 def elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) -> Shape | None:
-    """Return the strides of the result of an elementwise op, or None if they depend on sizes that are not known.
+    """Return the strides of the result of an elementwise op, or None if they depend on unknown sizes.
 
     `shape` is the shape of the result. A number is an operand without dims. The axes of the result are in the order of
     the operands' strides. Source: TensorIterator.
@@ -128,11 +128,11 @@ def _elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) -> Shap
             return strides_in_order(shape, CHANNELS_LAST_ORDERS[4])
         if len({strides for _, strides in operands}) == 1 and _is_dense(*operands[0]):
             return operands[0][1]
-    aligned = [_align_strides(shape, *operand) for operand in operands]
+    aligned = [_broadcast_strides(shape, *operand) for operand in operands]
     return strides_in_order(shape, _iteration_order(shape, aligned)[::-1])
 
 
-def _align_strides(shape: Shape, dims: Shape, strides: Shape) -> Shape:
+def _broadcast_strides(shape: Shape, dims: Shape, strides: Shape) -> Shape:
     """Return the stride of an operand along each axis of the result; 0 where the operand is broadcast."""
     missing = len(shape) - len(dims)
     triples = zip(dims, strides, shape[missing:], strict=True)
@@ -142,12 +142,13 @@ def _align_strides(shape: Shape, dims: Shape, strides: Shape) -> Shape:
 def _iteration_order(shape: Shape, operands: Sequence[Shape]) -> list[int]:
     """Return the axes in the order in which an elementwise op steps along them, the innermost first.
 
-    The order is C order, in which axes are exchanged if the strides of an operand demand it. `operands` are the aligned
-    strides of the operands. An insertion sort is part of the rule, because the comparison is no total order.
+    The initial order is C order; two axes are exchanged if the strides of an operand require it. `operands` are the
+    aligned strides of the operands. The result depends on the insertion sort, because the comparison is not a total
+    order.
     """
 
-    def must_follow(axis: int, other: int) -> int:
-        """Return 1 if `axis` is to come after `other`, -1 if before, and 0 if the operands do not determine it."""
+    def compare_axes(axis: int, other: int) -> int:
+        """Return 1 if `axis` must come after `other`, -1 if before it, and 0 if the operands do not determine it."""
         for strides in operands:
             if strides[axis] == 0 or strides[other] == 0:
                 continue
@@ -160,7 +161,7 @@ def _iteration_order(shape: Shape, operands: Sequence[Shape]) -> list[int]:
     for start in range(1, len(shape)):
         position = start
         for other in reversed(range(start)):
-            sign = must_follow(order[other], order[position])
+            sign = compare_axes(order[other], order[position])
             if sign < 0:
                 break
             if sign > 0:
@@ -202,13 +203,13 @@ def _is_dense(shape: Shape, strides: Shape) -> bool:
     return True
 
 
-def copy_strides(shape: Shape, strides: Shape) -> Shape | None:
-    """Return the strides of a copy that preserves the order of the axes, as `clone` does."""
+def cloned_strides(shape: Shape, strides: Shape) -> Shape | None:
+    """Return the strides of a copy that preserves the order of the axes, as PyTorch's `clone` does."""
     return strides if _is_dense(shape, strides) and 0 not in shape else elementwise_strides(shape, [(shape, strides)])
 
 
 def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
-    """Return whether PyTorch takes a tensor for one with the channels last; the tensor may have gaps.
+    """Return whether PyTorch treats a tensor as channels-last; the tensor may have gaps.
 
     Source: is_channels_last_strides_2d_s4 and is_channels_last_strides_3d_s5 in c10/core/MemoryFormat.h.
     """
@@ -226,28 +227,28 @@ def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
     return True
 
 
-def format_strides(shape: Shape, memory_format: str) -> Shape:
+def memory_format_strides(shape: Shape, memory_format: str) -> Shape:
     """Return the strides of a new tensor in a memory format, such as `channels_last`."""
     is_last = memory_format.startswith("channels_last")
     return strides_in_order(shape, CHANNELS_LAST_ORDERS[len(shape)]) if is_last else contiguous_strides(shape)
 
 
-def has_format(shape: Shape, strides: Shape, memory_format: str) -> bool:
-    """Return whether `contiguous` with a memory format returns the tensor itself."""
+def has_memory_format(shape: Shape, strides: Shape, memory_format: str) -> bool:
+    """Return whether a tensor is dense in a memory format, so that `contiguous` returns it without a copy."""
     is_last = memory_format.startswith("channels_last")
     return _has_order(shape, strides, CHANNELS_LAST_ORDERS[len(shape)] if is_last else range(len(shape)))
 
 
-def suggested_strides(shape: Shape, tensors: Iterable[StridedShape]) -> Shape:
-    """Return the strides of a new tensor with the channels last if all `tensors` have, otherwise in C order."""
+def suggested_format_strides(shape: Shape, tensors: Iterable[StridedShape]) -> Shape:
+    """Return channels-last strides if all `tensors` are channels-last, otherwise the strides of C order."""
     is_last = len(shape) in CHANNELS_LAST_ORDERS and all(suggests_channels_last(*tensor) for tensor in tensors)
     return strides_in_order(shape, CHANNELS_LAST_ORDERS[len(shape)]) if is_last else contiguous_strides(shape)
 
 
-def expand_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
-    """Return the strides of `expand`. Source: inferExpandGeometry.
+def expanded_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
+    """Return the strides of a view that expands a tensor to `target`. Source: inferExpandGeometry.
 
-    >>> expand_strides((3, 1), (1, 1), (2, 3, 4))
+    >>> expanded_strides((3, 1), (1, 1), (2, 3, 4))
     (0, 1, 0)
     """
     missing = len(target) - len(shape)
@@ -301,9 +302,8 @@ def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
 def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Sequence[Shape] = ()) -> Shape | None:
     """Return the output strides of a trace, or None if they are not known.
 
-    `strides` are those of the input, None if they are unknown, and `operand_strides` those of the other operands; by
-    default, these are contiguous. The tensors of other frameworks have no strides of their own here: they are
-    contiguous.
+    `strides` are the strides of the input, or None if unknown. `operand_strides` are those of the other operands, which
+    are contiguous by default. In other frameworks than PyTorch, all tensors are treated as contiguous.
     """
     output = trace.output or ()
     if trace.dialect != "torch" or 0 in output:
@@ -336,7 +336,7 @@ def _strides_after_stage(stage: Stage, strides: Shape, known: Assumptions) -> Sh
     if isinstance(move, Reshape):
         return _reshaped_strides(shape, strides, move, known)
     if isinstance(move, Expand):
-        return expand_strides(shape, strides, move.shape)
+        return expanded_strides(shape, strides, move.shape)
     if isinstance(move, StridedSlice):
         kept = zip(strides, move.axis_ranges, strict=True)
         return tuple([product((stride, step)) for stride, (_, step, size) in kept if size is not None])
@@ -368,12 +368,12 @@ def _rolled_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:
     """Return the strides of a roll, which concatenates the two parts of the axis."""
     size = shape[move.axis]
     lengths = [length for _, length in move.segments(size)] if isinstance(size, int) else [size]
-    return suggested_strides(
+    return suggested_format_strides(
         shape, [((*shape[: move.axis], length, *shape[move.axis + 1 :]), strides) for length in lengths]
     )
 
 
-def _operands(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> list[StridedShape]:
+def _operand_strided_shapes(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> list[StridedShape]:
     """Return the shapes and strides of all operands of the last stage, the input first."""
     (move,) = [stage.move for stage in trace.stages[-1:]]
     assert isinstance(move, Combine)
@@ -382,18 +382,18 @@ def _operands(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) ->
 
 
 def _concatenated_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape:
-    return suggested_strides(trace.output or (), _operands(trace, strides, operand_strides))
+    return suggested_format_strides(trace.output or (), _operand_strided_shapes(trace, strides, operand_strides))
 
 
 def _stacked_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape:
-    """Return the strides of `stack`: those of `cat` along the axis, which is split afterwards."""
+    """Return the strides of a stack, which PyTorch executes as a concatenation whose axis is then split."""
     output = trace.output or ()
-    rank, tensors = len(output), _operands(trace, strides, operand_strides)
+    rank, tensors = len(output), _operand_strided_shapes(trace, strides, operand_strides)
     axis = trace.request.arguments.get("axis", 0) % rank
     if axis == rank - 1:
-        return suggested_strides(output, [((*dims, 1), (*own, 1)) for dims, own in tensors])
+        return suggested_format_strides(output, [((*dims, 1), (*own, 1)) for dims, own in tensors])
     joined = (*output[:axis], product(output[axis : axis + 2]), *output[axis + 2 :])
-    result = suggested_strides(joined, tensors)
+    result = suggested_format_strides(joined, tensors)
     return (*result[:axis], product((output[axis + 1], result[axis])), *result[axis:])
 
 
@@ -409,7 +409,7 @@ def _pooled_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
     )
     if len(shape) == 3 and not is_plain_max:
         wide, wide_strides = (*shape[:2], 1, shape[2]), (*strides[:2], product((shape[2], strides[2])), strides[2])
-        result = suggested_strides((*output[:2], 1, output[2]), [(wide, wide_strides)])
+        result = suggested_format_strides((*output[:2], 1, output[2]), [(wide, wide_strides)])
         return (*result[:2], result[3])
     if len(shape) == 5 and not is_plain_max:
         return contiguous_strides(output)
@@ -417,10 +417,10 @@ def _pooled_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
 
 
 def _einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None:
-    """Return C order for a batched product of two operands, as in `bhid,bhjd->bhij`, and None for other patterns.
+    """Return the strides of a batched product of two operands, such as `bhid,bhjd->bhij`; None for other patterns.
 
-    The output has the batch dims first, then the dims of one operand, then those of the other. Source: at::einsum,
-    which permutes the result of `bmm`; measured.
+    The output must have the batch dims first, then the dims of one operand, then those of the other; it is in C order.
+    Source: at::einsum, which permutes the result of `bmm`; measured.
     """
     output = trace.output or ()
     (move,) = [stage.move for stage in trace.stages[-1:]]
@@ -432,21 +432,21 @@ def _einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None
     owners = ["".join(sorted({str(number) for number, _ in axes})) for axes in move.sources]
     blocks = [owner for index, owner in enumerate(owners) if owners[index - 1 : index] != [owner]]
     is_product = len(move.operands) == 2 and is_summed and "01" not in blocks[1:] and len({*blocks}) == len(blocks)
-    is_swapped = blocks[-2:] == ["1", "0"]  # with dims of 1, this order is not reliable
+    is_swapped = blocks[-2:] == ["1", "0"]  # not reliable if a dim is 1
     has_ones = any(dim == 1 for operand in move.operands for dim in operand)
     return contiguous_strides(output) if is_product and not (is_swapped and has_ones) else None
 
 
 def _padded_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
-    """Return the strides of a pad; one that adds no elements copies as `clone` does."""
+    """Return the strides of a pad; a pad that adds no elements is a clone."""
     pads = [stage.move for stage in trace.stages if isinstance(stage.move, Pad)]
     if all(width <= 0 for pad in pads for width in (*pad.begins, *pad.ends)):
-        return copy_strides(trace.output or (), strides)
+        return cloned_strides(trace.output or (), strides)
     return _suggested_result(trace, strides, operand_strides)
 
 
 def _suggested_result(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
-    return suggested_strides(trace.output or (), [(trace.input, strides)])
+    return suggested_format_strides(trace.output or (), [(trace.input, strides)])
 
 
 def _contiguous_result(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape:
@@ -454,11 +454,11 @@ def _contiguous_result(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape:
 
 
 def _copied_result(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape | None:
-    return copy_strides(trace.output or (), strides)
+    return cloned_strides(trace.output or (), strides)
 
 
 def _broadcast_result(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
-    return elementwise_strides(trace.output or (), _operands(trace, strides, operand_strides))
+    return elementwise_strides(trace.output or (), _operand_strided_shapes(trace, strides, operand_strides))
 
 
 RESULT_STRIDES: Mapping[str, Callable[[Trace, Shape, Sequence[Shape]], Shape | None]] = {
@@ -472,4 +472,4 @@ RESULT_STRIDES: Mapping[str, Callable[[Trace, Shape, Sequence[Shape]], Shape | N
     "stack": _stacked_strides,
     "broadcast": _broadcast_result,
 }
-"""The strides of the results of the ops that copy in PyTorch; the other ops return views if strides allow it."""
+"""The functions that compute the strides of ops that copy in PyTorch; the other ops return views if possible."""

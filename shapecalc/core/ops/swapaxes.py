@@ -6,7 +6,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
-from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, transpose
 
 
@@ -40,7 +40,7 @@ SWAPAXES = Op(
         ("paddle", "paddle.swapaxes(x, axis0: axis1, axis1: axis2)"),
     ),
     examples=("swapaxes 2,3,4 0 2", "swapaxes N,T,H,D 1 2 --explain", "swapaxes 2,3,4 -1 -2 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "axis1 axis2",
         ("2,3,4", "0 2", "-1 -3", "1 1", "0 3", "-4 0"),
         ("0,3", "0 1"),

@@ -7,7 +7,7 @@ from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, Pa
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Take
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
-from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, INDEX_SEMANTICS, resolve_index
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
@@ -91,7 +91,7 @@ TAKE = Op(
         **operators_by_dialect(take="numpy", indexing="torch", Gather="openvino"),
     },
     examples=("take 2,3,4 1 2,0,0", "take N,C,H 1 0,-1 --explain", "take 2,3,4 -1 3,1 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "axis indices",
         ("2,3,4", "0 0", "1 2,0,0", "-1 -1,1", "2 4", "1 0,-4", "3 0", "0 []"),
         ("2,0", "1 []", "1 0"),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, run_in_sequence
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product
-from shapecalc.core.ops.axes import merge_runs
-from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.axes import merge_adjacent_axes
+from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import KEPT_DIM, OVERFLOW, STRETCHED
@@ -57,11 +57,11 @@ def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
         base.check_rank(output, rules.dialect, "repeats")
         base.check_sizes(repeats, "repeats")
         base.check_volume(output, "repeats")
-    return repeat_factors(shape, factors)
+    return build_repeat_stages(shape, factors)
 
 
-def repeat_factors(shape: Shape, factors: Sequence[tuple[TileFactor, ...]]) -> Stages:
-    """Make each output dim the product of its factors.
+def build_repeat_stages(shape: Shape, factors: Sequence[tuple[TileFactor, ...]]) -> Stages:
+    """Return the stages that make each output dim the product of its factors.
 
     Up to three stages insert the new dims of 1, repeat dims of 1, and merge the factors of each output dim.
     """
@@ -72,7 +72,7 @@ def repeat_factors(shape: Shape, factors: Sequence[tuple[TileFactor, ...]]) -> S
     if any(factor.count != 1 for factor in all_factors):
         runs.append(lambda before: _repeat_ones(before, all_factors))
     if len(all_factors) > len(factors):
-        runs.append(lambda before: merge_runs(before, factors))
+        runs.append(lambda before: merge_adjacent_axes(before, factors))
     return run_in_sequence(shape, *runs)
 
 
@@ -105,7 +105,7 @@ def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> Stages:
                 stage.add(Step(KEPT_DIM, out, (out,), after))
             else:
                 stage.add(Step(STRETCHED, out, (out,), after, (), FrozenDict(dim=dim)))
-        return base.expand_to(stage, output)
+        return base.finish_expand_stage(stage, output)
 
 
 def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
@@ -194,7 +194,7 @@ TILE = Op(
     ),
     printed_names="tile",
     examples=("tile 2,3 2,2", "tile N,C 2,1 --explain", "tile 2,3 4,1,1 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "repeats",
         ("2,3", "2,2", "1,1", "2", "4,2,2", "0,2", "-1,2"),
         ("1,3", "4,1"),

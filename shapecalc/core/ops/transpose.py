@@ -14,7 +14,7 @@ from shapecalc.core.dialects.base import (
 )
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Permute
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
@@ -166,7 +166,7 @@ TRANSPOSE = Op(
     ),
     printed_names="transpose transpose2 statictranspose permute",
     examples=("transpose 2,3,4 1,2,0", "transpose N,H,W,C N,C,H,W --json", "transpose 2,3,4 -1,0,1 -d torch"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "perm",
         ("2,3,4", "1,2,0", "0,1,2", "", "[]", "-1,0,1", "1,0,1", "0,1,3", "1,0"),
         ("0,3", "1,0"),

@@ -16,7 +16,7 @@ from shapecalc.core.dialects.base import (
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import normalize_nonscalar_axis
-from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors
+from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vectors
 from shapecalc.core.ops.reshape import ReshapeTarget
 from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import replace
@@ -124,7 +124,7 @@ UNFLATTEN = Op(
         ("torch", "torch.nn.Unflatten(dim: axis, unflattened_size: sizes)"),
     ),
     examples=("unflatten 2,12 1 3,-1", "unflatten B,T,C -1 h,-1 --explain", "unflatten 0,12 1 3,4"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "axis sizes",
         ("2,12", "1 3,-1", "-1 3,4", "1 12", "1 5,-1", "1 3,5", "1 -1,-1", "1 -2,6", "1 []", "2 3,4"),
         ("0,12", "1 3,-1"),

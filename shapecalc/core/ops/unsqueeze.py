@@ -15,7 +15,7 @@ from shapecalc.core.dialects.base import (
 )
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
@@ -97,7 +97,9 @@ UNSQUEEZE = Op(
     ),
     printed_names="unsqueeze unsqueeze2 expanddims expand_dims",
     examples=("unsqueeze 2,3 --axes 0", "unsqueeze 2,3 --axes 0,-1", "unsqueeze N,C --axes 2,3 -d numpy"),
-    vectors=make_vectors("axes", ("2,3", "0", "0,3", "0,-1", "3", "1,1", "-4", "[]", ""), ("[]", "0"), ("N,C", "2,3")),
+    vectors=make_test_vectors(
+        "axes", ("2,3", "0", "0,3", "0,-1", "3", "1,1", "-4", "[]", ""), ("[]", "0"), ("N,C", "2,3")
+    ),
     semantics=(UNSQUEEZE_SEMANTICS, AXIS_SEMANTICS),
     rules=(ONE_AXIS,),
 )

@@ -8,7 +8,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRu
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
-from shapecalc.core.ops.op import DialectTable, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import rule_error, usage_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import truncate
@@ -50,12 +50,13 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
         texts = windows.values_per_axis(values, [len(axes)], name)
         pairs = [*zip(axes, texts, strict=True)]
         steps = {
-            axis: partial(_scale_axis, axis, shape[axis], text, rules, is_size=scale is None) for axis, text in pairs
+            axis: partial(_scaled_dim_step, axis, shape[axis], text, rules, is_size=scale is None)
+            for axis, text in pairs
         }
         return windows.finish_window_stage(stage, steps, [axis for axis, text in pairs if not scale or text != "1"])
 
 
-def _scale_axis(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> Step:
+def _scaled_dim_step(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> Step:
     """Return the step that scales a dim, or with `is_size` sets its size.
 
     Raises `ShapeError` (nothing-left) if the output dim is 0 and the framework refuses empty dims.
@@ -113,7 +114,7 @@ UPSAMPLE = Op(
         ("torch", "torch.nn.Upsample(size=None, scale_factor: scale=None, mode='nearest', align_corners=None)"),
     ),
     examples=("upsample 1,64,28,28 2", "upsample N,C,H,W 0.5 --explain", "upsample N,C,H,W --size 224,224"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "scale size",
         ("1,3,5,7", "2", "0.5,1.5", "2,2,2", "0.1", "_ 10,14"),
         ("3,5", "2"),

@@ -13,7 +13,7 @@ from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, ch
 from shapecalc.core.dims import Shape, is_concrete, numeric_dims
 from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.op import Op, make_test_vectors
 from shapecalc.core.ops.reshape import ReshapeTarget
 from shapecalc.core.ops.strides import StrideConflict, compute_view_strides, strides_after_move, strides_after_traces
 from shapecalc.core.problem import Rule, rule_error
@@ -156,7 +156,7 @@ VIEW = Op(
     operators={"torch": Operator("view")},
     signatures=(("torch", "x.view(*size/shape: target)"),),
     examples=("view 2,3,4 6,-1", "view 3,4 3,2,2 --strides 1,3 --explain", "view N,C,H,W N,-1"),
-    vectors=make_vectors(
+    vectors=make_test_vectors(
         "target strides",
         ("2,3,4", "6,-1", "6,4 12,4,1", "5,-1", "2,5"),
         ("3,4", "12 1,3", "3,2,2 1,3", "12 5,1", "12 0,0", "12 4", "12 4,-1"),

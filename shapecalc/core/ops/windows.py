@@ -157,7 +157,7 @@ class Window(Record):
         return "".join([truncate(str(dim)), *[f" {sign} {padding}" for padding in (self.begin, self.end) if padding]])
 
 
-def _explain_slide(step: Step, dim: Dim, window: Window) -> str:
+def _explain_window_count(step: Step, dim: Dim, window: Window) -> str:
     kernel, stride = truncate(str(window.kernel)), window.stride
     if window.auto_padding:
         return f"{truncate(str(dim))} / {stride}, rounded up, = {step.value}: there is as much padding as that takes"
@@ -176,11 +176,11 @@ WINDOW_SLIDE = StepRule(
     "OpenVINO and TensorRT count it. With same padding, there are H/s positions, rounded up.",
     "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
     SOURCE,
-    why=_explain_slide,
+    why=_explain_window_count,
 )
 
 
-def _explain_spread(step: Step, dim: Dim, window: Window, more: int) -> str:
+def _explain_transposed_dim(step: Step, dim: Dim, window: Window, more: int) -> str:
     """Explain the size of a transposed convolution; `more` is its output padding."""
     apart = f"{truncate(str(dim))}*{window.stride}"
     if window.auto_padding:
@@ -197,7 +197,7 @@ WINDOW_SPREAD = StepRule(
     "s, 0) if no output padding is given.",
     "shapecalc conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
     "ONNX ConvTranspose, torch.nn.ConvTranspose2d, keras.layers.Conv2DTranspose, OpenVINO ConvolutionBackpropData",
-    why=_explain_spread,
+    why=_explain_transposed_dim,
 )
 NO_WEIGHT_AXES: WeightAxes = {}
 WINDOW_RULES = (WINDOW_SLIDE, WINDOW_SPREAD, WINDOW_RANK, WINDOW_VALUES, WINDOW_TOO_LARGE, NOTHING_LEFT, BAD_PADDING)
@@ -326,7 +326,7 @@ def at_least_conditions(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
     return require_or_raise(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
 
 
-def slide_step(dim: Dim, window: Window, rules: Setting) -> Step:
+def window_dim_step(dim: Dim, window: Window, rules: Setting) -> Step:
     """Return the step of a dim along which windows slide.
 
     Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
@@ -348,7 +348,7 @@ def slide_step(dim: Dim, window: Window, rules: Setting) -> Step:
     return Step(WINDOW_SLIDE, window.axis, (window.axis,), size, conditions, FrozenDict(dim=dim, window=window))
 
 
-def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> Step:
+def transposed_conv_dim_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> Step:
     """Return the step of a spatial dim of a transposed convolution.
 
     `extra` is the number of positions to add at the end of the dim. Source: ONNX ConvTranspose ("stride[i] *

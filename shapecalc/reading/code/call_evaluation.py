@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from shapecalc.core.ops.broadcast import BROADCAST
-from shapecalc.core.ops.strides import format_strides, has_format, suggests_channels_last
+from shapecalc.core.ops.strides import has_memory_format, memory_format_strides, suggests_channels_last
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
 from shapecalc.reading.code.arguments import Call
@@ -193,11 +193,13 @@ class CallEvaluator(ExpressionEvaluator):
             return result
         shape, is_last = result.shape, memory_format in MEMORY_FORMAT_RANKS
         returns_itself = (
-            has_format(shape, tensor.strides, memory_format)
+            has_memory_format(shape, tensor.strides, memory_format)
             if name == "contiguous"
             else name in ("to", "float") and suggests_channels_last(shape, tensor.strides) == is_last
         )
-        return replace(result, strides=tensor.strides if returns_itself else format_strides(shape, memory_format))
+        return replace(
+            result, strides=tensor.strides if returns_itself else memory_format_strides(shape, memory_format)
+        )
 
     def evaluate_arguments(
         self, node: ast.Call, operands: Sequence[ast.expr]

@@ -10,7 +10,7 @@ from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.rearrange import REARRANGE
-from shapecalc.core.ops.strides import elementwise_strides, expand_strides
+from shapecalc.core.ops.strides import elementwise_strides, expanded_strides
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arguments import Call
@@ -59,7 +59,7 @@ def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeVal
     for index, tensor in enumerate(tensors):
         operands = [CHAIN_TENSOR if number == index else other.shape for number, other in enumerate(tensors)]
         result = tensor.apply(BROADCAST, operands=tuple(operands[1:] if index == 0 else operands))
-        strides = tensor.strides and expand_strides(tensor.shape, tensor.strides, result.shape)
+        strides = tensor.strides and expanded_strides(tensor.shape, tensor.strides, result.shape)
         others = [*tensors[:index], *tensors[index + 1 :]]
         results.append(replace(result if are_inputs([tensor, *others]) else mark_change(result), strides=strides))
     return tuple(results)

@@ -36,24 +36,24 @@ class Code(Record):
     warnings: tuple[str, ...] = ()
 
 
-def write_code(answer: Trace | Chain, target: str) -> Code:
+def generate_code(answer: Trace | Chain, target: str) -> Code:
     """Generate the code of an answer for a target, such as `numpy`.
 
     Raises `ShapeError` (usage) if the target is unknown, if the request was refused, or if the target does not support
     an op.
 
     >>> import shapecalc as sc
-    >>> print(write_code(sc.reshape("N,C,H,W", "0,-1"), "numpy").text)
+    >>> print(generate_code(sc.reshape("N,C,H,W", "0,-1"), "numpy").text)
     # x: N,C,H,W -> y: N,C*H*W
     y = x.reshape(x.shape[0], -1)
     """
-    write = find_writer(target)
+    write = find_generator(target)
     if answer.output is None:
         raise usage_error("the request is refused, so there is no code")
     return write(answer)
 
 
-def find_writer(target: str) -> Callable[..., Code]:
+def find_generator(target: str) -> Callable[..., Code]:
     """Return the function that generates code for `target`.
 
     Raises `ShapeError` (usage) if the target is unknown.
@@ -62,10 +62,10 @@ def find_writer(target: str) -> Callable[..., Code]:
     return writers[target]
 
 
-def write_command(answer: Trace | Chain) -> Code:
+def generate_command(answer: Trace | Chain) -> Code:
     """Return the shapecalc command line of an answer as code."""
     return Code(command_line(answer))
 
 
-WRITERS = {"command": write_command}
+WRITERS = {"command": generate_command}
 """The code generators that are defined in this module, by target."""

@@ -256,7 +256,7 @@ class ArrayWriter(CodeWriter):
         self.assign(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
-def write_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
+def generate_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
     """Write the program of an answer, with at most one line of code per stage.
 
     Raises `ShapeError` (usage) if the framework does not support an op, or if a rank exceeds the framework's maximum.
@@ -266,5 +266,5 @@ def write_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
 
 
 WRITERS: dict[str, Callable[[Trace | Chain], Code]] = {
-    framework.name: partial(write_program, framework) for framework in (NUMPY, TORCH, JAX, TENSORFLOW, PADDLE)
+    framework.name: partial(generate_program, framework) for framework in (NUMPY, TORCH, JAX, TENSORFLOW, PADDLE)
 }

@@ -287,7 +287,7 @@ def _trace_calls(trace: Trace, whole_ops: Sequence[str]) -> list[EmittedCall]:
         stage = Stage(StageKind.EXPAND, trace.op, "repeats", trace.input, repeats, (), after, Expand(after))
         return [EmittedCall(trace, stage, (), repeats)]
     calls = [EmittedCall(trace, stage) for stage in trace.stages]
-    return [replace(call, dims=call_dims(call)) for call in calls]
+    return [replace(call, dims=call_target_dims(call)) for call in calls]
 
 
 def _is_identity(call: EmittedCall) -> bool:
@@ -340,13 +340,13 @@ def stage_shapes(answer: Trace | Chain) -> list[Shape]:
     return [answer.input, *(stage.after or () for stage in answer.stages)]
 
 
-def call_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
+def call_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
     """Return the dims of a call's shape argument; empty if it has no such argument."""
     match call.stage.kind:
         case StageKind.RESHAPE | StageKind.VIEW:
-            return _reshape_dims(call)
+            return _reshape_target_dims(call)
         case StageKind.MERGE:
-            return _flatten_dims(call)
+            return _flatten_target_dims(call)
         case StageKind.SQUEEZE:
             gone = {*call.axes_to_drop()}
             return tuple(RequestedDim(dim, (axis,)) for axis, dim in enumerate(call.stage.before) if axis not in gone)
@@ -356,7 +356,7 @@ def call_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
                 for step in call.steps_by_rule(INSERTED_ONE, *KEPT_DIM_RULES)
             )
         case StageKind.EXPAND:
-            return _expand_dims(call.stage)
+            return _expand_target_dims(call.stage)
         case (
             StageKind.PERMUTE
             | StageKind.SELECT
@@ -374,7 +374,7 @@ def call_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
             assert_never(call.stage.kind)
 
 
-def _reshape_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
+def _reshape_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
     """Return the requested dims of a reshape: input axes, sizes, and at most one -1."""
     dims = {}
     for step in call.stage.steps:
@@ -400,7 +400,7 @@ def _are_remaining_dims_nonzero(call: EmittedCall, excluded_axis: int | None) ->
     return all(dim != 0 for axis, dim in enumerate(call.after) if axis != excluded_axis)
 
 
-def _flatten_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
+def _flatten_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
     """Return the requested dims of a flatten.
 
     The first merged dim is requested as -1 if no other dim is 0.
@@ -412,7 +412,7 @@ def _flatten_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
     return _keep_first_inferred([RequestedDim(step.dim, step.sources, inferred) for step, inferred in merging])
 
 
-def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:
+def _expand_target_dims(stage: Stage) -> tuple[RequestedDim, ...]:
     """Return the requested dims of an expand: sizes, and input axes if unchanged."""
     steps = [step for step in stage.steps if step.out is not None]
     requested = (1,) * (len(steps) - len(stage.requested)) + stage.requested
@@ -695,7 +695,7 @@ class CodeWriter:
         arguments = ArgumentReader(call.trace)
         self.write_combination(call, arguments)
         arguments.check_all_read(self.name)
-        self.count_operands(call)
+        self.register_operands(call)
 
     def write_combination(self, call: EmittedCall, arguments: ArgumentReader) -> None:
         """Emit an op of several operands; read all arguments that the code contains."""
@@ -705,7 +705,7 @@ class CodeWriter:
         """Return the expression for an op of several operands."""
         return operand_expression(self.name, arguments, self.tensor, self.operand_count + 1)
 
-    def count_operands(self, call: EmittedCall) -> None:
+    def register_operands(self, call: EmittedCall) -> None:
         """Add a call's operands, except the current tensor, to `operand_count`.
 
         Later operands then get other variables: operand n has the variable `xn`.

@@ -24,14 +24,14 @@ Pieces are compared by identity: both sides of a pattern contain the same object
 """
 
 
-def write_einops(answer: Trace | Chain) -> Code:
+def generate_einops(answer: Trace | Chain) -> Code:
     """Write one `rearrange` call, or one `repeat` call if elements are repeated.
 
     Raises `ShapeError` (usage) if a reshape mixes axes, if an axis is sliced, rolled or concatenated, or if the answer
     contains the op `shape`.
 
     >>> import shapecalc as sc
-    >>> print(write_einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
+    >>> print(generate_einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
     y = rearrange(x, "a (b1 b2) c -> a b2 b1 c", b1=3)
     """
     output_pieces, readings = _output_pieces(answer), ReadableSizes(answer.input)
@@ -114,4 +114,4 @@ def _required_lengths(axis: Sequence[Piece], readings: ReadableSizes) -> list[Pi
     return [piece for piece in axis if len(axis) > 1 and piece is not inferred]
 
 
-WRITERS = {"einops": write_einops}
+WRITERS = {"einops": generate_einops}

@@ -424,7 +424,7 @@ class OnnxWriter(GraphWriter):
         return "\n".join(lines)
 
 
-def write_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
+def generate_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
     """Write code that builds an ONNX model with the input `x` and the output `y`.
 
     If `opset` is None, the largest opset among the requests is used. Raises `ShapeError` (usage) if ONNX lacks the
@@ -564,13 +564,13 @@ class OpenVinoWriter(GraphWriter):
             self.add_node("slice", [move.start], [move.end], [1])
 
 
-def write_openvino(answer: Trace | Chain) -> Code:
+def generate_openvino(answer: Trace | Chain) -> Code:
     """Write code that appends OpenVINO nodes to the node `x`.
 
     Raises `ShapeError` (usage) if OpenVINO refuses the request.
 
     >>> import shapecalc as sc
-    >>> print(write_openvino(sc.reshape("N,C,H,W", "0,-1")).text.splitlines()[-1])
+    >>> print(generate_openvino(sc.reshape("N,C,H,W", "0,-1")).text.splitlines()[-1])
     y = ops.reshape(x, [0, -1], special_zero=True)
     """
     return OpenVinoWriter(answer).build_code(code.build_calls(answer), *batch_warnings(answer))
@@ -693,7 +693,7 @@ class TensorRTWriter(GraphWriter):
         self.add_layer("add_slice", arguments, *([self.dims_setting("shape", 2, shape)] if computed else []))
 
 
-def write_tensorrt(answer: Trace | Chain) -> Code:
+def generate_tensorrt(answer: Trace | Chain) -> Code:
     """Write code that adds TensorRT layers, with as few Shuffle layers as possible.
 
     The layers are applied to the network's tensor `x`. An answer is simplified if an equivalent chain has fewer
@@ -761,4 +761,8 @@ def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> li
     return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"]
 
 
-WRITERS: dict[str, Callable[..., Code]] = {"onnx": write_onnx, "openvino": write_openvino, "tensorrt": write_tensorrt}
+WRITERS: dict[str, Callable[..., Code]] = {
+    "onnx": generate_onnx,
+    "openvino": generate_openvino,
+    "tensorrt": generate_tensorrt,
+}

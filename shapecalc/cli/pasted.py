@@ -34,7 +34,7 @@ from shapecalc.core.text import (
     split_outside_brackets,
 )
 from shapecalc.core.values import parse_sizes
-from shapecalc.reading.options import RULE_OPTIONS, Option
+from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind
 from shapecalc.reasoning.answers import answer_chain
 
 TYPE_CHECKING = False
@@ -49,14 +49,14 @@ def run_doctor(file: str | None, model: str | None, output_options: OutputOption
     """Print the diagnosis of the error messages in a file or a string.
 
     `file` is a file name or an error message; `-` and None stand for `text`, or for standard input if `text` is None.
-    `model` is a model file; its nodes to which the messages refer are also printed. Return 1 if no message is
-    recognized and no node is found.
+    `model` is a model file; its nodes to which the messages refer are also printed. With `--explain`, the messages
+    and the commands that reproduce them are printed, too. Return 1 if no message is recognized and no node is found.
     """
     from shapecalc.diagnosis.report import diagnose
 
     try:
         report = diagnose(_read_text(file or "-", text), model)
-        lines, objects, has_node = report.format_lines(), report.as_json(), False
+        lines, objects, has_node = report.format_lines(bool(output_options.explain)), report.as_json(), False
         if model is not None:
             from shapecalc.cli.model_report import find_message_nodes
 
@@ -100,6 +100,7 @@ DOCTOR_COMMAND = Command(
     parameters=[
         Argument("file", "a file with a log, or the message itself; by default standard input", "[FILE|TEXT]", False),
         Option("model", "Also show the node of the message in this model.", metavar="FILE.onnx"),
+        Option("explain", "Also show the message, and all numbers.", OptionKind.FLAG, short="-e"),
         *select_output_options("json", "quiet"),
     ],
     summary="Explain a runtime's error message, and suggest a fix.",
@@ -109,9 +110,9 @@ DOCTOR_COMMAND = Command(
   shapecalc doctor "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
   shapecalc doctor run.log --model yolo.onnx
   trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json""",
-    details=""" The input is a message or a whole log. The answer contains the framework, op and node that failed, the
-shapes, the reason, the fix, a command line that reproduces the error, and the missing information. With --model, it
-also contains the node in the model. On a terminal, paste the message and press Ctrl-D. Exit 0: recognized; 1: unknown,
+    details=""" The input is a message or a whole log. The answer has four parts: what disagrees, why the numbers
+may differ, what to do first, and what to print or send if that is not it. With --model, it also contains the node in
+the model. On a terminal, paste the message and press Ctrl-D. Exit 0: recognized; 1: unknown,
 or not about a shape.""",
 )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import zip_longest
 
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.calls import signatures_of
@@ -56,6 +58,22 @@ class FailingNode(Record):
     name: str | None
     op: str | None
     """The runtime's name for the op, in lower case."""
+
+
+class FailingLine(Record):
+    """The line of the user's code that failed."""
+
+    text: str
+    file: str | None = None
+    number: int | None = None
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of the values that the line reads, at most three."""
+        code = STRING_LITERAL.sub("''", self.text)
+        code = ASSIGNMENT.sub("", code, count=1).removeprefix("return ")
+        names = (name for name in VALUE_NAME.findall(code) if name.partition(".")[0] not in NOT_VALUES)
+        return tuple([*dict.fromkeys(name for name in names if name != "self")][:3])
 
 
 class CodeCall(Record):
@@ -135,6 +153,24 @@ FUNCTIONS_BY_OP[RESHAPE.name] |= {*signatures_of(VIEW.name)[0].names, "resize"}
 """The function names that call each op in code."""
 MODULE_NAMES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
 """Module names; in `np.reshape(x, ...)`, `np` is a module name and `x` is the tensor."""
+NOT_VALUES = MODULE_NAMES | {*keyword.kwlist, "nn", "einops", "tqdm", "print", "math", "pd", "xr", "jax"}
+"""Words in a line of code that are not values."""
+STRING_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"")
+ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
+VALUE_NAME = re.compile(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w|\s*\(|=(?!=)|\[[^\]]*\]\()")
+"""A name in code that is neither called nor the name of an argument."""
+FRAME = re.compile(r"File \"?(?P<file>[^\",]{1,300})\"?(?:, line |:)(?P<number>\d{1,7})(?:, in \S{1,100})?$")
+"""A line of a traceback; the next line is its code."""
+FRAME_CODE = re.compile(r"-{1,6}> ?(?P<number>\d{1,7}) (?P<code>\S.*)$")
+"""The failing line of a frame in a notebook."""
+LIBRARY = re.compile(
+    r"site-packages|dist-packages|[/\\]lib[/\\]python|^<|[/\\](?:torch|tensorflow|numpy|keras|einops|jax)[/\\]"
+)
+"""A file that the user did not write."""
+CODE_LINE = re.compile(r"[\w.,\[\]: ]{1,80} ?[-+*/@]?= ?\S|(?:return )?[\w.]{1,80}\(.*\)$|[\w.\[\]]{1,60} @ \S")
+"""A line that is likely to be code."""
+MAX_FRAMES = 80
+"""The maximum number of lines before a message that are searched for frames."""
 MAX_CALL_LENGTH = 200
 """The maximum number of characters of a call."""
 OPENING_BRACKETS = {"]": "[", ")": "(", "}": "{"}
@@ -286,6 +322,28 @@ def _has_returned(position: int, match: TemplateMatch, cleaned: CleanText) -> bo
     line, previous = cleaned.text[starts[index] :], cleaned.text[starts[max(index - 1, 0)] :]
     is_frame = previous.startswith('File "') or FRAME_ARROW.match(line) is not None
     return not is_frame and bisect_right(cleaned.line_ends, match.start) != index + 1
+
+
+def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine | None:
+    """Return the innermost line of the user's code above a message."""
+    last = bisect_right(cleaned.line_ends, match.start)
+    starts = (0, *cleaned.line_ends)
+    lines = [
+        cleaned.text[starts[index] : starts[index + 1] if index + 1 < len(starts) else None].strip()
+        for index in range(max(0, last - MAX_FRAMES), last)
+    ]
+    frames, file = list[FailingLine](), None
+    for line, code in zip_longest(lines, lines[1:], fillvalue=""):
+        if frame := FRAME.match(line):
+            file = frame["file"]
+            if code and not FRAME.match(code) and not FRAME_CODE.match(code):
+                frames.append(FailingLine(code, file, int(frame["number"])))
+        elif arrow := FRAME_CODE.match(line):
+            frames.append(FailingLine(arrow["code"], file, int(arrow["number"])))
+    own = [frame for frame in frames if not LIBRARY.search(frame.file or "")]
+    if frames:
+        return own[-1] if own else None
+    return FailingLine(lines[-1]) if lines and CODE_LINE.match(lines[-1]) else None
 
 
 def find_call(text: str, op: str | None, target: PrintedSizes | None = None) -> CodeCall | None:

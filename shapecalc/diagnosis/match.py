@@ -36,9 +36,9 @@ PrintedSizes = tuple[int | str, ...]
 """The sizes of a printed shape: numbers, names, and `?` for an unknown size."""
 
 PLACEHOLDER_KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list"), "list"),
+    **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list", "aligned", "other"), "list"),
     "shapes": "lists",  # the shapes of all operands
-    **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "groups", "features"), "count"),
+    **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "dim", "groups", "features"), "count"),
     "known": "count",  # the product of the known dims of the target
     "there": "count",  # the actual size
     "wanted": "count",  # the requested size

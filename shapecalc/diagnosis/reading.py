@@ -6,6 +6,7 @@ The cause is stated in the message, or computed from the numbers in the message.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,8 @@ NODE_SUBJECT = "node of the operator"
 """The prefix of the subject if only the operator of the failing node is known."""
 DECLARED_INPUT = "model's input as declared"
 """The subject of a message about a declared input shape."""
+WEIGHTS_SUBJECT = "weights of another model"
+"""The subject of a message about weights that do not fit."""
 UNKNOWN_MESSAGE = "message that is not known"
 """The subject of a message of which only the tool is known."""
 ASSIGNMENTS = ("assign", "assignvariableop", "restorev2")
@@ -52,6 +55,8 @@ OPERAND_CAUSES = (
 """The causes whose messages contain several shapes."""
 SHAPE_FIELDS = ("input", "elements", "target", "target_elements", "perm", "axes", "pair", "operands")
 """The fields of a message that are sizes, counts or axes."""
+SOURCE_LINE = re.compile(r"\.format\(|^(?:raise|assert) |['\"] ?% ?[\w(]|(?<!['\"])\bf['\"]")
+"""A line of code that formats a message."""
 MAX_QUOTE_PREFIX = 160
 """The maximum number of characters that are quoted before the matched part of a message."""
 MAX_QUOTE_SUFFIX = 100
@@ -187,8 +192,12 @@ class ParsedMessage:
     """The shapes of the remaining operands, after the input."""
     groups: int | None = None
     """The number of groups of a convolution."""
+    dim: int | None = field(default=None, compare=False)
+    """The axis along which the sizes of `pair` differ."""
     line: context.CodeCall | None = field(default=None, compare=False)
     """The failing call, if the text contains it."""
+    failing_line: context.FailingLine | None = field(default=None, compare=False)
+    """The line of the user's code that failed, if the text contains it."""
     printed_shape: PrintedSizes | None = field(default=None, compare=False)
     """The shape of the tensor in the failing call, if the text prints it."""
     nearby_text: str = field(default="", compare=False)
@@ -256,13 +265,22 @@ def _parse_excerpts(
     result: dict[ParsedMessage, ParsedMessage] = {}
     for part, templates in excerpts:
         clean = sentences.clean_text(part, join_lines)
-        kept = _select_matches(match for template in templates for match in sentences.find_matches(template, clean))
+        found = (match for template in templates for match in sentences.find_matches(template, clean))
+        kept = _select_matches(match for match in found if not _is_in_source(match, clean))
         for match, bounds in _bound_matches(kept, len(clean.text)):
             message = _parse_match(match, clean, bounds)
             result.setdefault(message, message)
             if len(result) >= MAX_MESSAGES:
                 return _drop_less_specific([*result.values()])
     return _drop_less_specific([*result.values()])
+
+
+def _is_in_source(match: TemplateMatch, cleaned: CleanText) -> bool:
+    """Return whether a match is in the line of code that formats the message, as a traceback prints it."""
+    starts = (0, *cleaned.line_ends)
+    index = bisect_right(cleaned.line_ends, match.start)
+    line = cleaned.text[starts[index] : starts[index + 1] if index + 1 < len(starts) else None]
+    return SOURCE_LINE.search(line) is not None and not match.template.text.startswith("{}")
 
 
 def _bound_matches(matches: list[TemplateMatch], length: int) -> Iterator[tuple[TemplateMatch, tuple[int, int]]]:
@@ -327,17 +345,22 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     elif sentence.about is not None:
         cause = {DECLARED_INPUT: "declared-input", UNKNOWN_MESSAGE: "unknown-message"}.get(sentence.about, unrelated)
         other = ParsedMessage(framework, None, node.name, cause, quote, sentence.about, nearby_text=after)
-        return _fill_shapes(other, match.values)
+        return _fill_shapes(replace(other, failing_line=context.find_failing_line(match, cleaned)), match.values)
     if node.op in ASSIGNMENTS:
-        weights = ParsedMessage(framework, None, node.name, unrelated, quote, "weights of another model")
-        return _fill_shapes(weights, match.values)
+        weights = ParsedMessage(framework, None, node.name, unrelated, quote, WEIGHTS_SUBJECT)
+        filled = _fill_shapes(weights, match.values)
+        if filled.operands and filled.input is not None:  # the variable is printed before its value
+            pair = filled.pair and filled.pair[::-1]
+            filled = replace(filled, input=filled.operands[0], operands=(filled.input,), pair=pair)
+        return filled
     if op is None and node.op and node.op not in context.OPS_BY_NAME and cause != "dims-differ":
         return ParsedMessage(framework, None, node.name, unrelated, quote, f"{NODE_SUBJECT} {node.op}")
     message = _fill_shapes(ParsedMessage(framework, op, node.name, cause, quote), match.values)
     before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]  # the text may contain code
     line = context.find_call(before, op, message.target) or context.find_call(after, op, message.target)
     stated = next(context.find_printed_shapes(match, cleaned, line.tensor), None) if line and line.tensor else None
-    message = replace(message, line=line, nearby_text=before, printed_shape=stated)
+    failing_line = context.find_failing_line(match, cleaned)
+    message = replace(message, line=line, failing_line=failing_line, nearby_text=before, printed_shape=stated)
     message = _fill_printed_shape(message, [*context.find_printed_shapes(match, cleaned)])
     if message.input is None and framework == "openvino":
         shapes = [_mark_unknown_sizes(shape) for shape in context.find_node_inputs(match, cleaned)]
@@ -397,6 +420,7 @@ def _fill_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMes
         strides=values.get("strides"),
         pair=_extract_pair(values),
         operands=tuple([operand for operand in operands if operand is not None]) or None,
+        dim=values.get("dim"),
         groups=values.get("groups"),
     )
 
@@ -407,6 +431,10 @@ def _extract_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
     if "features" in values:
         actual = volume_of_sizes(values["input"][values["axis"] :][:1])
         return None if actual is None else (actual, values["features"])
+    if "aligned" in values:
+        sizes = zip(values["aligned"], values["other"], strict=False)
+        pairs = [pair for pair in sizes if pair[0] != pair[1] and 1 not in pair]
+        return pairs[0] if len(pairs) == 1 else None
     names = ("there", "wanted") if "there" in values else ("rank", "axis")
     return (values[names[0]], values[names[1]]) if {*names} <= {*values} else None
 

@@ -10,11 +10,8 @@ from collections.abc import Iterator, Sequence
 from math import isqrt, prod
 
 from shapecalc.core.dims import Shape
-from shapecalc.core.ops.broadcast import BROADCAST
-from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.ops.conv import CONV
 from shapecalc.core.ops.expand import EXPAND
-from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.ops.rearrange import REARRANGE
 from shapecalc.core.ops.reshape import RESHAPE
@@ -26,9 +23,7 @@ from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, as_dims, volume_without_infer
 from shapecalc.reasoning.fixing import Fix, find_differing_dims, nearest_divisors
 from shapecalc.reasoning.operand_mismatch import (
-    MAX_CHANNELS,
-    MIN_ROUNDED_SIZE,
-    PATCH_GRID_SIDES,
+    MIN_FLATTENED,
     drop_unit_dim,
     insert_unit_dims,
     move_channels,
@@ -36,37 +31,22 @@ from shapecalc.reasoning.operand_mismatch import (
 )
 
 NumericSizes = tuple[int, ...]
-CHANNEL_REMEDIES = {
-    (4, 3): "drop the alpha channel of the image: image.convert('RGB'), or x[..., :3]",
-    (1, 3): "the image is grey: convert it to RGB, or repeat its channel 3 times",
-    (3, 1): "the image has colours: convert it to grey, or let the first layer take 3 channels",
-}
-"""The remedies for a wrong channel count, keyed by the actual and the expected count."""
-ENCODER_FEATURES = frozenset({640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
-"""The feature counts of well-known encoders."""
 INSERT_DIM_REMEDY = (
     "insert the dim that is missing: a batch in front, x[None], or the channels of grey images, x[..., None]"
 )
 DROP_DIM_REMEDY = "drop a dim of 1 that is one too many, x.squeeze(0)"
-PAD_IMAGE_REMEDY = "pad the image until all strides divide it, often to a multiple of 32, or cut the larger by one"
-CLASS_TOKEN_REMEDY = (
-    "give the tensor of {} the class token, too, as a pad of 1 in front does; or add it behind this line"
-)
 RESIZE_SAMPLES_REMEDY = (
     "bring the samples to one size before they are stacked: resize, crop or pad them; or take batch_size=1"
 )
 COLOUR_CHANNELS = (3, 4)
-TOKEN_POSITIONS = (77, 512)
-"""The maximum token counts of well-known text models."""
 SHAPE_CHANGES = (move_channels, drop_unit_dim, insert_unit_dims, swap_last_axes)
 MIN_MAP_FEATURES = 64
 """The minimum feature count that may be the size of a flattened feature map."""
-MAX_LATENT_SIDE = 128
-"""The maximum height or width at which an input with four channels is a latent, not an image."""
 MAX_DECIMAL_COUNT = 10**12
 """The maximum element count for which a ratio of counts is printed as a decimal."""
 FLOOR_DIVISION = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
 """A floor division in a line of code."""
+INTEGER = re.compile(r"-?\d+")
 CODE_NAME = re.compile(r"[A-Za-z_][\w.]*")
 """A name in a line of code."""
 PAD_DIVISOR = 8
@@ -93,6 +73,7 @@ def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
         and len(sizes) == 2 == len(other)
         and count > 0 < other[0]
         and other[0] % sizes[1] == 0 == count % other[0]
+        and other[0] // sizes[1] >= MIN_FLATTENED
     ):
         rows = format_sizes((count // other[0], other[0]))
         yield Fix("input", rows, f"flatten each sample before the layer, x.flatten(1), to {rows}")
@@ -124,7 +105,8 @@ def _fix_batch(message: ParsedMessage, count: int, target: NumericSizes) -> Iter
     )
     if times == COLOUR_CHANNELS[0] and 1 in sample:  # a colour image instead of a grey image
         return
-    if not remainder and not is_image and message.input is None and prod(sample) > 1:
+    is_named = message.line is not None and not INTEGER.fullmatch(message.line.arguments[0])
+    if not remainder and not is_image and not is_named and message.input is None and prod(sample) > 1:
         yield (
             (-1, *sample),
             f"right for every batch: the input holds {samples} times {format_sizes(sample)}, not {first}",
@@ -307,58 +289,11 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
         yield INSERT_DIM_REMEDY
     elif message.cause == "ranks-differ" and message.op == CONV.name and message.input:
         yield DROP_DIM_REMEDY if message.input[0] == 1 and len(message.input) > 4 else INSERT_DIM_REMEDY
-    elif pair is not None:
-        yield from _size_remedies(message, *pair)
 
 
 def _has_map_side(shape: PrintedSizes, axes: PrintedSizes) -> bool:
     """Return whether `axes` contain a side of a square feature map in NHWC or NCHW."""
     return any(shape[axis] == shape[axis + 1] and {axis, axis + 1} & {*axes} for axis in (1, 2))
-
-
-def _size_remedies(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
-    """Yield remedies for typical mismatches of an actual and an expected size."""
-    large, small = max(actual, expected), min(actual, expected)
-    # dims 0 and 1 are the batch and token dims, not the height or width of an image
-    is_text = message.op == BROADCAST.name and re.search("dimension [01]$", message.quote)
-    is_layer = message.op == LINEAR.name
-    has_images = all(
-        len(shape) != 2 for shape in (message.input, *(() if is_layer else message.operands or ())) if shape
-    )
-    is_square = large % small == 0 == large // small - isqrt(large // small) ** 2
-    pair = (actual, expected) if is_layer or message.op in (CONV.name, EXPAND.name) or small == 1 else (large, small)
-    has_positions = len(message.input or ()) == 2 and small in TOKEN_POSITIONS
-    is_latent = (
-        message.op == CONV.name
-        and pair[0] == COLOUR_CHANNELS[1]
-        and max(numeric_sizes(message.input)[2:], default=0) <= MAX_LATENT_SIDE
-    )
-    is_image_op = message.op in (CONV.name, LINEAR.name, BROADCAST.name, EXPAND.name)
-    if has_images and is_image_op and pair in CHANNEL_REMEDIES and not is_latent:
-        yield CHANNEL_REMEDIES[pair]
-    elif has_positions or (message.op == BROADCAST.name and "position" in message.nearby_text.lower()):
-        yield f"cut the tokens to {small}, as many as the model has positions for, or take one that has {large}"
-    elif (
-        has_images
-        and not is_text
-        and message.op in (BROADCAST.name, CONCAT.name)
-        and large == small + 1 > MIN_ROUNDED_SIZE
-    ):
-        yield (
-            CLASS_TOKEN_REMEDY.format(small)
-            if small in PATCH_GRID_SIDES and message.op == BROADCAST.name
-            else PAD_IMAGE_REMEDY
-        )
-    elif message.op == MATMUL.name and is_square and actual > expected > MIN_MAP_FEATURES:
-        side = isqrt(actual // expected)
-        yield f"pool each {side}x{side} map to 1x1 before it is flattened, as nn.AdaptiveAvgPool2d(1) does"
-    elif message.op == MATMUL.name and {actual, expected} <= ENCODER_FEATURES:
-        yield f"take the encoder of this model: this one gives {actual} features, and the weights take {expected}"
-    elif is_layer and small > MAX_CHANNELS and is_square:
-        longer = f"{'' if actual > expected else '1/'}{isqrt(large // small)} times as long"
-        yield f"give it images of the size that it was built for: here each side may be {longer}"
-    elif message.op == MATMUL.name and message.framework == "torch" and small > 1 and expected % actual:
-        yield f"make the second operand for {actual} features, or give it the {expected} that it is made for"
 
 
 def rank_and_perm(message: ParsedMessage) -> tuple[int | None, PrintedSizes]:

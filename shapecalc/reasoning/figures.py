@@ -24,6 +24,8 @@ MIN_LENGTH = 8
 """The least length of which one more is explained; smaller numbers differ by one too often."""
 MIN_CHANNELS = 8
 """The least number of channels of a feature map."""
+MAX_CHANNELS = 4096
+"""The largest number of channels of a feature map."""
 MIN_SHARED = 16
 """The least common divisor that counts as a shared factor."""
 MAX_COFACTOR = 64
@@ -34,8 +36,27 @@ MIN_ODD_PART = 9
 """The least odd part of a common divisor that is not shared by most sizes, which are multiples of powers of two."""
 CLASS_COUNTS = (10, 100, 1000)
 """The numbers of classes of well-known data sets."""
+KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841})
+"""The numbers of classes of well-known data sets, some with a class for the background."""
+ENCODER_FEATURES = frozenset({640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
+"""The feature counts of well-known encoders."""
+TOKEN_POSITIONS = (77, 512, 1024)
+"""The numbers of positions of well-known text models."""
+PICTURE_CHANNELS = {
+    (4, 3): ("a picture with an alpha channel", "drop the alpha channel: image.convert('RGB'), or x[..., :3]"),
+    (1, 3): ("a grey picture where colours are expected", "convert it to RGB, or repeat its channel 3 times"),
+    (3, 1): (
+        "a picture in colours where a grey one is expected",
+        "convert it to grey, image.convert('L'), or let the first layer take 3 channels",
+    ),
+}
+"""What the actual and the expected number of channels of a picture would be, and the advice."""
+MAX_STRIDE = 64
+"""The largest product of strides of a network."""
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
 """The usual sizes of an attention head."""
+MAX_JOINED = 8
+"""The largest number of inputs that are joined along their features."""
 RATIO_SENTENCES = {
     2: "twice as many: would be two halves in one tensor, such as conditional and unconditional, or real and imaginary",
     3: "three times as many: would be query, key and value in one tensor, or three colours",
@@ -47,6 +68,7 @@ LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
 LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_entropy|bce")
 FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
 MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
+POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding")
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
@@ -59,6 +81,12 @@ class FigureContext(Record):
     """The axis along which the figures differ."""
     is_divisor: bool = False
     """Whether the second figure must divide the first."""
+    is_channel: bool = False
+    """Whether the figures are sizes of the channel axis of pictures."""
+    is_joined: bool = False
+    """Whether the figures are sizes of operands that are joined along another axis."""
+    is_features: bool = False
+    """Whether the figures are numbers of features: of a layer's input, and as its weights expect them."""
     text: str = ""
     """The line of code and the log around the message."""
 
@@ -151,9 +179,12 @@ def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Ite
     if large - small != 1 or small < MIN_LENGTH:
         return
     side = isqrt(small)
-    if side * side == small and side >= MIN_SIDE:
+    if side * side == small and side >= MIN_SIDE and not context.is_features:
         arithmetic = f"{large} = {side}*{side}+1, {small} = {side}*{side}"
         text, advice = "would be a class token that only one side has", f"drop it, x[:, 1:], or add it to the {small}"
+    elif context.is_features:
+        arithmetic = f"{large} = {small}+1"
+        text, advice = "would be one column that only one side has", "compare the lists of columns or features of both"
     elif FOURIER_WORDS.search(context.text):
         arithmetic = f"{large} = {small}+1, an odd and an even length"
         text, advice = "irfft returns an even length unless it is given n", f"pass the length: irfft(..., n={actual})"
@@ -163,12 +194,16 @@ def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Ite
     else:
         arithmetic = f"{large} = {small}+1, an odd and an even length"
         text = "one more on one side: would be a length that was halved and doubled, a convolution without padding, "
-        text, advice = f"{text}or an inclusive end", f"cut the longer to {small}"
+        text, advice = f"{text}or an inclusive end", f"cut the longer to {small}, or find what rounds"
+        if (context.axis or 0) >= 2:
+            advice = f"pad the picture until all strides divide its sides, often to a multiple of 32, or cut to {small}"
     yield Candidate(1, arithmetic, text, advice)
 
 
 def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain two figures as square grids of patches, each with the same number of tokens besides."""
+    if context.is_features or context.target:  # neither features nor element counts are numbers of tokens
+        return
     both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
     tokens = dict.fromkeys([*TOKEN_COUNTS, *sorted(context.numbers - {actual, expected})])
     pairs = [(count, count) for count in tokens] + [(0, 1), (1, 0)]
@@ -188,10 +223,12 @@ def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iter
         )
 
 
-def _explain_maps(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
+def _explain_maps(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain two figures as feature maps of the same number of channels, flattened."""
     common = gcd(actual, expected)
-    if not common or (_is_power_of_two(actual) and _is_power_of_two(expected)):
+    if not common or (_is_power_of_two(actual) and _is_power_of_two(expected) and not context.is_features):
+        return
+    if context.target:
         return
     side, other = isqrt(actual // common), isqrt(expected // common)
     if side * side * common != actual or other * other * common != expected or side == other:
@@ -201,10 +238,15 @@ def _explain_maps(actual: int, expected: int, _context: FigureContext) -> Iterat
         factor += 2
     channels //= factor * factor
     side, other = side * factor, other * factor
-    if channels < MIN_CHANNELS or max(side, other) > MAX_COFACTOR:
+    least = 3 if context.is_features and min(side, other) > 1 else MIN_CHANNELS
+    if channels < least or max(side, other) > MAX_COFACTOR:
         return
-    terms = [f"{channels}*{each}*{each}" if each > 1 else str(channels) for each in (side, other)]
-    if other == 1:
+    sides = ((actual, side), (expected, other))
+    terms = [f"{count} = {channels}*{each}*{each}" for count, each in sides if each > 1]
+    if min(side, other) == 1 and channels > MAX_CHANNELS:
+        text = f"would be maps of {max(side, other)} times the height and the width: pictures of another size"
+        advice = f"give the network pictures of the size that makes {expected} features, or pool to it"
+    elif other == 1:
         text = f"would be {channels} channels of a {side}x{side} map that was flattened"
         advice = f"pool each map to 1x1 before it is flattened, or build the layer for {actual} features"
     elif side == 1:
@@ -213,7 +255,79 @@ def _explain_maps(actual: int, expected: int, _context: FigureContext) -> Iterat
     else:
         text = f"would be {channels} channels of another picture size: {side}x{side} against {other}x{other} maps"
         advice = f"give the network pictures of the size that makes {other}x{other} maps, or pool to it"
-    yield Candidate(2, f"{actual} = {terms[0]}, {expected} = {terms[1]}", text, advice)
+    yield Candidate(2, ", ".join(terms), text, advice)
+
+
+def _explain_channels(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain the channels of a picture: grey, colours, or colours and alpha."""
+    if context.is_channel and (actual, expected) in PICTURE_CHANNELS:
+        what, advice = PICTURE_CHANNELS[actual, expected]
+        yield Candidate(1, f"{actual} and {expected} channels", f"would be {what}", advice)
+
+
+def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain two numbers of features by two well-known encoders."""
+    large, small = max(actual, expected), max(1, min(actual, expected))
+    is_map = large % small == 0 and isqrt(large // small) ** 2 == large // small
+    if context.is_features and {actual, expected} <= ENCODER_FEATURES and not is_map:
+        yield Candidate(
+            1,
+            f"{actual} and {expected} features",
+            "both are widths of well-known encoders: would be the encoder, or a part of a checkpoint, of another model",
+            f"load the encoder that gives {expected} features, or the weights that were trained on {actual}",
+        )
+
+
+def _explain_positions(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain more tokens than a text model has positions for."""
+    small, large = sorted((actual, expected))
+    if small in TOKEN_POSITIONS and large > small + 1 and POSITION_WORDS.search(context.text) and context.axis != 0:
+        yield Candidate(
+            1,
+            f"{small} positions, {large} tokens",
+            f"would be a text of {large} tokens, where the model has positions for {small}",
+            f"cut the tokens to {small}, truncation=True, max_length={small}, or take a model with more positions",
+        )
+
+
+def _explain_stride(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain two sides of feature maps of which the larger was rounded up to a multiple of a stride."""
+    small, large = sorted((actual, expected))
+    stride = large & -large
+    while stride > 2 * (large - small):
+        stride //= 2
+    if (context.axis or 0) < 2 or not large - small < stride <= MAX_STRIDE or large - small < 2:
+        return
+    yield Candidate(
+        1,
+        f"{large} = {stride}*{large // stride}, {small} = {large}-{large - small}",
+        f"would be a side that was divided by {stride}, rounded up, and enlarged again",
+        f"pad the picture until its sides are multiples of {stride} at this level, often of 32 at the input, "
+        f"or cut the larger to {small}",
+    )
+
+
+def _explain_spectrum(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
+    """Explain a number of samples and the length of their spectrum."""
+    small, large = sorted((actual, expected))
+    if large % 2 == 0 and small == large // 2 + 1 and small > MIN_SHARED:
+        yield Candidate(
+            1,
+            f"{small} = {large}//2+1",
+            f"would be the spectrum of {large} real samples, as rfft returns it",
+            "give the spectrum where it is expected, and the samples where they are: two inputs may be swapped",
+        )
+
+
+def _explain_homogeneous(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain 3 and 4 features by points without and with a homogeneous coordinate."""
+    if context.is_features and {actual, expected} == {3, 4} and not context.is_channel:
+        yield Candidate(
+            2,
+            f"{actual} and {expected}",
+            "would be points in space, with and without their homogeneous coordinate, or a slice that ended early",
+            "append a 1 to each point, or take the 3x3 part of the matrix; if it was sliced, check the last slice",
+        )
 
 
 def _explain_rounding(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
@@ -286,7 +400,7 @@ def _explain_last_batch(actual: int, expected: int, context: FigureContext) -> I
     if target and (not sample or actual % sample):
         return
     is_first = context.axis == 0 or bool(target)
-    if not is_first or not 0 < samples < requested or requested % samples == 0 or len(target) == 1:
+    if context.is_joined or not is_first or not 0 < samples < requested or requested % samples == 0 or len(target) == 1:
         return
     is_stated = LOADER_WORDS.search(context.text) is not None
     sentence = f"{samples} samples where {requested} were configured: "
@@ -303,6 +417,14 @@ def _explain_classes(actual: int, expected: int, context: FigureContext) -> Iter
     if actual < 2 or expected < 2:
         return
     is_loss = LABEL_WORDS.search(context.text) is not None
+    if {actual, expected} <= KNOWN_CLASSES and (is_loss or context.axis in (1, -1)):
+        yield Candidate(
+            1,
+            f"{actual} and {expected} classes",
+            "both are numbers of classes of well-known data sets: would be a head, or labels, of another data set",
+            f"build the model for the classes of the labels: num_classes={actual} or {expected} on both sides",
+        )
+        return
     is_labels = expected in CLASS_COUNTS and _is_power_of_two(actual) and context.axis in (None, 1, -1)
     if is_labels or (is_loss and expected in CLASS_COUNTS):
         yield Candidate(
@@ -313,12 +435,31 @@ def _explain_classes(actual: int, expected: int, context: FigureContext) -> Iter
         )
 
 
-def _explain_ratio(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
+def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain two figures of which one is a multiple of the other."""
     small, large = sorted((actual, expected))
     if small < 1 or large % small:
         return
     times = large // small
+    if context.axis == 0 and small > 1 and times <= MAX_COFACTOR:
+        yield Candidate(
+            2,
+            f"{large} = {times}*{small}, at dim 0",
+            f"one batch is {times} times the other: would be beams, samples or frames, repeated on one side only",
+            f"repeat both by {times}, x.repeat_interleave({times}, 0), or neither",
+        )
+        return
+    if context.is_features and times <= MAX_JOINED and 2 < small <= MAX_CHANNELS:
+        given = "where one is expected" if large == actual else "where one is given"
+        yield Candidate(
+            2,
+            f"{large} = {times}*{small}",
+            f"would be {times} inputs of {small}, joined along their features, {given}: frames, or data and a mask",
+            f"join the {times} inputs, torch.cat((a, b), 1), or build the layer for {actual}"
+            if large == expected
+            else f"give the layer one of the {times} inputs, or build it for {actual}",
+        )
+        return
     is_known = 2 <= times <= MAX_COFACTOR and small >= MIN_CHANNELS
     if not is_known or _odd_part(small) < MIN_ODD_PART:
         return
@@ -353,7 +494,7 @@ def _explain_difference(actual: int, expected: int, context: FigureContext) -> I
     rest = large - small
     is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED
     is_mask = MASK_WORDS.search(context.text) is not None and rest >= MIN_SHARED and large < 1 << 17
-    if rest < 2 or not (is_printed or is_mask):
+    if rest < 2 or context.target or not (is_printed or is_mask):
         return
     what = "which the text names" if is_printed else "such as image tokens that the mask lacks"
     yield Candidate(
@@ -399,12 +540,18 @@ def _odd_part(number: int) -> int:
 KINDS: dict[str, Search] = {
     "empty": _explain_empty,
     "multiple": _explain_multiple,
+    "channels": _explain_channels,
+    "homogeneous": _explain_homogeneous,
+    "spectrum": _explain_spectrum,
     "one-more": _explain_one_more,
     "rounding": _explain_rounding,
+    "stride": _explain_stride,
     "last-batch": _explain_last_batch,
     "squares": _explain_squares,
     "maps": _explain_maps,
     "classes": _explain_classes,
+    "encoder": _explain_encoder,
+    "positions": _explain_positions,
     "heads": _explain_heads,
     "difference": _explain_difference,
     "one-size": _explain_one_size,

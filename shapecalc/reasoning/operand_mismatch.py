@@ -36,6 +36,10 @@ MAX_MULTIPLE = 64
 """The maximum ratio that `explain_sizes` reports, except for feature counts."""
 
 
+MIN_FLATTENED = 6
+"""The least number of rows that a missing flatten would join."""
+
+
 class ArgumentChange(Record):
     """A new value of an argument, which may fix a refused request."""
 
@@ -297,21 +301,26 @@ def explain_sizes(actual: int, expected: int, op: str | None) -> str:
     return f"{large} = {large // small}*{small}{map_text}"
 
 
-def explain_mismatch(request: Request) -> str:
-    """Explain the mismatched sizes of a request's operands; empty if unclear.
+def find_missing_flatten(request: Request) -> str:
+    """Return the equation that suggests that a flatten is missing before a matrix product; empty if there is none.
 
     >>> from shapecalc.core.requests import make_request
-    >>> explain_mismatch(make_request("matmul", "14336,7", {"operands": "3136,10"}))
+    >>> find_missing_flatten(make_request("matmul", "14336,7", {"operands": "3136,10"}))
     '14336*7 = 32*3136: 32 rows of 3136, so a flatten may be missing'
     """
     pair = find_size_mismatch(request)
-    if pair is None:
+    rows = request.input[:-1] if request.op in ("matmul", "linear") else ()
+    if pair is None or len(rows) != 1 or not isinstance(rows[0], int) or min(pair) < 2:
         return ""
     actual, expected = pair
-    rows = request.input[:-1] if request.op in ("matmul", "linear") else ()
-    if rows and expected > actual and len(rows) == 1 and isinstance(rows[0], int) and expected:
-        count, rest = divmod(rows[0] * actual, expected)
-        if count and not rest and expected % actual == 0 and actual > 1:
-            equation = truncate(f"{rows[0]}*{actual} = {count}*{expected}")
-            return f"{equation}: {count} rows of {expected}, so a flatten may be missing"
-    return explain_sizes(actual, expected, request.op)
+    count, rest = divmod(rows[0] * actual, expected)
+    if not count or rest or expected % actual or expected // actual < MIN_FLATTENED:
+        return ""
+    equation = truncate(f"{rows[0]}*{actual} = {count}*{expected}")
+    return f"{equation}: {count} rows of {expected}, so a flatten may be missing"
+
+
+def explain_mismatch(request: Request) -> str:
+    """Explain the mismatched sizes of a request's operands; empty if unclear."""
+    pair = find_size_mismatch(request)
+    return "" if pair is None else find_missing_flatten(request) or explain_sizes(*pair, request.op)

@@ -1,0 +1,340 @@
+"""Advice for a parsed message: fixes that resolve, explanations of its numbers, and what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from shlex import quote
+
+from shapecalc.core.answers import Trace
+from shapecalc.core.dialects.base import ParamType
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.conv import CONV
+from shapecalc.core.ops.einsum import EINSUM
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.linear import LINEAR
+from shapecalc.core.ops.matmul import MATMUL
+from shapecalc.core.ops.pool import POOL
+from shapecalc.core.ops.rearrange import REARRANGE
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.stack import STACK
+from shapecalc.core.ops.tile import TILE
+from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.ops.unflatten import UNFLATTEN
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE
+from shapecalc.core.ops.view import VIEW
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.requests import make_request
+from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
+from shapecalc.diagnosis.explanations import explain_message
+from shapecalc.diagnosis.findings import (
+    OP_DESCRIPTIONS,
+    find_extra_axis,
+    find_facts,
+    find_mismatch,
+    numeric_differences,
+)
+from shapecalc.diagnosis.match import PrintedSizes, format_sizes
+from shapecalc.diagnosis.reading import CAUSES, ParsedMessage
+from shapecalc.diagnosis.subjects import MAX_FIXES, MODEL_FILE_FRAMEWORKS, WEAK_KINDS, Advice, advise_on_subject
+from shapecalc.diagnosis.suggestions import (
+    rank_and_perm,
+    suggest_fixes,
+    suggest_remedies,
+)
+from shapecalc.reading.commands import command_line
+from shapecalc.reasoning.answers import answer_request
+from shapecalc.reasoning.fixing import Fix, apply_fix, find_fixes
+
+TARGET_ARGUMENTS = {
+    op.name: next(param.name for param in op.params if param.type is ParamType.TARGET)
+    for op in (RESHAPE, SHUFFLE, EXPAND, TILE)
+}
+"""The name of the target argument of each op."""
+WEIGHT_OPS = (CONV.name, LINEAR.name)
+"""The ops whose second operand is a weight."""
+COMPUTED_ZERO_REMEDY = "find what makes that size 0: a division that rounds down, or a selection that matched nothing"
+REEXPORT_REMEDY = "give the model the size that it was exported with, or export it again with this one"
+STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "flatten", "lay them")
+"""The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
+FIT_NOTE = "would fit, and that is all that is known of it"
+COUNT_RULES = (INDIVISIBLE, VOLUME_MISMATCH)
+"""The rules that compare element counts."""
+LENGTH_REMEDIES = (
+    "if these are batches, give both the same samples: one may be repeated, filtered or the last of an epoch",
+    "if these are lengths of sequences, cut or pad both to one length before that line",
+    "if these are heights or widths of maps, resize one to the other: F.interpolate(a, size=b.shape[2:])",
+)
+"""What to do about sizes that nothing explains, by their axis: the first, the second, or a later one."""
+
+
+def advise(message: ParsedMessage) -> Advice:
+    """Return the advice for a message."""
+    if message.about is not None:
+        return advise_on_subject(message, message.about)
+    trace = _resolve_request(message)
+    if trace is not None and trace.output is not None and message.dialect is None and message.op != CONCAT.name:
+        trace = None  # the default rules may differ from the rules of a framework without a dialect
+    likely, general = (
+        dict.fromkeys(texts)
+        for texts in (suggest_remedies(message, find_mismatch(message, trace)), _general_remedies(message))
+    )
+    verified = dict(_verify_fixes(message, trace))
+    is_structural = any(text.startswith(STRUCTURAL_CHANGES) for text in verified)
+    explanations = () if is_structural else explain_message(message, trace)
+    if verified and any(found.kind in WEAK_KINDS for found in explanations):
+        explanations = tuple(found for found in explanations if found.kind not in WEAK_KINDS)
+    if explanations:
+        verified = {text: command for text, command in verified.items() if not text.endswith(FIT_NOTE)}
+    is_padded = message.op == REARRANGE.name and bool(verified)
+    advised = {} if is_padded else dict.fromkeys(found.advice for found in explanations[:1])
+    comes_first = is_structural or message.op not in OP_DESCRIPTIONS
+    all_fixes = likely | (verified | advised if comes_first else advised | verified)
+    all_fixes |= {} if advised and message.op in OP_DESCRIPTIONS else general
+    command = _code_command(message) if trace is None else command_line(trace)
+    is_division = message.cause == "indivisible" and message.op not in (RESHAPE.name, SHUFFLE.name)
+    cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
+    summary = ": ".join(filter(None, (OP_DESCRIPTIONS.get(message.op or ""), cause)))
+    facts = tuple(dict.fromkeys(find_facts(message, trace)))
+    fixes = tuple(islice(all_fixes.items(), MAX_FIXES))
+    return Advice(summary, facts, fixes, _describe_missing(message), command, explanations)
+
+
+def _resolve_request(message: ParsedMessage) -> Trace | None:
+    """Resolve the failing request of a message; return None if it is incomplete.
+
+    The request is resolved under the rules of the message's dialect, if it has one.
+    """
+    options, op = _request_options(message), message.op
+    if options is None or op is None:
+        return None
+    if message.strides is not None:
+        op, options = VIEW.name, {**options, "strides": format_sizes(message.strides)}
+    shape: PrintedSizes | None = message.input if message.elements is None else (message.elements,)
+    if shape is None and message.pair is not None and message.op in (BROADCAST.name, MATMUL.name):
+        shape = message.pair[:1]
+    if shape is None:
+        return None
+    for dialect in (message.dialect, None):
+        switch = {"special_zero": True} if dialect in ("openvino", "onednn") and OPS[op].uses_switch else {}
+        try:
+            return answer_request(make_request(op, format_sizes(shape), {"dialect": dialect, **options, **switch}))
+        except ShapeError:
+            continue
+    return None
+
+
+def _request_options(message: ParsedMessage) -> dict[str, str] | None:
+    """Return the arguments of the failing op as strings; None if one is unknown."""
+    if message.op in OP_DESCRIPTIONS:
+        return _operand_options(message)
+    target = message.target
+    if target is None and message.target_elements is not None:
+        target = (message.target_elements, -1) if message.cause == "indivisible" else (message.target_elements,)
+    if message.op == REARRANGE.name:
+        pattern, lengths = re.search(r'pattern "([^"]+)"', message.quote), re.findall(r"'(\w+)': (\d+)", message.quote)
+        return {"pattern": pattern[1], "lengths": ",".join(map("=".join, lengths))} if pattern else None
+    arguments: dict[str, PrintedSizes | None] = {TARGET_ARGUMENTS.get(message.op or "", ""): target}
+    if message.op in (TRANSPOSE.name, SQUEEZE.name, UNSQUEEZE.name):
+        arguments = (
+            {"perm": rank_and_perm(message)[1] or None} if message.op == TRANSPOSE.name else {"axes": message.axes}
+        )
+    elif message.op == UNFLATTEN.name:
+        arguments = {"axis": message.axes if message.input else (0,), "sizes": target}
+    if "" in arguments or None in arguments.values():
+        return None
+    return {name: format_sizes(value or ()) for name, value in arguments.items()}
+
+
+def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
+    """Return the arguments of an op with several operands, as strings.
+
+    If only the two mismatching sizes are known, the operands are vectors of these sizes.
+    """
+    operands = message.operands or (
+        (message.pair[1:],) if message.pair and message.op in (BROADCAST.name, MATMUL.name) else None
+    )
+    if (
+        operands is None
+        or message.op not in OPS
+        or message.op in (EINSUM.name, POOL.name)
+        or message.cause == "window-too-large"
+    ):
+        return None
+    arguments = {"weight" if message.op in WEIGHT_OPS else "operands": " ".join(map(format_sizes, operands))}
+    if message.op in (CONCAT.name, STACK.name):
+        arguments["axis"] = format_sizes(message.axes or (0,))
+        differences = {
+            abs(one - other): axis for axis, one, other in numeric_differences(message.input or (), operands[0])
+        }
+        if message.axes is None and message.op == CONCAT.name and differences:  # choose the largest difference
+            arguments["axis"] = str(differences[max(differences)])
+    return arguments | ({} if message.groups is None else {"groups": str(message.groups)})
+
+
+def _verify_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
+    """Yield fixes that resolve, each with its command; likely fixes first.
+
+    An implausible fix is yielded only if no plausible fix resolves.
+    """
+    if trace is None or (message.input is None and (message.target is None or message.cause == "infer-with-empty")):
+        return
+    if message.op == CONCAT.name and trace.output is not None:
+        yield f"lay them along axis {trace.request.arguments['axis']}, in which alone they differ", command_line(trace)
+    if message.op in OP_DESCRIPTIONS and 0 in (
+        *trace.input,
+        *(dim for shape in message.operands or () for dim in shape),
+    ):
+        return
+    zero_is_size = message.dialect is None and not message.traits.zero_copies
+    likely = [] if trace.problem is None else [*suggest_fixes(message, trace.input)]
+    commands, implausible = set[str](), list[tuple[str, str]]()
+    for fix in (*likely, *find_fixes(trace)):
+        copies_zero = str(fix.value).startswith("0,")
+        if fix.name in ("strides", "weight") or fix.value == "[]" or (zero_is_size and copies_zero):
+            continue
+        try:
+            fixed = answer_request(apply_fix(trace.request, fix))
+        except ShapeError:
+            continue
+        command = command_line(fixed)
+        if fixed.output is None or command in commands or (commands and message.cause == "hard-coded-batch"):
+            continue
+        if fix in likely or _is_plausible(trace, fix, fixed):
+            commands.add(command)
+            yield fix.description, command
+        elif trace.op == EXPAND.name:
+            implausible.append((f"{fix.value} {FIT_NOTE}", command))
+    yield from [] if commands else implausible[:1]
+
+
+def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
+    """Return whether a fix probably preserves the intent of the request."""
+    old, new = (either.request.arguments.get(fix.name) for either in (trace, fixed))
+    if trace.op == BROADCAST.name:  # an output larger than each operand is rarely intended
+        return fixed.output in (fixed.input, *fixed.request.arguments["operands"])
+    if trace.op == TRANSPOSE.name and isinstance(old, tuple):  # a fix with another rank is implausible
+        return isinstance(new, tuple) and len(new) == len(old)
+    is_count_problem = trace.problem is not None and trace.problem.rule in COUNT_RULES
+    if trace.op in (EXPAND.name, REARRANGE.name) or not isinstance(old, tuple) or not isinstance(new, tuple):
+        return trace.op not in (EXPAND.name, REARRANGE.name)
+    pairs = enumerate(zip(old, new, strict=False))
+    changed = [index for index, (before, after) in pairs if before != after and (index or not fix.every_batch)]
+    sizes = {new[index] for index in changed}
+    if not is_count_problem or fix.copies or not sizes:
+        return True
+    from_input = len(trace.input) > 1 >= len(changed) and sizes <= {-1, *trace.input}
+    return (changed[0] > 0 or len(old) == 1) and (from_input or len(changed) > len(sizes))
+
+
+def _general_remedies(message: ParsedMessage) -> list[str]:
+    """Return the remedies that follow from the op and the cause."""
+    if message.op in OP_DESCRIPTIONS:
+        return [*_operand_remedies(message)]
+    if message.cause not in ("count-mismatch", "indivisible"):
+        grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
+        remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
+        if message.cause == "zero-literal" and not _has_literal_zero(message):
+            remedy = COMPUTED_ZERO_REMEDY
+        return [remedy] if remedy else []
+    if message.op not in (RESHAPE.name, SHUFFLE.name):
+        return []
+    extra = find_extra_axis(message)
+    if extra is not None:
+        return [f"select one index of axis {extra}, or reduce it, before the reshape"]
+    if message.input is not None:
+        return [REEXPORT_REMEDY] if message.traits.shape_source or message.framework == "paddle" else []
+    place = "node" if message.traits.shape_source else "line"
+    target = "the target" if message.target is None else format_sizes(message.target)
+    return [f"print the input's shape before this {place}: if {target} is what you meant, the input is wrong there"]
+
+
+def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
+    """Yield the remedies for operands that do not go together, if their sizes explain nothing."""
+    if message.op == BROADCAST.name:
+        yield from filter(None, [_broadcast_remedy(message)])
+    elif message.op in (LINEAR.name, MATMUL.name, CONV.name) and message.cause in ("inner-differs", "channels-differ"):
+        pair = find_mismatch(message, None) or _inner_sizes(message)
+        if message.op == MATMUL.name and message.framework == "numpy":
+            yield "make the two agree: transpose one of the operands, or cut or pad it"
+        elif pair and 0 not in pair:
+            yield "build the layer for {} features, or give it the {} that it is built for".format(*pair)
+    elif message.op in (CONCAT.name, STACK.name) and message.cause == "dims-differ":
+        yield "bring them to one size before they are joined: resize, crop or pad one of them"
+    elif message.op == REARRANGE.name and message.pair is not None and message.cause == "rank-mismatch":
+        merged, inserted = "merge two of them before, x.flatten(0, 1)", "insert one before, x[None]"
+        change = merged if message.pair[0] > message.pair[1] else inserted
+        yield f"name each dim on the left side of the pattern, or {change}"
+    elif remedy := "" if message.cause == "not-broadcastable" else CAUSES[message.cause].remedy:
+        yield remedy
+
+
+def _inner_sizes(message: ParsedMessage) -> tuple[int | str, ...]:
+    """Return the sizes that a matrix product sums over; empty if a shape is unknown."""
+    shape, other = message.input or (), (message.operands or ((),))[0]
+    return (shape[-1], other[-2:][0]) if message.op == MATMUL.name and shape and other else ()
+
+
+def _broadcast_remedy(message: ParsedMessage) -> str:
+    """Return the remedy for a broadcast by the dims that differ; empty if they are unknown."""
+    shape, other = message.input or (), (message.operands or ((),))[0]
+    differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
+    if len(differ) == 2 and differ[1][0] == differ[0][0] + 1 and 1 not in (*differ[0][1:], *differ[1][1:]):
+        return "bring them to one size before: resize, crop or pad one of them"
+    if len(shape) > 1 and other == shape[:-1]:
+        keeps_axis = "keepdim=True" if message.framework == "torch" else "keepdims=True"
+        return f"if a mean, a max or the like made the second, let it keep that axis as 1: {keeps_axis}"
+    if message.framework in MODEL_FILE_FRAMEWORKS:
+        return "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
+    if len(shape) == len(other) == 1:
+        return f"find what made the lengths {shape[0]} and {other[0]}: a filter, dropna or a slice of only one of them"
+    return "" if message.dim is None else LENGTH_REMEDIES[min(message.dim, 2)]
+
+
+def _has_literal_zero(message: ParsedMessage) -> bool:
+    """Return whether the line of code says 0, or is not known and may say it."""
+    return message.line is not None and "0" in message.line.arguments
+
+
+def _describe_missing(message: ParsedMessage) -> str | None:
+    """Describe the information that is missing in a message; None if it is complete."""
+    has_operands = message.op in OP_DESCRIPTIONS
+    names = message.failing_line.operands if message.failing_line else ()
+    if message.input is not None and (
+        _request_options(message) is not None or (has_operands and (message.operands or message.pair))
+    ):
+        return f"look at the lines that make {' and '.join(names)}" if has_operands and names else None
+    shapes = f"print({', '.join(f'{name}.shape' for name in names)})" if names else "the shapes of both tensors"
+    both = f"{shapes} before that line; then shapecalc 'LINE' a=SHAPE b=SHAPE" if has_operands else ""
+    return message.traits.shape_source or both or _describe_missing_shape(message)
+
+
+def _describe_missing_shape(message: ParsedMessage) -> str:
+    """Describe the missing input shape, and the missing line of code if unknown."""
+    needs_strides = message.cause == "stride-incompatible"
+    tensor = "x" if message.line is None else message.line.tensor
+    shape = f"the shape of {message.line.receiver}" if message.line and tensor is None else f"{tensor}.shape"
+    missing = f"{shape} and {tensor}.stride()" if needs_strides and tensor else shape
+    if message.printed_shape is not None and needs_strides:
+        return f"{tensor}.stride() before that line, if it is not contiguous"
+    if message.line is not None:
+        return f"{missing} before that line"
+    command = "; then shapecalc code 'LINE' --input x=SHAPE shows why" if needs_strides else ""
+    return f"the line of code, and {missing} before it{command}"
+
+
+def _code_command(message: ParsedMessage) -> str | None:
+    """Return the command that explains a failing view in a line of code.
+
+    The placeholder `...` represents an unknown shape.
+    """
+    line = message.line
+    if message.cause != "stride-incompatible" or line is None or not (line.tensor or "").isidentifier():
+        return None
+    shape = format_sizes(message.printed_shape) if message.printed_shape else "..."
+    return f"shapecalc code {quote(line.text)} --input {line.tensor}={shape}"

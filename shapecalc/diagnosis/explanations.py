@@ -1,0 +1,135 @@
+"""Explanations of the two sizes that disagree in a message, from the message and from the text around it."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+
+from shapecalc.core.answers import Trace
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.conv import CONV
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.linear import LINEAR
+from shapecalc.core.ops.matmul import MATMUL
+from shapecalc.core.ops.rearrange import REARRANGE
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.ops.unflatten import UNFLATTEN
+from shapecalc.core.record import Record
+from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, numeric_differences
+from shapecalc.diagnosis.match import PrintedSizes
+from shapecalc.diagnosis.reading import WEIGHTS_SUBJECT, ParsedMessage, volume_of_sizes
+from shapecalc.diagnosis.suggestions import numeric_sizes
+from shapecalc.reasoning.figures import Explanation, FigureContext, explain
+
+COUNT_OPS = (RESHAPE.name, SHUFFLE.name, UNFLATTEN.name)
+FEATURE_CAUSES = ("features-differ",)
+"""The causes whose sizes are numbers of features."""
+PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+")
+"""Numbers that are positions in files and times, not sizes."""
+MIN_PICTURE_SIDE = 8
+"""The least height and width of a picture."""
+
+
+class Figures(Record):
+    """Two sizes that disagree, or an element count, with what is known around them."""
+
+    sizes: tuple[int, ...]
+    context: FigureContext
+
+
+def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explanation, ...]:
+    """Return explanations of the sizes that disagree in a message; empty if there are none."""
+    figures = find_figures(message, trace)
+    return () if figures is None else explain(figures.sizes, figures.context)
+
+
+def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
+    """Return the sizes that disagree in a message; None if it does not contain them.
+
+    The text around the message is part of the context, without numbers of lines and times.
+    """
+    line = message.failing_line.text if message.failing_line else ""
+    text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {line} {message.quote}")
+    if message.op in COUNT_OPS:
+        return _count_figures(message, text)
+    if message.cause in ("ranks-differ", "rank-mismatch", "bad-axis", "bad-perm", "window-too-large", "not-one"):
+        return None
+    if message.about is not None or message.op is None:
+        return _pair_of_shapes(message, text)
+    pair = find_mismatch(message, trace)
+    if pair is None or min(pair) < 0:
+        return None
+    axis = message.dim
+    if axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name):
+        axis = _differing_axis(message, pair)
+    context = FigureContext(
+        axis=axis,
+        is_divisor=message.op == REARRANGE.name and message.cause == "indivisible",
+        is_channel=_is_channel_axis(message, axis),
+        is_joined=message.op == CONCAT.name,
+        is_features=message.op in (LINEAR.name, MATMUL.name, CONV.name),
+        text=text,
+    )
+    return Figures(pair, context)
+
+
+def _count_figures(message: ParsedMessage, text: str) -> Figures | None:
+    """Return the element count of the input and the requested dims; None if the input's shape is known."""
+    target = numeric_sizes(message.target)
+    if message.elements is None or (not target and message.target_elements is None):
+        return None
+    if not target:
+        count = message.target_elements or 0
+        return Figures((message.elements, count), FigureContext(target=(count,), text=text))
+    if len(target) < 2 or min(target) < -1 or prod(target) == 0 or target.count(-1) > 1:
+        return None
+    return Figures((message.elements,), FigureContext(target=target, text=text))
+
+
+def _pair_of_shapes(message: ParsedMessage, text: str) -> Figures | None:
+    """Return the pair of a message without an op, or the sizes of the only axis along which its shapes differ."""
+    if any(int(axis) >= 2 for axis, *_ in find_dim_mismatches(message)):  # sides of pictures
+        return None
+    is_features = message.cause in FEATURE_CAUSES
+    if message.pair is not None and min(message.pair) >= 0:
+        return Figures(message.pair, FigureContext(axis=message.dim, is_features=is_features, text=text))
+    shape, other = message.input or (), (message.operands or ((),))[0]
+    differences = numeric_differences(shape, other)
+    if len(differences) != 1 or (len(shape) != len(other) and message.cause != "not-about-shape"):
+        return None
+    axis, size, expected = differences[0]
+    is_channel = is_channel_axis(shape, axis) and is_channel_axis(other, axis)
+    known_axis = None if len(shape) == 1 or message.about == WEIGHTS_SUBJECT else axis
+    return Figures((size, expected), FigureContext(axis=known_axis, is_channel=is_channel, text=text))
+
+
+def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None:
+    """Return the axis of the result along which two known shapes have the sizes of `pair`."""
+    shape, other = message.input or (), message.target or (message.operands or ((),))[0]
+    rank = max(len(shape), len(other))
+    pairs = [*zip(shape[::-1], other[::-1], strict=False)]
+    return next((rank - 1 - index for index, sizes in enumerate(pairs) if sizes == pair), None)
+
+
+def _is_channel_axis(message: ParsedMessage, axis: int | None) -> bool:
+    """Return whether the sizes that disagree are channels of pictures."""
+    shape, other = message.input or (), message.target or (message.operands or ((),))[0]
+    if message.op == CONV.name:
+        return is_channel_axis(shape, 1)
+    if message.op == LINEAR.name:
+        return is_channel_axis(shape, len(shape) - 1)
+    return axis is not None and is_channel_axis(shape, axis) and (len(other) != len(shape) or other[axis] != 0)
+
+
+def is_channel_axis(shape: PrintedSizes, axis: int) -> bool:
+    """Return whether an axis of a shape may be the channels of a picture: of three or four dims, none of them 0.
+
+    >>> is_channel_axis((2, 4, 64, 64), 1), is_channel_axis((2, 4, 3), 1), is_channel_axis((64, 64, 4), 2)
+    (True, False, True)
+    """
+    if len(shape) not in (3, 4) or volume_of_sizes(shape) == 0 or axis not in (len(shape) - 3, len(shape) - 1):
+        return False
+    sides = [size for index, size in enumerate(shape[-3:]) if index != axis - len(shape) + 3]
+    return all(not isinstance(size, int) or size >= MIN_PICTURE_SIDE for size in sides)

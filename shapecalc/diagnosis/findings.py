@@ -1,0 +1,220 @@
+"""Facts that follow from the numbers of a message, and from its resolved request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from shapecalc.core.answers import Trace
+from shapecalc.core.dims import factorization_text, missing_factors_text
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.rearrange import REARRANGE
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.ops.unflatten import UNFLATTEN
+from shapecalc.core.text import rank_text
+from shapecalc.diagnosis.match import PrintedSizes, format_sizes
+from shapecalc.diagnosis.reading import ParsedMessage, as_dims, volume_of_sizes, volume_without_infer
+from shapecalc.diagnosis.suggestions import explain_factors, numeric_sizes, rank_and_perm, unequal_axes
+from shapecalc.reasoning.fixing import find_differing_dims
+from shapecalc.reasoning.operand_mismatch import find_missing_flatten, find_size_mismatch
+
+MAX_RATIO = 4096
+"""The largest ratio of element counts that is reported."""
+OP_DESCRIPTIONS = {op.name: op.noun for op in OPS.values() if op.noun}
+"""The descriptions of ops that take several operands or a window, by op."""
+MULTIPLE_CONDITION = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
+"""A divisibility condition as printed by SymPy."""
+METHOD_CALL = re.compile(r"\.(?!view|reshape|expand|repeat)\w+\([^()]*\)")
+"""A method call that is not a reshape or an expand."""
+EXPECTED_RANK = re.compile(r"(?i)(?:rank .*expected: |ndim=|to have )(\d)\b")
+"""The expected rank in a message."""
+DIM_MISMATCH = re.compile(r"(?i)index: (\d{1,3}) got: (-?\d{1,19}) expected: (-?\d{1,19})")
+"""A dim that differs from the declared size, as printed by ONNX Runtime."""
+HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or a switch"
+
+
+def find_facts(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
+    """Yield explanations from the numbers of a message and from its resolved request."""
+    yield from chain(
+        _rank_findings(message),
+        _operand_findings(message, trace),
+        _count_findings(message),
+        _difference_findings(message),
+        _slice_findings(message),
+    )
+    yield from chain(_rule_findings(message, trace), _code_findings(message))
+
+
+def _rank_findings(message: ParsedMessage) -> Iterator[str]:
+    """Explain a mismatch between a rank and its axes, or between sizes of an expand."""
+    if message.pair is not None and message.op == EXPAND.name:
+        yield f"the tensor has {message.pair[0]} there, which is neither 1 nor the {message.pair[1]} that is asked for"
+    elif message.cause == "bad-axis" and message.pair is not None:
+        rank, axis = message.pair
+        yield f"the tensor has {rank_text(rank)}, so its axes are 0 to {rank - 1}, and {axis} is asked for"
+        calls = [
+            call
+            for call in METHOD_CALL.findall(message.nearby_text)
+            if re.search(rf"\b{axis}\b", call.partition("(")[2])
+        ]
+        yield from [f"of the calls before it {calls[-1]} names {axis}"] if calls else ()
+    elif message.op == TRANSPOSE.name:
+        known_rank, perm = rank_and_perm(message)
+        axis_count = message.pair[1] if message.pair else len(perm)
+        if known_rank and axis_count and known_rank != axis_count:
+            yield f"the tensor has {rank_text(known_rank)}, and the permutation names {axis_count}"
+        if known_rank and axis_count == known_rank + 1:
+            yield "one dim is missing: a grey image has no channels, a lone sample has no batch"
+
+
+def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
+    """Report that a flatten is missing before a matrix product, or the ratio of two sizes."""
+    pair = find_mismatch(message, trace) if message.op in OP_DESCRIPTIONS and message.cause != "ranks-differ" else None
+    flatten = find_missing_flatten(trace.request) if trace is not None and trace.problem else ""
+    if flatten:
+        yield flatten
+    elif pair is not None and min(pair) > 1 and max(pair) % min(pair) == 0 and max(pair) // min(pair) <= MAX_RATIO:
+        yield f"{max(pair)} = {max(pair) // min(pair)}*{min(pair)}"
+
+
+def declaration_findings(message: ParsedMessage) -> Iterator[str]:
+    """Explain a mismatch with a declared shape, or the failed guard of an export."""
+    if condition := MULTIPLE_CONDITION.search(message.quote):
+        origin = re.search(r"(?:Caused by:|code:) ([^#]{1,100})", message.nearby_text)
+        line = f", for {origin[1].strip()}" if origin else ""
+        yield f"it asks whether {condition[1]} is a multiple of {condition[2]}, as a view or a reshape does{line}"
+    elif mismatches := find_dim_mismatches(message):
+        yield from (f"dim {axis} is {actual}, and {declared} is declared" for axis, actual, declared in mismatches)
+    elif message.pair is not None:
+        rank = "a rank of " if EXPECTED_RANK.search(message.quote) else ""
+        yield f"{rank}{message.pair[0]} is given where {rank}{message.pair[1]} was declared"
+    elif message.input is not None and message.operands:
+        shape, declared_shape = message.input, message.operands[0]
+        differences = numeric_differences(shape, declared_shape)
+        if len(shape) == len(declared_shape) and len(differences) == 1:
+            yield "only dim {} differs: {} and {}".format(*differences[0])
+        elif volume_of_sizes(shape) == volume_of_sizes(declared_shape) is not None:
+            yield f"both hold {volume_of_sizes(shape)} elements, so one of them was reshaped"
+
+
+def find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
+    """Return the index, the actual and the declared size of each mismatching dim.
+
+    The dims are parsed from a message of ONNX Runtime.
+    """
+    text = f"{message.quote} {message.nearby_text}".partition("invalid dimensions for input: ")[2].partition(
+        "invalid dim"
+    )[0]
+    return [*dict.fromkeys(DIM_MISMATCH.findall(text))]
+
+
+def _count_findings(message: ParsedMessage) -> Iterator[str]:
+    """Compare the element counts of input and target: their factors and their ratio."""
+    count = message.elements if message.input is None else volume_of_sizes(message.input)
+    target_count = volume_without_infer(message.target) if message.target_elements is None else message.target_elements
+    if (
+        count is None
+        or target_count is None
+        or message.strides
+        or message.op not in (RESHAPE.name, SHUFFLE.name, UNFLATTEN.name)
+    ):
+        return
+    is_partial = message.cause == "indivisible" or -1 in (message.target or ())
+    target = "known dims of the target" if is_partial else "target"
+    yield f"elements of the input: {factorization_text(count)}; of the {target}: {factorization_text(target_count)}"
+    if not count or not target_count or count == target_count:
+        return
+    factors = explain_factors(count, numeric_sizes(message.target)) if message.input is None or is_partial else ""
+    missing = missing_factors_text(count, target_count)
+    large, small = max(count, target_count), min(count, target_count)
+    if factors or missing:
+        yield factors or f"{count} has {missing}"
+    elif large % small == 0 and large // small <= MAX_RATIO:
+        times = f"{large // small} times as many elements as the"
+        verb = "hold" if is_partial else "holds"
+        ratio = f"the input has {times} {target}" if count > target_count else f"the {target} {verb} {times} input"
+        yield f"{ratio}{': often RGB against grey' if large == 3 * small else ''}"
+
+
+def _difference_findings(message: ParsedMessage) -> Iterator[str]:
+    """Name the differing dims of input and target, if the remaining dims are equal."""
+    if message.input is None or message.target is None:
+        return
+    extra = find_extra_axis(message)
+    if extra is not None:
+        yield f"without its axis {extra}, of size {message.input[extra]}, the input has the dims of the target"
+    elif message.cause in ("count-mismatch", "not-broadcastable"):
+        _, dims, target_dims = find_differing_dims(as_dims(message.input), as_dims(message.target))
+        if dims and target_dims and len(dims) < len(message.input):
+            yield f"only this differs: {format_sizes(dims)} in the input, {format_sizes(target_dims)} in the target"
+
+
+def find_extra_axis(message: ParsedMessage) -> int | None:
+    """Return the last axis of the input without which a reshape would keep its dims; None if there is none."""
+    shape, target = message.input or (), message.target or ()
+    if message.op != RESHAPE.name or len(shape) != len(target) + 1 or not target:
+        return None
+    axes = range(len(shape) - 1, -1, -1)
+    return next((axis for axis in axes if (*shape[:axis], *shape[axis + 1 :]) == target and shape[axis] != 1), None)
+
+
+def _slice_findings(message: ParsedMessage) -> Iterator[str]:
+    """Name the axes along which a slice is longer than its input."""
+    if message.cause == "out-of-range" and len(message.input or ()) == len(message.target or ()):
+        triples = numeric_differences(message.input or (), message.target or ())
+        yield from (f"{size} are taken along axis {axis}, where the input has {dim}" for axis, dim, size in triples)
+        yield "ONNX's Expand is such a slice in TensorRT: only a dim of 1 can grow"
+
+
+def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
+    """Explain the refused request, or report that the request resolves."""
+    has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
+    if trace is None or message.op == CONCAT.name:
+        return
+    if trace.problem is not None and (message.strides or message.op in (EXPAND.name, REARRANGE.name)):
+        yield ": ".join(filter(None, (trace.problem.message, trace.problem.hint)))
+    if trace.output is not None and trace.conditions:
+        yield f"it holds when {' and '.join(condition.phrase for condition in trace.conditions)}"
+    elif trace.output is not None:
+        if message.op == BROADCAST.name:
+            yield f"together they are {format_sizes(trace.output)}, and the tensor that is to hold them is not"
+        elif message.op not in OP_DESCRIPTIONS:
+            yield f"these rules give {format_sizes(trace.output)}, so the message hides something: {HIDDEN_CAUSES}"
+    if message.framework == "numpy" and message.cause == "count-mismatch" and message.target and not has_literal_first:
+        yield "NumPy does not print a -1 that stands first, so the code may begin with one"
+
+
+def _code_findings(message: ParsedMessage) -> Iterator[str]:
+    """Count the elements that the failing call takes, if the message does not state its target."""
+    line = message.line
+    if line is not None and message.cause == "count-mismatch" and message.target is None:
+        count = volume_without_infer(line.sizes)
+        yield from [] if count is None else [f"{line.text} takes {factorization_text(count)} elements"]
+
+
+def numeric_differences(shape: PrintedSizes, other: PrintedSizes) -> list[tuple[int, int, int]]:
+    """Return each axis along which two shapes differ, with both sizes.
+
+    Named and unknown sizes are ignored.
+    """
+    pairs = ((axis, shape[axis], other[axis]) for axis in unequal_axes(shape, other))
+    return [(axis, one, two) for axis, one, two in pairs if isinstance(one, int) and isinstance(two, int)]
+
+
+def find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, int] | None:
+    """Return the two mismatching sizes; None if they cannot be determined."""
+    if message.pair is not None or message.input is None:
+        return message.pair
+    other = message.target or (message.operands or ((),))[0]
+    differ = (
+        numeric_differences(message.input[::-1], other[::-1]) if message.op in (BROADCAST.name, EXPAND.name) else []
+    )
+    if len(differ) == 1 and differ[0][0] in (0, 2):
+        return differ[0][1:]
+    return None if trace is None else find_size_mismatch(trace.request)

@@ -1,0 +1,109 @@
+"""Advice for messages that are not about the shape of one tensor."""
+
+from __future__ import annotations
+
+from shapecalc.core.record import Record
+from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
+from shapecalc.diagnosis.findings import EXPECTED_RANK, declaration_findings, find_dim_mismatches
+from shapecalc.diagnosis.match import PrintedSizes
+from shapecalc.diagnosis.reading import CAUSES, DECLARED_INPUT, WEIGHTS_SUBJECT, ParsedMessage
+from shapecalc.diagnosis.suggestions import INSERT_DIM_REMEDY, suggest_shape_changes, unequal_axes
+from shapecalc.reasoning.figures import Explanation
+
+MODEL_FILE = "FILE.onnx"
+FREE_BATCH_COMMAND = f"shapecalc model {MODEL_FILE} --fix -o fixed.onnx"
+"""The command that replaces a fixed batch size in a model with a symbol."""
+MODEL_FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
+"""The frameworks whose declared shapes may come from an ONNX file."""
+MAX_FIXES = 2
+WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch")
+"""The kinds of explanations that come after the remedy for a subject, and give way to fixes that resolve."""
+LOSS_SUBJECT = "loss and its targets"
+"""The subject of a message about predictions and targets."""
+REMEDIES_BY_SUBJECT = {
+    DECLARED_INPUT: "give it the declared shape, or export the model again with the other",
+    "mask of other dims than its tensor": "build the mask from the tensor that it indexes, or pad it to its dims",
+    LOSS_SUBJECT: "give predictions and targets the same dims; a flatten must keep the batch, x.flatten(1)",
+    "optimization profile without the shape": "give it a shape between those of the profile, "
+    "or build the engine with one whose min and max hold it: --minShapes, --maxShapes",
+    "guard that takes a dim as a number": "export it with an example in which that dim is 2 or more, "
+    "since 0 and 1 are taken as numbers; if it still is one, find the code that makes it one: TORCH_LOGS=+dynamic",
+    "guard that torch.export cannot decide": "say it before that line with "
+    "torch._check(CONDITION), or write the code so that no view needs it",
+    WEIGHTS_SUBJECT: "load them into the model that they were saved from, with as many classes and layers, "
+    "or leave out those that differ",
+}
+"""The remedies for messages that are not shape errors, by subject."""
+UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights")
+"""The first words of subjects without an indefinite article."""
+
+
+class Advice(Record):
+    """An explanation of a message, with fixes and the missing information."""
+
+    summary: str
+    """What disagrees."""
+    facts: tuple[str, ...]
+    """What follows from the numbers of the message."""
+    fixes: tuple[tuple[str, str | None], ...]
+    """Pairs of a description and a command line; the command is None if shapes are unknown."""
+    missing: str | None
+    command: str | None
+    explanations: tuple[Explanation, ...] = ()
+
+
+def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
+    """Return the advice for a message that is not about the shape of one tensor."""
+    article = "" if subject.startswith(UNCOUNTABLE_SUBJECTS) else "an " if subject[0] in "aeiou" else "a "
+    has_subject = message.cause == "not-about-shape"
+    summary = CAUSES[message.cause].summary + (f": it is about {article}{subject}" if has_subject else "")
+    shape, declared = message.input or (), (message.operands or ((),))[0]
+    remedy, command = _subject_remedy(message, subject)
+    expected = EXPECTED_RANK.search(message.quote)
+    rank = message.pair[0] if message.pair else len(shape)
+    is_short = expected and rank == int(expected[1]) - 1
+    changes = [INSERT_DIM_REMEDY] if is_short else [text for text, _ in suggest_shape_changes(shape, declared)]
+    texts = [*((text, None) for text in changes), *([(remedy, command)] if remedy else [])]
+    explanations = () if changes else explain_message(message, None)
+    advised = [(found.advice, None) for found in explanations[:1]]
+    is_weak = any(found.kind in WEAK_KINDS for found in explanations[:1])
+    fixes = tuple(dict([*texts, *advised] if is_weak else [*advised, *texts]).items())[:MAX_FIXES]
+    return Advice(summary, tuple(declaration_findings(message)), fixes, None, None, explanations)
+
+
+def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | None]:
+    """Return the remedy for a subject, and the command in it."""
+    remedy, command = REMEDIES_BY_SUBJECT.get(subject, ""), None
+    shape, declared = message.input or (), (message.operands or ((),))[0]
+    if subject == WEIGHTS_SUBJECT and message.framework == "torch":
+        remedy += ", by hand: strict=False does not"
+    if subject == LOSS_SUBJECT and len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
+        remedy = f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
+    if subject == DECLARED_INPUT:
+        sides = _declared_sides(message)
+        sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
+        remedy = f"resize or pad the picture, {sizes}, or export the model with dynamic sides" if sides else remedy
+        if message.framework in MODEL_FILE_FRAMEWORKS:
+            is_batch = 0 in unequal_axes(shape, declared) or "0" in [axis for axis, *_ in find_dim_mismatches(message)]
+            command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]
+            remedy += f", or free the batch in the file: {command}" if is_batch else f"; what it declares: {command}"
+    return remedy, command
+
+
+def _declared_sides(message: ParsedMessage) -> list[tuple[int, object]]:
+    """Return the axes that are sides of pictures, with their declared sizes, if only those differ."""
+    mismatches = find_dim_mismatches(message)
+    if mismatches:
+        return (
+            [(int(axis), size) for axis, _, size in mismatches] if min(int(row[0]) for row in mismatches) >= 2 else []
+        )
+    shape, declared = message.input or (), (message.operands or ((),))[0]
+    axes = unequal_axes(shape, declared) if len(shape) == len(declared) == 4 else []
+    is_picture = all(_is_side(shape, axis) and _is_side(declared, axis) for axis in axes)
+    return [(axis, declared[axis]) for axis in axes] if is_picture else []
+
+
+def _is_side(shape: PrintedSizes, axis: int) -> bool:
+    """Return whether an axis may be the height or the width of a picture of four dims."""
+    channels = next((index for index in (1, 3) if is_channel_axis(shape, index) and shape[index] in (1, 3, 4)), None)
+    return channels is not None and axis not in (0, channels)

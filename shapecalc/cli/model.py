@@ -202,7 +202,8 @@ def _run_fix(
     assert fixed is not None
     if print_json_if_requested(output_options, lambda: report_json(report, report.nodes)):
         _print_lines(fix_report_lines(report, fixed))
-    return ExitCode.FAILED if fixed.left or fixed.stops or fixed.proved is False else ExitCode.OK
+    is_proved = fixed.proved if prove else fixed.proved is not False
+    return ExitCode.OK if is_proved and not (fixed.left or fixed.stops) else ExitCode.FAILED
 
 
 def _print_lines(lines: Sequence[str]) -> None:
@@ -230,6 +231,6 @@ MODEL_COMMAND = Command(
 SpaceToDepth node (--all: every node) is listed with its shapes and a verdict: safe; only (runs only at the declared
 batch); swallows (the batch moves into another axis, without an error); scrambles (no axis separates the samples any
 more); fails; sometimes; unknown. --fix writes the model with fixed targets, and verifies it with onnxruntime. Exit 0:
-the model was read, and --fix fixed all nodes; 1: --lint or -q found failing nodes, --fix left some of
-them, or the verification failed; 4: a file cannot be used. The command needs the package onnx.""",
+the model was read, and --fix fixed and proved it; 1: --lint or -q found failing nodes, --fix left some, or nothing
+proves it; 4: a file cannot be used, or --fix needs onnxruntime. The command needs the package onnx.""",
 )

@@ -60,8 +60,6 @@ TARGET_SOURCE_TEXTS = {
 }
 """Description of each source of a target; the placeholder is a tensor name."""
 FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.ONLY)
-UNCHANGED_REASON = "there was nothing to mend"
-"""Reason why no proof is made if no node was fixed."""
 MAX_UNLISTED_FAILURES = 8
 """Maximum number of unlisted failing nodes that the report names."""
 MAX_CELL_LENGTH, MAX_TEXT_LENGTH = 60, 400
@@ -523,13 +521,18 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
     ]
     lines += [f"left    {line}" for line in reports.format_failures(report, fix_result.stops)]
     lines += [f"stays   {_fixed_batch_note(input, report)}" for input in fix_result.stays]
-    if fix_result.why == UNCHANGED_REASON:
-        return [*map(escape_line, lines), escape_line(f"{UNCHANGED_REASON}. Wrote {fix_result.path}, unchanged")]
-    proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}[
-        fix_result.proved
-    ]
-    wrote = f" Wrote {fix_result.path}" if fix_result.path is not None else ""
-    return [escape_line(line) for line in [*lines, f"{proof}{f': {fix_result.why}' if fix_result.why else ''}.{wrote}"]]
+    return [escape_line(line) for line in [*lines, _proof_line(fix_result)]]
+
+
+def _proof_line(fix_result: reports.FixResult) -> str:
+    """Return the line on the proof and the written file."""
+    proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}
+    text = ": ".join(filter(None, (proof[fix_result.proved], fix_result.why)))
+    if not (fix_result.changed or fix_result.left or fix_result.stops):
+        text = f"there was nothing to mend; {text}"
+    if fix_result.path is None:
+        return f"{text}."
+    return f"{text}. Wrote {fix_result.path}{'' if fix_result.changed else ', unchanged'}"
 
 
 def _fixed_batch_note(model_input: reports.ModelInput, report: reports.Report) -> str:
@@ -733,6 +736,7 @@ def _fix_result_json(fix_result: reports.FixResult) -> JsonObject:
         "stays": _dims_to_json(fix_result.stays),
         "left": [node_report.node.path for node_report in fix_result.left],
         **_json_fields(fix_result, "proved", "why"),
+        "proofs": [_json_fields(check, "size", "what", "ok") for check in fix_result.proofs],
     }
 
 

@@ -13,13 +13,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from threading import Thread
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
@@ -27,6 +27,10 @@ Feeds = dict[str, np.ndarray]
 """The input arrays of a model by input name."""
 SampleAxis = tuple[int, int] | None
 """The fields `axis` and `inner` of the `batch_axis.BatchAxis` of an output; None for an output without a batch axis."""
+UNKNOWN_AXIS = "unknown"
+"""The value in a task instead of the `SampleAxis` of an output whose batch axis is unknown."""
+BIT_FOR_BIT, SAMPLE_BY_SAMPLE, CHECKER = "bit for bit", "sample by sample", "checker"
+"""The values of `ProofCheck.what`."""
 NO_TELEMETRY = {"ORT_DISABLE_TELEMETRY": "1"}
 """The environment variable that disables ONNX Runtime's telemetry, which would also write a file."""
 TIMEOUT_SECONDS = 300
@@ -52,6 +56,17 @@ INTEGER_TYPES |= {"tensor(bool)": "bool"}
 
 
 @dataclass(frozen=True, slots=True)
+class ProofCheck:
+    """One comparison of a proof."""
+
+    size: int | None
+    """The batch size of the comparison; None for ONNX's checker, which runs nothing."""
+    what: str
+    """The comparison: `bit for bit`, `sample by sample` or `checker`."""
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """The result of a proof."""
 
@@ -59,6 +74,12 @@ class Proof:
     """Whether the outputs of both models are equal; None if no proof was possible."""
     why: str
     """The tested batch sizes, the difference between the models, or the reason why no proof was possible."""
+    checks: tuple[ProofCheck, ...] = ()
+    """The comparisons that were made, in order."""
+    refusal: str = ""
+    """The first line of the error of ONNX's checker if the original model is invalid."""
+    missing_module: str = ""
+    """The module that a proof needs and that is not installed."""
 
 
 class ProofImpossible(Exception):
@@ -69,13 +90,35 @@ class ProofFailed(Exception):
     """Raised if the models differ; the message describes the difference."""
 
 
+class InvalidModel(Exception):
+    """Raised if the original model is invalid; the message is the first line of the checker's error."""
+
+
 class ModelComparison:
     """A comparison of the original and the fixed model on the same samples."""
 
-    def __init__(self, task: Mapping[str, Any], fixed_model: bytes) -> None:
-        """Load both models, and draw random inputs; `task` is described in `prove_model`."""
-        self.task, self.declared_batch, self.other_batch = task, task["declared"], task["other"]
-        self.original_session = _load_session(Path(task["model"]).read_bytes())
+    def __init__(self, task: Mapping[str, Any]) -> None:
+        """Start without comparisons; `task` is described in `prove_model`."""
+        self.task, self.declared_batch, self.batches = task, task["declared"], task["batches"]
+        self.checks: list[ProofCheck] = []
+        self._refusal = ""
+
+    def load_models(self, fixed_model: bytes) -> None:
+        """Load both models, and draw random inputs.
+
+        Raises `InvalidModel` if the original model is invalid, `ProofImpossible` if ONNX Runtime does not load it, and
+        `ProofFailed` if ONNX Runtime or ONNX's checker refuses only the fixed model.
+        """
+        original = Path(self.task["model"]).read_bytes()
+        refusal = _checker_error(original)
+        try:
+            self.original_session = _load_session(original)
+        except ProofImpossible as error:
+            if refusal := refusal or _checker_error(original, infer_types=True):
+                raise InvalidModel(refusal) from None
+            raise ProofImpossible(f"the model that was read does not load: {error}") from None
+        self._refusal = refusal
+        self._run_checker(fixed_model)
         try:
             self.fixed_session = _load_session(fixed_model)
         except ProofImpossible as error:
@@ -83,54 +126,104 @@ class ModelComparison:
         self.output_names = [output.name for output in self.fixed_session.get_outputs()]
         self.samples = self._draw_inputs(np.random.default_rng(SEED))
 
-    def compare_outputs(self) -> str:
-        """Compare the outputs of both models; return a description of the comparison.
+    def compare_outputs(self) -> None:
+        """Compare the outputs of both models, and record each comparison in `checks`.
 
         Raises `ProofImpossible` if no proof is possible, `ProofFailed` if the models differ.
         """
-        home = self._run(self.original_session, self._select_samples(range(self.declared_batch)), ProofImpossible)
-        fixed = self._run(self.fixed_session, self._select_samples(range(self.declared_batch)), ProofFailed)
+        home = self._run(self.original_session, range(self.declared_batch), ProofImpossible)
+        fixed = self._run_fixed(self.declared_batch, BIT_FOR_BIT)
         for name, old, new in zip(self.output_names, home, fixed, strict=True):
             if old.shape != new.shape or old.dtype != new.dtype or old.tobytes() != new.tobytes():
-                raise ProofFailed(f"output {name} differs at batch {self.declared_batch}")
-        larger = self._run(self.fixed_session, self._select_samples(range(self.other_batch)), ProofFailed)
-        for sample in range(self.other_batch):
-            index = sample if sample < self.declared_batch else 0
-            if index != sample:
-                home = self._run(
-                    self.original_session, self._select_samples([sample] * self.declared_batch), ProofImpossible
-                )
-            self._compare_sample(sample, larger, home, index)
-        return f"batch {self.declared_batch} bit for bit, batch {self.other_batch} sample by sample"
+                self._fail(self.declared_batch, BIT_FOR_BIT, f"output {name} differs at batch {self.declared_batch}")
+        self.checks.append(ProofCheck(self.declared_batch, BIT_FOR_BIT, ok=True))
+        alone = [(home, sample) for sample in range(self.declared_batch)]
+        for batch in self.batches:
+            for sample in range(len(alone), batch):
+                copies = [sample] * self.declared_batch
+                alone.append((self._run(self.original_session, copies, ProofImpossible), 0))
+            self._compare_samples(batch, alone[:batch])
+            self.checks.append(ProofCheck(batch, SAMPLE_BY_SAMPLE, ok=True))
 
-    def _compare_sample(
-        self, sample: int, other_outputs: list[np.ndarray], declared_outputs: list[np.ndarray], declared_index: int
-    ) -> None:
-        """Compare the outputs for one sample at the other and at the declared batch size.
+    def describe(self) -> str:
+        """Describe the successful comparisons, such as `batch 1 bit for bit; checker passes`."""
+        passed = [check for check in self.checks if check.ok]
+        texts = [f"batch {check.size} {BIT_FOR_BIT}" for check in passed if check.what == BIT_FOR_BIT]
+        others = sorted([check.size or 0 for check in passed if check.what == SAMPLE_BY_SAMPLE])
+        texts += [f"{_batches_text(others)} {SAMPLE_BY_SAMPLE}"] if others else []
+        checker = ["checker passes"] if any(check.what == CHECKER for check in passed) else []
+        checker += ["the checker refuses it, as it refuses the model that was read"] if self._refusal else []
+        return "; ".join([", ".join(texts), *checker] if texts else checker)
 
-        `sample` is the index of the sample in the other batch, `declared_index` its index in the declared batch. Raises
+    def _run_checker(self, fixed_model: bytes) -> None:
+        """Run ONNX's checker on the fixed model.
+
+        Raises `ProofFailed` if the checker rejects the fixed model but not the original model.
+        """
+        error = "" if self._refusal else _checker_error(fixed_model)
+        if not self._refusal:
+            self.checks.append(ProofCheck(None, CHECKER, ok=not error))
+        if error:
+            raise ProofFailed(f"the checker refuses it: {error}")
+
+    def _compare_samples(self, batch: int, alone: Sequence[tuple[list[np.ndarray], int]]) -> None:
+        """Compare the outputs at one batch size with the outputs of each sample.
+
+        `alone` contains, for each sample, the outputs of the original model and the index of the sample in them. Raises
         `ProofFailed` if the outputs differ.
         """
-        places = self.task["places"], self.task["home_places"]
-        for name, many, few, axis, home_axis in zip(
-            self.output_names, other_outputs, declared_outputs, *places, strict=True
-        ):
-            actual = _take_sample(many, axis, self.other_batch, sample)
-            expected = _take_sample(few, home_axis, self.declared_batch, declared_index)
-            if not _is_close(actual, expected):
-                raise ProofFailed(f"output {name} differs in sample {sample} of batch {self.other_batch}")
+        actual = self._run_fixed(batch, SAMPLE_BY_SAMPLE)
+        for index, name in enumerate(self.output_names):
+            expected = [(outputs[index], sample) for outputs, sample in alone]
+            axes = self._candidate_axes(index, batch, actual[index].shape, expected[0][0].shape)
+            differing = [self._first_difference(actual[index], batch, expected, *pair) for pair in axes]
+            if None not in differing:
+                sample = max(differing, key=lambda number: number or 0, default=0)
+                self._fail(batch, SAMPLE_BY_SAMPLE, f"output {name} differs in sample {sample} of batch {batch}")
+
+    def _candidate_axes(
+        self, index: int, batch: int, shape: tuple[int, ...], home_shape: tuple[int, ...]
+    ) -> list[tuple[SampleAxis, SampleAxis]]:
+        """Return the pairs of sample axes of an output at a batch size and at the declared batch size.
+
+        If the batch marks do not determine the axes, every axis that can hold the samples is a candidate.
+        """
+        known = self.task["places"].get(str(batch))
+        if known is not None and known[index] != UNKNOWN_AXIS:
+            return [(known[index], self.task["home_places"][index])]
+        home_axes = [*_iter_sample_axes(home_shape, self.declared_batch)]
+        return [(axis, home_axis) for axis in _iter_sample_axes(shape, batch) for home_axis in home_axes]
+
+    def _first_difference(
+        self,
+        actual: np.ndarray,
+        batch: int,
+        expected: Sequence[tuple[np.ndarray, int]],
+        axis: SampleAxis,
+        home_axis: SampleAxis,
+    ) -> int | None:
+        """Return the number of the first sample that differs from its expected output; None if all are equal."""
+        for sample, (array, index) in enumerate(expected):
+            alone = _take_sample(array, home_axis, self.declared_batch, index)
+            if not _is_close(_take_sample(actual, axis, batch, sample), alone):
+                return sample
+        return None
+
+    def _fail(self, batch: int, what: str, message: str) -> NoReturn:
+        self.checks.append(ProofCheck(batch, what, ok=False))
+        raise ProofFailed(message)
 
     def _draw_inputs(self, generator: np.random.Generator) -> Feeds:
-        """Draw random inputs for the larger of the two batch sizes.
+        """Draw random inputs for the largest of the batch sizes.
 
         Raises `ProofImpossible` for an input of unknown shape or unsupported type.
         """
-        largest = max(self.declared_batch, self.other_batch)
+        largest = max(self.declared_batch, *self.batches, 1)
         feeds = {}
         for value in self.fixed_session.get_inputs():
             dims = self.task["inputs"].get(value.name)
             if dims is None:
-                raise ProofImpossible(f"nobody knows the shape of input {value.name}")
+                raise ProofImpossible(f"the shape of input {value.name} is not known")
             shape = [largest if size is None else size for size in dims]
             if value.type in FLOAT_TYPES:
                 feeds[value.name] = generator.uniform(0.1, 1, shape).astype(FLOAT_TYPES[value.type])
@@ -149,10 +242,17 @@ class ModelComparison:
             feeds[name] = array.take(samples, dims.index(None)) if None in dims else array
         return feeds
 
-    def _run(self, session: Any, feeds: Feeds, error_type: type[Exception]) -> list[np.ndarray]:
-        """Run a model; raise `error_type` if ONNX Runtime fails."""
+    def _run_fixed(self, batch: int, what: str) -> list[np.ndarray]:
+        """Run the fixed model on the first samples; `what` is the comparison that needs the outputs."""
         try:
-            outputs: list[np.ndarray] = session.run(self.output_names, feeds)
+            return self._run(self.fixed_session, range(batch), ProofFailed)
+        except ProofFailed as error:
+            self._fail(batch, what, f"at batch {batch}: {error}")
+
+    def _run(self, session: Any, samples: range | list[int], error_type: type[Exception]) -> list[np.ndarray]:
+        """Run a model on some samples; raise `error_type` if ONNX Runtime fails."""
+        try:
+            outputs: list[np.ndarray] = session.run(self.output_names, self._select_samples(samples))
         except MemoryError:
             raise ProofImpossible("it is too large") from None
         except Exception as error:  # the exceptions of ONNX Runtime have no common base class
@@ -169,9 +269,12 @@ def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes])
     is a dict, its keys are:
 
     - `model`, `folder`: the paths of the original model and of its folder;
-    - `declared`, `other`: the declared batch size, and another batch size;
+    - `declared`, `batches`: the declared batch size, and the other batch sizes;
     - `inputs`: the input shapes by input name, with None for the batch dim;
-    - `places`, `home_places`: the `SampleAxis` of each output at the other and at the declared batch size.
+    - `places`: the `SampleAxis` of each output, or `UNKNOWN_AXIS`, by batch size as text;
+    - `home_places`: the `SampleAxis` of each output at the declared batch size;
+    - `unfixed`: the reason why the fixed model may not be correct at every batch size, or an empty string;
+    - `has_errors`: whether a node of the fixed model is known to fail with an error at some batch size.
     """
     if fixed_model.seek(0, os.SEEK_END) > MAX_MODEL_BYTES or model.stat().st_size > MAX_MODEL_BYTES:
         return Proof(None, "it is too large")
@@ -195,7 +298,24 @@ def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes])
         result = json.loads(completed.stdout)
     except ValueError:
         return Proof(None, "ONNX Runtime ended with the process that it ran in")
-    return Proof(result["proved"], result["why"])
+    return Proof(**{**result, "checks": tuple([ProofCheck(**check) for check in result["checks"]])})
+
+
+def _batches_text(sizes: Sequence[int]) -> str:
+    """Format batch sizes, such as `batches 3 and 5`.
+
+    >>> _batches_text([3]), _batches_text([1, 3, 5])
+    ('batch 3', 'batches 1, 3 and 5')
+    """
+    *others, last = map(str, sizes)
+    return f"batches {', '.join(others)} and {last}" if others else f"batch {last}"
+
+
+def _iter_sample_axes(shape: Sequence[int], batch: int) -> Iterator[SampleAxis]:
+    """Yield every sample axis that an output may have; None stands for an output without a batch axis."""
+    yield None
+    for axis, size in enumerate(shape if batch > 1 else ()):
+        yield from ((axis, inner) for inner in range(1, size // batch + 1) if size % (inner * batch) == 0)
 
 
 def _encode_sample_numbers(bits: np.ndarray, dims: list[int | None]) -> np.ndarray:
@@ -216,10 +336,8 @@ def _load_session(model: bytes) -> Any:
 
     Equal nodes then compute bit-identical outputs in both models.
     """
-    try:
-        import onnxruntime
-    except ImportError:
-        raise ProofImpossible("onnxruntime is not installed") from None
+    import onnxruntime
+
     onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -261,25 +379,15 @@ def _is_close(actual: np.ndarray, expected: np.ndarray) -> bool:
     return bool((np.abs(actual[finite] - expected[finite]) <= tolerance).all())
 
 
-def _run_checker(task: Mapping[str, Any], fixed_model: bytes) -> str:
-    """Run ONNX's checker on the fixed model; return a note to append to `Proof.why`.
+def _checker_error(model: bytes, *, infer_types: bool = False) -> str:
+    """Return the first line of the error of ONNX's checker; empty if the model is valid.
 
-    Raises `ProofFailed` if the checker rejects the fixed model but not the original model.
+    With `infer_types`, the checker also infers the types and shapes of all tensors.
     """
-    refusal = _checker_error(fixed_model)
-    if not refusal:
-        return "; checker passes"
-    if _checker_error(Path(task["model"]).read_bytes()):
-        return "; the checker refuses it, as it refuses the model that was read"
-    raise ProofFailed(f"the checker refuses it: {refusal}")
-
-
-def _checker_error(model: bytes) -> str:
-    """Return the error message of ONNX's checker; empty if the model is valid."""
     import onnx
 
     try:
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(model, full_check=infer_types)
     except Exception as error:  # the exceptions of the checker have no common base class
         return str(error).strip().partition("\n")[0] or "it gives no reason"
     return ""
@@ -304,22 +412,37 @@ def _exit_with_parent(parent_id: int) -> None:
     os._exit(1)
 
 
+def run_task(task: Mapping[str, Any], fixed_model: bytes) -> Proof:
+    """Run the comparisons of a task (see `prove_model`); return the proof."""
+    comparison, unfixed = ModelComparison(task), task["unfixed"]
+    proved: bool | None = None
+    why = unfixed
+    try:
+        comparison.load_models(fixed_model)
+        comparison.compare_outputs()
+        proved, why = (None, unfixed) if task["has_errors"] else (True, "")
+    except ImportError as error:
+        return Proof(None, f"{error.name} is not installed", missing_module=error.name or "onnxruntime")
+    except InvalidModel as error:
+        return Proof(None, "the model that was read is not valid", refusal=str(error))
+    except ProofImpossible as error:
+        why = str(error)
+    except MemoryError:
+        why = "it is too large"
+    except ProofFailed as error:
+        if not unfixed or comparison.checks[-1].size in (None, comparison.declared_batch):
+            return Proof(False, str(error), tuple(comparison.checks))
+    return Proof(proved, "; ".join(filter(None, (why, comparison.describe()))), tuple(comparison.checks))
+
+
 def main() -> int:
     """Run the task in the first command line argument; print the `Proof` as JSON."""
-    proved: bool | None
     task = json.loads(sys.argv[1])
     _limit_memory()
     Thread(target=_exit_with_parent, args=(task["parent"],), daemon=True).start()
-    try:
-        fixed = sys.stdin.buffer.read()
-        os.chdir(task["folder"])
-        checker_note = _run_checker(task, fixed)
-        proved, why = True, ModelComparison(task, fixed).compare_outputs() + checker_note
-    except (ProofImpossible, ProofFailed) as error:
-        proved, why = False if isinstance(error, ProofFailed) else None, str(error)
-    except MemoryError:
-        proved, why = None, "it is too large"
-    json.dump({"proved": proved, "why": why}, sys.stdout)
+    fixed = sys.stdin.buffer.read()
+    os.chdir(task["folder"])
+    json.dump(asdict(run_task(task, fixed)), sys.stdout)
     return 0
 
 

@@ -18,6 +18,7 @@ from shapecalc.models.file import Node
 from shapecalc.models.free_dims import DimSum, SymbolicDim, SymbolicShape
 from shapecalc.models.operators import LISTED_OPERATORS, CoreOp
 from shapecalc.models.propagate import NodeVerdict, UnlistedFailure
+from shapecalc.models.prove import ProofCheck
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 
 UNKNOWN_TEXT = "?"
@@ -79,6 +80,10 @@ class FixResult(Record):
     """The inputs with an unchanged fixed dim that may be the batch dim."""
     stops: tuple[UnlistedFailure, ...] = ()
     """The failing nodes of the output file that are not listed; empty if the proof passed."""
+    proofs: tuple[ProofCheck, ...] = ()
+    """The comparisons of the proof, in order."""
+    changed: bool = True
+    """Whether the output file differs from the model."""
 
 
 class NodeOutput(Record):

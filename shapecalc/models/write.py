@@ -11,16 +11,17 @@ from __future__ import annotations
 import mmap
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+from shapecalc.core.packages import missing_package_message
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.engine.atomic_files import atomic_file
-from shapecalc.models.batch_axis import BatchAxis, LaneShapes
+from shapecalc.models.batch_axis import BatchAxis, BatchMark, LaneShapes
 from shapecalc.models.file import (
     INT64,
     Model,
@@ -29,19 +30,21 @@ from shapecalc.models.file import (
     build_model,
     file_error,
     import_onnx_messages,
+    iter_nodes,
     restore_payloads,
 )
+from shapecalc.models.free_dims import BatchOptions
 from shapecalc.models.judge import JudgedModel
 from shapecalc.models.operators import LISTED_OPERATORS, RANDOM_OPERATORS
-from shapecalc.models.propagate import BatchTracker, LaneMarks
-from shapecalc.models.prove import Proof, prove_model
+from shapecalc.models.propagate import BatchTracker
+from shapecalc.models.prove import UNKNOWN_AXIS, Proof, prove_model
 from shapecalc.models.report import FixResult, Report, format_assumption, node_name
 from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix
 from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState
 
-PREFERRED_PROOF_BATCH = 3
-"""The preferred batch size, besides the declared one, for the proof."""
+PROOF_BATCHES = (3, 5, 1)
+"""The batch sizes, besides the declared one, of a proof, unless the user chooses the sizes."""
 MAX_REPORTED_ASSUMPTIONS = 3
 """The maximum number of fixes whose assumptions are reported if the model is not proved."""
 
@@ -57,7 +60,9 @@ class FixedModel(Record):
     remaining_failures: tuple[str, ...]
     """The listed nodes that still fail, as paths in the original model."""
     failure_count: int
-    """The number of nodes that still fail with an error or scramble the samples at some batch size."""
+    """The number of nodes that still fail with an error or mix the samples at some batch size."""
+    has_errors: bool
+    """Whether some node still fails with an error."""
     freed_inputs: frozenset[str]
     """The names of the inputs whose declared shape was changed."""
 
@@ -225,21 +230,22 @@ def write_fixed_model(
     overwritten. If `prove`, the fixed model is compared with the original model; no file is written if the proof fails.
 
     Raises `ShapeError` (usage) if the model was judged at other sizes than the file declares, `ShapeError` (file) if
-    the output would overwrite the model, or would not be in the folder of the model's external data. Raises `OSError`
-    if the file cannot be written.
+    the model is invalid, if ONNX Runtime is needed and not installed, or if the output would overwrite the model, or
+    would not be in the folder of the model's external data. Raises `OSError` if the file cannot be written.
     """
     walk = judged_model.walk
+    _check_valid(walk)
     _check_declared_sizes(walk)
     _check_output_path(walk.model, output_path)
     model = fix_model(walk, judged_model.tracker, chosen_fixes)
-    proof = Proof(None, "there was nothing to mend")
+    proof = Proof(None, "nobody asked for it")
     content = message_pieces(walk.model, model.proto) if model.is_changed else [walk.model.path.read_bytes()]
     with atomic_file(output_path, force=force, should_commit=lambda: proof.proved is not False) as file:
         for piece in content:
             file.write(piece)
         file.flush()
-        if model.is_changed or model.remaining_failures:
-            proof = _prove_fixed_model(model, file, prove)
+        if prove:
+            proof = _prove_fixed_model(model, file)
     return replace(report, fix_result=_build_fix_result(report, model, proof, output_path))
 
 
@@ -268,10 +274,13 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
         tracker = BatchTracker()
         walk = walk_model(model, walk.choice, tracker)
     left = tuple([_original_path(walk.model, path, inserted) for path in tracker.failing_nodes])
-    failing = len(tracker.stops) + sum(
-        verdict.verdict is not BatchVerdict.SWALLOWS for _, verdict in tracker.failing_nodes.values()
-    )
-    return FixedModel(walk, tracker, done, left, failing, freed)
+    silent = [stop.silent for stop in tracker.stops]
+    silent += [
+        verdict.verdict is BatchVerdict.SCRAMBLES
+        for _, verdict in tracker.failing_nodes.values()
+        if verdict.verdict is not BatchVerdict.SWALLOWS
+    ]
+    return FixedModel(walk, tracker, done, left, len(silent), not all(silent), freed)
 
 
 def _select_fixes(
@@ -298,6 +307,22 @@ def _original_path(model: Model, path: str, inserted_names: frozenset[str]) -> s
         sum(node.name in inserted_names for node in model.proto.graph.node[: int(index)]) if inserted_names else 0
     )
     return f"{int(index) - inserted_before}{slash}{rest}"
+
+
+def _check_valid(walk: WalkState) -> None:
+    """Raise `ShapeError` (file) for a declared batch of 0, and for a target that is not a vector.
+
+    ONNX's checker accepts both.
+    """
+    path = walk.model.path
+    if walk.declared_batch == 0:
+        raise file_error(f"{path}: it declares a batch of 0")
+    for node in iter_nodes((walk.model.graph,)):
+        if node.op in ("Reshape", "Expand", "Tile") and not node.domain and len(node.inputs) > 1:
+            shape = walk.shapes_of(node.inputs[1])[0]
+            if shape is not None and len(shape) != 1:
+                name = escape_unprintable(node_name(node))
+                raise file_error(f"{path}: {name}: a target has one axis, and this one has {len(shape)}")
 
 
 def _check_declared_sizes(walk: WalkState) -> None:
@@ -329,49 +354,63 @@ def _check_output_path(model: Model, output_path: Path) -> None:
         )
 
 
-def _prove_fixed_model(fixed: FixedModel, file: Any, prove: bool) -> Proof:
+def _prove_fixed_model(fixed: FixedModel, file: Any) -> Proof:
     """Try to prove a fixed model.
 
-    There is no proof if `prove` is false, if a node still fails, or if an operator is random.
+    Raises `ShapeError` (file) if the original model is invalid, or if ONNX Runtime is not installed.
     """
-    if not prove:
-        return Proof(None, "nobody asked for it")
-    if fixed.failure_count:
-        return Proof(
-            None, f"{fixed.failure_count} {'node' if fixed.failure_count == 1 else 'nodes'} in it cannot be mended"
-        )
+    path = fixed.walk.model.path
     random = {node.op_type for graph in iter_graphs(fixed.proto) for node in graph.node} & RANDOM_OPERATORS
     if random:
         return Proof(None, f"{min(random)} gives other numbers each time")
-    return prove_model(fixed.walk.model.path, _proof_task(fixed.walk, fixed.tracker.marks_of), file)
+    proof = prove_model(path, _proof_task(fixed), file)
+    if proof.refusal:
+        raise file_error(f"{path}: {escape_unprintable(proof.refusal)}")
+    if proof.missing_module:
+        raise file_error(missing_package_message(proof.missing_module), "--no-prove writes the file without a proof")
+    return proof
 
 
-def _proof_task(walk: WalkState, marks_of: Callable[[int], LaneMarks | None]) -> dict[str, Any] | str:
-    """Build the task for `prove_model`, or return the reason why there is no proof."""
-    declared = walk.declared_batch or 1
-    judged = [lane.batch for lane in walk.lanes if lane.judged and lane.batch > 1]
-    others = [size for size in judged if size != declared]
-    other = PREFERRED_PROOF_BATCH if PREFERRED_PROOF_BATCH in others else max(others, default=0)
-    if not other:
-        return "no larger batch was judged"
-    lane = next(index for index, lane in enumerate(walk.lanes) if lane.judged and lane.batch == other)
-    home = next(index for index, lane in enumerate(walk.lanes) if lane.judged and lane.batch == declared)
-    axes = []
-    for output in walk.model.outputs:
-        output_marks = marks_of(output.tensor) or (None,) * len(walk.lanes)
-        if output_marks[lane] is not None and not isinstance(output_marks[lane], BatchAxis):
-            return f"nobody can say where the samples are in output {output.name}"
-        pair = [output_marks[index] for index in (lane, home)]
-        axes.append([(mark.axis, mark.inner) if isinstance(mark, BatchAxis) else None for mark in pair])
+def _proof_task(fixed: FixedModel) -> dict[str, Any]:
+    """Build the task for `prove_model`."""
+    walk, declared = fixed.walk, fixed.walk.declared_batch or 1
+    lanes = {lane.batch: index for index, lane in enumerate(walk.lanes) if lane.judged}
+    batches = _proof_batches(sorted(lanes), declared) if walk.batch else []
+    marks = [fixed.tracker.marks_of(output.tensor) or (None,) * len(walk.lanes) for output in walk.model.outputs]
+    home, *others = [
+        [_sample_axis(output[lanes[size]]) for output in marks] if size in lanes else None
+        for size in (declared, *batches)
+    ]
+    count = fixed.failure_count
     return {
         "model": str(walk.model.path.resolve()),
         "folder": str(walk.model.path.resolve().parent),
         "declared": declared,
-        "other": other,
-        "inputs": _proof_inputs(walk, lane),
-        "places": [axis for axis, _ in axes],
-        "home_places": [home_axis for _, home_axis in axes],
+        "batches": batches,
+        "inputs": _proof_inputs(walk, lanes[declared]),
+        "places": dict(zip(map(str, batches), others, strict=True)),
+        "home_places": home,
+        "unfixed": f"{count} {'node' if count == 1 else 'nodes'} in it cannot be mended" if count else "",
+        "has_errors": fixed.has_errors,
     }
+
+
+def _proof_batches(judged: Sequence[int], declared: int) -> list[int]:
+    """Return the batch sizes of a proof, besides the declared one.
+
+    If the user has chosen the judged sizes, the largest of them is used.
+    """
+    others = [size for size in judged if size != declared]
+    if not {*BatchOptions().sizes} <= {*judged}:
+        return others[-1:]
+    return [*dict.fromkeys([*others[-1:], *[size for size in PROOF_BATCHES if size != declared]])]
+
+
+def _sample_axis(mark: BatchMark) -> Any:
+    """Convert the batch mark of an output for the task of a proof."""
+    if mark is None:
+        return None
+    return (mark.axis, mark.inner) if isinstance(mark, BatchAxis) else UNKNOWN_AXIS
 
 
 def _proof_inputs(walk: WalkState, lane: int) -> dict[str, list[int | None] | None]:
@@ -407,7 +446,18 @@ def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_pa
     stays = tuple(value for value in report.inputs if report.axis_to_free(value) is not None)
     stops = () if proof.proved else report.stops if path is None else tuple(fixed.tracker.stops)
     why = f"{proof.why}{''.join(doubts)}"
-    return FixResult(tuple(fixed_nodes), tuple(left), proof.proved, why, path, freed, stays, stops)
+    return FixResult(
+        mended=tuple(fixed_nodes),
+        left=tuple(left),
+        proved=proof.proved,
+        why=why,
+        path=path,
+        freed=freed,
+        stays=stays,
+        stops=stops,
+        proofs=proof.checks,
+        changed=fixed.is_changed,
+    )
 
 
 def apply_fixes(

@@ -11,6 +11,7 @@ from shapecalc.cli import model_report
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models import judge
 from shapecalc.models.free_dims import BatchOptions
+from shapecalc.models.prove import ProofCheck
 from shapecalc.models.report import FixResult, ModelInput
 from shapecalc.models.verdicts import BatchVerdict, NodeFix
 from tests.cli import test_transcripts as cli
@@ -23,6 +24,7 @@ WIDE = judged("4", "Reshape", "/Wide", ((1,), (1,) * 10_000, (1,) * 10_000), Bat
 NAMED_TWICE = judged("7/then_branch/3", "Reshape", "/Reshape", ((1,), (1,), (1,)))
 INSERTING = NodeFix(None, None, "the input keeps its batch", "takes N from an input", ("Shape", "Gather", "Concat"), 0)
 SILENT = replace(SECOND, node=judged("1", "Reshape", "/Early", (None, None, None)).node)
+PROOFS = (ProofCheck(1, "bit for bit", ok=True),)
 REPORTS = {
     "yolo.onnx": YOLO,
     "safe.onnx": replace(YOLO, nodes=(TURNED,)),
@@ -46,7 +48,9 @@ REPORTS = {
     "often.onnx": replace(YOLO, nodes=(NAMED_TWICE,) * 10),
     "::set-env.onnx": replace(YOLO, nodes=(ESCAPED,)),
     "wide.onnx": replace(YOLO, nodes=(WIDE, TURNED)),
-    "proved.onnx": replace(YOLO, fix_result=FixResult(APPLIED_FIXES, (), True, "batch 1 bit for bit", "f.onnx")),
+    "proved.onnx": replace(
+        YOLO, fix_result=FixResult(APPLIED_FIXES, (), True, "batch 1 bit for bit", "f.onnx", proofs=PROOFS)
+    ),
     "large.onnx": replace(YOLO, fix_result=FixResult(APPLIED_FIXES, (), None, "it is too large", "f.onnx")),
     "left.onnx": replace(YOLO, fix_result=FixResult(APPLIED_FIXES, (SECOND,), True, "", "f.onnx")),
     "still_stops.onnx": replace(YOLO, fix_result=FixResult(APPLIED_FIXES, (), None, "", "f.onnx", stops=(STOP,))),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import numpy as np
 import onnx
 import pytest
@@ -10,11 +13,12 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.cli.model_report import fix_report_lines, report_json, table_lines
-from shapecalc.core.problem import USAGE, ShapeError
-from shapecalc.models import prove
+from shapecalc.core.problem import FILE, USAGE, ShapeError
+from shapecalc.models import prove, write
 from shapecalc.models.file import read_model
 from shapecalc.models.free_dims import BatchOptions
 from shapecalc.models.judge import judge_model
+from shapecalc.models.prove import Proof
 from shapecalc.models.verdicts import NodeFix
 from shapecalc.models.write import write_fixed_model
 from tests.models.chains import STEPS, chains, comma
@@ -97,7 +101,7 @@ def test_fixed_models_are_right(text, lines, tmp_path):
         shape = dims_of(proto.graph.input[0])
         assert_right(proto, target, shape, home=shape[0])
         again = write_and_fix(target.read_bytes(), tmp_path, force=True)[0].fix_result
-        assert (again.mended, again.why) == ((), "there was nothing to mend")
+        assert (again.mended, again.changed, again.proved) == ((), False, True)
 
 
 def test_declared_batch_of_one_is_freed_and_reported(tmp_path):
@@ -191,6 +195,85 @@ def test_proof_skips_models_of_two_gibibytes(size, why, tmp_path):
             assert prove.prove_model(source, "nobody asked", file).why == why
 
 
+PROVED = [(1, prove.BIT_FOR_BIT, True)]
+LOOP = """
+x = (1,6)
+a = Loop 2 true x body={i = int64(); c = bool(); h = (1,6); d = Identity c; g = Reshape h [-1,6]; => d g}
+y = Reshape a [-1,2,3]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "proved", "checks"),
+    [
+        (
+            "x = (1,6); y = Reshape x [1,2,3]",
+            True,
+            [*PROVED, (3, "sample by sample", True), (5, "sample by sample", True)],
+        ),
+        ("x = (1,5); z = Concat x floats(1,5) axis=1", None, [*PROVED, (3, "sample by sample", False)]),
+        (
+            "x = (1,6); a = Reshape x [1,2,3]; s = Shape x end=1; n = Cast s to=1; y = Mul a n",
+            False,
+            [*PROVED, (3, "sample by sample", False)],
+        ),
+        ("x = (1,6); y = own.Strange x", None, []),
+        # no batch mark reaches the output, so that the axis of the samples is found by comparison
+        (
+            LOOP,
+            True,
+            [*PROVED, (3, "sample by sample", True), (5, "sample by sample", True)],
+        ),
+    ],
+)
+def test_proof_lists_its_comparisons(text, proved, checks, tmp_path):
+    report, target = write_and_fix(with_shapes(model(text)), tmp_path)
+    fixed = report.fix_result
+    expected = [(None, "checker", True), *checks] if checks else []
+    assert (fixed.proved, [(e.size, e.what, e.ok) for e in fixed.proofs]) == (proved, expected), fixed.why
+    assert report_json(report, ())["fixed"]["proofs"] == [{"size": s, "what": w, "ok": o} for s, w, o in expected]
+    assert target.exists() == (proved is not False)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x = (1,6); y = Reshape x nobody", "'nobody' of node"),
+        ("x = (1,6); y = Reshape x [1.0,6.0]", "type mismatch"),
+        ("x = (1,6); y = Reshape x 6", "a target has one axis, and this one has 0"),
+        ("x = (1,6); y = Reshape x [[1,6]]", "a target has one axis, and this one has 2"),
+        ("x = (0,6); y = Reshape x [0,2,3]", "it declares a batch of 0"),
+        ("x = (1,6); a = If true then_branch={p = Relu b} else_branch={q = Relu x}; b = Relu a; => b", "'b' of node"),
+    ],
+)
+def test_fix_refuses_invalid_models(text, reason, tmp_path):
+    proto = model(text)
+    for output in proto.graph.output:
+        output.CopyFrom(helper.make_tensor_value_info(output.name, TensorProto.FLOAT, ("p", "q")))
+    with pytest.raises(ShapeError, match=re.escape(reason)) as refused:
+        write_and_fix(proto, tmp_path)
+    assert refused.value.problem.rule is FILE
+    assert "\n" not in refused.value.problem.message
+    assert [*tmp_path.iterdir()] == [tmp_path / "model.onnx"]
+
+
+def test_fix_without_onnxruntime_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "prove_model", lambda *_: Proof(None, "", missing_module="onnxruntime"))
+    with pytest.raises(ShapeError, match="onnxruntime") as refused:
+        write_and_fix(model_with_batch(1), tmp_path)
+    assert "--no-prove" in refused.value.problem.hint
+    assert [*tmp_path.iterdir()] == [tmp_path / "model.onnx"]
+    assert write_and_fix(None, tmp_path, prove=False)[1].exists()
+
+
+def test_proof_reports_a_missing_onnxruntime(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    path = tmp_path / "m.onnx"
+    onnx.save(model_with_batch(1), path)
+    task = {"model": str(path), "declared": 1, "batches": [3], "unfixed": "", "has_errors": False}
+    assert prove.run_task(task, path.read_bytes()).missing_module == "onnxruntime"
+
+
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize(("text", "_"), sections("attentions"))
 def test_static_export_inputs_are_all_freed(tmp_path, text, _, batch):
@@ -225,8 +308,9 @@ def test_static_export_inputs_are_all_freed(tmp_path, text, _, batch):
 def test_proof_integer_inputs_are_zeros_and_ones(tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(model("x = int64(N,64); y = Cast x to=1"), path)
-    task = {"model": str(path), "declared": 1, "other": 3, "inputs": {"x": [None, 64]}}
-    drawn = prove.ModelComparison(task, path.read_bytes()).samples["x"]
+    comparison = prove.ModelComparison({"model": str(path), "declared": 1, "batches": [3], "inputs": {"x": [None, 64]}})
+    comparison.load_models(path.read_bytes())
+    drawn = comparison.samples["x"]
     assert (drawn.shape, {*drawn[:, 8:].ravel().tolist()}) == ((3, 64), {0, 1})
 
 

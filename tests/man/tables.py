@@ -153,7 +153,7 @@ def dialect(row):
     yield from entry("Source", f"{row.source}.")
     operators = {op: operator.name for op, operator in operators_of(row).items()}
     names = [f"{op} ({name})" if op != name else op for op, name in operators.items()]
-    yield from entry("Operations", f"The supported operations are {', '.join(names)}.")
+    yield from entry("Operations", f"The supported operations are {join_words(names)}.")
     for setting in row.switch_settings():
         yield from entry(f"reshape{_setting_text(row, setting)}", _semantics_text(row.reshape_semantics[setting]))
     for op, question, answer in ANSWERS:
@@ -214,7 +214,9 @@ def _types_text(row):
 def _exceptions(missing_types, row):
     """Return a sentence for each operation that does not accept all element types."""
     return [
-        f"The operation {op} does not accept {_type_list(types, row)}." for op, types in missing_types.items() if types
+        f"The operation {op} does not accept {_type_list(types, row, 'or')}."
+        for op, types in missing_types.items()
+        if types
     ]
 
 
@@ -223,8 +225,18 @@ def _newest_types(op, row):
     return versions[max(versions)] - row.missing_types.get(op, frozenset())
 
 
-def _type_list(dtypes, row):
-    return ", ".join(sorted(spell_element_type(dtype, row) for dtype in dtypes))
+def _type_list(dtypes, row, conjunction="and"):
+    return join_words(sorted(spell_element_type(dtype, row) for dtype in dtypes), conjunction)
+
+
+def join_words(words, conjunction="and"):
+    """Join words with commas, and with a conjunction before the last word.
+
+    >>> join_words(["a", "b", "c"]), join_words(["a"], "or")
+    ('a, b and c', 'a')
+    """
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def versions():
@@ -233,8 +245,9 @@ def versions():
         yield from (f".Ss {operator.name}", ".Bl -tag -width Ds")
         before = frozenset()
         for version, accepted in operator.versions.items():
-            added = _type_list(accepted - before, ONNX)
-            yield from entry(str(version), f"This version adds {added}." if added else "This version adds no types.")
+            added = accepted - before
+            text = f"This version adds {_type_list(added, ONNX)}." if added else "This version adds no types."
+            yield from entry(str(version), text)
             before = accepted
         yield ".El"
 

@@ -44,21 +44,22 @@ LENGTHENED = StepRule(
 MODE_UNSUPPORTED = Rule(
     "mode-unsupported",
     "the framework's pad does not have this mode, or not for these dims",
-    "ONNX and ONNX Runtime have constant, reflect and edge, and wrap since version 19 of Pad. PyTorch and Paddle have "
-    "constant, reflect, edge (replicate) and wrap (circular). TensorFlow and TensorFlow Lite have constant, reflect "
-    "and symmetric, and OpenVINO has edge, too. NumPy and JAX have all modes. In modes other than constant, PyTorch "
-    "pads the last dim of rank 2 or 3, the last two dims of rank 3 or 4, or the last three dims of rank 4 or 5. Paddle "
-    "pads the dims after the channels, and TensorFlow takes at most 5 dims. Negative padding has the mode constant.",
+    "ONNX and ONNX Runtime support constant, reflect, edge and, since version 19 of Pad, wrap. PyTorch and Paddle "
+    "support constant, reflect, edge (replicate) and wrap (circular). TensorFlow and TensorFlow Lite support constant, "
+    "reflect and symmetric; OpenVINO also supports edge. NumPy and JAX support all modes. In modes other than "
+    "constant, PyTorch pads the last dim of rank 2 or 3, the last two dims of rank 3 or 4, or the last three dims of "
+    "rank 4 or 5. Paddle pads the dims after the channels, and TensorFlow supports at most 5 dims. Negative padding "
+    "requires the mode constant.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1 --mode symmetric",
     SOURCE,
 )
 PADDING_LIMIT = Rule(
     "padding-limit",
     "the dim has too few positions for the padding and its mode",
-    "A mode other than constant reads the new positions from the dim, which an empty dim lacks. Reflect takes less "
-    "padding than the dim, except in NumPy, JAX and ONNX. Symmetric takes at most the dim in TensorFlow, TensorFlow "
-    "Lite and OpenVINO, and so does wrap in PyTorch. Reflect in PyTorch, TensorFlow and TensorFlow Lite, edge in "
-    "PyTorch and wrap in ONNX Runtime refuse an empty dim even if it is not padded.",
+    "A mode other than constant repeats elements of the dim, so the dim must not be empty. With reflect, the padding "
+    "must be less than the dim, except in NumPy, JAX and ONNX. With symmetric in TensorFlow, TensorFlow Lite and "
+    "OpenVINO, and with wrap in PyTorch, the padding must not exceed the dim. Reflect in PyTorch, TensorFlow and "
+    "TensorFlow Lite, edge in PyTorch, and wrap in ONNX Runtime refuse an empty dim even if it is not padded.",
     "shapecalc pad 1,3 0,3,0,0 --mode reflect -d torch",
     f"{SOURCE}, measured",
 )
@@ -240,7 +241,7 @@ def _padded_dim_step(rules: Setting, axis: int, max_excess: int | None, facts: F
 MODE_PARAM = Param(
     "mode",
     ParamType.CHOICE,
-    "what the new positions read, by default constant; replicate is edge, and circular is wrap",
+    "the source of the new positions, by default constant; replicate is an alias of edge, and circular of wrap",
     choices=(CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP),
     spellings=FrozenDict(replicate=EDGE, circular=WRAP),
 )

@@ -163,7 +163,7 @@ class CaseResult(Record):
         return junit_testcase(file, name, self.message, failed=self.verdict is CheckVerdict.FAILED)
 
 
-def unreadable_result(line: int, text: str, problem: Problem, case_id: object = None) -> CaseResult:
+def result_of_unreadable_line(line: int, text: str, problem: Problem, case_id: object = None) -> CaseResult:
     """Return the result of a line that could not be parsed."""
     return CaseResult(line, text, CheckVerdict.UNREAD, case_id, problem=problem, message=str(problem))
 
@@ -234,13 +234,13 @@ def judge_block(block: Block, file: str, options: CheckOptions, defaults: Mappin
     if not block.is_partial:
         updated_text = judge.judge_lines(_decode_block(block), block.line)
     elif block.is_line_start:
-        judge.add_result(unreadable_result(block.line, "", MAX_LINE_BYTES.error("a line is longer").problem))
+        judge.add_result(result_of_unreadable_line(block.line, "", MAX_LINE_BYTES.error("a line is longer").problem))
     data = None if updated_text is None else _leading_bom(block) + updated_text.encode("utf-8", "surrogateescape")
     shown = "" if options.quiet else "".join(judge.stdout_texts)
     return BlockResult(shown, "".join(judge.junit), judge.counts, data, judge.ends_run)
 
 
-def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
+def defaults_after_block(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
     """Return the defaults in effect after a block, given the defaults at its start."""
     if block.is_partial or cases.DEFAULT_DIRECTIVE.encode() not in block.data:
         return defaults
@@ -326,12 +326,14 @@ class _BlockChecker:
             else:
                 answer, case = None, cases.parse_case(text, self.defaults)
         except ShapeError as error:
-            self.add_result(unreadable_result(number, text, error.problem, name))
+            self.add_result(result_of_unreadable_line(number, text, error.problem, name))
             return
         try:
             self.add_result(self._judge_case(number, text, line, case, answer))
         except RecursionError:
-            self.add_result(unreadable_result(number, text, usage_error("it is nested too deeply").problem, case.id))
+            self.add_result(
+                result_of_unreadable_line(number, text, usage_error("it is nested too deeply").problem, case.id)
+            )
 
     def _judge_case(self, number: int, text: str, line: str, case: Case, answer: Trace | Chain | None) -> CaseResult:
         """Compare the answer to a case with the expectation and return the result.
@@ -347,7 +349,7 @@ class _BlockChecker:
         except ShapeError as error:
             if error.problem.rule == USAGE and expected and expected.rule == USAGE:
                 return CaseResult(number, text, CheckVerdict.PASSED, case.id, problem=error.problem, passed=True)
-            return unreadable_result(number, text, error.problem, case.id)
+            return result_of_unreadable_line(number, text, error.problem, case.id)
         if passed is False and expected is not None and expected.same_as is None and style.update:
             self.updated_lines[number] = rewrite_expectation(line, expected, answer, strict=style.strict)
             return CaseResult(number, text, CheckVerdict.UPDATED, case.id, answer, answer.problem, passed)
@@ -370,7 +372,7 @@ def judge_sequentially(
     defaults: Mapping[str, object] = {}
     for block in blocks:
         yield block, judge_block(block, file, options, defaults)
-        defaults = defaults_after(block, defaults)
+        defaults = defaults_after_block(block, defaults)
 
 
 def judge_in_parallel(
@@ -408,7 +410,7 @@ def judge_in_parallel(
             if len(pending) == BLOCKS_PER_WORKER * jobs:
                 yield next_result()
             submit(block)
-            defaults = defaults_after(block, defaults)
+            defaults = defaults_after_block(block, defaults)
         while pending:
             yield next_result()
     finally:

@@ -78,7 +78,7 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
     """Parse and resolve one request, print its answer and return the exit code."""
     op_options = {**options}
     try:
-        opset = pop_emit_opset(op_options, [(op, {})], output_options)
+        opset = pop_code_opset(op_options, [(op, {})], output_options)
         operand_sources = output.open_operand_files(op_options)
         parsed = output.read_input(strip_leading_space(shape), op_options, op)
         answer = answer_request(make_request(op, parsed.shape, parsed.options))
@@ -121,7 +121,7 @@ def run_for_each_line(
     return code
 
 
-def pop_emit_opset(
+def pop_code_opset(
     options: dict[str, object], stages: Sequence[StageRequest], output_options: OutputOptions
 ) -> int | None:
     """Remove the option `opset` from `options` if it applies to generated ONNX code.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.cli import output
-from shapecalc.cli.answer import add_as_option_hint, pop_emit_opset, print_answer, print_error, run_for_each_line
+from shapecalc.cli.answer import add_as_option_hint, pop_code_opset, print_answer, print_error, run_for_each_line
 from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command
 from shapecalc.cli.output import OutputOptions
 from shapecalc.core.answers import Chain
@@ -42,7 +42,7 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
         """Apply the stages to one input shape, print the answer and return the exit code."""
         stage_options = {**options}
         try:
-            opset = pop_emit_opset(stage_options, parsed_stages, line_options)
+            opset = pop_code_opset(stage_options, parsed_stages, line_options)
             answer, source = resolve_stages(strip_leading_space(shape), parsed_stages, stage_options, defaults)
             return print_answer(answer, line_options, source, opset, [options, *(own for _, own in parsed_stages)])
         except ShapeError as error:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from shapecalc.cli import output
 from shapecalc.cli.answer import (
     generate_requested_code,
-    pop_emit_opset,
+    pop_code_opset,
     print_error,
     print_notes,
 )
@@ -344,7 +344,7 @@ def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOpti
         cost = parse_goal(goal)
         shape, parsed_stages = commands.parse_chain(stages, options.get("dialect"))
         defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
-        opset = pop_emit_opset(options, parsed_stages, output_options)
+        opset = pop_code_opset(options, parsed_stages, output_options)
         result = simplify(resolve_stages(output.read_input_text(shape), parsed_stages, options, defaults)[0], cost)
         code = generate_requested_code(result.chain, output_options, opset)
     except ShapeError as error:

@@ -77,9 +77,9 @@ def junit_report(
         raise OSError(0, "it is one of the files that are checked")
     import tempfile
 
-    from shapecalc.engine.atomic_files import open_report
+    from shapecalc.engine.atomic_files import open_report_file
 
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as stream, open_report(Path(path)) as file:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as stream, open_report_file(Path(path)) as file:
         yield stream
         errors = counts[CheckVerdict.UNREAD] + counts[CheckVerdict.UNRESOLVED]
         totals = f'tests="{sum(counts.values())}" failures="{counts[CheckVerdict.FAILED]}" errors="{errors}"'

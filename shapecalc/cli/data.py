@@ -391,13 +391,13 @@ def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_o
 
 def _verify_store(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
     """Raise `ShapeError` (differs) if the store `target` contains a wrong element."""
-    from shapecalc.engine.arrays import raise_file_errors
+    from shapecalc.engine.arrays import convert_to_file_error
     from shapecalc.engine.stores.jobs import find_first_difference
 
     total = source.numpy_dtype.itemsize
     for size in source.shape:
         total *= size
-    with raise_file_errors(str(target)), progress_bar(total) as tick:
+    with convert_to_file_error(str(target)), progress_bar(total) as tick:
         difference = find_first_difference(
             answer, source.text, str(target), str(output_options.verify), _parse_memory_limit(output_options), tick
         )

@@ -85,10 +85,10 @@ def _print_worksheet(
     `form` is the format; None to choose it by the file suffix. `flags` contains the flag `with_answers`.
     """
     from shapecalc.core.text import lookup
-    from shapecalc.teaching.exercises import FORMATTERS, draw_exercises, make_worksheet, new_seed
+    from shapecalc.teaching.exercises import FORMATTERS, draw_exercises, make_worksheet, random_seed
 
     write = lookup(form or _worksheet_format(output_options.out), FORMATTERS, "format")
-    seed = seed or new_seed()
+    seed = seed or random_seed()
     text = write(make_worksheet(draw_exercises(topics, seed, count), topics, seed, with_answers=flags["with_answers"]))
     if output_options.out is None:
         print_stdout(text)
@@ -133,12 +133,12 @@ def _run_exercises(topics: str, seed: str | None) -> int:
 
     The user types the answer to each exercise as one line. Return 1 if an answer was wrong.
     """
-    from shapecalc.teaching.exercises import Drill, new_seed
+    from shapecalc.teaching.exercises import Drill, random_seed
     from shapecalc.teaching.judging import CHAIN_SYNTAX
     from shapecalc.teaching.progress import Progress
 
     progress = Progress()
-    drill = Drill(topics, seed or new_seed(), {} if seed else progress.tally.boxes)
+    drill = Drill(topics, seed or random_seed(), {} if seed else progress.tally.boxes)
     interactive = sys.stdin is not None and sys.stdin.isatty()
     if interactive:
         print_stderr(

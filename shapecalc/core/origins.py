@@ -501,7 +501,7 @@ class _OriginAnalysis:
         result = [self._mixed_origin(out) if origin is None else origin for out, origin in enumerate(candidates)]
         while True:
             starts = self._compute_starts(result)
-            wrong = self._find_wrong_dims(result, starts)
+            wrong = self._find_invalid_dims(result, starts)
             if not wrong:
                 return tuple([self._finish_origin(origin, starts) for origin in result])
             for out in wrong:
@@ -679,7 +679,7 @@ class _OriginAnalysis:
             self.digit_cache[parts[-1]] = [digit]
         return tuple(parts) or (forward,)
 
-    def _find_wrong_dims(self, origins: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
+    def _find_invalid_dims(self, origins: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
         """Return the dims with an atom that, given the mixed axes, does not describe its digit."""
         mixed = {axis for origin in origins for atom in origin if isinstance(atom, MixedAtom) for axis in atom.axes}
         wrong = set[int]()
@@ -918,7 +918,7 @@ def multi_operand_origins(
     for index, move in enumerate(moves):
         if isinstance(move, Combine):
             result = _compose_origins(segment_origins(shape, start, index), result, shape)
-            result = tuple([_combined_origin(out, move, result, operand_count) for out in range(len(move.shape))])
+            result = tuple([_combination_origin(out, move, result, operand_count) for out in range(len(move.shape))])
             start, operand_count, shape = index + 1, operand_count + len(move.operands) - 1, move.shape
     return _compose_origins(segment_origins(shape, start, len(moves)), result, shape)
 
@@ -927,7 +927,7 @@ def _whole_axis_origin(dim: Dim, axis: int, operand: int) -> Origin:
     return (AxisAtom(axis, dim, 1, (), operand),)
 
 
-def _combined_origin(output_axis: int, move: Combine, origins: Origins, operand_count: int) -> Origin:
+def _combination_origin(output_axis: int, move: Combine, origins: Origins, operand_count: int) -> Origin:
     """Return the origin of one dim of a combination.
 
     `origins` are the origins of the dims before the combination, and `operand_count` is the number of operands of

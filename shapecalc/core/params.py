@@ -185,7 +185,7 @@ def _read_pattern(value: object, param: Param, input_shape: Shape) -> str:
     return str(pattern)
 
 
-def _validating(parse: Callable[[object, str], object]) -> Reader:
+def _make_validating_reader(parse: Callable[[object, str], object]) -> Reader:
     """Return a reader that validates a text and returns it unchanged."""
 
     def read(value: object, param: Param, _input_shape: Shape) -> str:
@@ -272,9 +272,11 @@ ParamType.SLICES = ParamType(
     "slices of axes", lambda value, param, _: values.normalize_slices(value, param.name), TEXT_SCHEMA, "SLICES"
 )
 ParamType.PATTERN = ParamType("a pattern of axes", _read_pattern, TEXT_SCHEMA, "PATTERN")
-ParamType.LENGTHS = ParamType("lengths of axes by name", _validating(values.parse_lengths), TEXT_SCHEMA, "LENGTHS")
+ParamType.LENGTHS = ParamType(
+    "lengths of axes by name", _make_validating_reader(values.parse_lengths), TEXT_SCHEMA, "LENGTHS"
+)
 ParamType.SUBSCRIPTS = ParamType(
-    "labels of the axes of operands", _validating(values.parse_subscripts), TEXT_SCHEMA, "PATTERN"
+    "labels of the axes of operands", _make_validating_reader(values.parse_subscripts), TEXT_SCHEMA, "PATTERN"
 )
 ParamType.SHAPE = ParamType("a shape", _read_operand, LIST_SCHEMA, "SHAPE")
 ParamType.SHAPES = ParamType(

@@ -363,7 +363,9 @@ def locate_spelled_dims(text: str) -> LocatedDims | None:
     if len(text) > MAX_SPELLING_LENGTH:
         return None
     rewritten = rewrite_characters(text)
-    located = _match_nested_forms(rewritten, LocatedDims(rewritten, *_strip(rewritten, 0, len(rewritten)), False), 0)
+    located = _match_nested_forms(
+        rewritten, LocatedDims(rewritten, *_strip_blanks(rewritten, 0, len(rewritten)), False), 0
+    )
     return located if located.form or rewritten != text else None
 
 
@@ -372,7 +374,7 @@ def _match_nested_forms(text: str, located: LocatedDims, depth: int) -> LocatedD
     start, end = located.start, located.end
     for form in FORMS if depth < MAX_DEPTH else ():
         match = form.pattern.fullmatch(text, start, end)
-        groups = _groups(match) if match else {}
+        groups = _named_groups(match) if match else {}
         if match is None or not _has_known_type(form, groups):
             continue
         inner_start, inner_end = _inner_span(match)
@@ -384,7 +386,7 @@ def _match_nested_forms(text: str, located: LocatedDims, depth: int) -> LocatedD
             text, strides = _clean_jit_dims(text, inner_start, inner_end, strides)
         found = LocatedDims(
             text,
-            *_strip(text, inner_start, inner_end),
+            *_strip_blanks(text, inner_start, inner_end),
             form.without_brackets,
             dtype or located.dtype,
             strides or located.strides,
@@ -396,7 +398,7 @@ def _match_nested_forms(text: str, located: LocatedDims, depth: int) -> LocatedD
     return located
 
 
-def _groups(match: re.Match[str]) -> dict[str, str]:
+def _named_groups(match: re.Match[str]) -> dict[str, str]:
     """Return the groups of a match, with the group `dtype2` merged into `dtype`."""
     return {name.rstrip("23"): value.strip() for name, value in match.groupdict().items() if value is not None}
 
@@ -452,7 +454,7 @@ def _clean_jit_dims(text: str, start: int, end: int, strides: str) -> tuple[str,
     return text[:start] + dims + text[end:], strides.replace(" ", "")
 
 
-def _strip(text: str, start: int, end: int) -> tuple[int, int]:
+def _strip_blanks(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the offsets of `text[start:end]` without blanks at both ends."""
     piece = text[start:end]
     if not piece.strip():

@@ -452,7 +452,7 @@ def parse_typed_shape(text: str, argument: str = "input") -> TypedShape:
         scanned = scan_shape(text, argument)
         shape = _parse_input_dims(scanned.tokens, argument)
     except ShapeError as error:
-        raise _explain_error(text, argument, error) from None
+        raise _specific_error(text, argument, error) from None
     notes = [*_unknown_notes(scanned), *shape_notes(scanned), *_product_notes(scanned, shape)]
     strides = None
     if any(word in scanned.strides for word in ("?", "*")):
@@ -481,7 +481,7 @@ def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
     return tuple(dims)
 
 
-def _explain_error(text: str, argument: str, error: ShapeError) -> ShapeError:
+def _specific_error(text: str, argument: str, error: ShapeError) -> ShapeError:
     """Return the error for a known kind of invalid text, or `error` with the dims to write as its hint."""
     from shapecalc.core.spellings import dims_in_text, find_known_refusal  # deferred: only invalid requests need it
 
@@ -656,7 +656,7 @@ def parse_dims(text: str, argument: str = "target") -> Shape:
         tokens = tokenize_shape(text, argument)
         return tuple([parse_dim(token, unknowns, argument, index) for index, token in enumerate(tokens)])
     except ShapeError as error:
-        raise _explain_error(text, argument, error) from None
+        raise _specific_error(text, argument, error) from None
 
 
 def parse_target(text: str, argument: str = "target") -> Shape:

@@ -71,7 +71,7 @@ class Source(Record):
     @cached_property
     def array(self) -> Any:
         """The array, loaded on first use; raises `FileError` if loading fails."""
-        with raise_file_errors(self.text):
+        with convert_to_file_error(self.text):
             return self.load()
 
 
@@ -83,7 +83,7 @@ def open_source(location: str) -> Source:
     """
     if not split_file_argument(location)[0].endswith(STORE_SUFFIXES):
         return open_array(location)
-    with raise_file_errors(location):
+    with convert_to_file_error(location):
         return _make_store_source(location)
 
 
@@ -93,7 +93,7 @@ def open_array(location: str) -> Source:
     Raises `FileError` if the array cannot be used.
     """
     path, member = split_file_argument(location)
-    with raise_file_errors(location):
+    with convert_to_file_error(location):
         if path.endswith(".npy"):
             with headers.open_regular_file(path) as file:
                 return _source_from_array(location, path, _map_npy(file))
@@ -107,7 +107,7 @@ def open_array(location: str) -> Source:
 
 
 @contextmanager
-def raise_file_errors(location: str) -> Iterator[None]:
+def convert_to_file_error(location: str) -> Iterator[None]:
     """Convert `OSError` and `UnreadableError` to a `FileError` that names the file."""
     try:
         yield
@@ -136,7 +136,7 @@ def _map_elements(
     An empty array is not mapped. Raises `UnreadableError` if the array has more dims than NumPy supports, or if the
     file was truncated after its header was read.
     """
-    with headers.raise_unreadable_on(ValueError):
+    with headers.convert_to_unreadable_error(ValueError):
         if 0 in shape:
             return np.empty(shape, numpy_dtype)
         return np.memmap(file, numpy_dtype, "r", start, (prod(shape),)).reshape(shape, order=order)
@@ -161,7 +161,7 @@ def _map_tensor(path: str, member: str) -> Any:
         length = int.from_bytes(file.read(headers.TENSOR_LENGTH_BYTES), "little")
         if MAX_SAFETENSORS_HEADER_BYTES < length < os.fstat(file.fileno()).st_size:
             raise headers.UnreadableError(MAX_SAFETENSORS_HEADER_BYTES.message(f"its header has {length} bytes"))
-        with headers.raise_unreadable_on(SafetensorError), safe_open(path, framework="numpy") as tensors:
+        with headers.convert_to_unreadable_error(SafetensorError), safe_open(path, framework="numpy") as tensors:
             names = list(tensors.keys())
         if member not in names:
             raise headers.missing_member_error(names, path)
@@ -206,7 +206,7 @@ def _read_hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype
         import h5py
     except ImportError:
         raise headers.UnreadableError(missing_package_message("h5py", "h5py")) from None
-    with headers.raise_unreadable_on(headers.LIBRARY_ERRORS), h5py.File(path, "r") as file:
+    with headers.convert_to_unreadable_error(headers.LIBRARY_ERRORS), h5py.File(path, "r") as file:
         node = file.get(member) if member else None
         if isinstance(node, h5py.Dataset):
             return node.shape, node.dtype

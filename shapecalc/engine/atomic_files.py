@@ -59,7 +59,7 @@ def atomic_file(
     place = Path(os.path.realpath(target)) if force else target
     _check_target(place, force=force)
     _remove_stale_parts(place)
-    with SignalGuard() as endings, _open_part(place) as (file, part):
+    with SignalGuard() as endings, _open_part_file(place) as (file, part):
         yield file
         file.flush()
         os.fsync(file.fileno())
@@ -196,7 +196,7 @@ def lock_folder(folder: Path, timeout: float = 2) -> Iterator[None]:
 
 
 @contextmanager
-def open_report(target: Path) -> Iterator[IO[bytes]]:
+def open_report_file(target: Path) -> Iterator[IO[bytes]]:
     """Open a report file for writing; regular files are written atomically.
 
     A pipe or a device is opened directly.
@@ -219,7 +219,7 @@ def _check_target(target: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _open_part(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
+def _open_part_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
     """Yield a locked temporary file in the folder of `target`, and its part path.
 
     If the system supports unnamed files, the file is unnamed, and no file exists at the part path.
@@ -230,7 +230,7 @@ def _open_part(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
         descriptor = _open_unnamed(target.parent, mode)
         while descriptor is None:
             parts.append(_new_part_path(target))
-            descriptor = _create_part(parts[-1], mode)
+            descriptor = _create_part_file(parts[-1], mode)
         with os.fdopen(descriptor, "r+b") as file:
             yield file, parts[-1]
     finally:
@@ -253,7 +253,7 @@ def _open_unnamed(folder: Path, mode: int) -> int | None:
     return descriptor
 
 
-def _create_part(part: Path, mode: int) -> int | None:
+def _create_part_file(part: Path, mode: int) -> int | None:
     """Create and lock a part file; return its descriptor.
 
     Returns None if another process removed the file, as stale, before it was locked.

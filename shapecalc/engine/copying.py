@@ -105,7 +105,7 @@ def copy_into(
             tick(part.nbytes)
             offset += count
         return
-    fill = choose_fill(source)
+    fill = choose_copy_function(source)
     if fill is np.copyto:
         np.copyto(target, source)
         tick(source.nbytes)
@@ -113,7 +113,7 @@ def copy_into(
         fill(target, source, tick)
 
 
-def choose_fill(source: Array) -> Callable[..., object]:
+def choose_copy_function(source: Array) -> Callable[..., object]:
     """Return the fastest function for copying arrays with the layout of `source`.
 
     The targets are C-contiguous. The function is `np.copyto`, or a function with the same arguments that also
@@ -122,19 +122,21 @@ def choose_fill(source: Array) -> Callable[..., object]:
     if source.nbytes < SMALL_COPY_BYTES:
         return np.copyto
     cores = count_cores() if source.nbytes >= 2 * BYTES_PER_THREAD else 1
-    return _choose_fill_for_layout(source.shape, source.strides, source.itemsize, cores)
+    return _choose_copy_function_for_layout(source.shape, source.strides, source.itemsize, cores)
 
 
-def prepare_fill(shape: IntTuple, strides: IntTuple, itemsize: int) -> Callable[..., object]:
+def prepare_copy_function(shape: IntTuple, strides: IntTuple, itemsize: int) -> Callable[..., object]:
     """Return a function that copies arrays of a layout; for large arrays, it counts the cores when it is called."""
     size = prod(shape) * itemsize
     if size < SMALL_COPY_BYTES:
         return np.copyto
-    return copy_into if size >= 2 * BYTES_PER_THREAD else _choose_fill_for_layout(shape, strides, itemsize, 1)
+    return copy_into if size >= 2 * BYTES_PER_THREAD else _choose_copy_function_for_layout(shape, strides, itemsize, 1)
 
 
 @lru_cache(maxsize=256)
-def _choose_fill_for_layout(shape: IntTuple, strides: IntTuple, itemsize: int, cores: int) -> Callable[..., object]:
+def _choose_copy_function_for_layout(
+    shape: IntTuple, strides: IntTuple, itemsize: int, cores: int
+) -> Callable[..., object]:
     strategy = copy_strategy(shape, strides, itemsize, cores)
     whole = (
         FILL_FUNCTIONS[strategy.method] is np.copyto

@@ -32,7 +32,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.engine.arrays import FileError, Source, load_copy, read_elements, truncation_error
 from shapecalc.engine.atomic_files import atomic_file
-from shapecalc.engine.copying import copy_into, prepare_fill
+from shapecalc.engine.copying import copy_into, prepare_copy_function
 from shapecalc.engine.headers import file_stamp, write_npy_header
 from shapecalc.engine.plan import (
     AxisPieces,
@@ -157,17 +157,17 @@ class Backend(Record):
         calls = list[ArrayCall]()
         padded, moves = _split_at_pads(moves)
         for before, pad in padded:
-            calls += self.calls(plan_moves(before, shape, strides, itemsize))
+            calls += self.make_calls(plan_moves(before, shape, strides, itemsize))
             calls.append(partial(pad_array, pad=pad, backend=self))
             shape = pad.shape  # type: ignore[assignment]  # all of them are numbers
             strides = byte_strides(shape, itemsize)
         plan = plan_moves(moves, shape, strides, itemsize, contiguous=contiguous)
         if moves and isinstance(moves[-1], ShapeVector):
             return plan, (lambda _: self.namespace.array(output, dtype="int64"),), "copy"
-        calls += self.calls(plan, owns_source=bool(padded))
+        calls += self.make_calls(plan, owns_source=bool(padded))
         return plan, tuple(calls), "copy" if padded else plan.verdict
 
-    def calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
+    def make_calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
         """Return the functions that execute a plan; each takes the array that the previous one returned.
 
         With `owns_source`, the first array is new, and a view of it is writable.
@@ -179,7 +179,7 @@ class Backend(Record):
 class NumpyBackend(Backend):
     """The NumPy backend; everything that depends only on the layout is computed before the first call."""
 
-    def calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
+    def make_calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
         """Return the functions that execute a plan; each takes the array that the previous one returned.
 
         With `owns_source`, the first array is new, and a view of it is writable.
@@ -208,7 +208,7 @@ class NumpyBackend(Backend):
 
     def _copy_call(self, copy: BufferCopy, itemsize: int) -> ArrayCall:
         shape, view_array = copy.shape, self._view_call(copy.source)
-        fill: Any = prepare_fill(copy.source.shape, copy.source.strides, itemsize)
+        fill: Any = prepare_copy_function(copy.source.shape, copy.source.strides, itemsize)
         if copy.pieces:
             fill = partial(copy_into, pieces=copy.pieces)
         if fill is np.copyto:
@@ -356,7 +356,7 @@ def apply_plan(plan: Plan, source: Any, backend: Backend = NUMPY) -> Any:
 
     The result is read-only if it is a view of `source` or a broadcast view of its own elements.
     """
-    for call in backend.calls(plan):
+    for call in backend.make_calls(plan):
         source = call(source)
     return source
 

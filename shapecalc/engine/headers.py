@@ -214,7 +214,7 @@ def read_first_bytes(path: str, limit: int = FIRST_READ_BYTES) -> tuple[bytes, i
 
 
 @contextmanager
-def raise_unreadable_on(*errors: type[Exception], path: str = "") -> Iterator[None]:
+def convert_to_unreadable_error(*errors: type[Exception], path: str = "") -> Iterator[None]:
     """Convert errors that a library raises for damaged files to `UnreadableError`.
 
     If `path` is not empty, the message begins with it. `OSError` and `ImportError` pass through: a missing file or
@@ -365,7 +365,7 @@ def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
     Raises `OSError` if the file cannot be read, `UnreadableError` if it is not a supported archive.
     """
     with open_regular_file(path) as file:
-        with raise_unreadable_on(*OPEN_ERRORS):
+        with convert_to_unreadable_error(*OPEN_ERRORS):
             archive = zipfile.ZipFile(file)
         with archive:
             yield archive
@@ -377,9 +377,9 @@ def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[IO[
 
     Raises `OSError` or `UnreadableError` if the member cannot be opened or, inside the block, unpacked.
     """
-    with raise_unreadable_on(*OPEN_ERRORS):
+    with convert_to_unreadable_error(*OPEN_ERRORS):
         packed = archive.open(info)
-    with packed, raise_unreadable_on(*DAMAGE_ERRORS):
+    with packed, convert_to_unreadable_error(*DAMAGE_ERRORS):
         yield packed
 
 

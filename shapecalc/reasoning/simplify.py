@@ -560,8 +560,8 @@ class _ChainSimplifier:
         traces, shape = iter(answer.traces), answer.input
         for piece in segments:
             new_traces = tuple(islice(traces, self._count_stages((piece,))))
-            replacement = _subchain(shape, new_traces, answer.conditions)
-            original = _subchain(piece.traces[0].input, piece.traces, self.chain.conditions)
+            replacement = _make_subchain(shape, new_traces, answer.conditions)
+            original = _make_subchain(piece.traces[0].input, piece.traces, self.chain.conditions)
             if not piece.is_original and not can_replace(replacement, original):
                 return None
             shape = replacement.output or ()
@@ -583,7 +583,7 @@ class _ChainSimplifier:
         return resolve_chain([*first, *requests[1:]]) if first else answer_chain(self.chain.input, (), {})
 
 
-def _subchain(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
+def _make_subchain(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
     """Return a chain of some stages, with the conditions of the whole chain."""
     return Chain(shape, traces, traces[-1].output if traces else shape, None, conditions)
 

@@ -189,13 +189,13 @@ def _draw_columns(
         _draw_line(lines, *ends, Style(color=hue), dotted=(axis, out) in size_wires and axis not in layout.wires[out])
     for (x, y), (bits, style) in lines.items():
         canvas.write(x, y, chr(0x2800 + bits), style)
-    _write_column(canvas, before, 0, scale)
-    _write_column(canvas, tokens, right, scale)
-    _write_column(canvas, after, right + (tokens.width(scale) + COLUMN_GAP if any(tokens.texts) else 0), scale)
+    _draw_large_column(canvas, before, 0, scale)
+    _draw_large_column(canvas, tokens, right, scale)
+    _draw_large_column(canvas, after, right + (tokens.width(scale) + COLUMN_GAP if any(tokens.texts) else 0), scale)
     return [*canvas.render(1000).split("\n", allow_blank=True)]
 
 
-def _write_column(canvas: Canvas, column: LargeTextColumn, x: int, scale: Scale) -> None:
+def _draw_large_column(canvas: Canvas, column: LargeTextColumn, x: int, scale: Scale) -> None:
     """Draw a column of strings as large text, starting in cell `x`."""
     for row, (text, style) in enumerate(zip(column.texts, column.styles, strict=True)):
         for offset, line in enumerate(render_large_text(text, scale) if text else ()):

@@ -578,7 +578,7 @@ def draw_too_large_window(random: Random, difficulty: Difficulty) -> str:
     return _command_line(POOL, shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
 
 
-def new_seed() -> str:
+def random_seed() -> str:
     """Return a random seed."""
     return str(SystemRandom().randrange(SEED_BOUND))
 

@@ -23,7 +23,7 @@ from shapecalc.render.canvas import stack_texts
 from shapecalc.render.grid import draw_grid
 from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
-from shapecalc.teaching.exercises import Drill, judge_answer, new_seed, question_topic
+from shapecalc.teaching.exercises import Drill, judge_answer, question_topic, random_seed
 from shapecalc.teaching.judging import Prediction, Task, resolve_line
 from shapecalc.teaching.lessons import PATH_DONE_ID, Course, Lesson, judge_lesson, load_lessons
 from shapecalc.teaching.progress import Progress
@@ -275,7 +275,7 @@ class DrillScreen(TaskScreen):
         """Create the screen with the first exercise; `topic` may name several topics."""
         super().__init__(progress)
         self.topic = topic
-        self.drill = Drill(topic, new_seed(), self.progress.tally.boxes)
+        self.drill = Drill(topic, random_seed(), self.progress.tally.boxes)
         self.exercise = self.drill.exercise
 
     def compose_contents(self) -> ComposeResult:

@@ -29,7 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import shapecalc as sc
 from shapecalc.engine import run
-from shapecalc.engine.copying import choose_fill
+from shapecalc.engine.copying import choose_copy_function
 from shapecalc.engine.execute import BackendError
 from shapecalc.engine.execute import import_cupy as cupy_or_reason
 from tests.benchmarks.layouts import MIB, both_seconds, layouts, numbers, paired, random_transposes
@@ -89,7 +89,7 @@ def measure_case(x, perm, budget):
     own, other, ratio, wall = measure_twice_if_low(whole, theirs, budget)
     note = ""
     if x.nbytes < MIB:
-        target, fill = np.empty(view.shape, view.dtype), choose_fill(view)
+        target, fill = np.empty(view.shape, view.dtype), choose_copy_function(view)
         alone = paired(lambda: fill(target, view), lambda: np.copyto(target, view), budget)[2]
         note = f", the copy alone {alone:.2f}"
     return ratio, wall, statistics.median(both_seconds(x.copy)[0] for _ in range(5)) / own, other, note

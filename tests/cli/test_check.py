@@ -21,7 +21,13 @@ import pytest
 
 from shapecalc.checking import judging
 from shapecalc.checking.answering import answer_case
-from shapecalc.checking.judging import READ_SIZE, judge_block, result_from_answer, split_blocks, unreadable_result
+from shapecalc.checking.judging import (
+    READ_SIZE,
+    judge_block,
+    result_from_answer,
+    result_of_unreadable_line,
+    split_blocks,
+)
 from shapecalc.cli.check import replace_file_if_changed
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of, refusal_rules
@@ -248,7 +254,7 @@ def test_check_odd_values_keep_answer_and_id():
             parsed = case_from_json(parse_json_object(text), {})
             row = result_from_answer(1, text, parsed, answer_case(parsed), None, strict=False)
         except ShapeError as error:
-            row = unreadable_result(1, text, error.problem, case["id"])
+            row = result_of_unreadable_line(1, text, error.problem, case["id"])
         output = judge_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(json=True), {}).stdout_text
         assert output == f"{json.dumps(row.as_json('a file'))}\n"
 

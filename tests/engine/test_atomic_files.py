@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from shapecalc.engine import atomic_files
-from shapecalc.engine.atomic_files import atomic_file, open_report
+from shapecalc.engine.atomic_files import atomic_file, open_report_file
 from shapecalc.engine.processes import SignalGuard
 from shapecalc.teaching.progress import Progress
 from tests.core.test_layers import SOURCES
@@ -181,9 +181,9 @@ def test_atomic_file_refuses_special_files(tmp_path):
         os.mkfifo(tmp_path / "late")
     assert names(tmp_path) == ["device", "late", "loop", "pipe"]
     assert (tmp_path / "late").is_fifo()
-    with open_report(tmp_path / "device") as file:
+    with open_report_file(tmp_path / "device") as file:
         file.write(b"new")
-    with pytest.raises(OSError, match="it is not a regular file"), open_report(tmp_path):
+    with pytest.raises(OSError, match="it is not a regular file"), open_report_file(tmp_path):
         pass
 
 

@@ -62,7 +62,7 @@ def tiny_chunks(monkeypatch):
         monkeypatch.setattr(copying, name, 1 << 10)
     for fill in copying.MAX_TILE_BYTES:
         monkeypatch.setitem(copying.MAX_TILE_BYTES, fill, 1 << 10)
-    caches = (copying.copy_strategy, copying._choose_fill_for_layout)
+    caches = (copying.copy_strategy, copying._choose_copy_function_for_layout)
     for cache in caches:
         cache.cache_clear()
     yield

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_dtypes, array_shapes, scalar_dtypes
 
 from shapecalc.core.limits import MAX_NPY_HEADER_BYTES
-from shapecalc.engine.arrays import FileError, open_array, open_source, raise_file_errors
+from shapecalc.engine.arrays import FileError, convert_to_file_error, open_array, open_source
 from shapecalc.engine.headers import ArrayInfo, UnreadableError, iter_arrays, parse_npy_header, write_npy_header
 from tests.core.test_imports import HEAVY, loaded
 from tests.engine.tables import rows
@@ -349,7 +349,7 @@ def test_hdf5_unsupported_element_types_are_refused(tmp_path):
 
 def test_header_internal_error_is_not_a_file_error():
     for fault in (ValueError, NotImplementedError):
-        with pytest.raises(fault), raise_file_errors("x.npy"):
+        with pytest.raises(fault), convert_to_file_error("x.npy"):
             raise fault
 
 

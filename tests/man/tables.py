@@ -7,17 +7,23 @@ from pathlib import Path
 from textwrap import wrap
 
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import InferMarker, ZeroMeaning, ZeroVolumeInfer, ZeroWithInfer, spell_element_type
+from shapecalc.core.dialects.base import (
+    InferMarker,
+    ZeroMeaning,
+    ZeroVolumeInfer,
+    ZeroWithInferPolicy,
+    spell_element_type,
+)
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.limits import LIMITS, REQUEST_REFUSED
 from shapecalc.core.ops import OPS, operators_of, refusal_rules, step_rules
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy
 from shapecalc.core.ops.expand import EXPAND_SEMANTICS, ExpandMode
 from shapecalc.core.ops.flatten import FLATTEN_SEMANTICS, FlattenMode
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.ops.shape import SHAPE_SEMANTICS
-from shapecalc.core.ops.slice import SLICE_SEMANTICS, SliceBounds
-from shapecalc.core.ops.squeeze import SQUEEZE_SEMANTICS, NonUnitAxis
+from shapecalc.core.ops.slice import SLICE_SEMANTICS, SliceBoundsPolicy
+from shapecalc.core.ops.squeeze import SQUEEZE_SEMANTICS, NonUnitAxisPolicy
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, DefaultPerm
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS
 from shapecalc.core.spellings import REFUSALS, all_examples
@@ -29,8 +35,8 @@ QUOTIENT = f"{EMPTY} the product of the input dims divided by the product of the
 RESHAPE = {
     ZeroMeaning.COPIES: "0 copies the dim at the same index.",
     ZeroMeaning.LITERAL: "0 is a dim of size zero.",
-    ZeroWithInfer.ALLOWED: "",
-    ZeroWithInfer.REFUSED: "A 0 cannot be used together with -1.",
+    ZeroWithInferPolicy.ALLOWED: "",
+    ZeroWithInferPolicy.REFUSED: "A 0 cannot be used together with -1.",
     InferMarker.MINUS_ONE: "Only -1 marks a dim to infer.",
     InferMarker.ANY_NEGATIVE: "Any negative value marks a dim to infer.",
     ZeroVolumeInfer.REFUSED: f"{EMPTY} refused.",
@@ -43,9 +49,9 @@ SENTENCES = {
     False: "no",
     DefaultPerm.REVERSES: "The order of the dims is reversed",
     DefaultPerm.KEEPS: "The order of the dims is kept",
-    NonUnitAxis.KEPT: "The axis is kept",
-    RepeatedAxes.DROPPED: "Repetitions are ignored",
-    RepeatedAxes.EACH: "Each occurrence of an axis inserts a dim",
+    NonUnitAxisPolicy.KEPT: "The axis is kept",
+    RepeatedAxesPolicy.DROPPED: "Repetitions are ignored",
+    RepeatedAxesPolicy.EACH: "Each occurrence of an axis inserts a dim",
     FlattenMode.AXIS: "The parameter is one axis. The output always has two dims",
     FlattenMode.RANGE: "The parameters are the first and the last dim to merge",
     FlattenMode.ALL: "There are no parameters. The output always has one dim",
@@ -57,12 +63,14 @@ SENTENCES = {
     ExpandMode.ONE_WAY: "Only dims of the input are repeated",
     ExpandMode.ONE_WAY_KEEPS: "Only dims of the input are repeated. A -1 keeps an existing dim",
     ExpandMode.RANK_STAYS: "Only dims of the input are repeated, and no dims are added. A 0 keeps a dim",
-    SliceBounds.CLAMPED: "A start or stop outside of the dim is clamped to the ends of the dim, as in Python",
-    SliceBounds.CLAMPED_INSIDE: (
+    SliceBoundsPolicy.CLAMPED: "A start or stop outside of the dim is clamped to the ends of the dim, as in Python",
+    SliceBoundsPolicy.CLAMPED_INSIDE: (
         "A start or stop outside of the dim is clamped to the ends of the dim. If the step is negative, a start before "
         "the dim becomes 0"
     ),
-    SliceBounds.REFUSED: "A start or stop outside of the dim is refused. Negative values do not count from the end",
+    SliceBoundsPolicy.REFUSED: (
+        "A start or stop outside of the dim is refused. Negative values do not count from the end"
+    ),
 }
 """The answers of the manual that differ from the values that `dialects --json` prints."""
 

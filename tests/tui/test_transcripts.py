@@ -178,7 +178,7 @@ async def open_further(user, course, drill, path, notes):
 def test_app_transcripts(lines, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr("shapecalc.tui.lessons.new_seed", lambda: "1")
+    monkeypatch.setattr("shapecalc.tui.lessons.random_seed", lambda: "1")
     player = Player(monkeypatch)
     starts = [number for number, line in enumerate(lines) if line.sign == "$"]
     for sign, text, _ in lines[: starts[0]]:

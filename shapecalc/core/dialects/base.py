@@ -46,7 +46,7 @@ class InferMarker(Choice):
     ANY_NEGATIVE = "any < 0"
 
 
-class ZeroWithInfer(Choice):
+class ZeroWithInferPolicy(Choice):
     """Whether a requested shape may have a literal 0 and -1 together."""
 
     ALLOWED = "yes"
@@ -72,13 +72,13 @@ class ReshapeSemantics(Record):
 
     zero: ZeroMeaning
     infers: InferMarker = InferMarker.MINUS_ONE
-    zero_beside: ZeroWithInfer = ZeroWithInfer.ALLOWED
+    zero_beside: ZeroWithInferPolicy = ZeroWithInferPolicy.ALLOWED
     empty: ZeroVolumeInfer = ZeroVolumeInfer.REFUSED
 
 
 ZERO_COPIES = ReshapeSemantics(ZeroMeaning.COPIES)
 """Semantics in which 0 copies a dim, and -1 is refused if a known dim is 0."""
-ZERO_LITERAL = ReshapeSemantics(ZeroMeaning.LITERAL, zero_beside=ZeroWithInfer.REFUSED)
+ZERO_LITERAL = ReshapeSemantics(ZeroMeaning.LITERAL, zero_beside=ZeroWithInferPolicy.REFUSED)
 """Semantics in which 0 is a dim of size zero, and is refused together with -1."""
 
 

@@ -15,7 +15,7 @@ from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MERGED, NEGATIVE_AXIS, REPEA
 from shapecalc.core.text import truncate
 
 
-class RepeatedAxes(Choice):
+class RepeatedAxesPolicy(Choice):
     """The handling of an axis that a request lists more than once."""
 
     REFUSED = "refused"
@@ -108,7 +108,7 @@ def normalize_axis_index(
 
 
 def normalize_axis_indices(
-    axes: Axes, rank: int, rules: Setting, repeats: RepeatedAxes, argument: str = "axes"
+    axes: Axes, rank: int, rules: Setting, repeats: RepeatedAxesPolicy, argument: str = "axes"
 ) -> dict[int, int]:
     """Map each axis, counted from 0, to its index in `axes`.
 
@@ -118,7 +118,7 @@ def normalize_axis_indices(
     indices: dict[int, int] = {}
     for index, axis in enumerate(axes):
         normalized = normalize_axis_index(axis, rank, rules, argument, index)
-        if normalized in indices and repeats is RepeatedAxes.REFUSED:
+        if normalized in indices and repeats is RepeatedAxesPolicy.REFUSED:
             raise rule_error(REPEATED_AXIS, f"axis {axis} is named twice", argument=argument, index=index)
         indices.setdefault(normalized, index)
     return indices

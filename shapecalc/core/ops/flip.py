@@ -6,7 +6,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRu
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import StridedSlice
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
 from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text
@@ -47,7 +47,7 @@ def flip(shape: Shape, rules: Setting, axes: Axes) -> Stages:
     Raises `ShapeError`: axis-out-of-range, repeated-axis.
     """
     with StageBuilder(StageKind.FLIP, "flip", "axes", shape) as stage:
-        flipped = normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
+        flipped = normalize_axis_indices(axes, len(shape), rules, RepeatedAxesPolicy.REFUSED)
         for out, dim in enumerate(shape):
             stage.add(Step(REVERSED_AXIS if out in flipped else KEPT_DIM, out, (out,), dim))
         stage.add(Step(FLIPPED, None, tuple(axis for axis in sorted(flipped) if axis < len(shape)), shape))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, transpose
 from shapecalc.core.problem import Rule, rule_error
@@ -42,9 +42,13 @@ def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes) -> Axe
         moved, places = format_count(len(axes), "axis", "axes"), format_count(len(destination), "place", "places")
         shorter = "axes" if len(axes) < len(destination) else "destination"
         raise rule_error(UNPAIRED_AXES, f"{moved} and {places} are named", argument=shorter)
-    moving = normalize_axis_indices(axes, rank, rules, RepeatedAxes.REFUSED)
+    moving = normalize_axis_indices(axes, rank, rules, RepeatedAxesPolicy.REFUSED)
     moved_axes = dict(
-        zip(normalize_axis_indices(destination, rank, rules, RepeatedAxes.REFUSED, "destination"), moving, strict=True)
+        zip(
+            normalize_axis_indices(destination, rank, rules, RepeatedAxesPolicy.REFUSED, "destination"),
+            moving,
+            strict=True,
+        )
     )
     others = iter([axis for axis in range(rank) if axis not in moving])
     return tuple([moved_axes[position] if position in moved_axes else next(others) for position in range(rank)])

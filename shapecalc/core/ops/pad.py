@@ -19,7 +19,7 @@ from shapecalc.core.dialects.base import (
 from shapecalc.core.dims import INT64_MAX, Dim, Shape
 from shapecalc.core.moves import CONSTANT, EDGE, REFLECT, SYMMETRIC, WRAP, Pad
 from shapecalc.core.ops import windows
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices, scalar_axis_error
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices, scalar_axis_error
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record
@@ -156,7 +156,9 @@ def pad(
         if axes and not shape:
             raise scalar_axis_error(axes[0], "axes", 0)
         padded_axes = (
-            range(len(shape)) if axes is None else normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
+            range(len(shape))
+            if axes is None
+            else normalize_axis_indices(axes, len(shape), rules, RepeatedAxesPolicy.REFUSED)
         )
         count = len(padded_axes)
         least = -INT64_MAX if semantics.allows_negative_padding else 0

@@ -106,7 +106,7 @@ class ReshapeTarget(base.Target):
         `ShapeError` (zero-beside-infer, zero-volume-infer) if the dialect cannot infer -1 in this case.
         """
         reading, shape, target_dims = self.semantics, self.shape, self.dims
-        if reading.zero is base.ZeroMeaning.LITERAL and reading.zero_beside is base.ZeroWithInfer.REFUSED:
+        if reading.zero is base.ZeroMeaning.LITERAL and reading.zero_beside is base.ZeroWithInferPolicy.REFUSED:
             message = f"0 is a dim of size zero here, so -1 at index {infer_index} could be any size"
             raise self._target_error(rules.ZERO_BESIDE_INFER, message, self.target.index(0))
         if reading.empty is base.ZeroVolumeInfer.WITHOUT_COPIES:

@@ -59,11 +59,11 @@ def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) ->
         shape,
         flatten_axes,
         lambda flattened: _roll_axis(flattened, sum(shifts), 0),
-        lambda rolled: _restore(rolled, shape),
+        lambda rolled: _reshape_back(rolled, shape),
     )
 
 
-def _restore(flattened: Shape, shape: Shape) -> Stages:
+def _reshape_back(flattened: Shape, shape: Shape) -> Stages:
     with StageBuilder(StageKind.RESHAPE, "reshape", "", flattened) as stage:
         for out, dim in enumerate(shape):
             stage.add(Step(GIVEN_DIM, out, (), dim))

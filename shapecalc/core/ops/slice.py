@@ -125,9 +125,9 @@ def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting) ->
     if isinstance(dim, Monomial):
         return _slice_symbolic_axis(dim, slice_parts, axis, rules)
     outside = SLICE_SEMANTICS.of(rules.dialect).outside
-    if outside is SliceBounds.REFUSED:
+    if outside is SliceBoundsPolicy.REFUSED:
         _check_bounds(dim, slice_parts, axis, rules)
-    if outside is SliceBounds.CLAMPED_INSIDE and slice_parts[0] is not None and step < 0:
+    if outside is SliceBoundsPolicy.CLAMPED_INSIDE and slice_parts[0] is not None and step < 0:
         slice_parts = max(slice_parts[0], -dim), slice_parts[1], step
     positions = range(dim)[slice(*slice_parts)]
     return (positions.start, step, len(positions), ()) if positions else (0, 1 if dim == 0 else step, 0, ())
@@ -149,12 +149,12 @@ def _slice_symbolic_axis(dim: Monomial, slice_parts: SliceParts, axis: int, rule
     """
     start, stop, step = slice_parts[0], slice_parts[1], 1 if slice_parts[2] is None else slice_parts[2]
     semantics, least = SLICE_SEMANTICS.of(rules.dialect), 1
-    if semantics.outside is SliceBounds.REFUSED:
+    if semantics.outside is SliceBoundsPolicy.REFUSED:
         if min(start or 0, stop or 0) < 0:
             message = f"{rules.dialect.name} counts from 0, and this slice counts from the end of dim {axis}"
             raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
         least = max(least, start or 0, stop or 0)
-    elif semantics.outside is SliceBounds.CLAMPED_INSIDE and step < 0:
+    elif semantics.outside is SliceBoundsPolicy.CLAMPED_INSIDE and step < 0:
         least = max(least, -(start or 0))
     first, last = (0, stop or 0) if step > 0 else (-1, -1 if stop is None else stop)
     first, last_from_end = first if start is None else start, step > 0 if stop is None else stop < 0
@@ -191,7 +191,7 @@ def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
                 yield "slices", ",".join([*texts[:index], other, *texts[index + 1 :]])
 
 
-class SliceBounds(Choice):
+class SliceBoundsPolicy(Choice):
     """The handling of a start or stop of a slice that is out of range."""
 
     CLAMPED = "moved to its ends, as in Python"
@@ -202,7 +202,7 @@ class SliceBounds(Choice):
 class SliceSemantics(Record):
     """The starts, stops and steps that slice accepts in a dialect."""
 
-    outside: SliceBounds = SliceBounds.CLAMPED
+    outside: SliceBoundsPolicy = SliceBoundsPolicy.CLAMPED
     slices_backwards: bool = True
     """Whether a slice accepts a negative step."""
     refuses_empty_slices: bool = False
@@ -212,8 +212,8 @@ class SliceSemantics(Record):
 SLICE_SEMANTICS = DialectTable(
     {
         "openvino numpy paddle tensorflow jax tflite": SliceSemantics(),
-        "onnx": SliceSemantics(SliceBounds.CLAMPED_INSIDE),
-        "tensorrt": SliceSemantics(SliceBounds.REFUSED),
+        "onnx": SliceSemantics(SliceBoundsPolicy.CLAMPED_INSIDE),
+        "tensorrt": SliceSemantics(SliceBoundsPolicy.REFUSED),
         "torch": SliceSemantics(slices_backwards=False),
         "coreml": SliceSemantics(refuses_empty_slices=True),
     }

@@ -150,9 +150,9 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
     if uneven and SPLIT_SEMANTICS.of(rules.dialect).splits_unevenly:
         return ((dim % parts, dim // parts + 1), (parts - dim % parts, dim // parts)), ()
     is_old = rules.version is not None and rules.version < SMALLER_LAST_PART_SINCE
-    rest_rule = UnevenSplit.REFUSED if is_old else SPLIT_SEMANTICS.of(rules.dialect).left_over
+    rest_rule = UnevenSplitPolicy.REFUSED if is_old else SPLIT_SEMANTICS.of(rules.dialect).left_over
     runs = _parts_by_size(dim, axis, -(-dim // parts))
-    if rest_rule is UnevenSplit.REFUSED or (rest_rule is UnevenSplit.LAST and part_count(runs) < parts):
+    if rest_rule is UnevenSplitPolicy.REFUSED or (rest_rule is UnevenSplitPolicy.LAST and part_count(runs) < parts):
         raise error
     return runs, ()
 
@@ -266,7 +266,7 @@ def _part_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
     yield from [("part", candidate) for candidate in (range(part - 1, max(-1, part - 20), -1) if part > 0 else (0,))]
 
 
-class UnevenSplit(Choice):
+class UnevenSplitPolicy(Choice):
     """The result of split if the number of parts does not divide the axis size."""
 
     REFUSED = "refused"
@@ -277,7 +277,7 @@ class UnevenSplit(Choice):
 class SplitSemantics(Record):
     """The arguments of split in a dialect, and its handling of a remainder."""
 
-    left_over: UnevenSplit = UnevenSplit.REFUSED
+    left_over: UnevenSplitPolicy = UnevenSplitPolicy.REFUSED
     splits_by_size: bool = False
     """Whether split accepts a part size instead of the number of parts."""
     splits_unevenly: bool = False
@@ -289,8 +289,8 @@ class SplitSemantics(Record):
 SPLIT_SEMANTICS = DialectTable(
     {
         "tflite coreml caffe": SplitSemantics(),
-        "onnx": SplitSemantics(UnevenSplit.LAST),
-        "torch": SplitSemantics(UnevenSplit.FEWER, splits_by_size=True, splits_unevenly=True),
+        "onnx": SplitSemantics(UnevenSplitPolicy.LAST),
+        "torch": SplitSemantics(UnevenSplitPolicy.FEWER, splits_by_size=True, splits_unevenly=True),
         "numpy jax": SplitSemantics(splits_unevenly=True),
         "openvino tensorflow": SplitSemantics(infers_part=True),
         "paddle": SplitSemantics(splits_unevenly=True, infers_part=True),

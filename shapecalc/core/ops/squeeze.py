@@ -15,7 +15,7 @@ from shapecalc.core.dialects.base import (
     finish_reshape_stage,
 )
 from shapecalc.core.dims import Axes, Dim, Shape
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import Choice, Record
@@ -37,7 +37,7 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
             if not drops_all and axis not in named:
                 kept.append(dim)
                 continue
-            keeps_others = drops_all or semantics.not_one is NonUnitAxis.KEPT
+            keeps_others = drops_all or semantics.not_one is NonUnitAxisPolicy.KEPT
             step = _optional_drop_step(axis, dim) if keeps_others else _drop_step(axis, dim, named[axis])
             if step.rule is KEPT_DIM:
                 kept.append(dim)
@@ -61,7 +61,7 @@ def _drop_step(axis: int, dim: Dim, index: int) -> Step:
     return Step(DROPPED_ONE, None, (axis,), dim, conditions)
 
 
-class NonUnitAxis(Choice):
+class NonUnitAxisPolicy(Choice):
     """The result of squeeze for a given axis whose size is not 1."""
 
     REFUSED = "refused"
@@ -71,8 +71,8 @@ class NonUnitAxis(Choice):
 class SqueezeSemantics(Record):
     """The axes that squeeze accepts and drops in a dialect."""
 
-    not_one: NonUnitAxis = NonUnitAxis.REFUSED
-    squeeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
+    not_one: NonUnitAxisPolicy = NonUnitAxisPolicy.REFUSED
+    squeeze_repeats: RepeatedAxesPolicy = RepeatedAxesPolicy.REFUSED
     no_axes_is_all: bool = False
     """Whether squeeze with an empty list of axes drops every dim of 1."""
 
@@ -80,9 +80,11 @@ class SqueezeSemantics(Record):
 SQUEEZE_SEMANTICS = DialectTable(
     {
         "onnx numpy mxnet jax": SqueezeSemantics(),
-        "torch coreml": SqueezeSemantics(NonUnitAxis.KEPT),
-        "openvino paddle": SqueezeSemantics(NonUnitAxis.KEPT, RepeatedAxes.DROPPED, no_axes_is_all=True),
-        "tensorflow tflite onnxruntime": SqueezeSemantics(squeeze_repeats=RepeatedAxes.DROPPED, no_axes_is_all=True),
+        "torch coreml": SqueezeSemantics(NonUnitAxisPolicy.KEPT),
+        "openvino paddle": SqueezeSemantics(NonUnitAxisPolicy.KEPT, RepeatedAxesPolicy.DROPPED, no_axes_is_all=True),
+        "tensorflow tflite onnxruntime": SqueezeSemantics(
+            squeeze_repeats=RepeatedAxesPolicy.DROPPED, no_axes_is_all=True
+        ),
     }
 )
 SQUEEZE = Op(

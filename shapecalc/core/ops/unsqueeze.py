@@ -14,7 +14,7 @@ from shapecalc.core.dialects.base import (
     insert_unit_dims,
 )
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxes, normalize_axis_indices
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import Record
@@ -55,7 +55,7 @@ def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
     lower rank becomes the last axis, and a larger axis is refused.
     """
     repeats = UNSQUEEZE_SEMANTICS.of(rules.dialect).unsqueeze_repeats
-    count = len(axes) if repeats is RepeatedAxes.REFUSED else len({*axes})
+    count = len(axes) if repeats is RepeatedAxesPolicy.REFUSED else len({*axes})
     new_axes = normalize_axis_indices(axes, len(shape) + count, rules, repeats)
     result: dict[int, int] = {}
     for end, axis in enumerate(sorted(new_axes), len(shape)):
@@ -69,7 +69,7 @@ def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
 class UnsqueezeSemantics(Record):
     """The axes that unsqueeze accepts in a dialect."""
 
-    unsqueeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
+    unsqueeze_repeats: RepeatedAxesPolicy = RepeatedAxesPolicy.REFUSED
     inserts_one: bool = False
     """Whether unsqueeze requires exactly one axis."""
 
@@ -77,8 +77,8 @@ class UnsqueezeSemantics(Record):
 UNSQUEEZE_SEMANTICS = DialectTable(
     {
         "onnx tensorrt onednn numpy torch jax coreml": UnsqueezeSemantics(),
-        "openvino": UnsqueezeSemantics(RepeatedAxes.DROPPED),
-        "paddle": UnsqueezeSemantics(RepeatedAxes.EACH),
+        "openvino": UnsqueezeSemantics(RepeatedAxesPolicy.DROPPED),
+        "paddle": UnsqueezeSemantics(RepeatedAxesPolicy.EACH),
         "mxnet tensorflow tflite": UnsqueezeSemantics(inserts_one=True),
     }
 )

@@ -17,7 +17,7 @@ import numpy as np
 
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
-from shapecalc.engine.copying import SMALL_COPY_BYTES, choose_fill, copy_into
+from shapecalc.engine.copying import SMALL_COPY_BYTES, choose_copy_function, copy_into
 from shapecalc.engine.stores.axis_map import AxisMap, AxisPart
 
 AxisRange = tuple[int, int]
@@ -459,7 +459,7 @@ def _copy_elements(target: Any, source: Any) -> None:
         part, rows_of_source = target[start : start + rows], source[start : start + rows]
         if part.flags.c_contiguous:
             copy_into(part, rows_of_source)
-        elif part.nbytes > MAX_COPY_BYTES or choose_fill(rows_of_source) is np.copyto:
+        elif part.nbytes > MAX_COPY_BYTES or choose_copy_function(rows_of_source) is np.copyto:
             part[...] = rows_of_source
         else:
             whole = np.empty(part.shape, part.dtype)

@@ -34,14 +34,14 @@ from shapecalc.core.packages import missing_package_message
 from shapecalc.core.problem import error_reason
 from shapecalc.core.record import Record
 from shapecalc.core.text import split_file_argument
-from shapecalc.engine.arrays import FileError, open_array, raise_file_errors
+from shapecalc.engine.arrays import FileError, convert_to_file_error, open_array
 from shapecalc.engine.atomic_files import write_atomically, write_files
 from shapecalc.engine.headers import (
     LIBRARY_ERRORS,
     UnreadableError,
+    convert_to_unreadable_error,
     file_stamp,
     parse_json_object,
-    raise_unreadable_on,
     read_first_bytes,
 )
 from shapecalc.engine.stores.axis_map import AxisMap
@@ -165,7 +165,7 @@ def _store_stamp(path: Path) -> tuple[int, ...]:
 def _open_store(location: str, _stamp: tuple[int, ...]) -> Store:
     path, member = split_file_argument(location)
     try:
-        with raise_file_errors(location):
+        with convert_to_file_error(location):
             if path.endswith(".zarr"):
                 return _open_zarr(store_path(location))
             if path.endswith((".h5", ".hdf5")):
@@ -195,7 +195,7 @@ def _open_zarr(folder: Path) -> Store:
 def _open_hdf5(path: str, member: str) -> Store:
     import h5py
 
-    with raise_unreadable_on(LIBRARY_ERRORS):
+    with convert_to_unreadable_error(LIBRARY_ERRORS):
         data = h5py.File(path, "r")[member]
         chunks = data.chunks or choose_row_chunks(data.shape, data.dtype.itemsize)
     return _make_block_store(data, path, chunks, None)
@@ -250,7 +250,7 @@ def _open_zarr_array(folder: str, mode: str) -> Any:
     """Open a Zarr array; suppress the library's warnings about rare element types."""
     import zarr
 
-    with warnings.catch_warnings(), raise_unreadable_on(LIBRARY_ERRORS):
+    with warnings.catch_warnings(), convert_to_unreadable_error(LIBRARY_ERRORS):
         warnings.simplefilter("ignore")
         return zarr.open_array(folder, mode=mode)
 
@@ -369,7 +369,7 @@ class SliceReader(Record):
 
     def __getitem__(self, slices: Sequence[slice]) -> Any:
         """Read a slice of the array; raise `UnreadableError` if its data are damaged."""
-        with raise_unreadable_on(LIBRARY_ERRORS, path=self.path):
+        with convert_to_unreadable_error(LIBRARY_ERRORS, path=self.path):
             return np.asarray(self.array[(*slices, ...)], self.dtype)
 
     @property
@@ -404,7 +404,7 @@ class ZarrChunks(Record):
             return SliceReader(self.array, str(self.folder))[slices]  # a missing chunk has only fill values
         # Blosc reads past the end of a truncated chunk
         is_blosc = type((None, *self.array.compressors)[-1]).__name__.startswith("Blosc")
-        with raise_unreadable_on(LIBRARY_ERRORS, path=str(self.chunk_path(index))):
+        with convert_to_unreadable_error(LIBRARY_ERRORS, path=str(self.chunk_path(index))):
             if is_blosc and (length := int.from_bytes(packed[BLOSC_LENGTH], "little")) != len(packed):
                 raise ValueError(f"it holds {len(packed)} bytes, and Blosc packed it to {length}")
             buffer = self.spec.prototype.buffer.from_array_like(packed)

@@ -137,8 +137,8 @@ UNKNOWN_SHAPE = Rule(
 )
 
 
-class TargetCodes(Record):
-    """The codes of a requested shape, and the input shape, in reading order.
+class MxnetTarget(Record):
+    """The requested shape and the input shape of a reshape, in reading order.
 
     MXNet reads both shapes from the left, or from the right with `reverse`. Positions are counted in reading order, and
     indices from the left.
@@ -150,7 +150,7 @@ class TargetCodes(Record):
     """Whether both shapes are read from right to left."""
 
     def build_error(self, rule: Rule, message: str, position: int | None = None) -> ShapeError:
-        """Return an error that marks the code at `position`, or the whole target."""
+        """Return an error that marks the entry at `position`, or the whole target."""
         index = None if position is None else self.index_of(position, len(self.target))
         return rule_error(rule, message, argument="target", index=index)
 
@@ -164,36 +164,36 @@ class TargetCodes(Record):
 
 
 def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = False) -> Stages:
-    """Resolve the codes of `target` one by one, from the right if `reverse`.
+    """Resolve the entries of `target` one by one, from the right if `reverse`.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
     dimensions ..., -4 split one dimension of the input into two"), and the library, which refuses most uses of -1 after
     -2 or -4. Raises `ShapeError`: the dialect's own refusals, two-infers, below-minus-one, zero-out-of-range,
     zero-volume-infer, indivisible, volume-mismatch, overflow.
     """
-    codes = TargetCodes(shape[::-1], target[::-1], reverse) if reverse else TargetCodes(shape, target, reverse)
-    steps, error = _resolve_codes(codes)
+    request = MxnetTarget(shape[::-1], target[::-1], reverse) if reverse else MxnetTarget(shape, target, reverse)
+    steps, error = _resolve_entries(request)
     dims: Shape = tuple([step.dim for step in steps])
     if error is not None:
-        dims += codes.target[codes.index_of(error.problem.index or 0, len(target)) :]
-    requested = codes.reorder(dims)
+        dims += request.target[request.index_of(error.problem.index or 0, len(target)) :]
+    requested = request.reorder(dims)
     with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, requested) as stage:
         for step_position, step in enumerate(steps):
             if step.dim != -1:
-                stage.add(_convert_to_indices(codes, step, step_position, len(dims)))
+                stage.add(_convert_to_indices(request, step, step_position, len(dims)))
         if error is not None:
             raise error
         infer_index = requested.index(-1) if -1 in requested else None
         output = tuple([1 if out == infer_index else dim for out, dim in enumerate(requested)])
         base.check_volume(output, "target")
-        used_axes = {codes.index_of(axis, len(shape)) for step in steps for axis in step.sources}
+        used_axes = {request.index_of(axis, len(shape)) for step in steps for axis in step.sources}
         new_dims = [step.dim for step in steps if not step.sources and step.dim != -1]
         have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])
         conditions: Conditions = ()
         if infer_index is not None:
             # -1 has the same position in target and output: SHIFTED_INFER refuses any other request.
-            position = codes.index_of(infer_index, len(steps))
-            index = codes.index_of(position, len(target))
+            position = request.index_of(infer_index, len(steps))
+            index = request.index_of(position, len(target))
             why_any = "the known dims multiply to 0: MXNet divides by 0"
             rule, dim, conditions, facts = base.infer_dim(shape, known, index, why_any)
             axes = tuple([axis for axis in range(len(shape)) if axis not in used_axes])
@@ -205,19 +205,19 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
         return base.finish_reshape_stage(stage, output, conditions)
 
 
-def _resolve_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
-    """Return the steps of the codes before the first error, and the error or None.
+def _resolve_entries(request: MxnetTarget) -> tuple[list[Step], ShapeError | None]:
+    """Return the steps of the entries before the first error, and the error or None.
 
     The axes in the steps are counted in reading order. The dim of a -1 stays -1, because it is inferred last.
     """
     steps, position, cursor, infer_position = list[Step](), 0, 0, None
-    while position < len(codes.target):
-        code = codes.target[position]
+    while position < len(request.target):
+        code = request.target[position]
         try:
             if code == -1:
-                _check_infer_position(codes, position, len(steps), infer_position)
+                _check_infer_position(request, position, len(steps), infer_position)
                 infer_position = position
-            new_steps = _code_steps(codes, position, cursor)
+            new_steps = _entry_steps(request, position, cursor)
         except ShapeError as error:
             return steps, error
         steps += new_steps
@@ -226,98 +226,98 @@ def _resolve_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
     return steps, None
 
 
-def _check_infer_position(codes: TargetCodes, position: int, output_position: int, infer_position: int | None) -> None:
-    """Raise `ShapeError` for a second -1, or for a -1 that earlier codes shift.
+def _check_infer_position(request: MxnetTarget, position: int, output_position: int, infer_position: int | None) -> None:
+    """Raise `ShapeError` for a second -1, or for a -1 whose output position differs.
 
     `position` is the position of the -1 in the target, and `output_position` is its position in the output. They differ
-    if a code before the -1 does not produce exactly one output dim.
+    if an entry before the -1 does not produce exactly one output dim.
     """
-    base.check_negative_dim(codes.index_of(position, len(codes.target)), -1, infer_position)
+    base.check_negative_dim(request.index_of(position, len(request.target)), -1, infer_position)
     if position != output_position:
-        order = ", read from the right" if codes.is_reversed else ""
+        order = ", read from the right" if request.is_reversed else ""
         infer_text = f"this -1 is dim {output_position}{order}"
         message = f"MXNet writes the size of entry {position} to output dim {position}, and {infer_text}"
-        raise codes.build_error(SHIFTED_INFER, message, position)
+        raise request.build_error(SHIFTED_INFER, message, position)
 
 
-def _code_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
-    """Return the steps of one code; `cursor` is the position of the next input dim."""
-    code, shape = codes.target[position], codes.shape
+def _entry_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]:
+    """Return the steps of the entry at `position`; `cursor` is the position of the next input dim."""
+    code, shape = request.target[position], request.shape
     left = max(0, len(shape) - cursor)
     if code == COPY_REST:
         return [Step(COPIED_REST, None, (axis,), shape[axis]) for axis in range(cursor, len(shape))]
     if code == 0:
         if not left:
             message = f"0 copies the next dim, and none of {len(shape)} is left"
-            raise codes.build_error(rules.ZERO_OUT_OF_RANGE, message, position)
+            raise request.build_error(rules.ZERO_OUT_OF_RANGE, message, position)
         return [Step(COPIED_NEXT, None, (cursor,), shape[cursor])]
     if code == MERGE_TWO:
         if left < 2:
-            raise codes.build_error(
+            raise request.build_error(
                 NO_DIM_LEFT, f"-3 merges the next two dims, and {left} of {len(shape)} are left", position
             )
-        dims = codes.reorder(shape[cursor : cursor + 2])
+        dims = request.reorder(shape[cursor : cursor + 2])
         facts = FrozenDict(factors="*".join(map(str, dims)))
         return [Step(MERGED_TWO, None, (cursor, cursor + 1), product(dims), facts=facts)]
     if code == SPLIT_ONE_DIM:
-        return _split_steps(codes, position, cursor)
+        return _split_steps(request, position, cursor)
     if isinstance(code, int) and code < SPLIT_ONE_DIM:
-        raise codes.build_error(
+        raise request.build_error(
             rules.BELOW_MINUS_ONE, f"{code} is below -4, the last code that has a meaning", position
         )
     return [Step(rules.GIVEN_DIM, None, (), code)]
 
 
-def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
+def _split_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]:
     """Return the steps of the two output dims into which a -4 splits an input dim."""
-    parts = list(codes.target[position + 1 : position + 3])
+    parts = list(request.target[position + 1 : position + 3])
     if len(parts) < 2:
-        raise codes.build_error(
+        raise request.build_error(
             SPLIT_INCOMPLETE, "-4 takes the two sizes that follow it, and they are not there", position
         )
-    if cursor >= len(codes.shape):
-        message = f"-4 splits the next dim, and none of {len(codes.shape)} is left"
-        raise codes.build_error(NO_DIM_LEFT, message, position)
-    dim = codes.shape[cursor]
+    if cursor >= len(request.shape):
+        message = f"-4 splits the next dim, and none of {len(request.shape)} is left"
+        raise request.build_error(NO_DIM_LEFT, message, position)
+    dim = request.shape[cursor]
     if parts == [-1, -1]:
-        raise codes.build_error(
+        raise request.build_error(
             rules.TWO_INFERS, "only one of the two parts of a split can be -1, and both are", position
         )
     if any(isinstance(part, int) and part < -1 for part in parts):
-        raise codes.build_error(rules.BELOW_MINUS_ONE, "a part of a split is a size or -1", position)
+        raise request.build_error(rules.BELOW_MINUS_ONE, "a part of a split is a size or -1", position)
     if -1 not in parts:
-        message = f"{'*'.join(map(str, codes.reorder(tuple(parts))))} is not {dim}, the dim to split"
+        message = f"{'*'.join(map(str, request.reorder(tuple(parts))))} is not {dim}, the dim to split"
         conditions = require_or_raise(
-            require_equal, dim, product(parts), codes.build_error(SPLIT_MISMATCH, message, position)
+            require_equal, dim, product(parts), request.build_error(SPLIT_MISMATCH, message, position)
         )
     else:
         infer_part = parts.index(-1)
-        parts[infer_part], conditions = _infer_split_size(codes, parts[1 - infer_part], dim, position)
+        parts[infer_part], conditions = _infer_split_size(request, parts[1 - infer_part], dim, position)
     first = Step(SPLIT_ONE, None, (cursor,), parts[0], conditions, FrozenDict(dim=dim))
     return [first, replace(first, value=parts[1], conditions=())]
 
 
-def _infer_split_size(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
+def _infer_split_size(request: MxnetTarget, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
     """Return the inferred size of a -1 after -4, and its divisibility conditions.
 
     `dim` is the dim to split, and `known` is the other size. Raises `ShapeError`: zero-volume-infer, indivisible.
     """
     if known == 0:
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
-        raise codes.build_error(rules.ZERO_VOLUME_INFER, message, position)
-    error = codes.build_error(rules.INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {known}", position)
+        raise request.build_error(rules.ZERO_VOLUME_INFER, message, position)
+    error = request.build_error(rules.INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {known}", position)
     return quotient(dim, known), require_or_raise(require_divisible, dim, known, error)
 
 
-def _convert_to_indices(codes: TargetCodes, step: Step, position: int, count: int) -> Step:
+def _convert_to_indices(request: MxnetTarget, step: Step, position: int, count: int) -> Step:
     """Return a step with its output index and input axes counted from the left.
 
     A 0 that copies the dim at its own index cites `COPIED_ZERO`, the rule of the other dialects.
     """
-    rank, out = len(codes.shape), codes.index_of(position, count)
-    axes = tuple(sorted(codes.index_of(axis, rank) for axis in step.sources))
+    rank, out = len(request.shape), request.index_of(position, count)
+    axes = tuple(sorted(request.index_of(axis, rank) for axis in step.sources))
     if step.rule is COPIED_NEXT and axes == (out,):
-        from_left = not codes.is_reversed and rank != count and out != 0
+        from_left = not request.is_reversed and rank != count and out != 0
         step = replace(step, rule=rules.COPIED_ZERO, facts=FrozenDict(from_left=from_left))
     return replace(step, out=out, sources=axes)
 

@@ -700,14 +700,14 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
 def _shape_and_type(value: object) -> tuple[Shape, str | None]:
     """Return the shape and the element type of a text, an array or a sequence of dims; the type is None if unknown."""
     from shapecalc.core.dialects.numpy import NUMPY
-    from shapecalc.core.requests import parse_spelled_type
+    from shapecalc.core.requests import parse_printed_element_type
     from shapecalc.core.text import parse_typed_shape
     from shapecalc.reading.pattern import element_type_of
 
     if not isinstance(value, str):
         return to_shape(value), element_type_of(value)
     typed = parse_typed_shape(value)
-    return typed.dims, parse_spelled_type(typed.dtype, NUMPY) if typed.dtype else None
+    return typed.dims, parse_printed_element_type(typed.dtype, NUMPY) if typed.dtype else None
 
 
 def _resolve_or_raise(

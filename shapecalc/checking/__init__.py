@@ -1,1 +1,1 @@
-"""Case files: answer, judge, rewrite and generate cases."""
+"""Case files: answer, check, rewrite and generate cases."""

@@ -38,7 +38,7 @@ READ_SIZE = 1 << 19
 WHITESPACE = " \t\r\n\v\f"
 """The characters that are stripped from both ends of a line."""
 MIN_PARALLEL_SIZE = 4 << 20
-"""The minimum size, in bytes, of a file that is judged on several cores."""
+"""The minimum size, in bytes, of a file that is checked on several cores."""
 BLOCKS_PER_WORKER = 2
 """The maximum number of pending blocks per worker.
 
@@ -113,7 +113,7 @@ class CheckOptions(Record):
 
 
 class CaseResult(Record):
-    """The result of judging one line of a case file."""
+    """The result of checking one line of a case file."""
 
     line: int
     text: str
@@ -215,7 +215,7 @@ def escape_xml(text: str) -> str:
 
 
 class BlockResult(Record):
-    """The result of judging a block of lines."""
+    """The result of checking a block of lines."""
 
     stdout_text: str
     """The text to print on stdout."""
@@ -227,17 +227,17 @@ class BlockResult(Record):
     """Whether a line failed with `--fail-fast`, so that the run ends."""
 
 
-def judge_block(block: Block, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> BlockResult:
+def check_block(block: Block, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> BlockResult:
     """Judge the lines of a block, given the defaults in effect at its first line."""
-    judge = _BlockChecker(file, options, defaults)
+    checker = _BlockChecker(file, options, defaults)
     updated_text = None
     if not block.is_partial:
-        updated_text = judge.judge_lines(_decode_block(block), block.line)
+        updated_text = checker.check_lines(_decode_block(block), block.line)
     elif block.is_line_start:
-        judge.add_result(result_of_unreadable_line(block.line, "", MAX_LINE_BYTES.error("a line is longer").problem))
+        checker.add_result(result_of_unreadable_line(block.line, "", MAX_LINE_BYTES.error("a line is longer").problem))
     data = None if updated_text is None else _leading_bom(block) + updated_text.encode("utf-8", "surrogateescape")
-    shown = "" if options.quiet else "".join(judge.stdout_texts)
-    return BlockResult(shown, "".join(judge.junit), judge.counts, data, judge.ends_run)
+    shown = "" if options.quiet else "".join(checker.stdout_texts)
+    return BlockResult(shown, "".join(checker.junit), checker.counts, data, checker.ends_run)
 
 
 def defaults_after_block(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
@@ -246,7 +246,7 @@ def defaults_after_block(block: Block, defaults: Mapping[str, object]) -> Mappin
         return defaults
     for text in _decode_block(block).split("\n"):
         if _is_default_directive(text.strip(WHITESPACE)):
-            with suppress(ShapeError):  # `judge_block` reports the line
+            with suppress(ShapeError):  # `check_block` reports the line
                 defaults = cases.parse_defaults(text.strip(WHITESPACE), defaults)
     return defaults
 
@@ -265,7 +265,7 @@ def _is_default_directive(text: str) -> bool:
 
 
 class _BlockChecker:
-    """A judge of the lines of one block, which collects the output and the counts."""
+    """A checker of the lines of one block, which collects the output and the counts."""
 
     def __init__(self, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> None:
         self.file, self.options, self.defaults = file, options, defaults
@@ -286,7 +286,7 @@ class _BlockChecker:
         if self.options.junit:
             self.junit.append(result.as_junit(self.file))
 
-    def judge_lines(self, text: str, first_line: int) -> str | None:
+    def check_lines(self, text: str, first_line: int) -> str | None:
         """Judge the lines of a text; return the text with updated expectations.
 
         Returns None if no expectation was updated.
@@ -295,14 +295,14 @@ class _BlockChecker:
         for number, line in enumerate(lines, first_line):
             stripped = line.strip(WHITESPACE)
             if stripped and stripped[0] != "#":
-                self._judge_line(number, stripped, line)
+                self._check_line(number, stripped, line)
                 if self.ends_run:
                     break
         for number, updated_line in self.updated_lines.items():
             lines[number - first_line] = updated_line
         return "\n".join(lines) if self.updated_lines else None
 
-    def _judge_line(self, number: int, text: str, line: str) -> None:
+    def _check_line(self, number: int, text: str, line: str) -> None:
         """Judge the case on a line, or apply the line's default directive."""
         name: object = None
         try:
@@ -329,13 +329,13 @@ class _BlockChecker:
             self.add_result(result_of_unreadable_line(number, text, error.problem, name))
             return
         try:
-            self.add_result(self._judge_case(number, text, line, case, answer))
+            self.add_result(self._check_case(number, text, line, case, answer))
         except RecursionError:
             self.add_result(
                 result_of_unreadable_line(number, text, usage_error("it is nested too deeply").problem, case.id)
             )
 
-    def _judge_case(self, number: int, text: str, line: str, case: Case, answer: Trace | Chain | None) -> CaseResult:
+    def _check_case(self, number: int, text: str, line: str, case: Case, answer: Trace | Chain | None) -> CaseResult:
         """Compare the answer to a case with the expectation and return the result.
 
         Without an `answer`, the case is answered here. With `--update`, a wrong expectation is replaced by the answer.
@@ -365,23 +365,23 @@ def _check_utf8(text: str) -> None:
         raise usage_error(f"it is not UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
 
 
-def judge_sequentially(
+def check_sequentially(
     blocks: Iterable[Block], file: str, options: CheckOptions
 ) -> Generator[tuple[Block, BlockResult]]:
-    """Yield each block with its result, judged in this process."""
+    """Yield each block with its result, checked in this process."""
     defaults: Mapping[str, object] = {}
     for block in blocks:
-        yield block, judge_block(block, file, options, defaults)
+        yield block, check_block(block, file, options, defaults)
         defaults = defaults_after_block(block, defaults)
 
 
-def judge_in_parallel(
+def check_in_parallel(
     blocks: Iterable[Block], file: str, options: CheckOptions, jobs: int
 ) -> Generator[tuple[Block, BlockResult]]:
-    """Yield each block with its result in order, judged by several processes.
+    """Yield each block with its result in order, checked by several processes.
 
     At most `BLOCKS_PER_WORKER` blocks per worker are pending, which bounds the memory. If a worker dies, the pending
-    blocks are judged in this process.
+    blocks are checked in this process.
     """
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
     from multiprocessing import get_context
@@ -393,17 +393,17 @@ def judge_in_parallel(
     workers = ProcessPoolExecutor(jobs, get_context("fork" if can_fork else "spawn"), _init_worker)
 
     def submit(block: Block) -> None:
-        result = judge = partial(judge_block, block, file, options, dict(defaults))
+        result = check = partial(check_block, block, file, options, dict(defaults))
         with suppress(BrokenExecutor), block_signals_at_fork():
-            result = workers.submit(judge).result  # type: ignore[assignment]
-        pending.append((block, judge, result))
+            result = workers.submit(check).result  # type: ignore[assignment]
+        pending.append((block, check, result))
 
     def next_result() -> tuple[Block, BlockResult]:
-        block, judge, result = pending.popleft()
+        block, check, result = pending.popleft()
         try:
             return block, result()
         except BrokenExecutor:
-            return block, judge()
+            return block, check()
 
     try:
         for block in blocks:

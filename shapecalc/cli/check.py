@@ -1,7 +1,7 @@
 """`shapecalc check`: run the test cases in files, and return one exit code.
 
 A case is a line with a request and, optionally, the expected answer. The verdict on a case states whether it passed. A
-file is processed in blocks of consecutive lines, which several processes can judge at the same time.
+file is processed in blocks of consecutive lines, which several processes can check at the same time.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from shapecalc.checking.judging import (
     BlockResult,
     CheckOptions,
     CheckVerdict,
+    check_in_parallel,
+    check_sequentially,
     format_summary,
-    judge_in_parallel,
-    judge_sequentially,
     regular_file_size,
     split_blocks,
 )
@@ -169,7 +169,7 @@ def run_check(
     )
     gc.freeze()  # imported modules are never freed, so garbage collections need not traverse them
     with SignalGuard():
-        return _CheckRun(style, jobs, text).judge_files(files, junit)
+        return _CheckRun(style, jobs, text).check_files(files, junit)
 
 
 def _list_case_files(name: str) -> list[str]:
@@ -193,7 +193,7 @@ class _CheckRun:
         self.counts = dict.fromkeys(CheckVerdict, 0)
         self.worst_code: int = ExitCode.OK
 
-    def judge_files(self, files: list[str], junit: str | None) -> int:
+    def check_files(self, files: list[str], junit: str | None) -> int:
         """Run the cases of all files, print the summary and return the exit code.
 
         `junit` is the path of the JUnit report; None for no report.
@@ -206,7 +206,7 @@ class _CheckRun:
                 junit_report(junit, files, self.counts) as junit_stream,
             ):
                 for file in files:
-                    if self._judge_file(file, junit_stream, tick):
+                    if self._check_file(file, junit_stream, tick):
                         break
         except OSError as error:
             self._report_unusable_file(junit or "", error)
@@ -217,7 +217,7 @@ class _CheckRun:
             [self.worst_code, empty_code, *(code for verdict, code in CHECK_EXIT_CODES.items() if self.counts[verdict])]
         )
 
-    def _judge_file(self, file: str, junit_stream: IO[str] | None, tick: Callable[[int], None]) -> bool:
+    def _check_file(self, file: str, junit_stream: IO[str] | None, tick: Callable[[int], None]) -> bool:
         """Run the cases of one file; return whether a failure ends the whole run.
 
         With `--update`, the expectations in the file are replaced by the answers. If that fails, the cases with a new
@@ -232,7 +232,7 @@ class _CheckRun:
                     raise OSError(0, "only a regular file that is not empty can be updated")
                 update = replace_file_if_changed(file, lambda: self.counts[CheckVerdict.UPDATED] > updated_before)
                 updated = closing_all.enter_context(update) if self.options.update else None
-                for block, result in closing_all.enter_context(closing(self._judge_blocks(file, stream, size))):
+                for block, result in closing_all.enter_context(closing(self._check_blocks(file, stream, size))):
                     with block_signals():  # a signal must not truncate a line of the output
                         if result.stdout_text:
                             print_stdout(result.stdout_text.removesuffix("\n"))
@@ -247,7 +247,7 @@ class _CheckRun:
             self._report_unusable_file(file, error)
         return False
 
-    def _judge_blocks(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
+    def _check_blocks(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
         """Yield each block of a file with its result.
 
         Large files of `size` bytes are distributed over several processes.
@@ -256,8 +256,8 @@ class _CheckRun:
         if size >= MIN_PARALLEL_SIZE or (size and self.jobs):
             jobs = self.jobs or min(MAX_DEFAULT_JOBS, count_cores())
         if jobs > 1:
-            return judge_in_parallel(split_blocks(stream), file, self.options, jobs)
-        return judge_sequentially(split_blocks(stream), file, self.options)
+            return check_in_parallel(split_blocks(stream), file, self.options, jobs)
+        return check_sequentially(split_blocks(stream), file, self.options)
 
     def _add_result(self, result: BlockResult, junit_stream: IO[str] | None) -> bool:
         """Add the result of a block to the counts and to the JUnit report.

@@ -23,14 +23,14 @@ from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.dims import Shape
 from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import replace
-from shapecalc.core.requests import apply_chain_options, lookup_dialect, parse_spelled_type
+from shapecalc.core.requests import apply_chain_options, lookup_dialect, parse_printed_element_type
 from shapecalc.core.text import (
     TypedShape,
     escape_unprintable,
     is_integer,
     parse_dims,
     parse_typed_shape,
-    reject_loose_names,
+    reject_unbracketed_names,
     split_outside_brackets,
 )
 from shapecalc.core.values import parse_sizes
@@ -146,7 +146,7 @@ def _split_inputs(text: str) -> list[tuple[str, str]]:
             is_split.add(len(tensors) - 1)
     for index in is_split:
         if tensors[index][0]:
-            reject_loose_names(tensors[index][1])
+            reject_unbracketed_names(tensors[index][1])
     return tensors
 
 
@@ -174,7 +174,7 @@ def _parse_sizes(text: str) -> dict[str, int | Shape]:
         if not name or is_integer(dims):
             sizes |= parse_sizes(piece)
         else:
-            reject_loose_names(dims, "where")
+            reject_unbracketed_names(dims, "where")
             sizes[name] = parse_dims(dims, "where")
     return sizes
 
@@ -190,7 +190,7 @@ def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options:
         if not tensor.dtype:
             continue
         rules = lookup_dialect(dialect or "torch")
-        dtype, stated = parse_spelled_type(tensor.dtype, rules), options.get("dtype")
+        dtype, stated = parse_printed_element_type(tensor.dtype, rules), options.get("dtype")
         if index == 0 and stated is None:
             options["dtype"] = dtype
         elif index == 0 and parse_element_type(str(stated), rules) != dtype:

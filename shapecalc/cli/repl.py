@@ -32,7 +32,7 @@ from shapecalc.core.requests import StageRequest, apply_chain_options, apply_def
 from shapecalc.core.text import (
     escape_unprintable,
     parse_typed_shape,
-    reject_loose_names,
+    reject_unbracketed_names,
     shape_text,
     split_outside_brackets,
     suggestion,
@@ -152,7 +152,7 @@ class Session:
         if words == ["ans"]:
             return Reply(self._resolve_input("ans"))
         if is_shape(line):
-            reject_loose_names(line)
+            reject_unbracketed_names(line)
             typed = parse_typed_shape(line)
             self._shapes.append(typed.dims)
             notes = [*typed.notes, *([f"the element type {typed.dtype} was not used"] if typed.dtype else [])]

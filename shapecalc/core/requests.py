@@ -24,8 +24,8 @@ from shapecalc.core.dialects.base import (
     Operator,
     Setting,
     ZeroMeaning,
+    element_type_name,
     parse_element_type,
-    spell_element_type,
 )
 from shapecalc.core.dims import Monomial, Shape, substitute
 from shapecalc.core.limits import MAX_NAMES
@@ -60,7 +60,7 @@ SHARED_OPTIONS = ("dialect", "opset", "dtype", "where")
 """The options of every op in every dialect."""
 DEFAULT_OPSET = 25
 PLAIN_CHARACTERS = frozenset("0123456789,- ")
-"""The characters of texts that need no notes; see `_need_no_notes`."""
+"""The characters of texts that need no notes; see `_cannot_have_notes`."""
 SHAPE_TYPES = frozenset([ParamType.TARGET.name, ParamType.SHAPE.name, ParamType.SHAPES.name])
 """The types of arguments that are shapes."""
 CONFIGURABLE_OPTIONS = ("dialect", "opset")
@@ -213,7 +213,7 @@ def check_attributes(request: Request, setting: Setting) -> None:
                 raise _no_attribute_error(operator, name, since, version)
     if request.dtype and request.dtype not in operator_types(OPS[request.op], setting.dialect, version, operator):
         this = operator.name if version is None else f"{operator.name} {version}"
-        message = f"{setting.dialect.name} {this} does not accept {spell_element_type(request.dtype, setting.dialect)}"
+        message = f"{setting.dialect.name} {this} does not accept {element_type_name(request.dtype, setting.dialect)}"
         raise rule_error(rules.DTYPE, message, argument="dtype")
 
 
@@ -255,7 +255,7 @@ def make_request(
     {'target': (0, -1)}
     """
     spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")
-    names = _common_names(spec, options) if common_names is None else common_names
+    names = _names_without_params(spec, options) if common_names is None else common_names
     dims, typed = _read_input(shape)
     if typed is not None and typed.dtype:
         options, names = _add_input_dtype(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
@@ -277,7 +277,7 @@ def make_request(
     if isinstance(shape, str):
         texts = {"input": shape, **texts}
     request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts)
-    if typed is not None or not _need_no_notes(texts):
+    if typed is not None or not _cannot_have_notes(texts):
         request = _add_input_notes(request, params, typed)
     if options.get("where") is not None:
         request = _substitute_known_sizes(request, values.parse_sizes(options["where"]))
@@ -292,7 +292,7 @@ def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
     Raises `ShapeError` (usage) if the options contradict it.
     """
     dialect, _ = dialect_and_operator(op, options.get("dialect"))
-    dtype, stated = parse_spelled_type(word, dialect), options.get("dtype")
+    dtype, stated = parse_printed_element_type(word, dialect), options.get("dtype")
     if stated is not None and parse_element_type(str(stated), dialect) != dtype:
         shown = escape_unprintable(truncate(str(stated)))
         message = f"the input is {word}, and --dtype is {shown}"
@@ -300,12 +300,12 @@ def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
     return {**options, "dtype": dtype}
 
 
-def parse_spelled_type(word: str, dialect: Dialect) -> str:
+def parse_printed_element_type(word: str, dialect: Dialect) -> str:
     """Parse the element type that a tool prints beside a shape, under the rules of a dialect.
 
     Raises `ShapeError` (usage) if there is no such element type.
 
-    >>> parse_spelled_type("float", DIALECTS["onnx"]), parse_spelled_type("Float", DIALECTS["numpy"])
+    >>> parse_printed_element_type("float", DIALECTS["onnx"]), parse_printed_element_type("Float", DIALECTS["numpy"])
     ('float32', 'float32')
     """
     name = word.rpartition(".")[2]
@@ -350,7 +350,7 @@ def _add_input_notes(request: Request, params: Iterable[Param], typed: TypedShap
     return replace(request, arguments=arguments, notes=notes)
 
 
-def _need_no_notes(texts: Mapping[str, str]) -> bool:
+def _cannot_have_notes(texts: Mapping[str, str]) -> bool:
     """Return whether no text of an argument can need a note."""
     return not texts or all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
 
@@ -403,7 +403,7 @@ def _parse_arguments(
     return arguments, texts
 
 
-def _common_names(op: Op, names: Iterable[str]) -> list[str]:
+def _names_without_params(op: Op, names: Iterable[str]) -> list[str]:
     """Return the names of options that are neither parameters of the op nor `where`."""
     own = op.param_names
     return [name for name in names if name not in own and name != "where"]

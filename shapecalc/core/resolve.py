@@ -18,7 +18,7 @@ from shapecalc.core.conditions import (
     substitute_condition,
 )
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import check_rank, check_volume, spell_element_type
+from shapecalc.core.dialects.base import check_rank, check_volume, element_type_name
 from shapecalc.core.dims import Shape, dim_names, is_always_integral, is_concrete
 from shapecalc.core.limits import MAX_CHAIN_DIMS, MAX_CHAIN_NAMES, MAX_CHAIN_WORK, MAX_STAGES, MAX_ZERO_TESTED_NAMES
 from shapecalc.core.ops import OPS
@@ -76,7 +76,7 @@ def resolve(request: Request) -> Trace:
     results = rules.names.new_results if symbolic else EMPTY_DICT
     options = rules.options
     if request.dtype:
-        options = FrozenDict({**options, "dtype": spell_element_type(request.dtype, rules.dialect)})
+        options = FrozenDict({**options, "dtype": element_type_name(request.dtype, rules.dialect)})
     if problem is not None:
         return Trace(request, rules.version, options, stages, None, problem, (), input_steps, results)
     output = output_of(shape, stages)

@@ -1,8 +1,8 @@
 """Shapes as other tools print them: the forms that are parsed, and those that are refused with a hint.
 
-`FORMS` is the only table of spellings. Each form has a regular expression and examples: the reader uses the expression,
-the tests read the examples in every position, and the manual page shapecalc-spellings(7) lists them. Plain shapes such
-as `2,3,4` are parsed by `core.text` alone, which imports this module only for other texts.
+`SHAPE_FORMATS` is the only table of spellings. Each form has a regular expression and examples: the parser uses the
+expression, the tests read the examples in every position, and the manual page shapecalc-spellings(7) lists them. Plain
+shapes such as `2,3,4` are parsed by `core.text` alone, which imports this module only for other texts.
 
 A text is first rewritten without changing its length, so that offsets stay valid: full-width characters become ASCII,
 and quotes and wrappers of numbers become blanks.
@@ -88,7 +88,7 @@ TENSOR_CLASSES = (
 SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|DimsNCHW"
 
 
-class Example(Record):
+class Spelling(Record):
     """One row of the table of spellings: the output of a tool, and the shape that is parsed from it."""
 
     spelling: str
@@ -99,7 +99,7 @@ class Example(Record):
     strides: str = ""
 
 
-class Form(Record):
+class ShapeFormat(Record):
     """A form in which tools print shapes.
 
     The groups of the pattern are `inner`, the text with the dims, and optionally `dtype`, `strides`, and `order`, the
@@ -108,7 +108,7 @@ class Form(Record):
 
     name: str
     pattern: Pattern[str]
-    examples: tuple[Example, ...]
+    examples: tuple[Spelling, ...]
     has_generic_type: bool = False
     """Whether element types such as Float do not specify the number of bits."""
     needs_type: bool = True
@@ -136,169 +136,169 @@ class LocatedDims(Record):
     """The name of the innermost form; empty if no form matches."""
 
 
-def _make_form(name: str, pattern: str, *examples: Example, **flags: bool) -> Form:
-    return Form(name, re.compile(pattern, re.DOTALL | re.ASCII), examples, **flags)
+def _make_format(name: str, pattern: str, *examples: Spelling, **flags: bool) -> ShapeFormat:
+    return ShapeFormat(name, re.compile(pattern, re.DOTALL | re.ASCII), examples, **flags)
 
 
-FORMS = (
-    _make_form(
+SHAPE_FORMATS = (
+    _make_format(
         "label",
         rf"%?[A-Za-z_][\w./-]*\s*:\s*(?P<inner>{TIMES_LIST}|[\[({{].*|!?{NAME}\s*[\[(<].*)"
         rf"|(?:[\w.]+\s+|[\w.]+\.)?(?:shape|size|dims?)(?:\s*[=:]\s*|\s+)"
         rf"(?P<inner2>[\[(].*[\])]|(?:{NAME}\.)?Size\(.*\))",
-        Example("input:1x3x224x224", "trtexec --shapes", "1,3,224,224"),
-        Example("x: tensor<2x3xf32>", "MLIR arguments", "2,3", "float32"),
-        Example("shape=(1, 3, 224, 224)", "print statements", "1,3,224,224"),
-        Example("shape: [1, 3, 224, 224]", "logs", "1,3,224,224"),
-        Example("x.shape = torch.Size([2, 3])", "print statements", "2,3"),
-        Example("PartialShape: {1,3,?,?}", "OpenVINO", "1,3,?,?"),
-        Example("dims: [3, 224, 224]", "Triton config.pbtxt", "3,224,224"),
+        Spelling("input:1x3x224x224", "trtexec --shapes", "1,3,224,224"),
+        Spelling("x: tensor<2x3xf32>", "MLIR arguments", "2,3", "float32"),
+        Spelling("shape=(1, 3, 224, 224)", "print statements", "1,3,224,224"),
+        Spelling("shape: [1, 3, 224, 224]", "logs", "1,3,224,224"),
+        Spelling("x.shape = torch.Size([2, 3])", "print statements", "2,3"),
+        Spelling("PartialShape: {1,3,?,?}", "OpenVINO", "1,3,?,?"),
+        Spelling("dims: [3, 224, 224]", "Triton config.pbtxt", "3,224,224"),
         needs_type=False,
     ),
-    _make_form(
+    _make_format(
         "size class",
         rf"(?:{NAME}\.|{NAME}::)?(?:{SIZE_CLASSES})\s*(?P<inner>(?!\(\s*None\s*\))[\[({{].*[\])}}])",
-        Example("torch.Size([2, 3, 4])", "PyTorch", "2,3,4"),
-        Example("TensorShape([None, 3])", "TensorFlow", "?,3"),
-        Example("TensorShape([Dimension(None), Dimension(3)])", "TensorFlow 1", "?,3"),
-        Example("Dims4{1,3,224,224}", "TensorRT C++", "1,3,224,224"),
-        Example("ov::Shape{1, 3, 224, 224}", "OpenVINO C++", "1,3,224,224"),
-        Example("oneflow.Size([2, 3])", "OneFlow", "2,3"),
-        Example("ttnn.Shape([1, 1, 32, 32])", "TT-NN", "1,1,32,32"),
+        Spelling("torch.Size([2, 3, 4])", "PyTorch", "2,3,4"),
+        Spelling("TensorShape([None, 3])", "TensorFlow", "?,3"),
+        Spelling("TensorShape([Dimension(None), Dimension(3)])", "TensorFlow 1", "?,3"),
+        Spelling("Dims4{1,3,224,224}", "TensorRT C++", "1,3,224,224"),
+        Spelling("ov::Shape{1, 3, 224, 224}", "OpenVINO C++", "1,3,224,224"),
+        Spelling("oneflow.Size([2, 3])", "OneFlow", "2,3"),
+        Spelling("ttnn.Shape([1, 1, 32, 32])", "TT-NN", "1,1,32,32"),
         needs_type=False,
     ),
-    _make_form(
+    _make_format(
         "abstract type",
         r"(?:ShapedArray|(?:ir\.)?RankedTensorType)\((?P<inner>.*?)(?:,\s*weak_type=\w+)?\)",
-        Example("ShapedArray(float32[2,3], weak_type=True)", "JAX", "2,3", "float32"),
+        Spelling("ShapedArray(float32[2,3], weak_type=True)", "JAX", "2,3", "float32"),
         needs_type=False,
     ),
-    _make_form(
+    _make_format(
         "Caffe",
         r"(?:(?:Top|Bottom)\s+shape:\s*)?(?P<inner>\d+(?:\s+\d+)*)\s+\(\d+\)",
-        Example("Top shape: 1 3 224 224 (150528)", "Caffe", "1,3,224,224"),
+        Spelling("Top shape: 1 3 224 224 (150528)", "Caffe", "1,3,224,224"),
         needs_type=False,
         without_brackets=True,
     ),
-    _make_form(
+    _make_format(
         "nested brackets",
         rf"\[\s*(?P<inner>{LIST})\s*,?\s*\]|\(\s*(?P<inner2>{LIST})\s*,?\s*\)",
-        Example("[(None, 224, 224, 3)]", "Keras summary", "?,224,224,3"),
-        Example("[[1, 3, 224, 224]]", "lists of inputs", "1,3,224,224"),
+        Spelling("[(None, 224, 224, 3)]", "Keras summary", "?,224,224,3"),
+        Spelling("[[1, 3, 224, 224]]", "lists of inputs", "1,3,224,224"),
         needs_type=False,
     ),
-    _make_form(
+    _make_format(
         "vtensor",
         rf"!?(?:{WORD}\.)?vtensor<\s*\[(?P<inner>[^\[\]]*)\]\s*,\s*(?P<dtype>{WORD})\s*>",
-        Example("!torch.vtensor<[?,3,224,224],f32>", "torch-mlir", "?,3,224,224", "float32"),
+        Spelling("!torch.vtensor<[?,3,224,224],f32>", "torch-mlir", "?,3,224,224", "float32"),
         without_brackets=True,
     ),
-    _make_form(
+    _make_format(
         "MLIR",
         rf"(?:tensor|memref|vector)<\s*(?:(?P<inner>{TIMES_LIST})\s*x)?\s*(?P<dtype>{WORD})"
         r"(?:,\s*strided<\[(?P<strides>[^\[\]]*)\](?:,\s*offset:\s*(?:\d+|\?))?>|,(?P<unused>[^>]*(?:<[^>]*>)?[^>]*))?\s*>",
-        Example("tensor<2x3x4xf32>", "MLIR", "2,3,4", "float32"),
-        Example("tensor<?x3x224x224xf16>", "MLIR, IREE", "?,3,224,224", "float16"),
-        Example("tensor<bf16>", "MLIR", "[]", "bfloat16"),
-        Example("memref<2x3xf32>", "MLIR", "2,3", "float32"),
-        Example("memref<2x3xf32, strided<[1, 2]>>", "MLIR", "2,3", "float32", "1,2"),
-        Example("vector<4x8xi8>", "MLIR", "4,8", "int8"),
+        Spelling("tensor<2x3x4xf32>", "MLIR", "2,3,4", "float32"),
+        Spelling("tensor<?x3x224x224xf16>", "MLIR, IREE", "?,3,224,224", "float16"),
+        Spelling("tensor<bf16>", "MLIR", "[]", "bfloat16"),
+        Spelling("memref<2x3xf32>", "MLIR", "2,3", "float32"),
+        Spelling("memref<2x3xf32, strided<[1, 2]>>", "MLIR", "2,3", "float32", "1,2"),
+        Spelling("vector<4x8xi8>", "MLIR", "4,8", "int8"),
         without_brackets=True,
     ),
-    _make_form(
+    _make_format(
         "sizes and type with x",
         rf"(?P<inner>{TIMES_LIST})x(?P<dtype>[A-Za-z]\w*)(?:=.*)?",
-        Example("1x3x224x224xf32", "iree-run-module", "1,3,224,224", "float32"),
-        Example("2x3xi64=1 2 3 4 5 6", "iree-run-module", "2,3", "int64"),
+        Spelling("1x3x224x224xf32", "iree-run-module", "1,3,224,224", "float32"),
+        Spelling("2x3xi64=1 2 3 4 5 6", "iree-run-module", "2,3", "int64"),
         without_brackets=True,
     ),
-    _make_form(
+    _make_format(
         "torch.jit",
         r"(?P<dtype>Float|Double|Half|Long|Int|Short|Char|Byte|Bool|BFloat16|ComplexFloat|ComplexDouble)"
         rf"\((?P<inner>\s*(?:{JIT_SIZE}(?:\s*,\s*{JIT_SIZE})*)?)\s*,?\s*(?:strides=\[(?P<strides>[\d,\s*]*)\])?"
         r"(?:,?\s*(?:requires_grad|device)=[\w:]+)*\s*\)",
-        Example("Float(2, 3, 4, strides=[12, 4, 1], requires_grad=0, device=cpu)", "torch.jit", "2,3,4", "float32"),
-        Example("Float(2, 3, strides=[1, 2])", "torch.jit", "2,3", "float32", "1,2"),
-        Example("Double(2:12, 3:4, 4:1)", "torch.jit before 1.8", "2,3,4", "float64"),
-        Example("Half(*, 3, 224, 224)", "torch.jit", "?,3,224,224", "float16"),
-        Example("Long()", "torch.jit", "[]", "int64"),
+        Spelling("Float(2, 3, 4, strides=[12, 4, 1], requires_grad=0, device=cpu)", "torch.jit", "2,3,4", "float32"),
+        Spelling("Float(2, 3, strides=[1, 2])", "torch.jit", "2,3", "float32", "1,2"),
+        Spelling("Double(2:12, 3:4, 4:1)", "torch.jit before 1.8", "2,3,4", "float64"),
+        Spelling("Half(*, 3, 224, 224)", "torch.jit", "?,3,224,224", "float16"),
+        Spelling("Long()", "torch.jit", "[]", "int64"),
         without_brackets=True,
         dims_cleaned=True,
     ),
-    _make_form(
+    _make_format(
         "jaxtyping",
         rf"(?P<dtype>{NAME})\[\s*(?:{WORD}\.)*(?:Array|ArrayLike|Tensor|ndarray)\s*,(?P<inner>[^\[\],]*)\]",
-        Example('Float[Array, "b c h w"]', "jaxtyping", "b,c,h,w"),
-        Example('Float32[Tensor, "batch 3 h w"]', "jaxtyping", "batch,3,h,w", "float32"),
+        Spelling('Float[Array, "b c h w"]', "jaxtyping", "b,c,h,w"),
+        Spelling('Float32[Tensor, "batch 3 h w"]', "jaxtyping", "batch,3,h,w", "float32"),
         has_generic_type=True,
         without_brackets=True,
         needs_type=False,
     ),
-    _make_form(
+    _make_format(
         "type in front",
         rf"(?P<dtype>{TYPE})\s*(?P<inner>\[[^\[\]<>=:]*\])"
         r"(?:\{(?P<order>[\d,\s]*)(?P<unused>:[^{}]*)?\}|\[(?P<strides>[\d,\s]*)\]\s*(?:[a-z]+(?::\d+)?)?)?"
         rf"|(?P<dtype2>{TYPE})(?:\s+(?P<inner2>\([^()<>=:]*\))|\s*(?P<inner3>\{{[^{{}}<>=:]*\}}))",
-        Example("float32[1,3,224,224]", "Netron, IREE, JAX", "1,3,224,224", "float32"),
-        Example("float32[batch_size,3,224,224]", "Netron", "batch_size,3,224,224", "float32"),
-        Example("f32[2,3,4]{2,1,0}", "XLA", "2,3,4", "float32"),
-        Example("f32[2,3,4]{0,1,2}", "XLA", "2,3,4", "float32", "1,2,6"),
-        Example("bf16[8,128]{1,0:T(8,128)}", "XLA on TPU", "8,128", "bfloat16"),
-        Example("pred[]", "XLA", "[]", "bool"),
-        Example("f32[64, 128][128, 1]cuda:0", "torch.compile", "64,128", "float32"),
-        Example("f32[s0, 3]", "torch.export, FX", "s0,3", "float32"),
-        Example("f32{1, 3, 224, 224}", "nGraph", "1,3,224,224", "float32"),
-        Example("torch.float32 (2, 3)", "print(x.dtype, x.shape)", "2,3", "float32"),
-        Example("FLOAT[1,3,224,224]", "ONNX tools", "1,3,224,224", "float32"),
+        Spelling("float32[1,3,224,224]", "Netron, IREE, JAX", "1,3,224,224", "float32"),
+        Spelling("float32[batch_size,3,224,224]", "Netron", "batch_size,3,224,224", "float32"),
+        Spelling("f32[2,3,4]{2,1,0}", "XLA", "2,3,4", "float32"),
+        Spelling("f32[2,3,4]{0,1,2}", "XLA", "2,3,4", "float32", "1,2,6"),
+        Spelling("bf16[8,128]{1,0:T(8,128)}", "XLA on TPU", "8,128", "bfloat16"),
+        Spelling("pred[]", "XLA", "[]", "bool"),
+        Spelling("f32[64, 128][128, 1]cuda:0", "torch.compile", "64,128", "float32"),
+        Spelling("f32[s0, 3]", "torch.export, FX", "s0,3", "float32"),
+        Spelling("f32{1, 3, 224, 224}", "nGraph", "1,3,224,224", "float32"),
+        Spelling("torch.float32 (2, 3)", "print(x.dtype, x.shape)", "2,3", "float32"),
+        Spelling("FLOAT[1,3,224,224]", "ONNX tools", "1,3,224,224", "float32"),
     ),
-    _make_form(
+    _make_format(
         "type, then shape",
         rf"(?:%?[\w./:-]*\[)?\s*(?P<dtype>[A-Z][A-Z0-9]*)\s*,\s*(?P<inner>{TIMES_LIST}|{LIST})\s*\]?",
-        Example("%input[FLOAT, 1x3x224x224]", "onnx.helper.printable_graph", "1,3,224,224", "float32"),
+        Spelling("%input[FLOAT, 1x3x224x224]", "onnx.helper.printable_graph", "1,3,224,224", "float32"),
     ),
-    _make_form(
+    _make_format(
         "shape, then type",
         rf"(?:{WORD}\.)*(?:Tensor|Buffer)\s*[\[(]\s*(?P<inner>{LIST})\s*,\s*(?:dtype\s*=\s*)?(?P<dtype>{NAME})\s*[\])]"
         rf"|(?P<inner2>{NAME}\({LIST}\)|{LIST})\s*[,:]?\s+(?P<dtype2>{TYPE})"
         rf"|(?P<inner3>{SIZE}(?:\s*[,x]\s*{SIZE})+)\s+(?:(?:\w*Array|Matrix)\{{)?(?P<dtype3>{TYPE})(?:,\s*\d+)?\}}?:?",
-        Example("Tensor[(1, 3, 224, 224), float32]", "TVM Relay", "1,3,224,224", "float32"),
-        Example('R.Tensor((1, 3, 224, 224), dtype="float32")', "TVM Relax", "1,3,224,224", "float32"),
-        Example("Tensor[[2, 3], f32]", "candle", "2,3", "float32"),
-        Example("(2, 3, 4) float32", "print(x.shape, x.dtype)", "2,3,4", "float32"),
-        Example("torch.Size([2, 3]) torch.float16", "print(x.shape, x.dtype)", "2,3", "float16"),
-        Example("224x224x3 single", "MATLAB whos", "224,224,3", "float32"),
-        Example("2\u00d73\u00d74 Array{Float32, 3}", "Julia", "2,3,4", "float32"),
+        Spelling("Tensor[(1, 3, 224, 224), float32]", "TVM Relay", "1,3,224,224", "float32"),
+        Spelling('R.Tensor((1, 3, 224, 224), dtype="float32")', "TVM Relax", "1,3,224,224", "float32"),
+        Spelling("Tensor[[2, 3], f32]", "candle", "2,3", "float32"),
+        Spelling("(2, 3, 4) float32", "print(x.shape, x.dtype)", "2,3,4", "float32"),
+        Spelling("torch.Size([2, 3]) torch.float16", "print(x.shape, x.dtype)", "2,3", "float16"),
+        Spelling("224x224x3 single", "MATLAB whos", "224,224,3", "float32"),
+        Spelling("2\u00d73\u00d74 Array{Float32, 3}", "Julia", "2,3,4", "float32"),
     ),
-    _make_form(
+    _make_format(
         "Core ML",
         rf"(?:MultiArray\s*)?\(?\s*(?P<dtype>{WORD})\s+(?P<inner>{SIZE}(?:\s*[,x]\s*{SIZE})+)\s*\)?",
-        Example("MultiArray (Float32 1 \u00d7 3 \u00d7 224 \u00d7 224)", "Core ML, Xcode", "1,3,224,224", "float32"),
+        Spelling("MultiArray (Float32 1 \u00d7 3 \u00d7 224 \u00d7 224)", "Core ML, Xcode", "1,3,224,224", "float32"),
         without_brackets=True,
     ),
-    _make_form(
+    _make_format(
         "fields",
         rf"(?:[\w./:-]*\s*[\[<{{]|(?:<\s*)?(?:{WORD}\.)*(?:{TENSOR_CLASSES})\s*\().*?"
         rf"\b(?:shape|size)\s*[=:]?\s*(?P<inner>{NAME}\({LIST}\)|{LIST})(?P<rest>(?:(?!\b(?:shape|size)\s*[=:]).)*)",
-        Example("[dtype=float32, shape=(1, 3, 224, 224)]", "polygraphy", "1,3,224,224", "float32"),
-        Example("images [dtype=float32, shape=('batch', 3, 640, 640)]", "polygraphy", "batch,3,640,640", "float32"),
-        Example(
+        Spelling("[dtype=float32, shape=(1, 3, 224, 224)]", "polygraphy", "1,3,224,224", "float32"),
+        Spelling("images [dtype=float32, shape=('batch', 3, 640, 640)]", "polygraphy", "batch,3,640,640", "float32"),
+        Spelling(
             "NodeArg(name='x', type='tensor(float)', shape=['batch', 3, 224, 224])",
             "ONNX Runtime",
             "batch,3,224,224",
             "float32",
         ),
-        Example("TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)", "TensorFlow", "?,3", "float32"),
-        Example("<KerasTensor shape=(None, 784), dtype=float32, sparse=False, name=x>", "Keras", "?,784", "float32"),
-        Example("ShapeDtypeStruct(shape=(2, 3), dtype=float32)", "JAX", "2,3", "float32"),
-        Example("Tensor(shape=[2, 3], dtype=int64, place=Place(cpu))", "PaddlePaddle", "2,3", "int64"),
-        Example("Tensor(shape=[2, 3], dtype=Float32, value=...)", "MindSpore", "2,3", "float32"),
-        Example('<HDF5 dataset "x": shape (2, 3), type "<f4">', "h5py", "2,3", "float32"),
-        Example('{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}', "safetensors header", "2,3", "float32"),
-        Example("<ConstOutput: names[x] shape[?,3,224,224] type: f32>", "OpenVINO", "?,3,224,224", "float32"),
-        Example("FakeTensor(..., device='cuda:0', size=(s0, 3), dtype=torch.float16)", "PyTorch", "s0,3", "float16"),
-        Example("tensor(..., device='meta', size=(2, 3))", "PyTorch", "2,3"),
-        Example('Tensor("x:0", shape=(?, 224, 224, 3), dtype=float32)', "TensorFlow 1", "?,224,224,3", "float32"),
-        Example("<Matrix(float64, shape=(?, 3))>", "PyTensor", "?,3", ""),
+        Spelling("TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)", "TensorFlow", "?,3", "float32"),
+        Spelling("<KerasTensor shape=(None, 784), dtype=float32, sparse=False, name=x>", "Keras", "?,784", "float32"),
+        Spelling("ShapeDtypeStruct(shape=(2, 3), dtype=float32)", "JAX", "2,3", "float32"),
+        Spelling("Tensor(shape=[2, 3], dtype=int64, place=Place(cpu))", "PaddlePaddle", "2,3", "int64"),
+        Spelling("Tensor(shape=[2, 3], dtype=Float32, value=...)", "MindSpore", "2,3", "float32"),
+        Spelling('<HDF5 dataset "x": shape (2, 3), type "<f4">', "h5py", "2,3", "float32"),
+        Spelling('{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}', "safetensors header", "2,3", "float32"),
+        Spelling("<ConstOutput: names[x] shape[?,3,224,224] type: f32>", "OpenVINO", "?,3,224,224", "float32"),
+        Spelling("FakeTensor(..., device='cuda:0', size=(s0, 3), dtype=torch.float16)", "PyTorch", "s0,3", "float16"),
+        Spelling("tensor(..., device='meta', size=(2, 3))", "PyTorch", "2,3"),
+        Spelling('Tensor("x:0", shape=(?, 224, 224, 3), dtype=float32)', "TensorFlow 1", "?,224,224,3", "float32"),
+        Spelling("<Matrix(float64, shape=(?, 3))>", "PyTensor", "?,3", ""),
         needs_type=False,
     ),
 )
@@ -309,34 +309,34 @@ FIELD_TYPE = re.compile(
 )
 """A regular expression for the field with the element type."""
 PLAIN_EXAMPLES = (
-    Example("2x3x4", "everyday", "2,3,4"),
-    Example("(2, 3, 4)", "NumPy", "2,3,4"),
-    Example("[1, 3, 224, 224]", "ONNX, torchinfo", "1,3,224,224"),
-    Example("{1,3,224,224}", "C++", "1,3,224,224"),
-    Example("['batch', 3, 224, 224]", "ONNX Runtime", "batch,3,224,224"),
-    Example("-1x3x224x224", "trtexec", "?,3,224,224"),
-    Example("(-1, 3, 224, 224)", "TensorRT", "?,3,224,224"),
-    Example("[-1, 64, 112, 112]", "torchsummary", "?,64,112,112"),
-    Example("[?,3,224,224]", "OpenVINO", "?,3,224,224"),
-    Example("?x3x224x224", "MLIR", "?,3,224,224"),
-    Example("(None, 224, 224, 3)", "Keras", "?,224,224,3"),
-    Example("[  1 224 224   3]", "TensorFlow Lite", "1,224,224,3"),
-    Example("(np.int64(2), np.int64(3))", "NumPy 2", "2,3"),
-    Example("(tensor(2), tensor(3))", "torch.jit tracing", "2,3"),
-    Example("1L, 2L", "Python 2", "1,2"),
-    Example("N C H W", "einops", "N,C,H,W"),
-    Example('"b c h w"', "jaxtyping", "b,c,h,w"),
-    Example("batch_size x 3", "papers", "batch_size,3"),
-    Example("1\uff0c3\uff0c224\uff0c224", "full-width commas", "1,3,224,224"),
-    Example("\uff082\uff0c3\uff09", "full-width brackets", "2,3"),
-    Example("2\u00d73\u00d74", "Julia", "2,3,4"),
+    Spelling("2x3x4", "everyday", "2,3,4"),
+    Spelling("(2, 3, 4)", "NumPy", "2,3,4"),
+    Spelling("[1, 3, 224, 224]", "ONNX, torchinfo", "1,3,224,224"),
+    Spelling("{1,3,224,224}", "C++", "1,3,224,224"),
+    Spelling("['batch', 3, 224, 224]", "ONNX Runtime", "batch,3,224,224"),
+    Spelling("-1x3x224x224", "trtexec", "?,3,224,224"),
+    Spelling("(-1, 3, 224, 224)", "TensorRT", "?,3,224,224"),
+    Spelling("[-1, 64, 112, 112]", "torchsummary", "?,64,112,112"),
+    Spelling("[?,3,224,224]", "OpenVINO", "?,3,224,224"),
+    Spelling("?x3x224x224", "MLIR", "?,3,224,224"),
+    Spelling("(None, 224, 224, 3)", "Keras", "?,224,224,3"),
+    Spelling("[  1 224 224   3]", "TensorFlow Lite", "1,224,224,3"),
+    Spelling("(np.int64(2), np.int64(3))", "NumPy 2", "2,3"),
+    Spelling("(tensor(2), tensor(3))", "torch.jit tracing", "2,3"),
+    Spelling("1L, 2L", "Python 2", "1,2"),
+    Spelling("N C H W", "einops", "N,C,H,W"),
+    Spelling('"b c h w"', "jaxtyping", "b,c,h,w"),
+    Spelling("batch_size x 3", "papers", "batch_size,3"),
+    Spelling("1\uff0c3\uff0c224\uff0c224", "full-width commas", "1,3,224,224"),
+    Spelling("\uff082\uff0c3\uff09", "full-width brackets", "2,3"),
+    Spelling("2\u00d73\u00d74", "Julia", "2,3,4"),
 )
 """The examples that `core.text` parses without a form: other separators, brackets and spellings of an unknown size."""
 
 
-def all_examples() -> tuple[Example, ...]:
+def all_spellings() -> tuple[Spelling, ...]:
     """Return every row of the table of spellings."""
-    return (*PLAIN_EXAMPLES, *[example for form in FORMS for example in form.examples])
+    return (*PLAIN_EXAMPLES, *[example for form in SHAPE_FORMATS for example in form.examples])
 
 
 def rewrite_characters(text: str) -> str:
@@ -363,16 +363,16 @@ def locate_spelled_dims(text: str) -> LocatedDims | None:
     if len(text) > MAX_SPELLING_LENGTH:
         return None
     rewritten = rewrite_characters(text)
-    located = _match_nested_forms(
-        rewritten, LocatedDims(rewritten, *_strip_blanks(rewritten, 0, len(rewritten)), False), 0
+    located = _match_nested_formats(
+        rewritten, LocatedDims(rewritten, *_strip_whitespace(rewritten, 0, len(rewritten)), False), 0
     )
     return located if located.form or rewritten != text else None
 
 
-def _match_nested_forms(text: str, located: LocatedDims, depth: int) -> LocatedDims:
+def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> LocatedDims:
     """Match nested forms, from the outermost to the dims."""
     start, end = located.start, located.end
-    for form in FORMS if depth < MAX_DEPTH else ():
+    for form in SHAPE_FORMATS if depth < MAX_DEPTH else ():
         match = form.pattern.fullmatch(text, start, end)
         groups = _named_groups(match) if match else {}
         if match is None or not _has_known_type(form, groups):
@@ -386,7 +386,7 @@ def _match_nested_forms(text: str, located: LocatedDims, depth: int) -> LocatedD
             text, strides = _clean_jit_dims(text, inner_start, inner_end, strides)
         found = LocatedDims(
             text,
-            *_strip_blanks(text, inner_start, inner_end),
+            *_strip_whitespace(text, inner_start, inner_end),
             form.without_brackets,
             dtype or located.dtype,
             strides or located.strides,
@@ -394,7 +394,7 @@ def _match_nested_forms(text: str, located: LocatedDims, depth: int) -> LocatedD
             groups.get("unused", "") or located.unused,
             form.name,
         )
-        return found if form.without_brackets else _match_nested_forms(text, found, depth + 1)
+        return found if form.without_brackets else _match_nested_formats(text, found, depth + 1)
     return located
 
 
@@ -410,7 +410,7 @@ def _inner_span(match: re.Match[str]) -> tuple[int, int]:
     return match.end() - 1, match.end() - 1  # a scalar, such as `tensor<f32>`
 
 
-def _has_known_type(form: Form, groups: dict[str, str]) -> bool:
+def _has_known_type(form: ShapeFormat, groups: dict[str, str]) -> bool:
     """Return whether the element type is known; before bracketed strides, only names such as `f32` are known."""
     dtype = groups.get("dtype", "")
     if form.name == "type in front" and "strides" in groups and not SHORT_TYPE.fullmatch(dtype):
@@ -428,7 +428,7 @@ def is_element_type(word: str) -> bool:
     return name in ELEMENT_TYPES or name in DIALECT_TYPES
 
 
-def _field_type(text: str, form: Form) -> str:
+def _field_type(text: str, form: ShapeFormat) -> str:
     for match in FIELD_TYPE.finditer(text) if form.name == "fields" else ():
         if is_element_type(match["dtype"]):
             return DIALECT_TYPES.get(match["dtype"], match["dtype"]) if match["onnx"] else match["dtype"]
@@ -454,7 +454,7 @@ def _clean_jit_dims(text: str, start: int, end: int, strides: str) -> tuple[str,
     return text[:start] + dims + text[end:], strides.replace(" ", "")
 
 
-def _strip_blanks(text: str, start: int, end: int) -> tuple[int, int]:
+def _strip_whitespace(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the offsets of `text[start:end]` without blanks at both ends."""
     piece = text[start:end]
     if not piece.strip():

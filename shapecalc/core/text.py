@@ -191,7 +191,7 @@ class ScannedShape(Record):
     """The part of the text that is ignored, such as the tiles of a layout."""
     form: str = ""
     """The form of `core.spellings` in which the shape is written; empty for a plain shape."""
-    has_loose_names: bool = False
+    has_unbracketed_names: bool = False
     """Whether names are separated by blanks, without brackets or quotes around them."""
 
 
@@ -236,13 +236,13 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
 
         located = locate_spelled_dims(text)
     if located is None:
-        tokens, has_loose_names = _split_dims(text, *_locate_dims(text, argument), argument)
-        return ScannedShape(tokens, has_loose_names=has_loose_names)
+        tokens, has_unbracketed_names = _split_dims(text, *_locate_dims(text, argument), argument)
+        return ScannedShape(tokens, has_unbracketed_names=has_unbracketed_names)
     bounds = (located.start, located.end, True)
     if not located.bracketed:
         bounds = _locate_dims(located.text, argument, located.start, located.end)
     is_quoted = text[start : start + 1] in ("'", '"')
-    tokens, has_loose_names = _split_dims(located.text, *bounds, argument)
+    tokens, has_unbracketed_names = _split_dims(located.text, *bounds, argument)
     return ScannedShape(
         tokens,
         located.dtype,
@@ -250,7 +250,7 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
         located.order,
         located.unused,
         located.form,
-        has_loose_names and not is_quoted,
+        has_unbracketed_names and not is_quoted,
     )
 
 
@@ -283,8 +283,8 @@ def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str)
             raise usage_error(message, argument=argument, index=index, span=(offset, offset + 1))
         result.append(Token(word.strip(), offset + len(word) - len(word.lstrip())))
         offset += len(word) + 1
-    has_loose_names = by_blanks and not bracketed and not all(map(_is_size, words))
-    return tuple(result), has_loose_names
+    has_unbracketed_names = by_blanks and not bracketed and not all(map(_is_size, words))
+    return tuple(result), has_unbracketed_names
 
 
 def _split_words(body: str) -> tuple[list[str], bool]:
@@ -552,7 +552,7 @@ def shape_notes(scanned: ScannedShape) -> list[str]:
     words = [token.text for token in scanned.tokens]
     if len(words) == 1 and (letters := split_layout_name(words[0])):
         return [f"{words[0]} is one name; {_dim_count_text(len(letters))} are {','.join(letters)}"]
-    if scanned.has_loose_names and "x" in words:
+    if scanned.has_unbracketed_names and "x" in words:
         others, text = truncate(",".join([word for word in words if word != "x"])), truncate(" ".join(words))
         return [f"x is a name here: {text} has {_dim_count_text(len(words))}; without it, write {others}"]
     return []
@@ -577,13 +577,13 @@ def _dim_count_text(number: int) -> str:
     return words[number] if number < len(words) else f"{number} dims"
 
 
-def reject_loose_names(text: str, argument: str = "input") -> None:
+def reject_unbracketed_names(text: str, argument: str = "input") -> None:
     """Raise `ShapeError` (usage) for blank-separated names without brackets or quotes.
 
-    >>> reject_loose_names("2 3 4"), reject_loose_names("[N C]")
+    >>> reject_unbracketed_names("2 3 4"), reject_unbracketed_names("[N C]")
     (None, None)
     """
-    if " " in text.strip() and (scanned := scan_shape(text, argument)).has_loose_names:
+    if " " in text.strip() and (scanned := scan_shape(text, argument)).has_unbracketed_names:
         dims = ",".join([token.text for token in scanned.tokens])
         end = scanned.tokens[0].span[1]
         raise usage_error(

@@ -46,7 +46,7 @@ from shapecalc.core.text import (
     escape_unprintable,
     lookup,
     parse_dims,
-    reject_loose_names,
+    reject_unbracketed_names,
     split_outside_brackets,
     suggestion,
     truncate,
@@ -118,7 +118,7 @@ def parse_expectation(
     shape, when, conditions = stated.partition(" when ")
     results = dict(map(_parse_definition, definitions.split(" and "))) if definitions else EMPTY_DICT
     if not is_argument or {"when", "with"} & {*words}:
-        reject_loose_names(shape, "expect")
+        reject_unbracketed_names(shape, "expect")
     named = _normalize_conditions(conditions.split(" and ")) if when else None
     return Expectation(parse_pattern(shape, "expect"), named, results=FrozenDict(results))
 

@@ -33,7 +33,7 @@ from shapecalc.core.text import (
     parse_axes,
     parse_shape,
     rank_text,
-    reject_loose_names,
+    reject_unbracketed_names,
     shape_text,
     split_outside_brackets,
     truncate,
@@ -449,7 +449,7 @@ def parse_chain(text: str, dialect: object = None) -> tuple[str, list[tuple[str,
     parsed = [parse_stage(stage_words, with_input=False, dialect=dialect) for stage_words in words]
     pieces = split_outside_brackets(shape)
     if len(pieces) > 1:
-        reject_loose_names(" ".join(pieces))
+        reject_unbracketed_names(" ".join(pieces))
     return " ".join(pieces), [(stage.op, stage.options) for stage in parsed]
 
 

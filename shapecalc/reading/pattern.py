@@ -29,7 +29,7 @@ from shapecalc.core.dims import (
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import DIFFERS, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.requests import parse_spelled_type
+from shapecalc.core.requests import parse_printed_element_type
 from shapecalc.core.text import (
     ScannedShape,
     Token,
@@ -109,7 +109,7 @@ def parse_pattern(text: str, argument: str) -> ShapePattern:
     ShapePattern(dims=(N, 3), ellipsis_index=1, dtype='float32')
     """
     scanned = _scan_pattern(text, argument)
-    dtype = parse_spelled_type(scanned.dtype, NUMPY) if scanned.dtype else None
+    dtype = parse_printed_element_type(scanned.dtype, NUMPY) if scanned.dtype else None
     dim_tokens = [Token("?", token.start) if token.text == "_" else token for token in scanned.tokens]
     ellipses = [index for index, token in enumerate(dim_tokens) if token.text == ANY_DIMS]
     _check_single_ellipsis([dim_tokens[index] for index in ellipses], argument)

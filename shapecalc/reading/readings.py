@@ -135,7 +135,7 @@ def is_shape(text: str, *, beside_shape: bool = False) -> bool:
         return False
     try:
         scanned = scan_shape(text)
-        if scanned.has_loose_names:
+        if scanned.has_unbracketed_names:
             is_listed = beside_shape or all(
                 len(token.text) <= MAX_LOOSE_NAME_LENGTH or token.text.isdigit() for token in scanned.tokens
             )

@@ -24,7 +24,7 @@ import zarr
 
 from shapecalc.engine.stores.jobs import plan_job, run_job
 from shapecalc.engine.stores.regions import iter_grid
-from shapecalc.engine.stores.store_io import codec_loop, open_store
+from shapecalc.engine.stores.store_io import open_store, run_codec_loop
 from shapecalc.engine.stores.workers import open_cluster
 from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.answers import answer_chain
@@ -66,7 +66,7 @@ def run_dask(move, rows, source, target, chunks, codec):
 def recode_box(source, box):
     """Decode and encode a chunk of a store."""
     chunks = open_store(source).reader
-    with codec_loop():
+    with run_codec_loop():
         chunks._encode(chunks[[slice(*span) for span in box]])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shapecalc.checking.answering import answer_case
-from shapecalc.checking.judging import Block, CheckOptions, judge_block
+from shapecalc.checking.judging import Block, CheckOptions, check_block
 from shapecalc.cli.mcp import make_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import to_json
@@ -129,6 +129,6 @@ def test_check_json_lists_results_and_alternatives():
         "reshape N,4 5,3": {},
     }
     block = Block("\n".join(rows).encode(), 1)
-    lines = judge_block(block, "-", CheckOptions(json=True), {}).stdout_text.splitlines()
+    lines = check_block(block, "-", CheckOptions(json=True), {}).stdout_text.splitlines()
     for row, expected in zip(map(json.loads, lines), rows.values(), strict=True):
         assert {name: row[name] for name in ("results", "alternatives") if name in row} == expected

@@ -23,7 +23,7 @@ from shapecalc.checking import judging
 from shapecalc.checking.answering import answer_case
 from shapecalc.checking.judging import (
     READ_SIZE,
-    judge_block,
+    check_block,
     result_from_answer,
     result_of_unreadable_line,
     split_blocks,
@@ -144,13 +144,13 @@ def test_check_jobs_do_not_change_output(options, large, shapecalc):
 
 def test_check_recovers_from_a_dead_worker(large, shapecalc, monkeypatch):
     expected = shapecalc("check", str(large), "--jobs", "1")
-    parent, judge = os.getpid(), judging.judge_block
+    parent, check = os.getpid(), judging.check_block
 
-    @wraps(judge)
-    def judge_or_die(*arguments):
-        return judge(*arguments) if os.getpid() == parent else os._exit(9)
+    @wraps(check)
+    def check_or_die(*arguments):
+        return check(*arguments) if os.getpid() == parent else os._exit(9)
 
-    monkeypatch.setattr(judging, "judge_block", judge_or_die)
+    monkeypatch.setattr(judging, "check_block", check_or_die)
     assert shapecalc("check", str(large), "--jobs", "2") == expected
 
 
@@ -255,7 +255,7 @@ def test_check_odd_values_keep_answer_and_id():
             row = result_from_answer(1, text, parsed, answer_case(parsed), None, strict=False)
         except ShapeError as error:
             row = result_of_unreadable_line(1, text, error.problem, case["id"])
-        output = judge_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(json=True), {}).stdout_text
+        output = check_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(json=True), {}).stdout_text
         assert output == f"{json.dumps(row.as_json('a file'))}\n"
 
 
@@ -266,7 +266,7 @@ def verdicts(*cases, **options):
     """Return the verdict on each case of a block."""
     text = "\n".join(map(json.dumps, cases))
     options = judging.CheckOptions(json=True, **options)
-    rows = judge_block(judging.Block(text.encode(), 1), "a file", options, {}).stdout_text.splitlines()
+    rows = check_block(judging.Block(text.encode(), 1), "a file", options, {}).stdout_text.splitlines()
     return [
         row["passed"] if row["problem"] is None or row["passed"] else row["problem"]["rule"]
         for row in map(json.loads, rows)
@@ -296,7 +296,7 @@ def test_check_equal_values_of_other_types(changes, verdict):
     assert verdicts(MET, other, MET) == [True, verdict, True]
     assert verdicts(other, MET, other) == [verdict, True, verdict]
     text = "\n".join(map(json.dumps, (MET, other)))
-    counts = judge_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(), {}).counts
+    counts = check_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(), {}).counts
     assert counts[judging.CheckVerdict.PASSED] == 1 + (verdict is True)
 
 
@@ -306,7 +306,7 @@ def test_check_reports_an_invalid_expectation_before_its_request():
         {"op": "reshape", "input": [2, "("], "expect": []},
     ]
     text = "\n".join(map(json.dumps, lines))
-    shown = judge_block(judging.Block(text.encode(), 1), "f", judging.CheckOptions(), {}).stdout_text.splitlines()
+    shown = check_block(judging.Block(text.encode(), 1), "f", judging.CheckOptions(), {}).stdout_text.splitlines()
     assert [line.partition(" (")[0] for line in shown] == [
         "f:1: usage: 5 is not an expectation",
         "f:2: usage: '(' is not allowed in '('",

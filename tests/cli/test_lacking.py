@@ -70,13 +70,13 @@ def test_app_opens_without_termios(monkeypatch):
 
 
 def test_workers_start_without_fork(monkeypatch):
-    from shapecalc.checking.judging import judge_in_parallel
+    from shapecalc.checking.judging import check_in_parallel
 
     methods = []
     monkeypatch.delattr(os, "fork", raising=False)
     get_context = multiprocessing.get_context
     monkeypatch.setattr("multiprocessing.get_context", lambda method: methods.append(method) or get_context(method))
-    assert list(judge_in_parallel([], "-", None, 2)) == []
+    assert list(check_in_parallel([], "-", None, 2)) == []
     assert methods == ["spawn"]
 
 

@@ -11,14 +11,14 @@ from shapecalc.cli.repl import Session
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.spellings import FORMS, REFUSALS, all_examples
+from shapecalc.core.spellings import REFUSALS, SHAPE_FORMATS, all_spellings
 from shapecalc.core.text import join_words, parse_shape, parse_typed_shape, shape_text
 from shapecalc.reading.pattern import to_pattern
 from shapecalc.reading.readings import is_shape
 from shapecalc.tui.question import Question, resolve_question
 from tests.sampling import each_row
 
-EXAMPLES = [(example,) for example in all_examples()]
+EXAMPLES = [(example,) for example in all_spellings()]
 REFUSED = [(text, hint, refusal.message) for refusal in REFUSALS for text, _, hint in refusal.examples]
 
 
@@ -132,7 +132,7 @@ def test_refused_spelling_says_what_to_write(text, hint, message, shapecalc):
 
 
 def test_form_names_are_distinct():
-    assert len({form.name for form in FORMS}) == len(FORMS)
+    assert len({form.name for form in SHAPE_FORMATS}) == len(SHAPE_FORMATS)
     assert len({example.spelling for (example,) in EXAMPLES}) == len(EXAMPLES)
 
 

@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import SINCE_25, parse_element_type, spell_element_type
+from shapecalc.core.dialects.base import SINCE_25, element_type_name, parse_element_type
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_types
@@ -93,7 +93,7 @@ def test_onnxruntime_element_types_at_opset_25(op):
     shape, arguments = TYPED[op]
 
     def runs(dtype):
-        kind = getattr(TensorProto, spell_element_type(dtype, ONNX).upper())
+        kind = getattr(TensorProto, element_type_name(dtype, ONNX).upper())
         made = model(op, shape, arguments, 25, kind).SerializeToString()
         return runtime_result(lambda: session_of(made)) is not None
 

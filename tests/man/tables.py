@@ -12,7 +12,7 @@ from shapecalc.core.dialects.base import (
     ZeroMeaning,
     ZeroVolumeInfer,
     ZeroWithInferPolicy,
-    spell_element_type,
+    element_type_name,
 )
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.limits import LIMITS, REQUEST_REFUSED
@@ -26,7 +26,7 @@ from shapecalc.core.ops.slice import SLICE_SEMANTICS, SliceBoundsPolicy
 from shapecalc.core.ops.squeeze import SQUEEZE_SEMANTICS, NonUnitAxisPolicy
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, DefaultPerm
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS
-from shapecalc.core.spellings import REFUSALS, all_examples
+from shapecalc.core.spellings import REFUSALS, all_spellings
 
 FOLDER = Path(__file__).parents[2] / "man"
 WIDTH = 78
@@ -139,7 +139,7 @@ def _limit_text(limit):
 
 def spellings():
     """Return the lines of the spellings that are read, and of those that are refused."""
-    read = [line for example in all_examples() for line in entry(example.spelling, _spelling_text(example))]
+    read = [line for example in all_spellings() for line in entry(example.spelling, _spelling_text(example))]
     refused = [
         line
         for refusal in REFUSALS
@@ -234,7 +234,7 @@ def _newest_types(op, row):
 
 
 def _type_list(dtypes, row, conjunction="and"):
-    return join_words(sorted(spell_element_type(dtype, row) for dtype in dtypes), conjunction)
+    return join_words(sorted(element_type_name(dtype, row) for dtype in dtypes), conjunction)
 
 
 def join_words(words, conjunction="and"):

@@ -253,12 +253,12 @@ def parse_element_type(text: str, dialect: Dialect) -> str | None:
     return name if name in ALL_TYPES else None
 
 
-def spell_element_type(dtype: str, dialect: Dialect) -> str:
+def element_type_name(dtype: str, dialect: Dialect) -> str:
     """Return a dialect's spelling of an element type.
 
     >>> from shapecalc.core.dialects.onednn import ONEDNN
     >>> from shapecalc.core.dialects.onnx import ONNX
-    >>> spell_element_type("float32", ONNX), spell_element_type("float32", ONEDNN), spell_element_type("int8", ONNX)
+    >>> element_type_name("float32", ONNX), element_type_name("float32", ONEDNN), element_type_name("int8", ONNX)
     ('float', 'f32', 'int8')
     """
     return next((own for own, name in dialect.spellings.items() if name == dtype), dtype)

@@ -226,7 +226,9 @@ def _resolve_entries(request: MxnetTarget) -> tuple[list[Step], ShapeError | Non
     return steps, None
 
 
-def _check_infer_position(request: MxnetTarget, position: int, output_position: int, infer_position: int | None) -> None:
+def _check_infer_position(
+    request: MxnetTarget, position: int, output_position: int, infer_position: int | None
+) -> None:
     """Raise `ShapeError` for a second -1, or for a -1 whose output position differs.
 
     `position` is the position of the -1 in the target, and `output_position` is its position in the output. They differ

@@ -431,7 +431,7 @@ def find_first_difference(
         origin: Any = index
         for _, shape, move in reversed(stage_moves(answer)):
             origin = index_before_move(origin, shape, move)
-        with store_io.codec_loop():
+        with store_io.run_codec_loop():
             expected, actual = expected_reader.read_elements(origin, count), actual_reader.read_elements(index, count)
         differs = (_view_as_bytes(expected) != _view_as_bytes(actual)).any(axis=1)
         if differs.any():

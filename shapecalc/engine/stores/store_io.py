@@ -485,7 +485,7 @@ def _is_filled_with(array: Any, value: Any) -> bool:
 
 
 @contextmanager
-def codec_loop() -> Iterator[None]:
+def run_codec_loop() -> Iterator[None]:
     """Run an event loop for the codecs on this thread, inside a `with` block.
 
     `asyncio.run` is not used, because it starts a thread when it ends, which fails if the memory is exhausted.

@@ -28,7 +28,7 @@ from shapecalc.engine.arrays import FileError
 from shapecalc.engine.processes import ignore_termination, limit_memory
 from shapecalc.engine.stores.plan import Pass
 from shapecalc.engine.stores.regions import Region, fill_regions, iter_grid
-from shapecalc.engine.stores.store_io import WriteSummary, codec_loop, open_chunks, open_store, source_state
+from shapecalc.engine.stores.store_io import WriteSummary, open_chunks, open_store, run_codec_loop, source_state
 
 NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.comm.tls"
 MIN_SINGLE_CHUNK_BYTES = 1 << 20
@@ -135,7 +135,7 @@ def run_task(pass_job: PassJob, number: int) -> WriteSummary:
                 inside = [slice(start - first, stop - first) for (start, stop), (first, _) in pairs]
                 yield index, filled_region[(*inside, ...)]
 
-    with codec_loop():
+    with run_codec_loop():
         try:
             outputs = fill_regions(plan.axis_map, regions, store.reader, store.block)
         except Exception as error:  # codecs raise any error for damaged chunks

@@ -13,7 +13,7 @@ from typing import ClassVar
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.conditions import solve_equalities
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import SINCE_25, check_rank, spell_element_type
+from shapecalc.core.dialects.base import SINCE_25, check_rank, element_type_name
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.dims import (
     Dim,
@@ -450,7 +450,7 @@ def _element_type_code(dtype: str | None) -> str:
     """
     if dtype and dtype not in SINCE_25:
         raise usage_error(f"onnx has no element type {dtype}", argument="dtype")
-    return f"TensorProto.{spell_element_type(dtype or 'float32', ONNX).upper()}"
+    return f"TensorProto.{element_type_name(dtype or 'float32', ONNX).upper()}"
 
 
 def _declare_dims(shape: Sequence[Dim]) -> str:

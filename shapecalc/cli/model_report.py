@@ -557,13 +557,14 @@ def failure_lines(
     """Return one line per failing node, in order of severity.
 
     `stops` are the unlisted failing nodes, whose lines are the last. With `strict`, a listed node without a definite
-    verdict counts as failing. With `github`, the lines are annotations of GitHub Actions.
+    verdict counts as failing, and so does a node that mixes the samples of a model with a free batch. With `github`,
+    the lines are annotations of GitHub Actions.
     """
     lines = [
         f"{reports.node_name(node_report.node)}: {_failure_text(node_report, report)}"
         for node_report in reports.list_failing_nodes(nodes, strict=strict)
     ]
-    lines += reports.format_failures(report, stops)
+    lines += reports.format_failures(report, [stop for stop in stops if reports.is_fault(stop, report, strict=strict)])
     if github:
         return [github_annotation(report.model, line) for line in lines]
     return [escape_line(f"{report.model}: {line}") for line in lines]

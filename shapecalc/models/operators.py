@@ -19,9 +19,11 @@ import numpy as np
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
 from shapecalc.core.text import truncate
-from shapecalc.models import batch_axis as batch
-from shapecalc.models.batch_axis import AxisRule, MarkRule, NodeInLane
+from shapecalc.models import axis_rules, mark_rules
+from shapecalc.models.axis_rules import AxisRule
+from shapecalc.models.batch_axis import NodeInLane
 from shapecalc.models.file import DTYPE_NAMES, MAX_ELEMENTS, MAX_FLOAT_ELEMENTS, ElementArray, Node, parse_elements
+from shapecalc.models.mark_rules import MarkRule
 from shapecalc.models.verdicts import CandidateGenerator, expand_candidates, flatten_candidates, reshape_candidates
 from shapecalc.models.walk_state import broadcast_shapes
 
@@ -157,7 +159,7 @@ class OperatorSpec(Record):
     @property
     def is_pointwise(self) -> bool:
         """Whether the operator is elementwise with broadcasting."""
-        return self.axis_rule is batch.broadcast_axis and self.element_inputs is None
+        return self.axis_rule is axis_rules.broadcast_axis and self.element_inputs is None
 
 
 def integer_tuple(array: ElementArray | None) -> tuple[int, ...] | None:
@@ -567,144 +569,156 @@ COMPARISON_FUNCTIONS |= {"GreaterOrEqual": np.greater_equal, "Less": np.less, "L
 ONNX_OPERATORS = _split_operator_names(
     {
         **{
-            name: OperatorSpec(SAME_AS_FIRST, _dtype_preserving_evaluator(function), axis_rule=batch.broadcast_axis)
+            name: OperatorSpec(
+                SAME_AS_FIRST, _dtype_preserving_evaluator(function), axis_rule=axis_rules.broadcast_axis
+            )
             for name, function in UNARY_FUNCTIONS.items()
         },
         **{
-            name: OperatorSpec(COMPARISON, _numpy_evaluator(function), axis_rule=batch.broadcast_axis)
+            name: OperatorSpec(COMPARISON, _numpy_evaluator(function), axis_rule=axis_rules.broadcast_axis)
             for name, function in COMPARISON_FUNCTIONS.items()
         },
-        SHAPE_PRESERVING_OPERATORS: OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
-        "Add": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.add), axis_rule=batch.broadcast_axis),
-        "AffineGrid MaxUnpool STFT": OperatorSpec(axis_rule=batch.pointwise_rule(0)),
-        "ArgMax ArgMin": OperatorSpec(COPIES_DIMS, axis_rule=batch.argmax_axis),
-        "Attention DeformConv RotaryEmbedding": OperatorSpec(axis_rule=batch.pointwise_rule(0)),
+        SHAPE_PRESERVING_OPERATORS: OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis),
+        "Add": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.add), axis_rule=axis_rules.broadcast_axis),
+        "AffineGrid MaxUnpool STFT": OperatorSpec(axis_rule=axis_rules.pointwise_rule(0)),
+        "ArgMax ArgMin": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.argmax_axis),
+        "Attention DeformConv RotaryEmbedding": OperatorSpec(axis_rule=axis_rules.pointwise_rule(0)),
         "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": OperatorSpec(
-            COPIES_DIMS, axis_rule=batch.first_input_pointwise_rule(0, 1)
+            COPIES_DIMS, axis_rule=axis_rules.first_input_pointwise_rule(0, 1)
         ),
-        "BatchNormalization": OperatorSpec(axis_rule=batch.batch_norm_axis, size_check=CHANNEL_SIZE_CHECK),
+        "BatchNormalization": OperatorSpec(axis_rule=axis_rules.batch_norm_axis, size_check=CHANNEL_SIZE_CHECK),
         "Bernoulli Multinomial RandomNormalLike RandomUniform RandomUniformLike": OperatorSpec(is_random=True),
-        "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": OperatorSpec(axis_rule=batch.broadcast_axis),
-        "BitwiseAnd BitwiseOr BitwiseXor": OperatorSpec(BROADCAST, axis_rule=batch.broadcast_axis),
+        "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": OperatorSpec(axis_rule=axis_rules.broadcast_axis),
+        "BitwiseAnd BitwiseOr BitwiseXor": OperatorSpec(BROADCAST, axis_rule=axis_rules.broadcast_axis),
         "Cast": OperatorSpec(
             COPIES_DIMS,
             lambda attributes, data: data.astype(DTYPE_NAMES[attributes["to"]]),
-            axis_rule=batch.broadcast_axis,
+            axis_rule=axis_rules.broadcast_axis,
         ),
         "CastLike": OperatorSpec(
-            evaluate=lambda _, data, like: data.astype(like.dtype), axis_rule=batch.broadcast_axis, element_inputs=1
+            evaluate=lambda _, data, like: data.astype(like.dtype),
+            axis_rule=axis_rules.broadcast_axis,
+            element_inputs=1,
         ),
-        "CenterCropPad": OperatorSpec(axis_rule=batch.resize_axis),
-        "Clip": OperatorSpec(SAME_AS_FIRST, _clip, axis_rule=batch.broadcast_axis),
-        "Col2Im": OperatorSpec(axis_rule=batch.first_input_pointwise_rule(0)),
-        "Concat": OperatorSpec(evaluate=_concat, mark_rule=batch.concat_mark, size_check=_check_concat),
+        "CenterCropPad": OperatorSpec(axis_rule=axis_rules.resize_axis),
+        "Clip": OperatorSpec(SAME_AS_FIRST, _clip, axis_rule=axis_rules.broadcast_axis),
+        "Col2Im": OperatorSpec(axis_rule=axis_rules.first_input_pointwise_rule(0)),
+        "Concat": OperatorSpec(evaluate=_concat, mark_rule=mark_rules.concat_mark, size_check=_check_concat),
         "Constant": OperatorSpec(evaluate=constant_elements),
         "ConstantOfShape": OperatorSpec(evaluate=_constant_of_shape, element_inputs=0),
-        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=batch.conv_rule(), size_check=CONV_SIZE_CHECK),
-        "ConvInteger": OperatorSpec(axis_rule=batch.conv_rule()),
+        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.conv_rule(), size_check=CONV_SIZE_CHECK),
+        "ConvInteger": OperatorSpec(axis_rule=axis_rules.conv_rule()),
         "ConvTranspose": OperatorSpec(
-            COPIES_DIMS, axis_rule=batch.first_input_pointwise_rule(0), size_check=CHANNEL_SIZE_CHECK
+            COPIES_DIMS, axis_rule=axis_rules.first_input_pointwise_rule(0), size_check=CHANNEL_SIZE_CHECK
         ),
-        "CumProd": OperatorSpec(axis_rule=batch.unmixed_axes_rule(batch.axis_from_input)),
-        "CumSum": OperatorSpec(SAME_AS_FIRST, _cumsum, axis_rule=batch.unmixed_axes_rule(batch.axis_from_input)),
-        "DepthToSpace": OperatorSpec(axis_rule=batch.first_input_pointwise_rule(0), core_op=DEPTH_TO_SPACE),
-        "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=batch.unmixed_axes_rule(slice(0, 0))),
-        "Det Trilu": OperatorSpec(axis_rule=batch.unmixed_axes_rule(slice(-2, None))),
-        "Div": OperatorSpec(BROADCAST, _divide, axis_rule=batch.broadcast_axis),
-        "Einsum": OperatorSpec(axis_rule=batch.einsum_axis),
-        "Expand": OperatorSpec(mark_rule=batch.repeat_mark, core_op=EXPAND),
+        "CumProd": OperatorSpec(axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_input)),
+        "CumSum": OperatorSpec(
+            SAME_AS_FIRST, _cumsum, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_input)
+        ),
+        "DepthToSpace": OperatorSpec(axis_rule=axis_rules.first_input_pointwise_rule(0), core_op=DEPTH_TO_SPACE),
+        "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0))),
+        "Det": OperatorSpec(axis_rule=axis_rules.unmixed_axes_rule(slice(-2, None))),
+        "Div": OperatorSpec(BROADCAST, _divide, axis_rule=axis_rules.broadcast_axis),
+        "Einsum": OperatorSpec(axis_rule=axis_rules.einsum_axis),
+        "Expand": OperatorSpec(mark_rule=mark_rules.repeat_mark, core_op=EXPAND),
         "EyeLike": OperatorSpec(element_inputs=0),
-        "Flatten": OperatorSpec(mark_rule=batch.reshape_mark, core_op=FLATTEN),
+        "Flatten": OperatorSpec(mark_rule=mark_rules.reshape_mark, core_op=FLATTEN),
         "GRU LSTM RNN": OperatorSpec(
-            axis_rule=batch.recurrent_axis, size_check=_shared_batch_check(_recurrent_batch_inputs)
+            axis_rule=axis_rules.recurrent_axis, size_check=_shared_batch_check(_recurrent_batch_inputs)
         ),
-        "Gather": OperatorSpec(evaluate=_gather, mark_rule=batch.gather_mark, size_check=check_indices),
-        "GatherElements": OperatorSpec(axis_rule=batch.gather_elements_rule(1), size_check=check_indices),
-        "GatherND": OperatorSpec(mark_rule=batch.gather_nd_mark, size_check=check_indices),
-        "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=batch.gemm_axis, size_check=GEMM_SIZE_CHECK),
-        "GlobalLpPool LpPool": OperatorSpec(axis_rule=batch.first_input_pointwise_rule(0, 1)),
+        "Gather": OperatorSpec(evaluate=_gather, mark_rule=mark_rules.gather_mark, size_check=check_indices),
+        "GatherElements": OperatorSpec(axis_rule=axis_rules.gather_elements_rule(1), size_check=check_indices),
+        "GatherND": OperatorSpec(mark_rule=mark_rules.gather_nd_mark, size_check=check_indices),
+        "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.gemm_axis, size_check=GEMM_SIZE_CHECK),
+        "GlobalLpPool LpPool": OperatorSpec(axis_rule=axis_rules.first_input_pointwise_rule(0, 1)),
         "GridSample": OperatorSpec(
-            axis_rule=batch.pointwise_rule(0), size_check=_shared_batch_check(lambda _: [("X", 0, 0), ("grid", 1, 0)])
+            axis_rule=axis_rules.pointwise_rule(0),
+            size_check=_shared_batch_check(lambda _: [("X", 0, 0), ("grid", 1, 0)]),
         ),
-        "GroupNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.first_input_pointwise_rule(0)),
+        "GroupNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.first_input_pointwise_rule(0)),
         "Hardmax LogSoftmax Softmax": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=batch.unmixed_axes_rule(batch.softmax_axes)
+            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.softmax_axes)
         ),
-        "Identity": OperatorSpec(SAME_AS_FIRST, lambda _, data: data, axis_rule=batch.broadcast_axis),
+        "Identity": OperatorSpec(SAME_AS_FIRST, lambda _, data: data, axis_rule=axis_rules.broadcast_axis),
         "If": OperatorSpec(control_flow=ControlFlow.IF),
-        "InstanceNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.first_input_pointwise_rule(0, 1)),
-        "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.unmixed_axes_rule(slice(1, 2))),
-        "LayerNormalization": OperatorSpec(COPIES_DIMS, axis_rule=batch.unmixed_axes_rule(batch.trailing_axes)),
-        "Loop": OperatorSpec(control_flow=ControlFlow.LOOP),
-        "LpNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.unmixed_axes_rule(batch.axis_from_attribute)),
-        "MatMul": OperatorSpec(COPIES_DIMS, axis_rule=batch.matmul_rule()),
-        "MatMulInteger": OperatorSpec(axis_rule=batch.matmul_rule()),
-        "Max": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.maximum), axis_rule=batch.broadcast_axis),
-        "Mean": OperatorSpec(BROADCAST_8, axis_rule=batch.broadcast_axis),
-        "MeanVarianceNormalization": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=batch.unmixed_axes_rule(batch.axes_from_attribute)
+        "InstanceNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.first_input_pointwise_rule(0, 1)),
+        "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(slice(1, 2))),
+        "LayerNormalization": OperatorSpec(
+            COPIES_DIMS, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.trailing_axes)
         ),
-        "Min": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.minimum), axis_rule=batch.broadcast_axis),
-        "Mod": OperatorSpec(BROADCAST, _modulo, axis_rule=batch.broadcast_axis),
-        "Mul": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.multiply), axis_rule=batch.broadcast_axis),
+        "Loop": OperatorSpec(control_flow=ControlFlow.LOOP),
+        "LpNormalization": OperatorSpec(
+            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_attribute)
+        ),
+        "MatMul": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.matmul_rule()),
+        "MatMulInteger": OperatorSpec(axis_rule=axis_rules.matmul_rule()),
+        "Max": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.maximum), axis_rule=axis_rules.broadcast_axis),
+        "Mean": OperatorSpec(BROADCAST_8, axis_rule=axis_rules.broadcast_axis),
+        "MeanVarianceNormalization": OperatorSpec(
+            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axes_from_attribute)
+        ),
+        "Min": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.minimum), axis_rule=axis_rules.broadcast_axis),
+        "Mod": OperatorSpec(BROADCAST, _modulo, axis_rule=axis_rules.broadcast_axis),
+        "Mul": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.multiply), axis_rule=axis_rules.broadcast_axis),
         "NonZero": OperatorSpec(evaluate=lambda _, data: np.array(np.nonzero(np.atleast_1d(data)), np.int64)),
-        "Not": OperatorSpec(SAME_AS_FIRST, _numpy_evaluator(np.logical_not), axis_rule=batch.broadcast_axis),
-        "OneHot": OperatorSpec(axis_rule=batch.one_hot_axis),
-        "Pad": OperatorSpec(COPIES_DIMS, axis_rule=batch.pad_axis),
+        "Not": OperatorSpec(SAME_AS_FIRST, _numpy_evaluator(np.logical_not), axis_rule=axis_rules.broadcast_axis),
+        "OneHot": OperatorSpec(axis_rule=axis_rules.one_hot_axis),
+        "Pad": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.pad_axis),
         "Pow": OperatorSpec(
             BROADCAST,
             _dtype_preserving_evaluator(lambda a, b: np.power(a.astype(np.float64), b)),
-            axis_rule=batch.broadcast_axis,
+            axis_rule=axis_rules.broadcast_axis,
         ),
-        "QLinearConv": OperatorSpec(axis_rule=batch.conv_rule(3)),
-        "QLinearMatMul": OperatorSpec(axis_rule=batch.matmul_rule(3)),
-        "RMSNormalization": OperatorSpec(axis_rule=batch.unmixed_axes_rule(batch.trailing_axes)),
+        "QLinearConv": OperatorSpec(axis_rule=axis_rules.conv_rule(3)),
+        "QLinearMatMul": OperatorSpec(axis_rule=axis_rules.matmul_rule(3)),
+        "RMSNormalization": OperatorSpec(axis_rule=axis_rules.unmixed_axes_rule(axis_rules.trailing_axes)),
         "RandomNormal": OperatorSpec(is_random=True),
         "Range": OperatorSpec(evaluate=_range),
-        "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": OperatorSpec(axis_rule=batch.reduction_axis),
-        "ReduceL2 ReduceMean": OperatorSpec(COPIES_DIMS, axis_rule=batch.reduction_axis),
-        "ReduceMax": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.max), axis_rule=batch.reduction_axis),
-        "ReduceMin": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.min), axis_rule=batch.reduction_axis),
-        "ReduceProd": OperatorSpec(evaluate=_reduction_evaluator(np.prod), axis_rule=batch.reduction_axis),
-        "ReduceSum": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.sum), axis_rule=batch.reduction_axis),
-        "Reshape": OperatorSpec(mark_rule=batch.reshape_mark, core_op=RESHAPE),
-        "Resize Upsample": OperatorSpec(COPIES_DIMS, axis_rule=batch.resize_axis),
-        "ReverseSequence": OperatorSpec(axis_rule=batch.reverse_sequence_axis),
+        "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": OperatorSpec(axis_rule=axis_rules.reduction_axis),
+        "ReduceL2 ReduceMean": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.reduction_axis),
+        "ReduceMax": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.max), axis_rule=axis_rules.reduction_axis),
+        "ReduceMin": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.min), axis_rule=axis_rules.reduction_axis),
+        "ReduceProd": OperatorSpec(evaluate=_reduction_evaluator(np.prod), axis_rule=axis_rules.reduction_axis),
+        "ReduceSum": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.sum), axis_rule=axis_rules.reduction_axis),
+        "Reshape": OperatorSpec(mark_rule=mark_rules.reshape_mark, core_op=RESHAPE),
+        "Resize Upsample": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.resize_axis),
+        "ReverseSequence": OperatorSpec(axis_rule=axis_rules.reverse_sequence_axis),
         "Scan": OperatorSpec(control_flow=ControlFlow.SCAN),
-        "Scatter ScatterElements": OperatorSpec(axis_rule=batch.gather_elements_rule(0), size_check=check_indices),
-        "ScatterND": OperatorSpec(evaluate=_scatter_nd, mark_rule=batch.scatter_nd_mark, size_check=check_indices),
+        "Scatter ScatterElements": OperatorSpec(axis_rule=axis_rules.gather_elements_rule(0), size_check=check_indices),
+        "ScatterND": OperatorSpec(evaluate=_scatter_nd, mark_rule=mark_rules.scatter_nd_mark, size_check=check_indices),
         "Shape": OperatorSpec(element_inputs=0, core_op=SHAPE),
         "SimplifiedLayerNormalization": OperatorSpec(
-            FIRST_OUTPUT_ONLY, axis_rule=batch.unmixed_axes_rule(batch.trailing_axes)
+            FIRST_OUTPUT_ONLY, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.trailing_axes)
         ),
         "Size": OperatorSpec(evaluate=element_count, element_inputs=0),
-        "Slice": OperatorSpec(COPIES_DIMS, _slice, mark_rule=batch.slice_mark),
-        "SpaceToDepth": OperatorSpec(axis_rule=batch.first_input_pointwise_rule(0), core_op=SPACE_TO_DEPTH),
-        "Split": OperatorSpec(COPIES_DIMS, _split, mark_rule=batch.split_mark),
-        "Squeeze": OperatorSpec(mark_rule=batch.reshape_mark, core_op=SQUEEZE),
-        "Sub": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.subtract), axis_rule=batch.broadcast_axis),
-        "Sum": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.add), axis_rule=batch.broadcast_axis),
-        "Tile": OperatorSpec(mark_rule=batch.repeat_mark, core_op=TILE),
-        "TopK": OperatorSpec(COPIES_DIMS, axis_rule=batch.unmixed_axes_rule(batch.axis_from_attribute)),
-        "Transpose": OperatorSpec(axis_rule=batch.transpose_axis, core_op=TRANSPOSE),
-        "Unsqueeze": OperatorSpec(mark_rule=batch.reshape_mark, core_op=UNSQUEEZE),
-        "Where": OperatorSpec(BROADCAST, _numpy_evaluator(np.where), axis_rule=batch.broadcast_axis),
-        "Xor": OperatorSpec(COMPARISON, axis_rule=batch.broadcast_axis),
+        "Slice": OperatorSpec(COPIES_DIMS, _slice, mark_rule=mark_rules.slice_mark),
+        "SpaceToDepth": OperatorSpec(axis_rule=axis_rules.first_input_pointwise_rule(0), core_op=SPACE_TO_DEPTH),
+        "Split": OperatorSpec(COPIES_DIMS, _split, mark_rule=mark_rules.split_mark),
+        "Squeeze": OperatorSpec(mark_rule=mark_rules.reshape_mark, core_op=SQUEEZE),
+        "Sub": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.subtract), axis_rule=axis_rules.broadcast_axis),
+        "Sum": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.add), axis_rule=axis_rules.broadcast_axis),
+        "Tile": OperatorSpec(mark_rule=mark_rules.repeat_mark, core_op=TILE),
+        "TopK": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_attribute)),
+        "Transpose": OperatorSpec(axis_rule=axis_rules.transpose_axis, core_op=TRANSPOSE),
+        "Trilu": OperatorSpec(axis_rule=axis_rules.index_dependent_rule(slice(-2, None))),
+        "Unsqueeze": OperatorSpec(mark_rule=mark_rules.reshape_mark, core_op=UNSQUEEZE),
+        "Where": OperatorSpec(BROADCAST, _numpy_evaluator(np.where), axis_rule=axis_rules.broadcast_axis),
+        "Xor": OperatorSpec(COMPARISON, axis_rule=axis_rules.broadcast_axis),
     }
 )
 """The entries of ONNX's own operators, by operator name."""
 CONTRIB_OPERATORS = _split_operator_names(
     {
-        "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
-        "FusedConv": OperatorSpec(axis_rule=batch.conv_rule(), onnx_equivalent="Conv"),
-        "FusedMatMul": OperatorSpec(ComputedShape(_matmul_shape), axis_rule=batch.matmul_rule()),
+        "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis),
+        "FusedConv": OperatorSpec(axis_rule=axis_rules.conv_rule(), onnx_equivalent="Conv"),
+        "FusedMatMul": OperatorSpec(ComputedShape(_matmul_shape), axis_rule=axis_rules.matmul_rule()),
         "GroupQueryAttention": OperatorSpec(
-            ComputedShape(_grouped_query_attention_shape), axis_rule=batch.pointwise_rule(0)
+            ComputedShape(_grouped_query_attention_shape), axis_rule=axis_rules.pointwise_rule(0)
         ),
-        "MultiHeadAttention": OperatorSpec(ComputedShape(_attention_shape), axis_rule=batch.pointwise_rule(0)),
-        "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.pointwise_rule(0)),
+        "MultiHeadAttention": OperatorSpec(ComputedShape(_attention_shape), axis_rule=axis_rules.pointwise_rule(0)),
+        "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.pointwise_rule(0)),
         "SkipLayerNormalization SkipSimplifiedLayerNormalization": OperatorSpec(
-            SKIP_NORMALIZATION, axis_rule=batch.pointwise_rule(0)
+            SKIP_NORMALIZATION, axis_rule=axis_rules.pointwise_rule(0)
         ),
     }
 )

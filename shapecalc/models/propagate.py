@@ -18,12 +18,14 @@ import numpy as np
 
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.models import verdicts
+from shapecalc.models import repairs, verdicts
+from shapecalc.models.axis_rules import MIXES
 from shapecalc.models.batch_axis import (
     BatchAxis,
     BatchMark,
     LaneShapes,
     LostBatch,
+    MixedSamples,
     NodeInLane,
     SharedSample,
     merge_marks,
@@ -62,7 +64,13 @@ class UnlistedFailure(Record):
     cause: str | None
     """The path of the upstream listed node that causes the failure; None if unknown."""
     silent: bool = False
-    """Whether the node runs without an error, but uses one sample for the whole batch."""
+    """Whether the node runs without an error, but uses one sample for the whole batch, or mixes the samples."""
+    mixes: bool = False
+    """Whether the node runs without an error, but its output has no axis of samples."""
+    target: IntTuple | None = None
+    """The constant sizes in a Resize that contain the declared batch; None for other nodes."""
+    fix: NodeFix | None = None
+    """The fix of the node; None if no fix is known, or if the cause is fixed instead."""
 
 
 class NodeVerdict(Record):
@@ -114,10 +122,17 @@ def _apply_axis_rule(node: NodeInLane, spec: OperatorSpec, output_index: int) ->
     for index, mark in enumerate(node.marks[: spec.element_inputs]):
         if isinstance(mark, BatchAxis):
             axis = spec.axis_rule(node, index, mark.axis, output_index)
+            if axis == MIXES:
+                return MixedSamples("mixes the samples", intended=_intended_mark(node, index, output_index))
             if axis is None or not _is_same_size(node.inputs[index], mark.axis, node.outputs[output_index], axis):
                 return LostBatch(f"{node.op} may read several samples at once")
             marks.append(mark if axis == mark.axis else BatchAxis(axis, mark.inner))
     return merge_marks(marks)
+
+
+def _intended_mark(node: NodeInLane, input_index: int, output_index: int) -> BatchMark:
+    """Return the batch mark of an input if the output of a node has the same shape; otherwise None."""
+    return node.marks[input_index] if node.inputs[input_index] == node.outputs[output_index] else None
 
 
 def _is_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTuple | None, output_axis: int) -> bool:
@@ -215,10 +230,11 @@ class BatchTracker:
         else:
             lanes = list(self._node_in_lanes(node))
             for to, tensor in enumerate(node.outputs):
-                self._store_marks(
-                    tensor,
-                    self._replace_shared_samples(node, [output_mark(lane, to) if lane else None for lane in lanes]),
-                )
+                after = [output_mark(lane, to) if lane else None for lane in lanes]
+                if self._has_constant_size(node, tensor, after):
+                    self._store_marks(tensor, self._record_constant_size(node, tensor))
+                else:
+                    self._store_marks(tensor, self._replace_shared_samples(node, after))
 
     def marks_of(self, tensor: int) -> LaneMarks | None:
         """Return the batch mark of a tensor in each lane.
@@ -387,17 +403,50 @@ class BatchTracker:
             )
         return np.full(shape, -UNBOUNDED), np.full(shape, UNBOUNDED)
 
+    def _has_constant_size(self, node: Node, tensor: int, marks: Sequence[BatchMark]) -> bool:
+        """Return whether an output depends on the batch, but has equally many elements at every judged batch size.
+
+        `marks` are the batch marks of the output. The result is False if a mark is not lost, or already says more.
+        """
+        others = [
+            lane for lane, size in enumerate(self._batches) if self._tracked_lanes[lane] and size != self.declared_batch
+        ]
+        if not all(isinstance(marks[lane], LostBatch) and not isinstance(marks[lane], SharedSample) for lane in others):
+            return False
+        if not any(isinstance(mark, BatchAxis) for number in node.inputs for mark in self.marks_of(number) or ()):
+            return False
+        shapes = [self._walk.shapes_of(tensor)[lane] for lane in self._walk.judged_lanes]
+        return None not in shapes and len({prod(shape or ()) for shape in shapes}) == 1
+
+    def _record_constant_size(self, node: Node, tensor: int) -> Sequence[BatchMark]:
+        """Record a node with an output of constant size, and return the batch marks of the output.
+
+        The sizes of a Resize are fixed, and the output gets the fixed shape.
+        """
+        walk, marks = self._walk, self.marks_of(node.inputs[0]) or self._no_marks
+        resize = repairs.find_resize_fix(node, walk, marks, self.declared_batch)
+        if resize is None:
+            mixed = MixedSamples("has an output of the same size at every batch")
+            return self._replace_shared_samples(node, [mixed if followed else None for followed in self._tracked_lanes])
+        fix, sizes, shapes = resize
+        why = f"keeps the sizes {','.join(map(str, sizes))} at every batch"
+        self.stops.append(UnlistedFailure(node, why, None, silent=True, target=sizes, fix=fix))
+        self.cause_fixes[node.path] = node, fix
+        walk.set_shape(tensor, shapes, walk.dtypes[tensor])
+        return marks
+
     def _replace_shared_samples(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
         """Replace `SharedSample` marks by their intended marks; record a silent failure.
 
-        Nothing happens unless the node uses one sample for the whole batch in every tracked lane. A failure is recorded
-        only if elements of the first output are used.
+        Nothing happens unless the node uses one sample for the whole batch, or mixes the samples, in every tracked
+        lane. A failure is recorded only if elements of an output are used.
         """
         shared = [mark for mark in marks if isinstance(mark, SharedSample)]
         if not shared or len(shared) < sum(self._tracked_lanes):
             return marks
-        if self._are_elements_used(node.outputs[0]):
-            self.stops.append(UnlistedFailure(node, shared[0].why, None, silent=True))
+        is_recorded = bool(self.stops) and self.stops[-1].node is node
+        if not is_recorded and any(map(self._are_elements_used, filter(None, node.outputs))):
+            self.stops.append(UnlistedFailure(node, shared[0].why, None, True, isinstance(shared[0], MixedSamples)))
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
     def _are_elements_used(self, tensor: int) -> bool:

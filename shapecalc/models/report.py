@@ -64,8 +64,8 @@ class JudgedNode(NodeVerdict):
 class FixResult(Record):
     """The result of `--fix`."""
 
-    mended: tuple[tuple[JudgedNode, NodeFix], ...]
-    """The fixed nodes and their fixes."""
+    mended: tuple[tuple[JudgedNode | UnlistedFailure, NodeFix], ...]
+    """The fixed nodes and their fixes; first the listed nodes."""
     left: tuple[JudgedNode, ...]
     """The failing nodes without a fix."""
     proved: bool | None
@@ -187,6 +187,14 @@ def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
     return judged.verdict in FAILING_VERDICTS or (strict and judged.verdict is BatchVerdict.UNKNOWN)
 
 
+def is_fault(stop: UnlistedFailure, report: Report, *, strict: bool = False) -> bool:
+    """Return whether an unlisted node counts as failing.
+
+    A node that mixes the samples of a model with a free batch dim, such as a loss, does so only if `strict`.
+    """
+    return not stop.mixes or strict or report.declared_batch is not None
+
+
 def list_failing_nodes(nodes: Iterable[JudgedNode], *, strict: bool = False) -> list[JudgedNode]:
     """Return the failing nodes, sorted by verdict, the worst verdict first.
 
@@ -211,6 +219,9 @@ def declared_batch_size(report: Report) -> int:
 
 def format_fix(fix: NodeFix) -> str:
     """Format a fix as its new target, or as the operators to insert."""
+    if fix.resize is not None:
+        axes, sizes = map(format_shape, fix.resize)
+        return f"{sizes} on axes {axes}"
     return format_shape(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"
 
 

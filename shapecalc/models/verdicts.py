@@ -122,6 +122,8 @@ class NodeFix(Record):
     """The operators of the inserted nodes, such as `Shape`, `Gather` and `Concat`; empty if `target` is set."""
     entry_index: int | None = None
     """The index of the target entry that the inserted nodes compute; None if `target` is set."""
+    resize: tuple[IntTuple, IntTuple] | None = None
+    """The axes that a Resize still resizes, and their sizes; None for other operators."""
 
 
 class FixCandidate(Record):

@@ -36,9 +36,10 @@ from shapecalc.models.file import (
 from shapecalc.models.free_dims import BatchOptions
 from shapecalc.models.judge import JudgedModel
 from shapecalc.models.operators import LISTED_OPERATORS, RANDOM_OPERATORS
-from shapecalc.models.propagate import BatchTracker
+from shapecalc.models.propagate import BatchTracker, UnlistedFailure
 from shapecalc.models.prove import UNKNOWN_AXIS, Proof, prove_model
-from shapecalc.models.report import FixResult, Report, format_assumption, node_name
+from shapecalc.models.repairs import RESIZE_SIZES_INPUT
+from shapecalc.models.report import FixResult, JudgedNode, Report, format_assumption, node_name
 from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix
 from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState
@@ -147,6 +148,28 @@ class ModelEditor:
         _set_attribute(concat, "axis", 0)
         self._insert_before(graph, node, [shape, index, size, *before, *after, concat])
         node.input[1] = concat.output[0]
+
+    def set_resize_sizes(self, graph: Any, node: Any, fix: NodeFix) -> None:
+        """Resize only some axes of the data; the other axes keep the sizes of the data.
+
+        Before the attribute `axes` exists, inserted nodes read the sizes of the leading axes.
+        """
+        assert fix.resize is not None
+        axes, sizes = fix.resize
+        old = node.input[RESIZE_SIZES_INPUT]
+        if not fix.inserts:
+            _set_attribute(node, "axes", axes)
+            constant = self._build_constant(sizes, f"{old}_mended")
+            self._insert_before(graph, node, [constant])
+            node.input[RESIZE_SIZES_INPUT] = constant.output[0]
+            return
+        shape = self._build_node("Shape", [node.input[0]], f"{old}_sizes")
+        before = self._gather_entries(shape.output[0], range(axes[0]))
+        after = self._build_constant(sizes, f"{old}_kept")
+        concat = self._build_node("Concat", [before[-1].output[0], after.output[0]], f"{old}_mended")
+        _set_attribute(concat, "axis", 0)
+        self._insert_before(graph, node, [shape, *before, after, concat])
+        node.input[RESIZE_SIZES_INPUT] = concat.output[0]
 
     def _gather_entries(self, name: str, entries: Sequence[int]) -> list[Any]:
         """Build the nodes that gather the entries at the indices `entries` of a tensor."""
@@ -430,10 +453,9 @@ def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_pa
 
     If the proof passed, no nodes are reported as failing, because a later node may move the batch back to its axis.
     """
+    faulty: list[JudgedNode | UnlistedFailure] = [*report.nodes, *[stop for stop in report.stops if stop.fix]]
     fixed_nodes = [
-        (judged, fixed.applied_fixes[judged.node.path])
-        for judged in report.nodes
-        if judged.node.path in fixed.applied_fixes
+        (judged, fixed.applied_fixes[judged.node.path]) for judged in faulty if judged.node.path in fixed.applied_fixes
     ]
     left = [judged for judged in report.nodes if judged.node.path in fixed.remaining_failures and not proof.proved]
     path = None if proof.proved is False else str(output_path)
@@ -487,6 +509,9 @@ def apply_fixes(
 
 def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: NodeFix, walk: WalkState) -> bool:
     """Apply a fix to a ModelProto; return whether the fix could be applied."""
+    if fix.resize is not None:
+        editor.set_resize_sizes(graph, message, fix)
+        return True
     if fix.entry_index is None:
         editor.set_target(graph, message, node.opset, fix)
         return True

@@ -315,3 +315,11 @@ def test_model_with_random_bytes_is_refused_or_judged(seeds, tmp_path):
             data[random.randrange(len(data))] = random.choice([0, 1, 127, 128, 255, random.randrange(256)])
         refused += refusal_of(data, tmp_path / "m.onnx") is not None
     assert len(seeds) / 4 < refused < len(seeds)
+
+
+@pytest.mark.parametrize(("declared", "strict", "fails"), [("N", False, False), ("N", True, True), ("1", False, True)])
+def test_lint_of_mixed_samples(declared, strict, fails):
+    report = report_of(model(f"x = ({declared},3); m = ReduceMax x [0]; y = Sub x m"))
+    lines = failure_lines(report, report.nodes, report.stops, strict=strict, github=False)
+    assert lines == ["m.onnx: m: ReduceMax mixes the samples"] * fails
+    assert [stop["silent"] for stop in report_json(report, ())["stops"]] == [True]

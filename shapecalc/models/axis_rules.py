@@ -1,0 +1,262 @@
+"""Axis rules: map a batch axis of an input to the output of operators that are pointwise along an axis.
+
+Source: the ONNX operator documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from shapecalc.models.batch_axis import NodeInLane
+
+MIXES = -1
+"""The result of an axis rule if output elements combine elements at several indices along the input axis."""
+AxisRule = Callable[[NodeInLane, int, int, int], int | None]
+"""A function that maps node, input index, input axis and output index to an output axis.
+
+An element at index `i` of the output axis depends only on elements at index `i` of the input axis. The function returns
+`MIXES` if an output element combines several indices along the input axis, and None if the dependence is unknown.
+"""
+
+
+def broadcast_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
+    """Map an input axis of a broadcast to the output, aligning axes from the right."""
+    return axis + node.output_rank(output_index) - node.input_rank(input_index)
+
+
+def pointwise_rule(*axes: int, inputs: int | None = None) -> AxisRule:
+    """Return the axis rule of an operator that is pointwise along the axes `axes`.
+
+    The rule applies to the first `inputs` inputs; None means all inputs.
+    """
+
+    def rule(_node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+        return axis if axis in axes and (inputs is None or input_index < inputs) else None
+
+    return rule
+
+
+def first_input_pointwise_rule(*axes: int) -> AxisRule:
+    """Return the axis rule of an operator that is pointwise along axes of input 0."""
+    return pointwise_rule(*axes, inputs=1)
+
+
+def unmixed_axes_rule(mixed_axes: Callable[[NodeInLane, int], Iterable[int] | None] | slice) -> AxisRule:
+    """Return the axis rule of an operator that mixes some axes of its first input.
+
+    An axis is mixed if output elements depend on several indices along the axis. `mixed_axes` is a slice into the list
+    of axes, or a function that maps a node and a rank to the mixed axes, or to None if they are unknown.
+    """
+
+    def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+        rank = node.input_rank(0)
+        mixed = range(rank)[mixed_axes] if isinstance(mixed_axes, slice) else mixed_axes(node, rank)
+        if input_index or mixed is None:
+            return None
+        return MIXES if axis in mixed else axis
+
+    return rule
+
+
+def index_dependent_rule(axes: slice) -> AxisRule:
+    """Return the axis rule of an operator whose output depends on the indices along some axes, as Trilu."""
+    return lambda node, input_index, axis, _output_index: (
+        axis if input_index == 0 and axis not in range(node.input_rank(0))[axes] else None
+    )
+
+
+def axis_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
+    """Read an axis from the attribute `axis`; the default is the last axis."""
+    return (node.axis_attribute(-1, rank),)
+
+
+def trailing_axes(node: NodeInLane, rank: int, default: int = -1) -> Iterable[int]:
+    """Return all axes from the attribute `axis` on."""
+    return range(node.axis_attribute(default, rank), rank)
+
+
+def softmax_axes(node: NodeInLane, rank: int) -> Iterable[int]:
+    """Return the axes that a Softmax normalizes.
+
+    Since opset 13, Softmax normalizes only the axis in the attribute `axis`; before, also all later axes.
+    """
+    return axis_from_attribute(node, rank) if node.opset >= 13 else trailing_axes(node, rank, 1)
+
+
+def axis_from_input(node: NodeInLane, rank: int) -> Iterable[int] | None:
+    """Read an axis from the second input; return None if the input is unknown."""
+    along = node.integer_argument("axis", 1)
+    return (along[0] % rank,) if along else None
+
+
+def axes_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
+    """Read axes from the attribute `axes`; the default axes are 0, 2 and 3."""
+    return {axis % rank for axis in node.attributes.get("axes", (0, 2, 3))}
+
+
+def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    """Map an input axis of a reduction to the output; `MIXES` for a reduced axis.
+
+    The list of reduced axes is an attribute in older opsets and an input in newer opsets.
+    """
+    if input_index:
+        return None
+    axes, rank = node.integer_argument("axes", 1), node.input_rank(0)
+    if axes is None and not ("axes" in node.attributes or node.is_absent(1)):
+        return None
+    if not axes:
+        return axis if node.attributes.get("noop_with_empty_axes") else MIXES
+    return _axis_after_reduction({reduced_axis % rank for reduced_axis in axes}, axis, node)
+
+
+def argmax_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
+    """Map an input axis of ArgMax or ArgMin to the output; `MIXES` for a reduced axis."""
+    return _axis_after_reduction({node.axis_attribute(0, node.input_rank(0))}, axis, node)
+
+
+def _axis_after_reduction(reduced_axes: set[int], axis: int, node: NodeInLane) -> int | None:
+    """Map an input axis of a node to the output; `MIXES` for a reduced axis."""
+    if axis in reduced_axes:
+        return MIXES
+    return axis if node.attributes.get("keepdims", 1) else axis - sum(mixed_axis < axis for mixed_axis in reduced_axes)
+
+
+def batch_norm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
+    """Map an input axis of a BatchNormalization to the output.
+
+    In training mode the outputs depend on all samples.
+    """
+    if input_index == 0 and node.attributes.get("training_mode"):
+        return MIXES if axis != 1 else None
+    return axis if input_index == output_index == 0 else None
+
+
+def matmul_rule(second_input: int = 1) -> AxisRule:
+    """Return the axis rule of a matrix product `(..., m, k) @ (..., k, n)`.
+
+    `second` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix. If
+    the operator moves the leading axes (`transBatchA`, `transBatchB`), the rule returns None.
+    """
+
+    def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+        if (
+            input_index not in (0, second_input)
+            or node.input_rank(input_index) == 1
+            or _has_true_attribute(node, "transBatchA", "transBatchB")
+        ):
+            return None
+        from_end = axis - node.input_rank(input_index)
+        if from_end >= -2 and _has_true_attribute(node, "transB" if input_index else "transA"):
+            from_end = -3 - from_end
+        leading = max(2, node.input_rank(0), node.input_rank(second_input)) - 2
+        if from_end < -2:
+            return leading + 2 + from_end
+        if from_end == (-1 if input_index == 0 else -2):
+            return MIXES
+        return leading if input_index == 0 else node.output_rank() - 1
+
+    return rule
+
+
+def _has_true_attribute(node: NodeInLane, *names: str) -> bool:
+    """Return whether one of the attributes `names` is set and not 0."""
+    return any(node.attributes.get(name) for name in names)
+
+
+def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
+    """Map an input axis of a Gemm to the output.
+
+    Output axis 0 is the row axis of the first matrix, output axis 1 the column axis of the second matrix.
+    """
+    if input_index == 2:
+        return broadcast_axis(node, input_index, axis, output_index)
+    is_transposed = bool(node.attributes.get("transB" if input_index else "transA", 0))
+    return input_index if (axis ^ int(is_transposed)) == input_index else MIXES
+
+
+def conv_rule(kernel_input: int = 1) -> AxisRule:
+    """Return the axis rule of a convolution; `weights` is the kernel's input index.
+
+    The convolution is pointwise along the batch axis, and along each spatial axis with a kernel size of 1, a stride of
+    1 and no padding.
+    """
+
+    def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+        if input_index or axis < 2:
+            return 0 if input_index == axis == 0 else None
+        kernel = node.inputs[kernel_input]
+        reads_one = kernel is not None and axis < len(kernel) and kernel[axis] == 1
+        is_padded = any((*node.attributes.get("pads", ()), node.attributes.get("auto_pad", b"NOTSET") != b"NOTSET"))
+        unit_strides = {*node.attributes.get("strides", (1,))} == {1}
+        return axis if reads_one and not is_padded and unit_strides else None
+
+    return rule
+
+
+def resize_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    """Map an input axis of a Resize to the output; None for a resized axis."""
+    before, after = node.inputs[0], node.outputs[0]
+    crops = node.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
+    return axis if input_index == 0 and before and after and before[axis] == after[axis] and not crops else None
+
+
+def pad_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    """Map an input axis of a Pad to the output; None for a padded axis."""
+    pads = node.integer_argument("pads", 1) or node.integer_argument("paddings", 1)
+    if input_index or not pads or not node.is_absent(3):
+        return None
+    return axis if pads[axis] == pads[axis + len(pads) // 2] == 0 else None
+
+
+def einsum_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    """Map an input axis of an Einsum to the output axis with the same letter."""
+    equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if not arrow or "." in equation or input_index >= len(terms) or axis >= len(terms[input_index]):
+        return None
+    letter = terms[input_index][axis]
+    if letter not in right:
+        return MIXES
+    return right.find(letter) if terms[input_index].count(letter) == right.count(letter) == 1 else None
+
+
+def recurrent_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
+    """Map the batch axis of an LSTM, GRU or RNN input to the output.
+
+    The batch is the first axis if the attribute `layout` is 1.
+    """
+    first = bool(node.attributes.get("layout", 0))
+    batch_axes = {0: 0 if first else 1, 4: 0, 5: 0 if first else 1, 6: 0 if first else 1}
+    if batch_axes.get(input_index) != axis:
+        return None
+    return 0 if first else 2 if output_index == 0 else 1
+
+
+def one_hot_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    """Map an axis of the indices of a OneHot to the output, which has one axis more."""
+    return None if input_index else axis + (axis >= node.axis_attribute(-1, node.output_rank()))
+
+
+def gather_elements_rule(output_shaped_input: int) -> AxisRule:
+    """Return the axis rule of a GatherElements or ScatterElements.
+
+    `output_shaped_input` is the index of the input whose shape equals the output shape.
+    """
+    return lambda node, at, axis, _to: (
+        axis if at == output_shaped_input or axis != node.axis_attribute(0, node.input_rank(0)) else None
+    )
+
+
+def reverse_sequence_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    """Map an input axis of a ReverseSequence to the output; None for the time axis."""
+    batch_axis: int = node.attributes.get("batch_axis", 1)
+    if input_index:
+        return batch_axis
+    return axis if axis != node.attributes.get("time_axis", 0) else None
+
+
+def transpose_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
+    """Map an input axis of a Transpose to the output."""
+    perm = node.attributes.get("perm", tuple(range(node.input_rank(0)))[::-1])
+    return perm.index(axis) if axis in perm else None

@@ -1,0 +1,251 @@
+"""Mark rules: the batch mark of the output of operators that move elements along an axis.
+
+Source: the ONNX operator documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from shapecalc.core.dims import IntTuple
+from shapecalc.models.batch_axis import (
+    MAX_AXIS_LENGTH,
+    BatchAxis,
+    BatchMark,
+    LostBatch,
+    MixedSamples,
+    NodeInLane,
+    SharedSample,
+    infer_mark,
+    merge_marks,
+    reshape_batch_axis,
+    sample_numbers_along_axis,
+)
+
+MarkRule = Callable[[NodeInLane, int], BatchMark]
+"""A function that maps node and output index to the batch mark of that output.
+
+Operators that move elements along the batch axis need a mark rule.
+"""
+
+
+def reshape_mark(node: NodeInLane, output_index: int) -> BatchMark:
+    """Return the batch mark after an op that keeps the element order, as Reshape."""
+    mark, before, after = node.marks[0], node.inputs[0], node.outputs[output_index]
+    if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or before is None or after is None:
+        return LostBatch(f"the elements decide what {node.op} does")
+    return reshape_batch_axis(mark, before, after, node.batch)
+
+
+def repeat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
+    """Return the batch mark after an Expand or Tile, which add axes on the left."""
+    mark = node.marks[0]
+    if any(node.marks[1:]) or not isinstance(mark, BatchAxis):
+        return LostBatch(f"the elements decide what {node.op} does")
+    return BatchAxis(mark.axis + node.output_rank() - node.input_rank(0), mark.inner)
+
+
+def concat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
+    """Return the batch mark after a Concat.
+
+    If the batch is on the concatenated axis, the mark is inferred from the sample numbers along that axis.
+    """
+    along = node.axis_attribute(1, node.output_rank())
+    if not any(isinstance(mark, BatchAxis) and mark.axis == along for mark in node.marks):
+        return merge_marks(node.marks)
+    if any(isinstance(mark, BatchAxis) and mark.axis != along for mark in node.marks):
+        return LostBatch("samples that lie on different axes meet")
+    parts = []
+    for shape, mark in zip(node.inputs, node.marks, strict=True):
+        if shape is None or shape[along] > MAX_AXIS_LENGTH:
+            return LostBatch("no shape")
+        size = shape[along]
+        parts.append(
+            sample_numbers_along_axis(mark, size, node.batch) if isinstance(mark, BatchAxis) else np.full(size, -1)
+        )
+    return infer_mark(along, np.concatenate(parts), node.batch)
+
+
+def _mark_after_selection(node: NodeInLane, axis: int, select: Callable[[np.ndarray], np.ndarray | None]) -> BatchMark:
+    """Return the batch mark after the selection of some indices along `axis`.
+
+    `select` maps the sample numbers along the axis to the sample numbers of the selected indices, or returns None if
+    the selection is unknown. A mark on a different axis does not change.
+    """
+    mark, shape = node.marks[0], node.inputs[0]
+    if not isinstance(mark, BatchAxis) or mark.axis != axis:
+        return mark
+    if shape is None or shape[axis] > MAX_AXIS_LENGTH:
+        return LostBatch("no shape")
+    samples = select(sample_numbers_along_axis(mark, shape[axis], node.batch))
+    if samples is None or not len(samples):
+        return LostBatch(f"nobody can say which samples {node.op} takes")
+    after = infer_mark(axis, samples, node.batch)
+    # every sample that a selection of the same size moves is at an index of another sample
+    is_permuted = isinstance(after, LostBatch) and len(samples) == shape[axis]
+    return MixedSamples("mixes the samples", intended=mark) if is_permuted else after
+
+
+def split_mark(node: NodeInLane, output_index: int) -> BatchMark:
+    """Return the batch mark of one output of a Split."""
+    along = node.axis_attribute(0, node.input_rank(0))
+    sizes = [shape[along] if shape else None for shape in node.outputs]
+    if None in sizes:
+        return _mark_after_selection(node, along, lambda _samples: None)
+    start, end = list(pairwise(accumulate(sizes, initial=0)))[output_index]
+    return _mark_after_selection(node, along, lambda samples: samples[start:end])
+
+
+def slice_mark(node: NodeInLane, _output_index: int) -> BatchMark:
+    """Return the batch mark after a Slice."""
+    starts, ends = node.integer_argument("starts", 1), node.integer_argument("ends", 2)
+    mark, rank = node.marks[0], node.input_rank(0)
+    if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, BatchAxis):
+        return LostBatch(f"nobody can say which samples {node.op} takes")
+    axes = tuple(range(len(starts))) if _is_argument_absent(node, "axes", 3) else node.integer_argument("axes", 3)
+    steps = (1,) * len(starts) if _is_argument_absent(node, "steps", 4) else node.integer_argument("steps", 4)
+    if axes is None or steps is None:
+        return LostBatch(f"nobody can say which samples {node.op} takes")
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        if axis % rank == mark.axis:
+            return _mark_after_selection(node, mark.axis, partial(_onnx_slice, start, end, step))
+    return mark
+
+
+def _is_argument_absent(node: NodeInLane, name: str, input_index: int) -> bool:
+    """Return whether an optional argument is neither an attribute nor an input."""
+    return name not in node.attributes and node.is_absent(input_index)
+
+
+def _onnx_slice(start: int, end: int, step: int, samples: np.ndarray) -> np.ndarray:
+    """Slice an array as ONNX does.
+
+    If `step` is negative, an `end` below `-len(samples)` includes the first element.
+    """
+    return samples[slice(start, None if step < 0 and end < -len(samples) else end, step)]
+
+
+def gather_mark(node: NodeInLane, _output_index: int) -> BatchMark:
+    """Return the batch mark after a Gather.
+
+    If the data is marked on the gathered axis, the indices determine which samples are selected. Otherwise the result
+    is the mark of the data or the mark of the indices, moved to the axis in the output.
+    """
+    along, shape = node.axis_attribute(0, node.input_rank(0)), node.inputs[1]
+    data, indices = node.marks[:2]
+    shifted = BatchAxis(indices.axis + along, indices.inner) if isinstance(indices, BatchAxis) else None
+    if not isinstance(data, BatchAxis) or shape is None:
+        return LostBatch("no shape") if data else shifted
+    data_mark: BatchMark = data
+    if data.axis > along:
+        data_mark = BatchAxis(data.axis + len(shape) - 1, data.inner)
+    elif data.axis == along:
+        data_mark = _mark_after_indexing(node, node.bounds(1), along)
+    return _merge_with_indices(data_mark, shifted)
+
+
+def gather_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
+    """Return the batch mark after a GatherND.
+
+    If the data is marked on an indexed axis, the indices determine which samples are selected. Otherwise the result is
+    the mark of the data or the mark of the indices, moved to the axis in the output.
+    """
+    (data, indices), shape, kept = node.marks[:2], node.inputs[1], node.attributes.get("batch_dims", 0)
+    if shape is None or (isinstance(indices, BatchAxis) and indices.axis == len(shape) - 1):
+        return LostBatch(f"nobody can say which samples {node.op} takes")
+    if not isinstance(data, BatchAxis):
+        return indices
+    end, bounds = kept + shape[-1], node.bounds(1)
+    if data.axis < kept:
+        data_mark: BatchMark = data
+    elif data.axis >= end:
+        data_mark = BatchAxis(data.axis + len(shape) - 1 - end, data.inner)
+    else:
+        data_mark = _mark_after_indexing(node, bounds and [bound[..., data.axis - kept] for bound in bounds], 0)
+    return _merge_with_indices(data_mark, indices)
+
+
+def _merge_with_indices(data_mark: BatchMark, indices_mark: BatchMark) -> BatchMark:
+    """Merge the batch mark of gathered data with the batch mark of the indices."""
+    if isinstance(data_mark, SharedSample):
+        return SharedSample(data_mark.why, intended=indices_mark)
+    return (
+        data_mark
+        if indices_mark in (None, data_mark) or isinstance(data_mark, LostBatch)
+        else LostBatch("samples meet")
+    )
+
+
+def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> BatchMark:
+    """Return the batch mark after indices are gathered from the batch axis.
+
+    `bounds` are the lower and upper bounds of the indices, or None if unknown. The axes of the index tensor become
+    output axes, of which the first is `first_axis`.
+    """
+    mark, shape = node.marks[0], node.inputs[0]
+    unknown = LostBatch(f"nobody can say which samples {node.op} takes")
+    if bounds is None or bounds[0] is None or not bounds[0].size or not isinstance(mark, BatchAxis) or shape is None:
+        return unknown
+    low, high = bounds
+    inside = (low >= 0) & (high < shape[mark.axis]) & (low // mark.inner == high // mark.inner)
+    if not ((low == high) | inside).all():
+        return unknown
+    samples = _samples_at_indices(mark, shape, low, node.batch)
+    if (samples == samples.flat[0]).all():
+        return SharedSample("takes one sample for all")
+    for axis in range(samples.ndim):
+        runs = np.moveaxis(samples, axis, 0).reshape(samples.shape[axis], -1)
+        if (runs == runs[:, :1]).all():
+            return infer_mark(first_axis + axis, runs[:, 0], node.batch)
+    return LostBatch("the samples change places")
+
+
+def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: int) -> np.ndarray:
+    """Return the sample number for each of the indices into the batch axis.
+
+    Negative indices count from the end of the axis.
+    """
+    return np.asarray(indices % shape[mark.axis] // mark.inner % batch)
+
+
+def scatter_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
+    """Return the batch mark after a ScatterND.
+
+    The batch is lost if the update of one sample writes to the elements of a different sample.
+    """
+    (data, indices, updates), (before, shape), taken = node.marks[:3], node.inputs[:2], node.elements(1)
+    if indices is not None or before is None or shape is None:
+        return LostBatch(f"the elements decide what {node.op} does")
+    index_rank, count = len(shape) - 1, shape[-1]
+    if isinstance(updates, BatchAxis) and updates.axis >= index_rank:
+        return merge_marks([data, BatchAxis(updates.axis - index_rank + count, updates.inner)])
+    if isinstance(data, BatchAxis) and data.axis >= count:
+        return data if updates is None else LostBatch("samples that lie on different axes meet")
+    if taken is None or not taken.size:
+        return LostBatch(f"nobody can say which samples {node.op} takes")
+    written = np.array(-1)
+    if isinstance(updates, BatchAxis):
+        along = [-1 if axis == updates.axis else 1 for axis in range(index_rank)]
+        written = sample_numbers_along_axis(updates, shape[updates.axis], node.batch).reshape(along)
+    if isinstance(data, BatchAxis):
+        targets = _samples_at_indices(data, before, taken[..., data.axis], node.batch)
+        one_target = updates is None and (targets == targets.flat[0]).all()
+        shared = SharedSample("changes one sample alone", intended=data)
+        return (
+            shared
+            if one_target
+            else data
+            if updates is None or (targets == written).all()
+            else LostBatch("samples meet")
+        )
+    for axis, size in enumerate(before[:count]):
+        samples = np.full(size, -1)
+        samples[taken[..., axis]] = written
+        if (samples[taken[..., axis]] == written).all():
+            return infer_mark(axis, samples, node.batch)
+    return LostBatch("samples meet")

@@ -147,12 +147,14 @@ def print_answer(
     operand_sources: Sequence[Source] = (),
     outputs: Sequence[Shape] = (),
     others: Sequence[Chain] = (),
+    unchecked: Sequence[tuple[int, str]] = (),
 ) -> int:
     """Print an answer, write the output file if requested, and return the exit code.
 
     `source` is the input file, and `operand_sources` are the files of the other operands. `opset` is the opset of the
     generated ONNX code. `request_options` are the options of the request, or of each stage of a chain. `outputs` are
-    the shapes of all results of code that has several, and `others` the chains of further results.
+    the shapes of all results of code that has several, and `others` the chains of further results. `unchecked` has the
+    line and the name of each layer of the code whose sizes are not compared.
     Raises `ShapeError` (usage) for an option that does not apply, (file) if a file cannot be used, and (differs) if the
     output file fails its verification.
     """
@@ -169,7 +171,7 @@ def print_answer(
     )
     emitted = generate_requested_code(answer, output_options, opset)
     code = answer_exit_code(answer, mismatch, strict=output_options.strict)
-    if code == ExitCode.OK and output_options.strict and any(other.conditions for other in others):
+    if code == ExitCode.OK and output_options.strict and (unchecked or any(other.conditions for other in others)):
         code = ExitCode.FAILED
     if answer.output is not None and code == ExitCode.OK and source is not None and has_data_options:
         from shapecalc.cli.data import write_output_or_plan
@@ -182,6 +184,8 @@ def print_answer(
         """Return the JSON object of the answer, with its paths, film and code."""
         hint = {"hint": lasting} if (lasting := batch_hint(answer)) else {}
         parts = _parts_json(answer, outputs, others) if outputs and answer.output is not None else {}
+        if unchecked:
+            parts["unchecked"] = [{"line": line, "name": name} for line, name in unchecked]
         return answer.as_json() | parts | hint | paths | picture | ({"code": fields(emitted)} if emitted else {})
 
     if output.print_json_if_requested(output_options, build_json):

@@ -21,9 +21,9 @@ from shapecalc.cli.output import (
 )
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.dims import Shape
-from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
+from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import replace
-from shapecalc.core.requests import apply_chain_options, lookup_dialect, parse_printed_element_type
+from shapecalc.core.requests import lookup_dialect, parse_printed_element_type
 from shapecalc.core.text import (
     TypedShape,
     escape_unprintable,
@@ -35,7 +35,7 @@ from shapecalc.core.text import (
 )
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind
-from shapecalc.reasoning.answers import answer_chain
+from shapecalc.reasoning.answers import answer_code, answer_further_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -233,11 +233,11 @@ def run_code(
         code = interpret_code(
             code_text, {name: tensor.dims for name, tensor in inputs.items()}, dialect, sizes, strides
         )
-        print_notes([*_input_notes(inputs, dialect, options), *code.notes], output_options)
-        stages = apply_chain_options(code.stages, options)
+        notes = [f"not checked: {name} (line {number})" for number, name in code.unchecked]
+        print_notes([*_input_notes(inputs, dialect, options), *code.notes, *notes], output_options)
         numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
-        answer = answer_chain(code.input_shape, stages, {})
-        others = [answer_chain(shape, apply_chain_options(chain, options), {}) for shape, chain in code.other_chains]
+        answer = answer_code(code, options)
+        others = answer_further_results(code, options)
         _check_element_options(code, output_options)
         return print_answer(
             answer,
@@ -246,13 +246,28 @@ def run_code(
             request_options=[{"where": numbers}],
             outputs=code.outputs,
             others=others,
+            unchecked=code.unchecked,
         )
     except ShapeError as error:
+        if _is_expected(error.problem, output_options):
+            return ExitCode.OK
         error = add_as_option_hint(error)
         if is_path:
             hint = error.problem.hint.replace("--input ", f"shapecalc {escape_unprintable(quote(line))} ")
             error = ShapeError(replace(error.problem, hint=hint))
         return print_error(error, "code", {"line": code_text, "input": input}, output_options)
+
+
+def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
+    """Return whether `--expect` names the rule by which the code is refused."""
+    from shapecalc.checking.answering import meets_expectation
+    from shapecalc.core.answers import Chain
+    from shapecalc.reading.cases import parse_expectation_for_stages
+
+    if output_options.expect is None or problem.rule in (USAGE, FILE):
+        return False
+    expected = parse_expectation_for_stages(output_options.expect, [])
+    return expected.output is None and meets_expectation(expected, Chain((), (), None, problem))
 
 
 def _check_element_options(code: CodeChain, output_options: OutputOptions) -> None:

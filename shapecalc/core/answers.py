@@ -542,11 +542,18 @@ class Chain(Answer):
     conditions: Conditions = ()
     assumes: lazy[Names] = lazy(default=())
     """The names whose size must not be 0 for the answer to be correct."""
+    named_sizes: Mapping[str, SizeExpression] = EMPTY_DICT
+    """The definitions of names that the operands of the ops bring."""
     op: ClassVar = "chain"
     """The label that reports print instead of the name of an op."""
 
     def __hash__(self) -> int:
         return hash((Chain, self.traces))
+
+    @property
+    def results(self) -> Mapping[str, SizeExpression]:
+        """The definitions of the names that the answer introduces, and of those that its operands bring."""
+        return {**self.named_sizes, **super().results}
 
     def as_json(self) -> dict[str, object]:
         """Return the chain as the JSON object documented in shapecalc(1)."""

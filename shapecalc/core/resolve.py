@@ -276,12 +276,17 @@ def _next_stage_input(requests: Sequence[Request], op: str, options: Mapping[str
     return output
 
 
-def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], Trace] = resolve) -> Chain:
+def resolve_chain(
+    requests: Sequence[Request],
+    resolve_one: Callable[[Request], Trace] = resolve,
+    known_names: Mapping[str, SizeExpression | None] = EMPTY_DICT,
+) -> Chain:
     """Resolve the requests of a chain, each on the output of the previous request.
 
-    Raises `ShapeError` (usage) if the stages have too many dims in total.
+    `known_names` are names of sizes outside of the chain, with the definitions of named results. Raises `ShapeError`
+    (usage) if the stages have too many dims in total.
     """
-    answer, dims = _resolve_in_sequence(requests, resolve_one), _request_dims(requests)
+    answer, dims = _resolve_in_sequence(requests, resolve_one, known_names), _request_dims(requests)
     if answer.problem or is_concrete(dims):
         return answer
 
@@ -302,11 +307,15 @@ def _resolve_chain_with_sizes(requests: Sequence[Request], sizes: Mapping[str, i
         return Chain(requests[0].input, (), None, error.problem)
 
 
-def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Request], Trace]) -> Chain:
+def _resolve_in_sequence(
+    requests: Sequence[Request],
+    resolve_one: Callable[[Request], Trace],
+    known_names: Mapping[str, SizeExpression | None] = EMPTY_DICT,
+) -> Chain:
     """Resolve requests in order, up to a refused request; combine their conditions."""
     shape: Shape = requests[0].input
     traces: list[Trace] = []
-    names: dict[str, SizeExpression | None] = {}
+    names: dict[str, SizeExpression | None] = {**known_names}
     conditions: Conditions = ()
     total_dims, work = 0, WorkBudget(MAX_CHAIN_WORK)
     for request in requests:
@@ -337,7 +346,7 @@ def _make_stage_request(
     `names` are the names that earlier stages use, with the definitions of named results. A view also gets the strides
     of its input.
     """
-    names_in_use = names if traces and not is_concrete(shape + request.dims) else EMPTY_DICT
+    names_in_use = names if not is_concrete(shape + request.dims) else EMPTY_DICT
     request = replace(request, input=shape, names_in_use=names_in_use)
     if request.op != "view" or not traces:
         return request

@@ -120,6 +120,19 @@ class NameAllocator:
         return {name: result for name, result in self.results.items() if name not in self.earlier_names}
 
 
+def used_results(names: Mapping[str, SizeExpression | None], used_dims: Iterable[Dim]) -> SizeExpressions:
+    """Return the definitions of the names in some dims, and of the names in these definitions."""
+    pending = [*dims.dim_names(used_dims)]
+    used: SizeExpressions = {}
+    while pending:
+        name = pending.pop()
+        definition = names.get(name)
+        if definition is not None and name not in used:
+            used[name] = definition
+            pending += dims.dim_names([*definition.terms, *definition.dividend])
+    return {name: used[name] for name in names if name in used}
+
+
 def result_texts(results: Mapping[str, SizeExpression]) -> dict[str, str]:
     """Format the definition of each result, except for results that are unknown dims."""
     return {name: str(result) for name, result in results.items() if name[0] != "?"}

@@ -211,6 +211,23 @@ CONTRADICTION = Rule(
     "shapecalc chain 'N,3 | squeeze | reshape 1,3'",
     "arithmetic",
 )
+LAYER_MISMATCH = Rule(
+    "layer-mismatch",
+    "a layer is made for other sizes than those of its input",
+    "A layer that keeps the shape compares sizes nevertheless: the channels of a BatchNorm2d, the last dims of a "
+    "LayerNorm, the number of dims of both. During evaluation, an InstanceNorm2d without affine and a BatchNorm2d "
+    "without affine and without statistics accept any channels.",
+    "shapecalc code 'nn.BatchNorm2d(32)(x)' --input x=2,16,8,8",
+    "PyTorch torch.nn and torch.nn.functional",
+)
+TOO_FEW_VALUES = Rule(
+    "too-few-values",
+    "a layer would compute a mean of one value",
+    "PyTorch refuses to normalize by the statistics of the input if each of them is that of a single value. The layer "
+    "needs more samples, or more positions in each channel.",
+    "shapecalc code 'nn.InstanceNorm2d(3)(x)' --input x=2,3,1,1",
+    "PyTorch torch.nn.functional, 'Expected more than 1 spatial element'",
+)
 
 
 def _explain_copied_zero(step: Step, *, from_left: bool = False) -> str:

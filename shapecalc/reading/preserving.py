@@ -68,9 +68,11 @@ _GROUPS: Mapping[str, PreservingFunction] = {
     "contiguous ascontiguousarray": PreservingFunction(True, _contiguous_call_strides),
     "float type type_as astype cast dropout": SAME_STRIDES,
     "half double bfloat16 long bool zeros_like ones_like randn_like rand_like empty_like full_like": CAST,
-    "relu leaky_relu gelu silu elu sigmoid tanh softplus exp log abs sin cos neg square pow rsqrt sqrt round clamp "
-    "clip sign logical_not normalize": ELEMENTWISE,
-    "softmax log_softmax layer_norm masked_fill tril triu cumsum": CONTIGUOUS,
+    "relu relu6 leaky_relu gelu silu elu celu selu mish sigmoid logsigmoid tanh softplus softsign hardtanh hardswish "
+    "hardsigmoid exp expm1 log log1p log2 log10 abs sin cos tan asin acos atan sinh cosh erf neg square pow rsqrt sqrt "
+    "reciprocal round clamp clip sign logical_not normalize isnan isinf isfinite nan_to_num floor ceil trunc frac fmod "
+    "remainder atan2 lerp xlogy angle real conj": ELEMENTWISE,
+    "softmax softmin log_softmax layer_norm masked_fill tril triu cumsum cumprod": CONTIGUOUS,
     "batch_norm group_norm rms_norm": SUGGESTED,
     "masked_fill_": SAME_STRIDES,
 }
@@ -79,6 +81,19 @@ PRESERVING_FUNCTIONS: Mapping[str, PreservingFunction] = {
 }
 """The functions that preserve the shape, by name."""
 
+BROADCASTING_METHODS = {
+    "masked_fill",
+    "masked_fill_",
+    "pow",
+    "clamp",
+    "clip",
+    "fmod",
+    "remainder",
+    "atan2",
+    "lerp",
+    "xlogy",
+}
+"""The functions above, and others, whose further arguments are numbers or tensors that are broadcast."""
 PRESERVING_LAYERS: Mapping[str, PreservingFunction] = {
     r"drop(out|path)?\d?d?": SAME_STRIDES,
     r"identity": SAME_TENSOR,

@@ -6,15 +6,21 @@ a whole request.
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Chain, Request, Trace
+from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
+from shapecalc.core.conditions import Unsatisfiable, simplify_conditions
 from shapecalc.core.record import replace
-from shapecalc.core.resolve import make_chain_requests, resolve, resolve_chain
+from shapecalc.core.requests import apply_chain_options
+from shapecalc.core.resolve import contradiction_error, make_chain_requests, resolve, resolve_chain
+from shapecalc.core.results import used_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from shapecalc.core.conditions import Conditions
+    from shapecalc.core.dims import Shape
     from shapecalc.core.requests import StageRequest
+    from shapecalc.reading.code.results import CodeChain
 
 IDENTITY_STAGES = (("flip", {"axes": (), "dialect": "torch"}),)
 """A chain of one stage that has no effect.
@@ -54,6 +60,49 @@ def answer_chain(shape: str | Iterable[object], stages: Sequence[StageRequest], 
         return result
     (trace,) = result.traces
     return Chain(trace.input, (trace,) if trace.problem else (), trace.output, trace.problem, trace.conditions)
+
+
+def answer_code(code: CodeChain, options: Mapping[str, object] = EMPTY_DICT) -> Chain:
+    """Answer the chain that code performs; the answer has the conditions of all tensors that it depends on.
+
+    `options` apply to every stage that supports them.
+    """
+    return _answer_known_chain(code.input_shape, code.stages, code.conditions, code, options)
+
+
+def answer_further_results(code: CodeChain, options: Mapping[str, object] = EMPTY_DICT) -> list[Chain]:
+    """Answer the chains of the further results of code, each without the conditions of earlier results."""
+    answers, stated = list[Chain](), {*code.conditions}
+    for shape, stages, conditions in code.other_chains:
+        answer = _answer_known_chain(shape, stages, conditions, code, options)
+        answers.append(replace(answer, conditions=tuple([one for one in answer.conditions if one not in stated])))
+        stated |= {*answer.conditions}
+    return answers
+
+
+def _answer_known_chain(
+    shape: Shape,
+    own_stages: Sequence[StageRequest],
+    stated: Conditions,
+    code: CodeChain,
+    options: Mapping[str, object],
+) -> Chain:
+    """Answer a chain of code, with the names and the conditions of the code."""
+    stages = apply_chain_options(own_stages, options)
+    requests = make_chain_requests(shape, stages or IDENTITY_STAGES, {})
+    answer = resolve_chain(requests, answer_request, code.names)
+    if not stages:
+        answer = replace(answer, traces=answer.traces if answer.problem else ())
+    if answer.problem:
+        return answer
+    every = (*answer.conditions, *stated)
+    try:
+        conditions = simplify_conditions(every)
+    except Unsatisfiable:
+        return replace(answer, output=None, problem=contradiction_error(every).problem)
+    used_dims = [dim for request in requests for dim in request.dims] + [*(answer.output or ())]
+    used_dims += [side for condition in conditions for side in (condition.left, condition.right)]
+    return replace(answer, conditions=conditions, named_sizes=used_results(code.names, used_dims))
 
 
 def batch_hint(answer: Trace | Chain) -> str:

@@ -25,7 +25,7 @@ from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
 from shapecalc.reading.code import interpret_code
 from shapecalc.reading.code.source import normalize_pasted_code
-from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain
+from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain, answer_code
 from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.fixing import Fix, find_fixes
 
@@ -464,7 +464,7 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     code_chain = interpret_code(code, {"": shape})
     if not code_chain.stages:
         raise usage_error("the code does nothing to the tensor")
-    stages = commands.chain_text(answer_chain(code_chain.input_shape, code_chain.stages, {})).partition("|")[2].strip()
+    stages = commands.chain_text(answer_code(code_chain)).partition("|")[2].strip()
     change = code_chain.untraced_change
     omitted = [f"not in the chain of stages: {truncate(change)}"] if change else []
     if code_chain.outputs:

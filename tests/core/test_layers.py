@@ -40,7 +40,7 @@ ORDER = {
         *("record", "problem", "packages", "limits", "spellings", "dims", "results", "conditions", "text", "values"),
         *("moves", "layout", "origins", "answers", "rules", "params", "dialects", "ops", "requests", "resolve"),
     ),
-    "reading": ("options", "commands", "layers", "pattern", "preserving", "code", "cases", "readings"),
+    "reading": ("options", "commands", "layers", "pattern", "preserving", "checks", "code", "cases", "readings"),
     "reasoning": (
         *("figures", "operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
         *("equiv", "find", "costs", "simplify"),

@@ -11,7 +11,7 @@ from shapecalc.core.text import parse_shape, shape_text
 from shapecalc.reading.code import interpret_code
 from shapecalc.reading.code.source import normalize_pasted_code
 from shapecalc.reading.commands import chain_text
-from shapecalc.reasoning.answers import answer_chain
+from shapecalc.reasoning.answers import answer_code
 from tests.cases import FOLDER, describe_answer, parts, rows
 from tests.numpy_moves import positions_of
 from tests.sampling import each_row
@@ -31,7 +31,7 @@ def sizes_of(text):
 def answer_of(line, inputs="2,3,4", dialect=None):
     """Answer the chain that a line of code describes."""
     reading = interpret_code(line, shapes_of(inputs), dialect)
-    return answer_chain(reading.input_shape, reading.stages, {})
+    return answer_code(reading)
 
 
 @each_row("row", rows("code", "one tensor") + rows("code", "several tensors"))
@@ -70,7 +70,7 @@ def test_pasted_code_is_answered(title, lines):
         assert lines[-1].removeprefix("? ") in str(error)
         assert "\n" not in str(error)
         return
-    assert describe_answer(answer_chain(reading.input_shape, reading.stages, {})) == expected
+    assert describe_answer(answer_code(reading)) == expected
     if notes := [line[2:] for line in lines if line[:1] == "!"]:
         assert len(reading.notes) == len([*filter(None, notes)])
         assert all(note.startswith(prefix) for note, prefix in zip(reading.notes, notes, strict=False))
@@ -150,6 +150,6 @@ def test_code_with_several_results(line, inputs, expected):
     reading = interpret_code(line, shapes_of(inputs))
     assert " ".join(map(shape_text, reading.outputs)) == expected
     if expected:
-        assert answer_chain(reading.input_shape, reading.stages, {}).output == reading.outputs[0]
+        assert answer_code(reading).output == reading.outputs[0]
         with pytest.raises(ShapeError, match=f"ends with {len(reading.outputs)} tensors, and --as is for one"):
             reading.refuse_elements("--as")

@@ -17,11 +17,9 @@ def strides_of(code, inputs):
     """Return the strides of the last tensor of code; None if it is refused or not read."""
     interpreter = CodeInterpreter(code, "torch", {})
     try:
-        interpreter.interpret_inputs(inputs)
-        interpreter.interpret_body(parse_code(code).body)
+        result = interpreter.result_of_module(parse_code(code), inputs)
     except StageRefused:
         return None
-    result = interpreter.last_result
     result = result[0] if isinstance(result, tuple) else result
     return result.strides if isinstance(result, TracedTensor) else None
 
@@ -38,4 +36,4 @@ def test_memory_format_needs_its_rank(rank):
     code = "x.to(memory_format=torch.channels_last)"
     interpreter = CodeInterpreter(code, "torch", {})
     with pytest.raises(ShapeError, match=f"channels_last needs 4 dims, and the tensor has {rank}"):
-        interpreter.interpret(parse_code(code).body, {"x": (2,) * rank})
+        interpreter.interpret(parse_code(code), {"x": (2,) * rank})

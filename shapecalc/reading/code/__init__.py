@@ -23,7 +23,6 @@ from shapecalc.reading.code.source import (
     has_tensor_operation,
     normalize_pasted_code,
     parse_code,
-    select_statements,
 )
 from shapecalc.reading.code.statements import CodeInterpreter
 
@@ -52,14 +51,12 @@ def interpret_code(
     tree = parse_code(text)
     try:
         dialect_name = lookup_dialect(dialect).name if dialect else detect_dialect(tree)
-        lines, name = select_statements(tree.body)
         try:
-            return CodeInterpreter(text, dialect_name, sizes).interpret(
-                lines, _name_input(inputs, name), _name_input(strides, name)
-            )
+            return CodeInterpreter(text, dialect_name, sizes).interpret(tree, inputs, strides)
         except UnnamedInputIdentified as claimed:
+            name = claimed.args[0]
             return CodeInterpreter(text, dialect_name, sizes).interpret(
-                lines, _name_input(inputs, claimed.args[0]), _name_input(strides, claimed.args[0])
+                tree, _name_input(inputs, name), _name_input(strides, name)
             )
     except RecursionError:
         raise usage_error("the code is nested too deep", argument="line") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.calls import argument_names
@@ -93,6 +94,8 @@ class Call(Record):
     def to_dim(self, value: CodeValue) -> Dim:
         """Convert a value to a size; raise `ShapeError` (usage) if it is not a size."""
         value = unwrap_size(value)
+        if isinstance(value, float) and isfinite(value):
+            raise self.error(f"{value} is not a whole number")
         if not is_dim(value):
             raise self.error(f"{self.name} needs sizes here")
         return value

@@ -11,8 +11,21 @@ from shapecalc.core.dims import Dim, Monomial, product, quotient
 from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.ops.select import SELECT
 from shapecalc.core.ops.slice import SLICE
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
 from shapecalc.core.text import SIZE_BOUND
-from shapecalc.reading.code.values import CodeValue, ErrorFactory, TensorChunks, TracedTensor, is_number
+from shapecalc.reading.code.values import (
+    Binding,
+    CodeDict,
+    CodeList,
+    CodeValue,
+    ErrorFactory,
+    LayerInstance,
+    Program,
+    TensorChunks,
+    TracedTensor,
+    is_number,
+)
 from shapecalc.reading.preserving import ELEMENTWISE, SAME_TENSOR
 
 MAX_EXPONENT = 64
@@ -29,15 +42,15 @@ OPERATOR_SYMBOLS = {
 """The symbol of each operator, by the name of its `ast` class."""
 INTEGER_OPERATORS = {"+": operator.add, "-": operator.sub, "//": operator.floordiv, "%": operator.mod}
 """The operators that are defined on integers only."""
+NUMBER_OPERATORS = {**INTEGER_OPERATORS, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
+"""The operators on numbers that are not whole."""
 
 
 def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:
-    """Apply a unary operator: `-`, `+`, `~` or `not`.
+    """Apply a unary operator: `-`, `+` or `~`.
 
     Raises `ShapeError` (usage) if the operator is not defined for the value: `-` is not defined for a named size.
     """
-    if isinstance(op, ast.Not):
-        return not value if value is None or isinstance(value, int) else nan
     if isinstance(op, ast.UAdd) and is_number(value):
         return value
     if isinstance(op, ast.Invert) and isinstance(value, int):
@@ -49,34 +62,69 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
     raise error("a minus sign is allowed before numbers only, not before sizes")
 
 
-def apply_binary(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
-    """Apply a binary operator to two sizes, or concatenate two tuples.
+def apply_binary(
+    left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory, program: Program | None = None
+) -> CodeValue:
+    """Apply a binary operator to two numbers or sizes, or concatenate or repeat tuples.
 
-    Raises `ShapeError` (usage) for a sum of symbolic sizes, a division by 0, a result that is too large, or operands
-    that are neither two sizes nor two tuples.
+    A sum of named sizes is a named result of `program`. Raises `ShapeError` (usage) for a sum without a program, a
+    division by 0, a result that is too large, or other operands.
     """
-    if isinstance(left, tuple) and isinstance(right, tuple) and symbol == "+":
-        if len(left) + len(right) > MAX_SHAPE_DIMS:
-            raise error(MAX_SHAPE_DIMS.message(f"{len(left) + len(right)} dims"))
-        return left + right
+    if isinstance(left, tuple | str) or isinstance(right, tuple | str):
+        return _apply_to_sequences(left, symbol, right, error)
     if not (is_number(left) and is_number(right)):
         raise error(f"{symbol} works between sizes only")
-    if symbol == "**" and right == 0.5:
-        return square_root(left)
     if symbol == "*":
         left, right = [
             int(operand) if isinstance(operand, float) and operand.is_integer() else operand
             for operand in (left, right)
         ]
+    if symbol == "**" and right == 0.5:
+        return square_root(left)
     if isinstance(left, float) or isinstance(right, float):
-        return nan
-    result = _apply_to_dims(left, symbol, right, error)
+        return _apply_to_numbers(left, symbol, right, error)
+    result = _apply_to_dims(left, symbol, right, error, program)
     if isinstance(result, int) and abs(result) >= SIZE_BOUND:
         raise error("the number has more digits than any size")
     return result
 
 
-def _apply_to_dims(left: Dim, symbol: str, right: Dim, error: ErrorFactory) -> Dim:
+def _apply_to_sequences(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
+    """Concatenate or repeat tuples or texts; a formatted text is nan."""
+    if isinstance(left, tuple) and isinstance(right, tuple) and symbol == "+":
+        return _checked_length(left + right, error)
+    for items, count in ((left, right), (right, left)):
+        if isinstance(items, tuple | str) and isinstance(count, int) and symbol == "*":
+            if len(items) * count > MAX_SHAPE_DIMS:
+                raise error(MAX_SHAPE_DIMS.message(f"{len(items) * count} dims"))
+            return items * count
+    if isinstance(left, str) and isinstance(right, str) and symbol == "+":
+        return left + right
+    if isinstance(left, str) and symbol == "%":
+        return nan
+    raise error(f"{symbol} works between sizes only")
+
+
+def _checked_length(items: tuple[CodeValue, ...], error: ErrorFactory) -> tuple[CodeValue, ...]:
+    if len(items) > MAX_SHAPE_DIMS:
+        raise error(MAX_SHAPE_DIMS.message(f"{len(items)} dims"))
+    return items
+
+
+def _apply_to_numbers(left: Dim | float, symbol: str, right: Dim | float, error: ErrorFactory) -> int | float:
+    """Return the result of an operator on numbers of which one is not whole; nan if one is a name or too large."""
+    if isinstance(left, Monomial) or isinstance(right, Monomial) or symbol not in NUMBER_OPERATORS:
+        return nan
+    if symbol in ("/", "//", "%") and right == 0:
+        raise error("a division by 0")
+    try:
+        result = NUMBER_OPERATORS[symbol](left, right)
+    except (OverflowError, ValueError, ZeroDivisionError):
+        return nan
+    return result if isinstance(result, int | float) else nan
+
+
+def _apply_to_dims(left: Dim, symbol: str, right: Dim, error: ErrorFactory, program: Program | None) -> Dim | float:
     if symbol == "*":
         return product((left, right))
     if symbol in ("/", "//", "%") and right == 0:
@@ -85,17 +133,21 @@ def _apply_to_dims(left: Dim, symbol: str, right: Dim, error: ErrorFactory) -> D
         return int(INTEGER_OPERATORS[symbol](left, right))
     if symbol in ("/", "//"):
         ratio = quotient(left, right)
-        if isinstance(ratio, Monomial) and not ratio.powers:
-            raise error(f"{ratio} is not a whole number", "// divides and rounds down")
-        return ratio
+        return ratio.numerator / ratio.denominator if isinstance(ratio, Monomial) and not ratio.powers else ratio
     if symbol == "**" and isinstance(right, int) and 0 <= right <= MAX_EXPONENT:
         return product([left] * right)
+    if symbol == "**" and isinstance(left, int) and isinstance(right, int) and -MAX_EXPONENT <= right < 0 < left:
+        return float(left) ** right
+    if symbol in ("+", "-") and program is not None:
+        return program.add_dims(left, right if symbol == "+" else product((-1, right)))
     raise error("a dim is a number or a product of names, never a sum", "give sizes with --where")
 
 
 def square_root(value: CodeValue) -> int | float:
-    """Return the square root of a perfect square; nan for any other value."""
-    return isqrt(value) if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value else nan
+    """Return the square root of a number; nan for any other value."""
+    if isinstance(value, int) and value >= 0:
+        return isqrt(value) if isqrt(value) ** 2 == value else float(value) ** 0.5
+    return value**0.5 if isinstance(value, float) and value >= 0 else nan
 
 
 def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue:
@@ -103,16 +155,35 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
 
     Raises `ShapeError` (usage) if there is no such item.
     """
-    if isinstance(value, tuple):
+    if isinstance(value, LayerInstance) and value.name == "Sequential":
+        part = get_item(value.positional, key, error)
+        return replace(value, positional=part) if isinstance(part, tuple) else part
+    if isinstance(value, CodeDict):
+        return _get_entry(value, key, error)
+    items: CodeValue | tuple[Binding, ...] = value.bindings if isinstance(value, CodeList) else value
+    if isinstance(items, tuple | str):
         try:
-            return value[key]  # type: ignore[index]  # an invalid key raises
+            item: Binding = items[key]  # type: ignore[index]  # an invalid key raises
         except (TypeError, IndexError, ValueError):
-            raise error(f"there is no such element among {len(value)}") from None
+            raise error(f"there is no such element among {len(items)}") from None
+        if isinstance(item, ShapeError):
+            raise item
+        return CodeList(item) if isinstance(value, CodeList) and isinstance(key, slice) else item  # type: ignore[arg-type]
     if isinstance(value, TensorChunks) and isinstance(key, int):
         if value.count is not None and not -value.count <= key < value.count:
             raise error(f"there is no such part among {value.count}")
         return value.chunk(key if value.count is None else key % value.count)
     raise error("only a shape, a tensor or its parts can be indexed")
+
+
+def _get_entry(value: CodeDict, key: CodeValue, error: ErrorFactory) -> CodeValue:
+    """Return the value of a dict for a key; raise `ShapeError` (usage) if there is none."""
+    if (key is None or isinstance(key, str | int)) and key in value.items:
+        item = value.items[key]
+        if isinstance(item, ShapeError):
+            raise item
+        return item
+    raise error(f"there is no such key among {len(value.items)}")
 
 
 TENSOR_ATTRIBUTES: dict[str, Callable[[TracedTensor], CodeValue]] = {

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import nan
 
+from shapecalc.core.dims import Monomial
 from shapecalc.core.ops.broadcast import BROADCAST
-from shapecalc.core.ops.strides import has_memory_format, memory_format_strides, suggests_channels_last
-from shapecalc.core.record import replace
+from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import truncate
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, call_list_method, size_of
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
-from shapecalc.reading.code.expressions import ExpressionEvaluator
+from shapecalc.reading.code.expressions import LIBRARY_NAMES
+from shapecalc.reading.code.layer_evaluation import LayerEvaluator, keeps_shape
+from shapecalc.reading.code.logic import freeze_value
+from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS
 from shapecalc.reading.code.source import MODULE_NAMES, dotted_name, is_preserving_layer
 from shapecalc.reading.code.values import (
+    Binding,
+    ClassValue,
+    CodeDict,
+    CodeList,
     CodeValue,
-    ErrorFactory,
+    FunctionValue,
     LayerInstance,
+    ObjectValue,
+    SuperValue,
+    TensorChunks,
     TracedTensor,
-    initial_tensor,
-    mark_change,
 )
 from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.preserving import (
-    CAST,
-    CAST_TYPES,
-    CASTING_FUNCTIONS,
-    ELEMENTWISE,
-    PRESERVING_FUNCTIONS,
-    SAME_STRIDES,
+    BROADCASTING_METHODS,
     find_preserving_layer,
 )
 
-MEMORY_FORMAT_RANKS = {"channels_last": 4, "channels_last_3d": 5}
-"""The rank that a memory format requires."""
 IGNORED_ARGUMENTS = {
     "dtype",
     "device",
@@ -49,16 +51,25 @@ IGNORED_ARGUMENTS = {
     "non_blocking",
 }
 """Keyword arguments that do not affect shapes."""
-DEVICE = re.compile(r"(?i)device|cuda|cpu|mps|^-?\d+$")
-"""A regular expression for the arguments of `to` that name a device."""
 
 
-def is_other_type(name: str) -> bool:
-    """Return whether an element type is not float32, the type that inputs are assumed to have."""
-    return CAST_TYPES.fullmatch(name) is not None and name not in ("float", "float32")
+FALSE_FUNCTIONS = {"is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"}
+"""Functions that are false when code is run without a compiler, as `is_grad_enabled` is during inference."""
+TARGET_FUNCTIONS = {"reshape", "view", "expand", "broadcast_to"}
+"""Functions whose target may be a list, or the only size of a vector."""
+INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float,),
+    "str": (str,),
+    "tuple": (tuple,),
+    "list ModuleList": (CodeList,),
+    "dict Mapping": (CodeDict,),
+    "Tensor ndarray Array": (TracedTensor,),
+}
+"""The types of values by the names of types in the code."""
 
 
-class CallEvaluator(ExpressionEvaluator):
+class CallEvaluator(LayerEvaluator):
     """An evaluator of calls."""
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
@@ -66,38 +77,258 @@ class CallEvaluator(ExpressionEvaluator):
         function, path = node.func, dotted_name(node.func)
         if any("(" in name for name in self.inputs) and ast.unparse(node) in self.inputs:
             return self.inputs[ast.unparse(node)]
-        name = path if is_known_function(path) else getattr(function, "attr", path)
-        callee = self.evaluate(function) if isinstance(function, ast.Call) or path in self.variables else None
+        callee, base = self.find_callee(function, path)
+        if callee is not MISSING:
+            return self.call_value(node, callee)
+        if base is not MISSING and (result := self.call_method(node, base)) is not MISSING:
+            return result
+        if isinstance(function, ast.Name) and function.id not in self.imported_names:
+            special = self.call_builtin(node, function.id)
+            if special is not MISSING:
+                return special
+        return self.call_by_name(node, path, base)
+
+    def call_code(
+        self, node: ast.Call, callee: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
+    ) -> CodeValue:
+        """Call a function, a class or an object of the code."""
+        raise NotImplementedError
+
+    def find_member(self, base: ObjectValue | ClassValue | SuperValue, name: str) -> CodeValue:
+        """Return an attribute or a method of an object or a class, or `MISSING`."""
+        raise NotImplementedError
+
+    def call_module_method(self, node: ast.Call, base: ObjectValue | SuperValue, name: str) -> CodeValue:
+        """Return the result of a method that objects inherit from `nn.Module`; `MISSING` for any other method."""
+        raise NotImplementedError
+
+    def super_value(self, node: ast.Call) -> CodeValue:
+        """Return the value of `super()` in a method."""
+        raise NotImplementedError
+
+    def find_callee(self, function: ast.expr, path: str) -> tuple[CodeValue, CodeValue]:
+        """Return the called value and the value before the last dot; each is `MISSING` if it is not known."""
+        if path:
+            value = self.find(path)
+            if isinstance(value, ShapeError):
+                raise value
+            if value is not MISSING and not isinstance(value, TracedTensor):
+                return value, MISSING
+        if not isinstance(function, ast.Attribute):
+            return (MISSING if path else self.evaluate(function)), MISSING
+        root = dotted_name(function.value)
+        if root and not self.is_assigned(root):
+            return MISSING, MISSING
+        base = self.evaluate(function.value)
+        if isinstance(base, ObjectValue | ClassValue | SuperValue):
+            return self.find_member(base, function.attr), base
+        if isinstance(base, LayerInstance) and function.attr == "forward":
+            return base, MISSING
+        return MISSING, base
+
+    def call_value(self, node: ast.Call, callee: CodeValue) -> CodeValue:
+        """Call a function, a class, an object or a layer."""
         if isinstance(callee, LayerInstance):
-            if not (callee.name == "Sequential" or is_preserving_layer(callee.name) or is_known_function(callee.name)):
+            if not (callee.name == "Sequential" or keeps_shape(callee.name) or is_known_function(callee.name)):
                 raise self.unknown_function_error(node)
             self.check_tensors_known(node.args[:1])
             return self.apply_layer(callee, *self.evaluate_arguments(node, node.args), self.error_factory(node))
+        if isinstance(callee, FunctionValue | ClassValue | ObjectValue):
+            return self.call_code(node, callee, self.evaluate_bindings(node.args), self.evaluate_keywords(node))
+        if isinstance(callee, Monomial):
+            raise self.unknown_function_error(node)
+        raise self.error(node, "this is not a function")
+
+    def evaluate_keywords(self, node: ast.Call) -> dict[str, Binding]:
+        """Return the keyword arguments of a call, or their errors."""
+        keywords = dict[str, Binding]()
+        for word in node.keywords:
+            if word.arg is not None:
+                keywords[word.arg] = self.evaluate_binding(word.value)
+                continue
+            value = self.evaluate(word.value)
+            if not isinstance(value, CodeDict):
+                raise self.error(word.value, "only a dict can be unpacked")
+            keywords |= {str(name): item for name, item in value.items.items()}
+        return keywords
+
+    def call_method(self, node: ast.Call, base: CodeValue) -> CodeValue:
+        """Return the result of a method of a list, a dict, an object or a text; `MISSING` for any other value."""
+        assert isinstance(node.func, ast.Attribute)
+        name, error = node.func.attr, self.error_factory(node)
+        if isinstance(base, ObjectValue | SuperValue):
+            return self.call_module_method(node, base, name)
+        if isinstance(base, CodeList):
+            call = Call(name, tuple(self.evaluate_bindings(node.args)), {}, error)  # type: ignore[arg-type]
+            result, items = call_list_method(base, call)
+            if items is not None:
+                self.journal.write(base.state, "items", items)
+            return result
+        if isinstance(base, CodeDict):
+            return self.call_dict_method(node, base, name)
+        if isinstance(base, LayerInstance) and name in ("eval", "train", "to", "cuda", "requires_grad_", "cpu", "half"):
+            return base
+        if isinstance(base, str) and name in ("join", "format", "lower", "upper", "split", "startswith", "endswith"):
+            return self.call_text_method(node, base, name)
+        return MISSING  # type: ignore[no-any-return]
+
+    def call_text_method(self, node: ast.Call, base: str, name: str) -> CodeValue:
+        """Return the result of a method of a text; nan if it is not known."""
+        arguments = [*self.evaluate_all(node.args)]
+        if name in ("lower", "upper") and not arguments:
+            return base.lower() if name == "lower" else base.upper()
+        if name in ("startswith", "endswith") and len(arguments) == 1 and isinstance(arguments[0], str):
+            return base.startswith(arguments[0]) if name == "startswith" else base.endswith(arguments[0])
+        return nan
+
+    def call_dict_method(self, node: ast.Call, base: CodeDict, name: str) -> CodeValue:
+        """Return the result of a method of a dict."""
+        arguments = [*self.evaluate_all(node.args)]
+        if name in ("keys", "values", "items") and not arguments:
+            pairs = base.items.items()
+            parts = {
+                "keys": [*base.items],
+                "values": [*base.items.values()],
+                "items": [*pairs],
+            }
+            return CodeList(parts[name])  # type: ignore[arg-type]  # keys are constants
+        if name in ("get", "pop") and 1 <= len(arguments) <= 2:
+            key = self.dict_key(node.args[0], arguments[0])
+            value = base.items.get(key, arguments[1] if len(arguments) == 2 else None)
+            if name == "pop":
+                self.journal.write(base.state, "items", {own: item for own, item in base.items.items() if own != key})
+            if isinstance(value, ShapeError):
+                raise value
+            return value
+        if name == "update" and len(arguments) <= 1 and all(isinstance(argument, CodeDict) for argument in arguments):
+            others = [argument.items for argument in arguments if isinstance(argument, CodeDict)]
+            added = {key: value for other in others for key, value in other.items()} | self.evaluate_keywords(node)
+            self.journal.write(base.state, "items", base.items | added)
+            return None
+        raise self.error(node, f"{truncate(name)} of a dict is not supported")
+
+    def call_builtin(self, node: ast.Call, name: str) -> CodeValue:
+        """Return the result of a function of Python; `MISSING` if there is no such function for these arguments."""
+        if name == "super":
+            return self.super_value(node)
+        if name in ("isinstance", "hasattr", "callable", "getattr", "setattr", "dict"):
+            return self.call_reflection(node, name)
+        if name == "len" and len(node.args) == 1:
+            length = size_of(self.evaluate(node.args[0]))
+            return MISSING if length is None else length
+        if name not in BUILTINS:
+            return MISSING  # type: ignore[no-any-return]
+        operands = [*self.evaluate_all(node.args)]
+        if name in ("list", "tuple", "enumerate", "reversed", "zip", "sum"):
+            operands = [
+                CodeList(self.items_of(argument, operand)) if isinstance(operand, TracedTensor) else operand
+                for argument, operand in zip(node.args, operands, strict=False)
+            ]
+        elif len(operands) == 1 and isinstance(operands[0], TracedTensor) and operands[0].size is None:
+            if name in ("max", "min"):
+                raise self.error(node, f"{name} of a tensor is its largest or smallest part", f"write x.{name}()")
+            return MISSING if name == "abs" else nan
+        keywords = {word.arg or "": self.evaluate(word.value) for word in node.keywords}
+        return BUILTINS[name](Call(name, tuple(operands), keywords, self.error_factory(node)), self.program)
+
+    def call_reflection(self, node: ast.Call, name: str) -> CodeValue:
+        """Return the result of a function of Python that inspects or changes an object."""
+        if name == "dict":
+            if node.args:
+                raise self.error(node, "only keyword arguments of dict are supported")
+            return CodeDict(self.evaluate_keywords(node))  # type: ignore[arg-type]
+        if name in ("isinstance", "callable"):
+            return self.check_type(node, name)
+        base, attribute, *rest = [*self.evaluate_all(node.args)]
+        if not isinstance(base, ObjectValue) or not isinstance(attribute, str):
+            return nan if name == "hasattr" else MISSING
+        if name == "setattr":
+            self.journal.write(base.attributes, attribute, rest[0])
+            return None
+        value = self.find_member(base, attribute)
+        if name == "hasattr":
+            return value is not MISSING
+        if value is MISSING and rest:
+            return rest[0]
+        if value is MISSING:
+            raise self.error(node, "there is no such attribute")
+        return value
+
+    def check_type(self, node: ast.Call, name: str) -> CodeValue:
+        """Return the result of `isinstance` or `callable`; nan if it is not known."""
+        value = self.evaluate(node.args[0])
+        if name == "callable":
+            return True if isinstance(value, FunctionValue | LayerInstance | ClassValue) else nan
+        kinds = [*getattr(node.args[1], "elts", node.args[1:])]
+        results = [self.is_instance(value, kind) for kind in kinds]
+        return True if True in results else nan if None in results else False
+
+    def is_instance(self, value: CodeValue, kind: ast.expr) -> bool | None:
+        """Return whether a value has a type; None if it is not known."""
+        name = dotted_name(kind).rpartition(".")[2]
+        cls = self.find(dotted_name(kind))
+        if isinstance(cls, ClassValue):
+            return isinstance(value, ObjectValue) and cls in value.cls.lineage()
+        for known, types in INSTANCE_TYPES.items():
+            if name in known.split():
+                return isinstance(value, types) and not (isinstance(value, bool) and name == "float")
+        if isinstance(value, LayerInstance):
+            return value.name == name if name not in ("Module", "_ConvNd", "_BatchNorm", "_NormBase") else None
+        return None
+
+    def call_by_name(self, node: ast.Call, path: str, base_value: CodeValue) -> CodeValue:
+        """Call a function or a method of a library by its name."""
+        function = node.func
+        name = path if is_known_function(path) else getattr(function, "attr", path)
         base = path.rpartition(".")[0]
-        if is_preserving_layer(path) and node.args and (base or not is_known_function(name)):
+        is_tensor_method = isinstance(base_value, TracedTensor | TensorChunks)
+        is_unknown_layer = is_preserving_layer(path) and (base or not (is_known_function(name) or name[0].isupper()))
+        if is_unknown_layer and node.args and not is_tensor_method:
             self.notes[f"{truncate(self.source_text(node))} is read as keeping the shape"] = None
             value = self.evaluate(node.args[0])
             return value.preserve(find_preserving_layer(path)) if isinstance(value, TracedTensor) else value
-        return self.evaluate_function_call(node, function, base, name)
+        if base == "math" and name in MATH_FUNCTIONS:
+            call = Call(name, tuple(self.evaluate_all(node.args)), {}, self.error_factory(node))
+            return MATH_FUNCTIONS[name](call, self.program)
+        if name in FALSE_FUNCTIONS and base.partition(".")[0] in LIBRARY_NAMES:
+            return False
+        if name in ("ModuleList", "ModuleDict", "ParameterList", "BufferList"):
+            return self.make_module_list(node, name)
+        if name in ("Parameter", "Buffer") and len(node.args) == 1:
+            return self.evaluate(node.args[0])
+        return self.evaluate_function_call(node, function, base, name, base_value)
 
-    def evaluate_function_call(self, node: ast.Call, function: ast.expr, base_name: str, name: str) -> CodeValue:
+    def make_module_list(self, node: ast.Call, name: str) -> CodeValue:
+        """Return the list or dict of a `ModuleList`, `ModuleDict` or `ParameterList`."""
+        values = self.evaluate_bindings(node.args)
+        if name == "ModuleDict":
+            return values[0] if values and isinstance(values[0], CodeDict) else CodeDict({})
+        return CodeList(self.items_of(node.args[0], self.evaluate(node.args[0])) if values else ())
+
+    def evaluate_function_call(
+        self, node: ast.Call, function: ast.expr, base_name: str, name: str, base_value: CodeValue
+    ) -> CodeValue:
         """Evaluate a function or method call, or instantiate a layer."""
         is_class = name[:1].isupper() and name not in SIZE_FUNCTIONS
         if (base_name == "self" and not self.is_assigned("self")) or not (is_class or is_known_function(name)):
+            raise self.unknown_function_error(node)
+        if isinstance(base_value, ObjectValue | SuperValue | ClassValue):
             raise self.unknown_function_error(node)
         is_method = (
             isinstance(function, ast.Attribute) and base_name.partition(".")[0] not in MODULE_NAMES - self.inputs.keys()
         )
         is_method = is_method and not is_class and (name not in CREATION_FUNCTIONS or self.is_assigned(base_name))
         operands = [function.value, *node.args] if is_method else node.args  # type: ignore[attr-defined]
-        first = [*self.evaluate_all(operands[: name not in CREATION_FUNCTIONS])]
+        rest, first = [*operands], list[CodeValue]()
+        if is_method and base_value is not MISSING:
+            first, rest = [base_value], rest[1:]
+        elif name not in CREATION_FUNCTIONS:
+            first, rest = [freeze_value(value) for value in self.evaluate_all(rest[:1])], rest[1:]
         self.in_shape_argument, outer = (
             name in SHAPE_CHANGING_FUNCTIONS or name in CREATION_FUNCTIONS,
             self.in_shape_argument,
         )
-        others, keywords = self.evaluate_arguments(
-            node, [] if name in SHAPE_PRESERVING_FUNCTIONS else operands[name not in CREATION_FUNCTIONS :]
-        )
+        others, keywords = self.evaluate_arguments(node, [] if name in SHAPE_PRESERVING_FUNCTIONS else rest)
         self.in_shape_argument, values = outer, [*first, *others]
         if outer and name in SHAPE_PRESERVING_FUNCTIONS and values and isinstance(values[0], tuple):
             return values[0]  # a list in a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
@@ -114,96 +345,52 @@ class CallEvaluator(ExpressionEvaluator):
             )
         if not is_known_function(name):
             raise self.unknown_function_error(node)
+        if name in TARGET_FUNCTIONS and len(rest) == 1:
+            self.check_target(rest[0])
+        return self.finish_call(node, name, values, keywords, operands, is_method=is_method)
+
+    def finish_call(
+        self,
+        node: ast.Call,
+        name: str,
+        values: list[CodeValue],
+        keywords: dict[str, CodeValue],
+        operands: Sequence[ast.expr],
+        *,
+        is_method: bool,
+    ) -> CodeValue:
+        """Return the result of a known function for evaluated arguments."""
         if name in CREATION_FUNCTIONS and not is_method:
-            created = initial_tensor(
-                CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_factory(node))), self.dialect
+            return self.new_tensor(
+                CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_factory(node)))
             )
-            return mark_change(created) if self.inputs else created
+        if name in BROADCASTING_METHODS and values and isinstance(values[0], TracedTensor):
+            return self.apply_broadcasting(node, name, values[0], operands[1:])
         value = call_function(name, values, keywords, self.error_factory(node))
         if any(keyword.arg == "out" for keyword in node.keywords):
             self.in_place_change = self.in_place_change or self.source_text(node)
         if isinstance(value, TracedTensor) and name in SHAPE_PRESERVING_FUNCTIONS:
             value = self.apply_preserving(node, name, value, operands[1:])
-        if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor):
+        if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor) and value.rank:
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
         return value
 
-    def apply_layer(
-        self, layer: LayerInstance, values: list[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory
-    ) -> CodeValue:
-        """Apply a layer, or each layer of a `Sequential`, to a tensor."""
-        if layer.name == "Sequential" and values:
-            for inner in layer.positional:
-                if not isinstance(inner, LayerInstance):
-                    raise error("this is no layer")
-                values = [self.apply_layer(inner, values, {}, error)]
-            return values[0]
-        if is_preserving_layer(layer.name) and values:
-            first = values[0]
-            if not isinstance(first, TracedTensor):
-                return first
-            function = find_preserving_layer(layer.name)
-            if function is ELEMENTWISE and True in (layer.keywords.get("inplace"), *layer.positional):
-                self.in_place_change, function = self.in_place_change or layer.name, SAME_STRIDES
-            return first.preserve(function)
-        return call_function(layer.name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
+    def check_target(self, node: ast.expr) -> None:
+        """Raise `ShapeError` (usage) for a lone name as the target of a reshape, unless it is known to be a size.
 
-    def apply_preserving(
-        self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
-    ) -> TracedTensor:
-        """Return the tensor after a function that keeps its shape; `arguments` are the others of the call."""
-        function, keywords = PRESERVING_FUNCTIONS[name], {word.arg: word.value for word in node.keywords}
-        if name in CASTING_FUNCTIONS and (
-            types := self.named_types([*arguments, *filter(None, [keywords.get("dtype")])])
-        ):
-            function = CAST if all(map(is_other_type, types)) else SAME_STRIDES
-        if name == "dropout" and "training" not in keywords and len(arguments) < 2:
-            function = ELEMENTWISE  # by default, F.dropout returns a new tensor, also during evaluation
-        is_in_place = getattr(keywords.get("inplace"), "value", False) is True
-        if is_in_place or (name.endswith("_") and not function.keeps_elements):
-            self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
-        result = tensor.preserve(function)
-        if "memory_format" not in keywords or tensor.dialect != "torch":
-            return result
-        return self.apply_memory_format(node, name, tensor, result)
-
-    def named_types(self, nodes: Iterable[ast.expr]) -> list[str]:
-        """Return the last component of each argument of a cast, except for devices and flags."""
-        texts = [
-            self.source_text(node)
-            for node in nodes
-            if not (isinstance(node, ast.Constant) and node.value in (True, False, None))
-        ]
-        return [text.rpartition(".")[2].strip("'\"") for text in texts if not DEVICE.search(text)]
-
-    def apply_memory_format(
-        self, node: ast.Call, name: str, tensor: TracedTensor, result: TracedTensor
-    ) -> TracedTensor:
-        """Return the result of a call with `memory_format`.
-
-        `to` returns the tensor itself if PyTorch takes it for one of this format; `contiguous`, if it is dense in this
-        format. The other functions copy.
+        A name is a size if the inputs have it, if the user or the code gives it a number, or if it is one letter.
         """
-        (value,) = [word.value for word in node.keywords if word.arg == "memory_format"]
-        memory_format = dotted_name(value).rpartition(".")[2]
-        rank = MEMORY_FORMAT_RANKS.get(memory_format, result.rank)
-        if result.rank != rank:
-            raise self.error(node, f"{memory_format} needs {rank} dims, and the tensor has {result.rank}")
-        if memory_format == "preserve_format" or result.strides is None or tensor.strides is None:
-            return result
-        shape, is_last = result.shape, memory_format in MEMORY_FORMAT_RANKS
-        returns_itself = (
-            has_memory_format(shape, tensor.strides, memory_format)
-            if name == "contiguous"
-            else name in ("to", "float") and suggests_channels_last(shape, tensor.strides) == is_last
-        )
-        return replace(
-            result, strides=tensor.strides if returns_itself else memory_format_strides(shape, memory_format)
-        )
+        name = dotted_name(node)
+        if not name or len(name) == 1 or not isinstance(self.evaluate(node), Monomial) or self.is_assigned(name):
+            return
+        last = name.rpartition(".")[2]
+        if last not in self.given_names and not {name, last} & self.sizes.keys():
+            raise self.undeclared_size_list_error(node)
 
     def evaluate_arguments(
         self, node: ast.Call, operands: Sequence[ast.expr]
     ) -> tuple[list[CodeValue], dict[str, CodeValue]]:
         """Evaluate a call's positional arguments, `operands`, and its keyword arguments."""
         named = {word.arg or "**": word.value for word in node.keywords if word.arg not in IGNORED_ARGUMENTS}
-        return [*self.evaluate_all(operands)], {name: self.evaluate(argument) for name, argument in named.items()}
+        values = [freeze_value(value) for value in self.evaluate_all(operands)]
+        return values, {name: freeze_value(self.evaluate(argument)) for name, argument in named.items()}

@@ -6,15 +6,16 @@ import ast
 from collections.abc import Iterator, Sequence
 from math import nan
 from types import EllipsisType
+from typing import Any
 
-from shapecalc.core.dims import Monomial
+from shapecalc.core.dims import Monomial, Shape
+from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
 from shapecalc.reading.code.arithmetic import (
-    COMPARISON_SIGNS,
     OPERATOR_SYMBOLS,
     TENSOR_ATTRIBUTES,
     apply_binary,
@@ -22,10 +23,37 @@ from shapecalc.reading.code.arithmetic import (
     get_item,
     index_tensor,
 )
+from shapecalc.reading.code.layer_calls import layer_attribute
+from shapecalc.reading.code.logic import compare_values, freeze_value, join_values, truth
+from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.scopes import Scope
 from shapecalc.reading.code.source import dotted_name
-from shapecalc.reading.code.values import UNNAMED_CHANGE, CodeValue, TracedTensor, is_dim, is_number, unwrap_size
+from shapecalc.reading.code.values import (
+    UNNAMED_CHANGE,
+    Binding,
+    ClassValue,
+    CodeDict,
+    CodeList,
+    CodeValue,
+    Frame,
+    FunctionValue,
+    LayerInstance,
+    ObjectValue,
+    TensorChunks,
+    TracedTensor,
+    initial_tensor,
+    is_dim,
+    is_number,
+    mark_change,
+    unbind_first_axis,
+    unwrap_size,
+)
+
+LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax", "nn"}
+"""Names of modules whose attributes are constants or types, such as `torch.float32`."""
+OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "is_cuda", "is_sparse", "grad", "itemsize", "layout"}
+"""Attributes of tensors that are neither tensors nor sizes."""
 
 
 class ExpressionEvaluator(Scope):
@@ -51,13 +79,13 @@ class ExpressionEvaluator(Scope):
         match node:
             case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
                 return constant
-            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            case ast.Tuple(elts=parts):
                 return tuple(self.evaluate_all(parts))
             case ast.Name() | ast.Attribute():
                 return self.evaluate_name(node)
-            case ast.UnaryOp(op=sign, operand=operand):
+            case ast.UnaryOp(op=sign, operand=operand) if not isinstance(sign, ast.Not):
                 return apply_unary(self.evaluate(operand), sign, self.error_factory(node))
-            case ast.BinOp(left=left, op=sign, right=right) | ast.Compare(left=left, ops=[sign], comparators=[right]):
+            case ast.BinOp(left=left, op=sign, right=right):
                 return self.evaluate_operator(node, self.evaluate(left), sign, self.evaluate(right))
             case ast.Subscript(value=inner, slice=index):
                 return self.evaluate_subscript(node, inner, index)
@@ -67,13 +95,165 @@ class ExpressionEvaluator(Scope):
                 )
             case ast.Call():
                 return self.evaluate_call(node)
+        return self.evaluate_other(node)
+
+    def evaluate_other(self, node: ast.expr) -> CodeValue:
+        """Return the value of a container, a condition, a comprehension or a lambda."""
+        match node:
+            case ast.List(elts=parts):
+                return CodeList(self.evaluate_bindings(parts))
+            case ast.Dict(keys=keys, values=values):
+                return self.evaluate_dict(keys, values)
+            case ast.UnaryOp(operand=operand):
+                is_true = truth(self.evaluate(operand))
+                return nan if is_true is None else not is_true
+            case ast.Compare() | ast.BoolOp() | ast.IfExp():
+                return self.evaluate_logic(node)
+            case ast.Lambda():
+                return FunctionValue(node, self.frame)
+            case ast.JoinedStr(values=parts):
+                return self.evaluate_string(parts)
+            case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
+                return self.evaluate_comprehension(node)
+            case ast.NamedExpr(target=target, value=inner):
+                value = self.evaluate(inner)
+                self.bind(target.id, value)
+                return value
         raise self.error(node, "this is not supported here")
+
+    def evaluate_logic(self, node: ast.Compare | ast.BoolOp | ast.IfExp) -> CodeValue:
+        """Return the value of a comparison or a logical expression; nan if it is unknown."""
+        if isinstance(node, ast.Compare):
+            values = [self.evaluate(operand) for operand in (node.left, *node.comparators)]
+            results = [
+                self.evaluate_operator(node, left, sign, right)
+                for left, sign, right in zip(values, node.ops, values[1:], strict=False)
+            ]
+            if len(results) == 1:
+                return results[0]
+            truths = [truth(result) for result in results]
+            return False if False in truths else nan if None in truths else True
+        if isinstance(node, ast.IfExp):
+            is_true = self.truth_of(node.test)
+            if is_true is not None:
+                return self.evaluate(node.body if is_true else node.orelse)
+            taken, other = self.evaluate_binding(node.body), self.evaluate_binding(node.orelse)
+            joined = join_values(taken, other, self.branch_error(node, node.test))
+            if isinstance(joined, ShapeError):
+                raise joined
+            return joined
+        is_or = isinstance(node.op, ast.Or)
+        for operand in node.values[:-1]:
+            value = self.evaluate(operand)
+            is_true = truth(value)
+            if is_true is None:
+                return self.unknown_logic(node)
+            if is_true == is_or:
+                return value
+        return self.evaluate(node.values[-1])
+
+    def unknown_logic(self, node: ast.BoolOp) -> CodeValue:
+        """Return the value of `and` or `or` with an unknown operand: False or True if another decides, else nan."""
+        decisive = isinstance(node.op, ast.Or)
+        for operand in node.values:
+            if self.truth_of(operand) is decisive:
+                return decisive
+        return nan
+
+    def truth_of(self, node: ast.expr) -> bool | None:
+        """Return the truth value of an expression, or None if it is unknown."""
+        try:
+            return truth(self.evaluate(node))
+        except ShapeError:
+            return None
+
+    def evaluate_binding(self, node: ast.expr) -> Binding:
+        """Return the value of an expression, or its error."""
+        try:
+            return self.evaluate(node)
+        except ShapeError as error:
+            return error
+
+    def evaluate_bindings(self, nodes: Sequence[ast.expr]) -> list[Binding]:
+        """Return the values of expressions, or their errors; unpack starred expressions."""
+        values = list[Binding]()
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                values += self.evaluate_all([node])
+            else:
+                values.append(self.evaluate_binding(node))
+        return values
+
+    def evaluate_dict(self, keys: Sequence[ast.expr | None], values: Sequence[ast.expr]) -> CodeDict:
+        """Return the value of a dict display."""
+        items: dict[object, Binding] = {}
+        for key, value in zip(keys, values, strict=True):
+            if key is None:
+                inner = self.evaluate(value)
+                if not isinstance(inner, CodeDict):
+                    raise self.error(value, "only a dict can be unpacked")
+                items |= inner.items
+            else:
+                items[self.dict_key(key, self.evaluate(key))] = self.evaluate_binding(value)
+        return CodeDict(items)
+
+    def dict_key(self, node: ast.expr, key: CodeValue) -> object:
+        """Return the key of a dict; raise `ShapeError` (usage) if it is not a constant."""
+        if key is None or isinstance(key, str | int):
+            return key
+        raise self.error(node, "a key is a text or a whole number")
+
+    def evaluate_string(self, parts: Sequence[ast.expr]) -> CodeValue:
+        """Return the value of a formatted string, or nan if a part is unknown."""
+        texts = list[str]()
+        for part in parts:
+            value = self.evaluate(part.value if isinstance(part, ast.FormattedValue) else part)
+            if not isinstance(value, str | int) or getattr(part, "format_spec", None):
+                return nan
+            texts.append(str(value))
+        return "".join(texts)
+
+    def evaluate_comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> CodeValue:
+        """Return the list or dict of a comprehension."""
+        outer, self.frame = self.frame, Frame(self.frame.function, self.frame, self.frame.depth)
+        self.frame.state = outer.state
+        items = list[Any]()
+        try:
+            self.evaluate_clauses(node, node.generators, items)
+        finally:
+            self.frame = outer
+        return CodeDict(dict(items)) if isinstance(node, ast.DictComp) else CodeList(items)
+
+    def evaluate_clauses(
+        self,
+        node: ast.ListComp | ast.GeneratorExp | ast.DictComp,
+        clauses: Sequence[ast.comprehension],
+        items: list[Any],
+    ) -> None:
+        """Append the items of a comprehension; `clauses` are its remaining `for` clauses."""
+        if not clauses:
+            if isinstance(node, ast.DictComp):
+                items.append((self.dict_key(node.key, self.evaluate(node.key)), self.evaluate_binding(node.value)))
+            else:
+                items.append(self.evaluate_binding(node.elt))
+            return
+        clause, *rest = clauses
+        for item in self.iterate(clause.iter):
+            self.count_turn(node)
+            self.assign(clause.target, item)
+            tests = [self.truth_of(test) for test in clause.ifs]
+            if None in tests and False not in tests:
+                raise self.error(clause.ifs[tests.index(None)], "whether this holds is not known")
+            if all(tests):
+                self.evaluate_clauses(node, rest, items)
 
     def evaluate_all(self, nodes: Sequence[ast.expr]) -> Iterator[CodeValue]:
         """Yield the values of expressions; unpack starred expressions."""
         for node in nodes:
             if isinstance(node, ast.Starred):
                 value = self.evaluate(node.value)
+                if isinstance(value, CodeList | LayerInstance | TensorChunks):
+                    value = tuple(self.items_of(node.value, value))  # type: ignore[arg-type]  # errors are raised
                 if not isinstance(value, tuple):
                     raise (
                         self.undeclared_size_list_error(node.value)
@@ -90,27 +270,41 @@ class ExpressionEvaluator(Scope):
         The name denotes a variable, an attribute of a tensor, or a size.
         """
         name = dotted_name(node)
-        if isinstance(value := self.variables.get(name), ShapeError):
+        value = self.find(name) if name else MISSING
+        if isinstance(value, ShapeError):
             raise value
-        if name in self.variables:
+        if value is not MISSING:
             return value
         if isinstance(node, ast.Attribute) and name not in self.sizes:
             if node.attr == "newaxis":
                 return None
             if not name or self.is_assigned(name):
-                base = self.evaluate(node.value)
-                if (
-                    isinstance(base, TracedTensor)
-                    and node.attr in TENSOR_ATTRIBUTES
-                    and (node.attr != "mT" or base.rank > 1)
-                ):
-                    return TENSOR_ATTRIBUTES[node.attr](base)
-                raise self.error(node, f".{truncate(node.attr)} of this is not supported")
+                return self.evaluate_attribute(node, self.evaluate(node.value))
+            if name.partition(".")[0] in LIBRARY_NAMES:
+                return nan
             if node.attr == "shape" and not self.has_unnamed_input:
                 raise self.undeclared_size_list_error(node)
             if node.attr in ("shape", "T", "mT"):
                 raise self.missing_shape_error(node.value)
         return self.lookup_size(node, name)
+
+    def evaluate_attribute(self, node: ast.Attribute, base: CodeValue) -> CodeValue:
+        """Return an attribute of a value."""
+        attribute = node.attr
+        if isinstance(base, TracedTensor):
+            if attribute in TENSOR_ATTRIBUTES and (attribute != "mT" or base.rank > 1):
+                return TENSOR_ATTRIBUTES[attribute](base)
+            if attribute in OPAQUE_ATTRIBUTES:
+                return nan
+        if isinstance(base, tuple) and len(base) == 2 and attribute in ("values", "indices"):
+            return base[attribute == "indices"]
+        if isinstance(base, LayerInstance) and (value := layer_attribute(base, attribute, self.new_tensor)) is not None:
+            return value
+        if isinstance(base, ObjectValue | ClassValue):
+            return self.attribute_of(node, base)
+        if isinstance(base, Monomial) and dotted_name(node):
+            return self.lookup_size(node, dotted_name(node))
+        raise self.error(node, f".{truncate(attribute)} of this is not supported")
 
     def evaluate_operator(
         self, node: ast.expr, left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue
@@ -119,18 +313,20 @@ class ExpressionEvaluator(Scope):
 
         The result of a comparison is nan if its truth value is unknown.
         """
+        if isinstance(op, ast.Is | ast.IsNot) and (right is None or left is None):
+            is_same = left is right
+            is_unknown = isinstance(left, Monomial | float) or isinstance(right, Monomial | float)
+            return nan if is_unknown and not is_same else is_same == isinstance(op, ast.Is)
         if isinstance(op, ast.operator) or isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
             return self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
-        if isinstance(op, ast.Is | ast.IsNot) and right is None:
-            return nan if isinstance(left, Monomial) else (left is None) == isinstance(op, ast.Is)
-        if isinstance(left, int) and isinstance(right, int) and type(op) in COMPARISON_SIGNS:
-            return (left > right) - (left < right) in COMPARISON_SIGNS[type(op)]
-        return nan
+        return compare_values(left, op, right)
 
     def apply_operator(
         self, node: ast.expr | ast.AugAssign, left: CodeValue, symbol: str, right: CodeValue
     ) -> CodeValue:
-        """Apply a binary operator to sizes, tuples or tensors."""
+        """Apply a binary operator to sizes, tuples, lists or tensors."""
+        if isinstance(left, CodeList) or isinstance(right, CodeList):
+            return self.apply_to_lists(node, left, symbol, right)
         if symbol in ("//", "%") or self.in_shape_argument:
             left, right = unwrap_size(left), unwrap_size(right)
         if symbol == "@" and isinstance(node, ast.BinOp):
@@ -143,29 +339,90 @@ class ExpressionEvaluator(Scope):
                     return one.compute_with_number()
                 tuple_hint = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
                 raise self.error(node, f"{symbol} is read between tensors and numbers only{tuple_hint}")
-        result = apply_binary(left, symbol, right, self.error_factory(node))
-        if symbol == "//" and isinstance(result, Monomial):
+        result = apply_binary(left, symbol, right, self.error_factory(node), self.program)
+        if symbol == "//" and isinstance(result, Monomial) and is_dim(left) and is_dim(right):
+            self.program.require_division(left, right)
             self.notes[
                 f"{truncate(self.source_text(node))} is read as {truncate(str(result))}: other sizes are left out"
             ] = None
         return result
 
+    def apply_to_lists(
+        self, node: ast.expr | ast.AugAssign, left: CodeValue, symbol: str, right: CodeValue
+    ) -> CodeValue:
+        """Concatenate two lists, or repeat a list."""
+        if symbol == "+" and isinstance(left, CodeList) and isinstance(right, CodeList):
+            return CodeList((*left.bindings, *right.bindings))
+        if symbol == "*":
+            items, count = (left, right) if isinstance(left, CodeList) else (right, left)
+            if isinstance(items, CodeList) and isinstance(count, int):
+                if len(items.bindings) * count > MAX_SHAPE_DIMS:
+                    raise self.error(node, MAX_SHAPE_DIMS.message(f"{len(items.bindings) * count} items"))
+                return CodeList(items.bindings * count)
+        return self.apply_operator(node, freeze_value(left), symbol, freeze_value(right))
+
     def evaluate_subscript(self, node: ast.Subscript, base_node: ast.expr, index: ast.expr) -> CodeValue:
         """Return an item of a tuple, or the tensor after an index expression."""
-        if ast.List in map(type, (index, *getattr(index, "elts", ()))):
-            raise self.error(node, "a list of positions has no op here")
         name, key = dotted_name(base_node), self.evaluate(index)
-        if isinstance(key, str) and name and key.isidentifier():
-            return self.lookup_size(node, key)
         known = name in self.sizes or self.is_assigned(name)
+        if isinstance(key, str) and name and key.isidentifier() and not known:
+            return self.lookup_size(node, key)
         if name and isinstance(key, int) and key >= 0 and not known and not name.endswith(".shape"):
             return self.lookup_size(node, f"{name.rpartition('.')[2]}_{key}")
         base = self.evaluate(base_node)
         if name and isinstance(base, Monomial):
+            if isinstance(key, str) and key.isidentifier():
+                return self.lookup_size(node, key)
             raise self.missing_shape_error(base_node)
         if isinstance(base, TracedTensor):
-            return index_tensor(base, key, self.error_factory(node))
+            if ast.List in map(type, (index, *getattr(index, "elts", ()))):
+                raise self.error(node, "a list of positions has no op here")
+            return index_tensor(base, freeze_value(key), self.error_factory(node))
         return get_item(base, key, self.error_factory(node))
+
+    def new_tensor(self, dims: Shape) -> TracedTensor:
+        """Return a tensor that the code creates, such as a parameter."""
+        tensor = initial_tensor(dims, self.dialect, self.program)
+        return mark_change(tensor) if self.inputs else tensor
+
+    def iterate(self, node: ast.expr) -> Sequence[Binding]:
+        """Return the items that a loop iterates over."""
+        return self.items_of(node, self.evaluate(node))
+
+    def items_of(self, node: ast.expr, value: CodeValue) -> Sequence[Binding]:
+        """Return the items of an iterable; raise `ShapeError` (usage) if they are not known."""
+        if isinstance(value, TracedTensor):
+            value = unbind_first_axis(value, self.error_factory(node))
+        if isinstance(value, CodeList):
+            return value.bindings
+        if isinstance(value, CodeDict):
+            return [*value.items]  # type: ignore[list-item]  # keys are constants
+        if isinstance(value, LayerInstance) and value.name == "Sequential":
+            return value.positional
+        if isinstance(value, TensorChunks) and value.count is not None:
+            if value.count > MAX_SHAPE_DIMS:
+                raise self.error(node, MAX_SHAPE_DIMS.message(f"{value.count} parts"))
+            return [value.chunk(index) for index in range(value.count)]
+        if isinstance(value, tuple | str):
+            return value
+        raise self.error(node, "how many values there are is not known", "give sizes with --where")
+
+    def branch_error(self, node: ast.expr | ast.stmt, test: ast.expr) -> ShapeError:
+        """Return the error for a condition that is not known."""
+        hint = f"paste the lines of one, or give it: --where {truncate(self.source_text(test))}=0"
+        return self.error(node, "which branch is taken is not known", hint)
+
+    def count_turn(self, node: ast.AST) -> None:
+        """Count a statement or a turn of a loop; raise `ShapeError` (usage) if there are too many."""
+        raise NotImplementedError
+
+    def assign(self, target: ast.expr, value: Binding) -> None:
+        """Bind an assignment target."""
+        raise NotImplementedError
+
+    def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
+        """Return an attribute of an object or a class of the code."""
+        raise NotImplementedError
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
         """Return the value of a call."""

@@ -2,17 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from shapecalc.core.dims import Shape, quotient
+from shapecalc.core.ops.conv import CONV
 from shapecalc.core.ops.pad import PAD
+from shapecalc.core.ops.pool import POOL
+from shapecalc.core.ops.squeeze import SQUEEZE
+from shapecalc.core.ops.strides import is_contiguous
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.rules import LAYER_MISMATCH
+from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.values import CodeValue, TracedTensor, are_inputs, is_dim, mark_change
+from shapecalc.reading.code.values import (
+    CheckRefused,
+    CodeValue,
+    LayerInstance,
+    TracedTensor,
+    are_inputs,
+    derived_tensor,
+    is_dim,
+    mark_change,
+)
 from shapecalc.reading.layers import LAYERS
+
+_CONV = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "bias")
+_CONV_TRANSPOSE = (*_CONV[:5], "output_padding", "groups", "bias", "dilation")
+_NORM = ("num_features", "eps", "momentum", "affine", "track_running_stats")
+LAYER_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "Linear": ("in_features", "out_features", "bias"),
+    "Embedding": ("num_embeddings", "embedding_dim", "padding_idx"),
+    "LayerNorm": ("normalized_shape", "eps", "elementwise_affine", "bias"),
+    "RMSNorm": ("normalized_shape", "eps", "elementwise_affine"),
+    "GroupNorm": ("num_groups", "num_channels", "eps", "affine"),
+    "MultiheadAttention": ("embed_dim", "num_heads", "dropout"),
+    **{f"Conv{rank}d": _CONV for rank in (1, 2, 3)},
+    **{f"ConvTranspose{rank}d": _CONV_TRANSPOSE for rank in (1, 2, 3)},
+    **{f"{kind}Norm{rank}d": _NORM for kind in ("Batch", "Instance") for rank in (1, 2, 3)},
+}
+"""The parameters of PyTorch's layers, in order; they are attributes of the layer, too."""
+
+
+def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape], TracedTensor]) -> CodeValue:
+    """Return a parameter or an argument of a layer; None if it is not known."""
+    parameters = LAYER_PARAMETERS.get(layer.name)
+    if parameters is None:
+        return None
+    arguments = dict(zip(parameters, layer.positional, strict=False)) | {**layer.keywords}
+    if name in ("weight", "bias", "running_mean", "running_var"):
+        if name == "bias" and arguments.get("bias") is False:
+            return None
+        dims = _parameter_shape(layer.name, name, arguments)
+        return None if dims is None or not all(map(is_dim, dims)) else new_tensor(dims)
+    value = arguments.get(name)
+    if name == "normalized_shape" and is_dim(value):
+        return (value,)
+    if name in ("kernel_size", "stride", "padding", "dilation") and layer.name[-2:-1].isdecimal():
+        value = {"stride": 1, "padding": 0, "dilation": 1}.get(name) if value is None else value
+        return (value,) * int(layer.name[-2]) if is_dim(value) else value
+    return 1 if name == "groups" and value is None and "Conv" in layer.name else value
+
+
+def _parameter_shape(layer_name: str, name: str, arguments: Mapping[str, CodeValue]) -> Shape | None:
+    """Return the shape of a weight, a bias or a statistic of a layer; None if it is not known."""
+    get = arguments.get
+    if layer_name == "Linear":
+        dims = (get("out_features"), get("in_features"))
+        return dims[: 1 if name == "bias" else 2]  # type: ignore[return-value]  # the caller checks the dims
+    if layer_name == "Embedding" and name == "weight":
+        return get("num_embeddings"), get("embedding_dim")  # type: ignore[return-value]
+    if layer_name in ("LayerNorm", "RMSNorm"):
+        shape = get("normalized_shape")
+        return shape if isinstance(shape, tuple) else (shape,)  # type: ignore[return-value]
+    if "Norm" in layer_name:
+        return (get("num_channels" if layer_name == "GroupNorm" else "num_features"),)  # type: ignore[return-value]
+    if "Conv" not in layer_name:
+        return None
+    outer, inner, groups = get("out_channels"), get("in_channels"), get("groups") or 1
+    if name == "bias":
+        return (outer,)  # type: ignore[return-value]
+    if "Transpose" in layer_name:
+        outer, inner = inner, outer
+    size = get("kernel_size")
+    kernel = size if isinstance(size, tuple) else (size,) * int(layer_name[-2])
+    if not is_dim(outer) or not is_dim(inner) or not is_dim(groups):
+        return None
+    return (outer, quotient(inner, groups), *kernel)  # type: ignore[arg-type]  # the caller checks the dims
 
 
 def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Return the tensor after a layer whose arguments need a conversion to the options of its op."""
     layer = LAYERS[call.name]
+    if layer.op in (POOL, CONV) and tensor.dialect == "torch" and (count := window_rank(call.name)):
+        if call.name.lower().startswith("adaptive"):
+            return _apply_adaptive_pool(tensor, count, call)
+        _check_window_ranks(tensor, count, call)
+        if layer.op is POOL and tensor.rank == count + 1:
+            return apply_window_layer(tensor.insert_axes((0,)), call).apply(SQUEEZE, axes=(0,))
     names = [name.partition("/")[0] for name in layer.parameters.values()]
     arguments = dict(zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True))
     if layer.op is PAD and tensor.dialect in ("numpy", "jax"):
@@ -27,6 +114,50 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
         raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
     result = tensor.apply(layer.op, **options)
     return mark_change(result) if _omits_arguments(tensor, arguments, options) else result
+
+
+def window_rank(name: str) -> int:
+    """Return the number of axes along which a layer moves its window; 0 if its name does not tell it."""
+    return int(name[-2]) if name[-1] == "d" and name[-2].isdecimal() else 0
+
+
+def _check_window_ranks(tensor: TracedTensor, count: int, call: Call) -> None:
+    """Raise `CheckRefused` unless the input and the weight have the dims of a layer that moves along `count` axes."""
+    message = ""
+    if tensor.rank not in (count + 1, count + 2):
+        dims = f"{count + 1} or {count + 2} dims"
+        message = f"{call.name} takes {dims}, and {shape_text(tensor.shape)} has {tensor.rank}"
+    for weight in (*call.positional[:1], call.keywords.get("weight")):
+        if isinstance(weight, TracedTensor) and weight.rank != count + 2:
+            message = (
+                f"the weight of {call.name} has {count + 2} dims, and {shape_text(weight.shape)} has {weight.rank}"
+            )
+    if message:
+        raise CheckRefused(ShapeError(replace(call.error(message).problem, rule=LAYER_MISMATCH)))
+
+
+def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> TracedTensor:
+    """Return the tensor after a pool that computes given sizes; a size of None keeps the dim."""
+    (size, *_) = call.bind_arguments("output_size", "return_indices")
+    sizes = size if isinstance(size, tuple) else (size,) * count
+    if len(sizes) != count:
+        raise call.error(f"{call.name} needs {count} sizes")
+    is_mean = (
+        "max" not in call.name.lower()
+        and count == 2
+        and set(sizes) == {1}
+        and tensor.rank >= count + isinstance(size, tuple)
+    )
+    if not is_mean:  # to 1,1, PyTorch computes the mean of the last dims, whatever the rank
+        _check_window_ranks(tensor, count, call)
+    kept = tensor.shape[-count:]
+    if set(sizes) == {1} and tensor.rank == count + 2:
+        layer = LAYERS[call.name]
+        return tensor.apply(POOL, **layer.build_options(tensor.shape, {"output_size": 1}, layer))
+    dims = [dim if wanted is None else call.to_dim(wanted) for dim, wanted in zip(kept, sizes, strict=True)]
+    result = derived_tensor((*tensor.shape[:-count], *dims), tensor)
+    is_ordered = tensor.strides is not None and is_contiguous(tensor.shape, tensor.strides)
+    return result if is_ordered else replace(result, strides=None)
 
 
 def _pad_pairs(widths: CodeValue, rank: int) -> CodeValue:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shapecalc.core.answers import CHAIN_TENSOR
+from shapecalc.core.conditions import Unsatisfiable, require_equal
 from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.rearrange import REARRANGE
 from shapecalc.core.ops.strides import elementwise_strides, expanded_strides
+from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
-from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.core.rules import LAYER_MISMATCH
+from shapecalc.core.text import escape_unprintable, rank_text, shape_text, truncate
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, are_inputs, is_number, mark_change
+from shapecalc.reading.code.values import (
+    CheckRefused,
+    CodeValue,
+    ErrorFactory,
+    TracedTensor,
+    add_conditions,
+    are_inputs,
+    is_number,
+    mark_change,
+)
 from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
 
 OPERAND_KEYWORDS = ("tensors", "arrays", "values", "input", "x", "other", "y")
@@ -43,7 +55,30 @@ def call_multi_operand(call: Call) -> CodeValue:
         raise call.error(f"the argument {escape_unprintable(truncate(name))} of {call.name} is not supported")
     if call.name in BROADCASTING_FUNCTIONS:
         return _broadcast_tensors(values, call)
+    ranks = TORCH_RANKS.get(call.name)
+    tensors = [value for value in values if isinstance(value, TracedTensor)]
+    if ranks and tensors and tensors[0].dialect == "torch":
+        _check_ranks(tensors, ranks, call)
     return apply_multi_operand(op, values, call.error, **options)
+
+
+TORCH_RANKS: Mapping[str, int] = {"mm": 2, "bmm": 3, "dot": 1}
+"""The rank that a product of PyTorch requires of both tensors, by function name."""
+
+
+def _check_ranks(tensors: Sequence[TracedTensor], rank: int, call: Call) -> None:
+    """Raise `CheckRefused` unless all tensors have a rank, and equal batch sizes if the rank is 3."""
+    message = ""
+    for tensor in tensors:
+        if tensor.rank != rank:
+            message = f"{call.name} takes {rank_text(rank)}, and {shape_text(tensor.shape)} has {tensor.rank}"
+    if not message and rank == 3 and tensors[0].shape[0] != tensors[-1].shape[0]:
+        try:
+            require_equal(tensors[0].shape[0], tensors[-1].shape[0])
+        except Unsatisfiable:
+            message = f"{call.name} never repeats a batch, and {tensors[0].shape[0]} is not {tensors[-1].shape[0]}"
+    if message:
+        raise CheckRefused(ShapeError(replace(call.error(message).problem, rule=LAYER_MISMATCH)))
 
 
 BROADCASTING_FUNCTIONS = ("broadcast_tensors", "broadcast_arrays")
@@ -61,6 +96,7 @@ def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeVal
         result = tensor.apply(BROADCAST, operands=tuple(operands[1:] if index == 0 else operands))
         strides = tensor.strides and expanded_strides(tensor.shape, tensor.strides, result.shape)
         others = [*tensors[:index], *tensors[index + 1 :]]
+        result = add_conditions(result, others)
         results.append(replace(result if are_inputs([tensor, *others]) else mark_change(result), strides=strides))
     return tuple(results)
 
@@ -88,6 +124,7 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
         [own for index, own in enumerate(strides) if index != main_index],
         {"operands": operands[1:] if main_index == 0 else operands, **options},
     )
+    result = add_conditions(result, others)
     if op is BROADCAST:
         pairs = [*zip([tensor.shape for tensor in tensors], strides, strict=True)]
         is_known = main.dialect == "torch" and all(tensor.strides is not None for tensor in tensors)

@@ -30,8 +30,7 @@ from shapecalc.reading.code.values import (
     CodeValue,
     TensorChunks,
     TracedTensor,
-    initial_tensor,
-    mark_change,
+    derived_tensor,
     split_tensor,
 )
 from shapecalc.reading.commands import COMPOSITE_OPS, expand_composite, parse_stage
@@ -294,11 +293,12 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     power = ("p/ord",) if call.name == "norm" else ()
     *_, axes, keepdims = call.bind_arguments(*power, "dim/axis", "keepdim/keepdims")
     requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    reduced = [call.to_axis(tensor, axis) for axis in requested]
+    is_scalar = tensor.rank == 0 and tensor.dialect == "torch"
+    reduced = [] if is_scalar and {*requested} <= {0, -1} else [call.to_axis(tensor, axis) for axis in requested]
     dims = [
         1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced
     ]
-    result = mark_change(initial_tensor(tuple(dims), tensor.dialect))
+    result = derived_tensor(tuple(dims), tensor)
     returns_pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
     return (result, result) if returns_pair else result
 

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from shapecalc.core.answers import EMPTY_DICT
+from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Shape
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest
+from shapecalc.core.results import SizeExpression
 from shapecalc.core.text import truncate
+from shapecalc.reading.code.values import Binding
+
+
+class StatementRecord(Record):
+    """An interpreted statement, with what it binds or returns."""
+
+    line: int
+    end_line: int
+    function: str
+    """The qualified name of the function, such as `Net.forward`; empty outside of functions."""
+    depth: int
+    """The number of calls around the statement; 0 for the function that is interpreted, and outside of functions."""
+    names: Mapping[str, Binding]
+    """The value of each name that the statement binds, or its error; the name of a returned value is empty."""
+    text: str
+    """The source of the statement on one line."""
 
 
 class CodeChain(Record):
@@ -21,8 +42,16 @@ class CodeChain(Record):
     """An expression that changes the elements and has no stage; empty if the chain does all that the code does."""
     outputs: tuple[Shape, ...] = ()
     """The shapes of all results of code that ends with several, the result of the chain first; otherwise empty."""
-    other_chains: tuple[tuple[Shape, tuple[StageRequest, ...]], ...] = ()
-    """The input and the stages of each further result that a stage of the chain does not contain."""
+    other_chains: tuple[tuple[Shape, tuple[StageRequest, ...], Conditions], ...] = ()
+    """The input, the stages and the conditions of each further result that no stage of the chain contains."""
+    conditions: Conditions = ()
+    """The conditions of the results, and those of the tensors that they are computed from."""
+    names: Mapping[str, SizeExpression | None] = EMPTY_DICT
+    """The named results of all chains in the code; other names map to None."""
+    records: tuple[StatementRecord, ...] = ()
+    """The interpreted statements, in order."""
+    unchecked: tuple[tuple[int, str], ...] = ()
+    """The line and the name of each layer whose sizes were not compared."""
 
     def refuse_elements(self, option: str) -> None:
         """Raise `ShapeError` (usage) if the chain does not have the elements of the code.

@@ -5,16 +5,26 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
 from shapecalc.core.answers import EMPTY_DICT
-from shapecalc.core.dims import Monomial, Shape, named_dim, substitute
+from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim, substitute
 from shapecalc.core.limits import MAX_DIM_TEXT_LENGTH
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, shape_text, truncate
-from shapecalc.reading.code.results import UnnamedInputIdentified
-from shapecalc.reading.code.source import dotted_name, normalize_tensor_name, source_span
-from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, initial_tensor
+from shapecalc.reading.code.memory import MISSING, Journal
+from shapecalc.reading.code.results import StatementRecord, UnnamedInputIdentified
+from shapecalc.reading.code.source import dotted_name, normalize_tensor_name
+from shapecalc.reading.code.values import (
+    Binding,
+    CodeValue,
+    ErrorFactory,
+    Frame,
+    Program,
+    TracedTensor,
+    initial_tensor,
+)
 
 SEQUENCE_LAYER = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
 """A regular expression for the names of layers whose input is usually `(B, T, C)`.
@@ -30,30 +40,42 @@ class Scope:
     def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
         """Create an interpreter of `text`; `sizes` maps names in it to their values."""
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
+        self.program, self.journal = Program(), Journal()
         self.inputs: dict[str, TracedTensor] = {}
         self.has_unnamed_input = False
         """Whether the name of the input tensor is still unknown."""
-        self.variables: dict[str, CodeValue | ShapeError] = {}
-        self.last_result: CodeValue | ShapeError = None
-        """The value or the error of the last statement that operates on a tensor."""
+        self.frame = Frame("")
+        """The frame of the statement that is interpreted."""
         self.skipped_errors: dict[ShapeError, None] = {}
         """The errors of skipped statements, in order."""
-        self.shape_by_line: dict[int, Shape] = {}
-        """The shape that each statement produces, by the last line of the statement."""
+        self.records: list[StatementRecord] = []
+        """The interpreted statements, in order."""
         self.notes: dict[str, None] = {}
         self.used_size_names: set[str] = set()
         """The names that the code has looked up as sizes."""
+        self.given_names: set[str] = set()
+        """The names of sizes in the shapes of the inputs."""
+        self.imported_names: set[str] = set()
+        """The names that the code imports from modules."""
+        self.function_nodes: dict[ast.FunctionDef, list[ast.AST]] = {}
+        """The nodes of functions that were called."""
+        self.is_quiet = False
+        """Whether statements are not recorded, and their errors are no notes."""
+        self.refused_line = 0
+        """The line of the op that is refused; 0 if it is the line of the current statement."""
+        self.unchecked: dict[tuple[int, str], None] = {}
+        """The line and the name of each layer whose sizes are not compared."""
         self.statement_count = 0
         """The number of interpreted statements."""
         self.in_place_change = ""
         """The first expression that may change the elements of a tensor in place; empty if there is none."""
-        self.has_returned = False
-        """Whether a `return` or `raise` was interpreted."""
         self.in_shape_argument = False
         """Whether a shape argument is being evaluated.
 
         Inside a shape argument, an input of rank 1 denotes a size.
         """
+        self.line_starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+        """The character offset of each line."""
 
     def interpret_inputs(self, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT) -> None:
         """Bind the names of the input tensors; `strides` has the strides of those that are not row-major.
@@ -63,7 +85,7 @@ class Scope:
         numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
         self.has_unnamed_input = "" in inputs
         for name, dims in inputs.items() if not self.has_unnamed_input else ():
-            tensor = initial_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
+            tensor = initial_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect, self.program)
             size = tensor.shape[0] if tensor.rank == 1 else None
             own_strides = (
                 tuple([substitute(step, numbers) for step in strides[name]]) if name in strides else tensor.strides
@@ -71,11 +93,26 @@ class Scope:
             self.inputs[normalize_tensor_name(name)] = replace(
                 tensor, input_name=name, is_main=not self.inputs, size=size, strides=own_strides
             )
-        self.variables.update(self.inputs)
+        names = dim_names([dim for dims in inputs.values() for dim in dims])
+        self.program.names.update(dict.fromkeys(names))
+
+    def bind(self, name: str, value: Binding) -> None:
+        """Set a variable of the current frame."""
+        self.journal.write(self.frame.variables, name, value)
+
+    def find(self, name: str) -> Binding:
+        """Return the variable with a dotted name in the current frame or one around it, or `MISSING`."""
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if name in frame.variables:
+                return frame.variables[name]
+            frame = frame.parent
+        return MISSING  # type: ignore[no-any-return]
 
     def is_assigned(self, name: str) -> bool:
         """Return whether a dotted name or one of its prefixes is a variable."""
-        return any(name == variable or name.startswith(f"{variable}.") for variable in self.variables)
+        parts = name.split(".")
+        return any(self.find(".".join(parts[:count])) is not MISSING for count in range(len(parts), 0, -1))
 
     def lookup_size(self, node: ast.expr, name: str) -> CodeValue:
         """Return the size, or the list of sizes, that a name denotes.
@@ -129,15 +166,26 @@ class Scope:
         """Return a function that builds errors for an expression."""
         return lambda message, hint="": self.error(node, message, hint)
 
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """Return the start and the exclusive end of a node, as character offsets."""
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+        return self.char_offset(node.lineno, node.col_offset), self.char_offset(end_line, end_column)
+
+    def char_offset(self, line: int, column: int) -> int:
+        """Convert a line, counted from 1, and a column in UTF-8 bytes to a character offset."""
+        start, *ends = self.line_starts[line - 1 : line + 1]
+        before = self.text[start : ends[0] if ends else None].encode("utf-8", "surrogatepass")[:column]
+        return start + len(before.decode("utf-8", "surrogatepass"))
+
     def source_text(self, node: ast.expr | ast.stmt) -> str:
         """Return the source text of an expression on one line."""
-        start, end = source_span(self.text, node)
+        start, end = self.span(node)
         return escape_unprintable(" ".join(self.text[start:end].split()))
 
     def error(self, node: ast.expr | ast.stmt, message: str, hint: str = "") -> ShapeError:
         """Return a usage error for an expression, with its span."""
         return usage_error(
-            f"'{truncate(self.source_text(node))}': {message}", hint, argument="line", span=source_span(self.text, node)
+            f"'{truncate(self.source_text(node))}': {message}", hint, argument="line", span=self.span(node)
         )
 
     def evaluate(self, node: ast.expr) -> CodeValue:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import dedent
 
 from shapecalc.core.problem import usage_error
+from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.calls import is_known_function
 
@@ -96,30 +97,50 @@ def detect_dialect(tree: ast.AST) -> str:
     return "numpy" if is_numpy else "torch"
 
 
-def select_statements(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], str]:
-    """Return the statements to interpret and the name of the input tensor.
+class Entry(Record):
+    """The function or method that the user asks about."""
 
-    If no statement outside of definitions operates on a tensor, the statements include the body of the last function,
-    or of the last class's `__init__` and `forward`. The name is that of the function's only required parameter; it is
-    empty if there is no such parameter.
+    node: ast.FunctionDef
+    class_node: ast.ClassDef | None = None
+    """The class of a method."""
+
+    @property
+    def statements(self) -> list[ast.stmt]:
+        """The statements of the function."""
+        return self.node.body
+
+    @property
+    def only_parameter(self) -> str:
+        """The only parameter without a default, except for `self`; empty if there are several or none."""
+        arguments = self.node.args
+        required = arguments.args[: len(arguments.args) - len(arguments.defaults)]
+        names = [argument.arg for argument in required if argument.arg not in ("self", "cls")]
+        return names[0] if len(names) == 1 else ""
+
+
+def select_entry(statements: Sequence[ast.stmt]) -> tuple[Entry | None, list[ast.stmt]]:
+    """Return the function or method to interpret, and the statements of the module to interpret before it.
+
+    If a statement outside of definitions operates on a tensor, there is no such function, and the statements are the
+    code. Otherwise it is the last function, or the `forward` of the last class.
     """
     defined = [node for node in statements if isinstance(node, DEFINITIONS)]
     lines = [node for node in statements if not isinstance(node, DEFINITIONS)]
     if not defined or has_tensor_operation(lines):
-        return lines, ""
-    candidates = defined[-1].body if isinstance(defined[-1], ast.ClassDef) else defined
-    methods = {node.name: node for node in candidates if isinstance(node, ast.FunctionDef)}
-    entry = next((methods[name] for name in (*ENTRY_METHODS, *reversed(methods)) if name in methods), None)
-    parameters = list[str]()
-    for function in filter(None, (methods.get("__init__"), entry)):
-        argument_names, defaults = [node.arg for node in function.args.args], function.args.defaults
-        parameters = [
-            name for name in argument_names[: len(argument_names) - len(defaults)] if name not in ("self", "cls")
-        ]
-        for name, default in zip(argument_names[::-1], defaults[::-1], strict=False):
-            lines.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], default), default))
-        lines += function.body
-    return lines, parameters[0] if len(parameters) == 1 else ""
+        return None, [*statements]
+    last, functions = defined[-1], {node.name: node for node in defined if isinstance(node, ast.FunctionDef)}
+    if isinstance(last, ast.FunctionDef) and "__init__" in functions:  # methods without their class
+        first, *_ = functions.values()
+        last = ast.ClassDef("Module", [], [], [*functions.values()], [])
+        ast.copy_location(last, first)
+    if isinstance(last, ast.FunctionDef):
+        return Entry(last), [*statements]
+    methods = [node for node in last.body if isinstance(node, ast.FunctionDef)]
+    named = {method.name: method for method in methods}
+    entry = next((named[name] for name in (*ENTRY_METHODS, *reversed(named)) if name in named), None)
+    if entry is None:
+        return None, [*statements]
+    return Entry(entry, last), [*statements]
 
 
 def first_variable(statements: Iterable[ast.stmt]) -> str:
@@ -159,27 +180,17 @@ def is_preserving_layer(layer_name: str) -> bool:
 
 def dotted_name(node: ast.AST) -> str:
     """Return a dotted name as a string; empty for any other expression."""
-    text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-    return text if text.replace(".", "").isidentifier() else ""
+    parts = list[str]()
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
-def _char_offset(text: str, line: int, column: int) -> int:
-    """Convert a line and a column to a character offset.
-
-    `line` is counted from 1, and `column` in UTF-8 bytes, as in Python's syntax trees.
-    """
-    lines = text.splitlines(keepends=True)
-    before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
-    return len("".join(lines[: line - 1])) + len(before.decode("utf-8", "surrogatepass"))
-
-
-def source_span(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
-    """Return the start and the exclusive end of a node, as character offsets."""
-    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
-    return _char_offset(text, node.lineno, node.col_offset), _char_offset(text, end_line, end_column)
-
-
-IGNORED_STATEMENTS = (ast.Import, ast.ImportFrom, ast.Pass, ast.Assert, ast.Global, ast.Delete, ast.Raise)
+IGNORED_STATEMENTS = (
+    *(ast.Import, ast.ImportFrom, ast.Pass, ast.Assert, ast.Global, ast.Nonlocal, ast.Delete),
+    *(ast.Raise, ast.Break, ast.Continue),
+)
 """The statements that have no effect on tensors."""
 
 

@@ -4,32 +4,45 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from math import nan
+from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT
-from shapecalc.core.dims import Dim, Shape, dim_names
+from shapecalc.core.conditions import Condition, Unsatisfiable, require_equal
+from shapecalc.core.dims import Shape, dim_names
 from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_STATEMENTS
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import check_size_names
+from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import escape_unprintable, shape_text, truncate
 from shapecalc.reading.code.arithmetic import OPERATOR_SYMBOLS, get_item
-from shapecalc.reading.code.call_evaluation import CallEvaluator
 from shapecalc.reading.code.comments import shapes_in_comments
-from shapecalc.reading.code.results import CodeChain, UnnamedInputIdentified
+from shapecalc.reading.code.functions import FunctionEvaluator
+from shapecalc.reading.code.logic import freeze_value, join_values
+from shapecalc.reading.code.memory import MISSING, Changes
+from shapecalc.reading.code.results import CodeChain, StatementRecord, UnnamedInputIdentified
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS
 from shapecalc.reading.code.source import (
     IGNORED_STATEMENTS,
     PASTE_HINT,
+    Entry,
     dotted_name,
     first_variable,
     is_print,
     names_in_statement,
+    select_entry,
 )
 from shapecalc.reading.code.values import (
     UNNAMED_CHANGE,
+    Binding,
+    CheckRefused,
+    ClassValue,
+    CodeDict,
+    CodeList,
     CodeValue,
+    Frame,
+    FunctionValue,
+    ObjectValue,
     StageRefused,
     TensorChunks,
     TracedTensor,
@@ -40,7 +53,7 @@ from shapecalc.reading.code.values import (
 from shapecalc.reading.pattern import Matcher
 
 
-class CodeInterpreter(CallEvaluator):
+class CodeInterpreter(FunctionEvaluator):
     """An abstract interpreter of Python code over sizes, tuples and tensors.
 
     The error of an unsupported statement becomes the value of the names that the statement assigns. The error is raised
@@ -48,52 +61,100 @@ class CodeInterpreter(CallEvaluator):
     """
 
     def interpret(
-        self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT
+        self, tree: ast.Module, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT
     ) -> CodeChain:
-        """Interpret statements and return the chain that they perform.
+        """Interpret code and return the chain that it performs.
 
         `inputs` maps the names of tensors to shapes, and `strides` those of some tensors to their strides. If a name is
         empty, the method finds the name in the code and raises `UnnamedInputIdentified`. Raises `ShapeError` (usage)
         for code that is not supported.
         """
-        self.interpret_inputs(inputs, strides)
-        known = dim_names([dim for dims in inputs.values() for dim in dims])
         try:
-            self.interpret_body(statements)
+            value = self.result_of_module(tree, inputs, strides)
+        except CheckRefused as refused:
+            raise refused.args[0] from None
         except StageRefused as refused:
             if "\n" in self.text.strip():
-                source_line = self.text.splitlines()[self.line - 1].strip()
-                self.notes[escape_unprintable(f"refused in line {self.line}: {truncate(source_line)}")] = None
-            return CodeChain(refused.args[0], refused.args[1], self.collect_notes(known), True)
+                line = self.refused_line or self.line
+                source_line = self.text.splitlines()[line - 1].strip()
+                self.notes[escape_unprintable(f"refused in line {line}: {truncate(source_line)}")] = None
+            return CodeChain(refused.args[0], refused.args[1], self.collect_notes(), True, names=self.program.names)
+        if isinstance(value, ShapeError):
+            raise value
+        check_size_names(dict.fromkeys(self.sizes, 0), [*self.given_names, *sorted(self.used_size_names)])
+        return self.build_chain(value)
+
+    def result_of_module(
+        self, tree: ast.Module, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT
+    ) -> Binding:
+        """Interpret code and return its result, or the error of its result; raises `StageRefused` for a refused op."""
+        self.interpret_inputs(inputs, strides)
+        self.given_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
+        self.imported_names = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        entry, statements = select_entry(tree.body)
+        if entry is not None and self.has_unnamed_input and (name := entry.only_parameter):
+            raise UnnamedInputIdentified(name)
+        self.frame.variables.update(self.inputs)
+        if entry is None:
+            self.interpret_body(statements)
+            value: Binding = self.frame.state["last"]
+        else:
+            value = self.interpret_entry(entry, statements)
         if self.has_unnamed_input:
-            raise UnnamedInputIdentified(first_variable(statements))
-        if isinstance(self.last_result, ShapeError):
-            raise self.last_result
-        check_size_names(dict.fromkeys(self.sizes, 0), [*known, *sorted(self.used_size_names)])
-        return self.build_chain(self.last_result, known)
+            raise UnnamedInputIdentified(first_variable(entry.statements if entry else statements))
+        return value
 
-    def build_chain(self, value: CodeValue, known_names: Sequence[str]) -> CodeChain:
-        """Return the chain that produces a value.
+    def interpret_entry(self, entry: Entry, statements: Sequence[ast.stmt]) -> Binding:
+        """Interpret the module, and then the function or the class that the user asks for; return its result."""
+        self.is_quiet = True
+        self.interpret_body(statements)
+        module = self.frame
+        parameters = {name: tensor for name, tensor in self.inputs.items() if name.isidentifier()}
+        owner: ObjectValue | None = None
+        cls: ClassValue | None = None
+        if entry.class_node is not None:
+            self.interpret_body([entry.class_node])
+            cls = module.variables[entry.class_node.name]  # type: ignore[assignment]
+            assert isinstance(cls, ClassValue)
+            owner = ObjectValue(cls)
+            initializer = self.find_member(owner, "__init__")
+            if isinstance(initializer, FunctionValue):
+                frame = Frame(f"{cls.name}.__init__", initializer.frame)
+                self.run_entry(frame, initializer, {})
+            elif self.is_dataclass(cls):
+                self.fill_fields(owner, (), {}, self.error_factory(entry.class_node))
+        self.is_quiet = False
+        method = self.find_member(owner, entry.node.name) if owner else MISSING
+        function = method if isinstance(method, FunctionValue) else FunctionValue(entry.node, module)
+        frame = Frame(f"{cls.name}.{entry.node.name}" if cls else entry.node.name, function.frame)
+        return self.run_entry(frame, function, parameters)
 
-        Raises `ShapeError` (usage) if the value is not a tensor, or is a tensor without stages.
-        """
+    def build_chain(self, value: CodeValue) -> CodeChain:
+        """Return the chain that produces a value; raise `ShapeError` (usage) if the value is not a tensor."""
         tensors, outputs = self.results_of(value)
         if not tensors:
             raise usage_error("the code does not end with a tensor", PASTE_HINT, argument="line")
         first, others = tensors[0], tensors[1:]
-        if not first.stages:
-            shown = truncate(shape_text(first.shape))
-            hint = "give what comes before it, or the class that makes it"
-            raise usage_error(f"the code ends with a tensor as it was given or made, {shown}", hint, argument="line")
+        if "(" in first.input_name and not (first.stages or first.untraced_change):
+            raise usage_error("the code is only a call of unknown shape", PASTE_HINT, argument="line")
         changes = [*filter(None, [*[tensor.untraced_change for tensor in tensors], self.in_place_change])]
         return CodeChain(
             first.input_shape,
             first.stages,
-            self.collect_notes(known_names),
+            self.collect_notes(),
             first.is_main,
             changes[0] if changes else "",
             outputs,
-            tuple([(tensor.input_shape, tensor.stages) for tensor in others]),
+            tuple([(tensor.input_shape, tensor.stages, tensor.conditions) for tensor in others]),
+            tuple(dict.fromkeys((*self.program.conditions, *first.conditions))),
+            self.program.names,
+            tuple(self.records),
+            tuple(sorted(self.unchecked)),
         )
 
     def results_of(self, value: CodeValue) -> tuple[list[TracedTensor], tuple[Shape, ...]]:
@@ -114,74 +175,154 @@ class CodeInterpreter(CallEvaluator):
         tensors = [*tensors_in(value)]
         return tensors, tuple([tensor.shape for tensor in tensors]) if len(tensors) > 1 else ()
 
-    def collect_notes(self, known_names: Sequence[str]) -> tuple[str, ...]:
+    def collect_notes(self) -> tuple[str, ...]:
         """Return the notes on the interpretation.
 
         The notes report assumptions, skipped statements, and comments that contradict the actual shapes.
         """
         notes = [*self.notes, *[f"passed over: {error.problem.message}" for error in self.skipped_errors]]
+        known = [*self.given_names]
         sizes = {
-            name: size for name, size in self.variables.items() if isinstance(size, Dim) and name not in known_names
+            name: value
+            for record in self.records
+            for name, value in record.names.items()
+            if is_dim(value) and name not in known  # type: ignore[arg-type]  # an error is not a dim
         }
-        for line, pattern in shapes_in_comments(self.text) if self.shape_by_line else ():
-            matcher = Matcher(pattern, sizes, known_names)
-            problem = matcher.match_shape(self.shape_by_line[line]) if line in self.shape_by_line else None
+        shapes = {record.end_line: shape for record in self.records if (shape := shape_of(record)) is not None}
+        for line, pattern in shapes_in_comments(self.text) if shapes else ():
+            matcher = Matcher(pattern, sizes, known)
+            problem = matcher.match_shape(shapes[line]) if line in shapes else None
             sizes = matcher.sizes if problem is None else sizes
             notes += [f"line {line}, the comment: {problem.message}"] if problem else []
         return tuple(notes)
 
     def interpret_body(self, statements: Sequence[ast.stmt]) -> None:
-        """Interpret statements in order, up to the first return.
+        """Interpret statements in order, up to the first one that leaves the body.
 
         The error of an unsupported statement becomes the value of the names that the statement assigns. If the
         statement assigns only inputs, the inputs keep their shapes.
         """
         for statement in statements:
-            self.statement_count += 1
-            if self.statement_count > MAX_STATEMENTS:
-                raise MAX_STATEMENTS.error(f"{self.statement_count} statements of code", PASTE_HINT, argument="line")
+            self.count_turn(statement)
             self.line, self.in_shape_argument = statement.lineno, False
             try:
                 self.interpret_statement(statement)
             except ShapeError as error:
-                stored = names_in_statement(statement, ast.Store)
-                self.note_in_place_change(statement)
-                if not stored or stored - (self.inputs.keys() - names_in_statement(statement, ast.Load)):
-                    self.last_result = error
-                    self.skipped_errors.update(dict.fromkeys([error] if stored else []))
-                    self.variables.update(dict.fromkeys(stored, error))
-            self.has_returned = self.has_returned or isinstance(statement, ast.Return | ast.Raise)
-            if self.has_returned:
+                self.skip_statement(statement, error)
+            if self.frame.state["exit"]:
                 return
+
+    def count_turn(self, node: ast.AST) -> None:
+        """Count a statement or a turn of a loop; raise `ShapeError` (usage) if there are too many."""
+        self.statement_count += 1
+        if self.statement_count > MAX_STATEMENTS:
+            raise MAX_STATEMENTS.error(f"{self.statement_count} statements of code", PASTE_HINT, argument="line")
+
+    def skip_statement(self, statement: ast.stmt, error: ShapeError) -> None:
+        """Give the names that a statement assigns its error as their value."""
+        if self.statement_count > MAX_STATEMENTS:
+            raise error
+        state = self.frame.state
+        if isinstance(statement, ast.Return):
+            self.journal.write(state, "results", (*state["results"], (error, None)))
+            self.journal.write(state, "exit", "return")
+            self.journal.write(state, "last", error)
+            self.record(statement, {"": error})
+            return
+        stored = names_in_statement(statement, ast.Store)
+        self.note_in_place_change(statement)
+        self.forget_changes(statement, error)
+        if not stored or stored - (self.inputs.keys() - names_in_statement(statement, ast.Load)):
+            self.journal.write(state, "last", error)
+            if stored and not self.is_quiet:
+                self.skipped_errors[error] = None
+            for name in stored:
+                self.assign_name(name, error)
+            self.record(statement, dict.fromkeys(sorted(stored), error))
+
+    def forget_changes(self, statement: ast.stmt, error: ShapeError) -> None:
+        """Forget the lists and dicts that a statement may change although it was not interpreted completely."""
+        for node in ast.walk(statement):
+            target: ast.expr | None = None
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LIST_METHODS:
+                target = node.func.value
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                target = node.value
+            elif isinstance(node, ast.AugAssign):
+                target = node.target
+            name = dotted_name(target) if target is not None else ""
+            value = self.peek(name) if name else MISSING
+            if isinstance(value, CodeList | CodeDict):
+                self.journal.write(value.state, "items", error)
+
+    def peek(self, name: str) -> Binding:
+        """Return the value of a dotted name, or `MISSING`; the error of the name is returned."""
+        value = self.find(name)
+        if value is not MISSING or "." not in name:
+            return value
+        base, _, attribute = name.rpartition(".")
+        owner = self.peek(base)
+        return owner.attributes.get(attribute, MISSING) if isinstance(owner, ObjectValue) else MISSING
+
+    def assign_name(self, name: str, value: Binding) -> None:
+        """Set a variable or an attribute of an object, by its dotted name."""
+        base, _, attribute = name.rpartition(".")
+        owner = self.peek(base) if base else MISSING
+        if isinstance(owner, ObjectValue):
+            self.journal.write(owner.attributes, attribute, value)
+        else:
+            self.bind(name, value)
 
     def note_in_place_change(self, statement: ast.stmt) -> None:
         """Record that a statement may change a tensor in place, if it was not interpreted and names a tensor.
 
         Examples are `x.fill_(0)`, `np.random.shuffle(x)` and a loop that assigns to `x[i]`.
         """
-        names = {name for name, value in self.variables.items() if isinstance(value, TracedTensor)}
         nodes = [*ast.walk(statement)]
         may_change = isinstance(statement, ast.Expr) or any(
             isinstance(node, ast.Expr | ast.AugAssign)
             or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
             for node in nodes[1:]
         )
-        if may_change and names & {dotted_name(node) for node in nodes}:
+        names = {dotted_name(node) for node in nodes} - {""} if may_change else ()
+        if any(isinstance(self.peek(name), TracedTensor) for name in names):
             self.in_place_change = self.in_place_change or self.source_text(statement)
 
     def interpret_statement(self, node: ast.stmt) -> None:
-        """Interpret one statement; record its value if it is a tensor."""
+        """Interpret one statement; record the values that it binds or returns."""
+        if isinstance(node, ast.Raise | ast.Break | ast.Continue):
+            self.journal.write(self.frame.state, "exit", type(node).__name__.lower())
+        if isinstance(node, IGNORED_STATEMENTS) or is_print(node):
+            return
         match node:
-            case _ if isinstance(node, IGNORED_STATEMENTS) or is_print(node):
-                return
             case ast.If():
                 self.interpret_if(node)
-                return
             case ast.With(body=body):
                 self.interpret_body(body)
-                return
+            case ast.For() | ast.While():
+                self.interpret_loop(node)
+            case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
+                self.interpret_alternatives(node, [[*body, *orelse], *[handler.body for handler in handlers]])
+                if not self.frame.state["exit"]:
+                    self.interpret_body(final)
+            case ast.FunctionDef() | ast.ClassDef():
+                self.interpret_definition(node)
+            case ast.Expr() | ast.Return() | ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+                self.interpret_simple(node)
+            case _:
+                raise self.error(node, "this statement is not supported", PASTE_HINT)
+
+    def interpret_simple(self, node: ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
+        """Interpret a statement without a body."""
+        names = dict[str, Binding]()
+        match node:
             case ast.Expr(value=ast.Attribute(value=inner, attr="shape") | inner) | ast.Return(value=inner) if inner:
                 value = self.evaluate(inner)
+                names[""] = value
+            case ast.Return():
+                value = None
+            case ast.AnnAssign(value=None):
+                return
             case ast.Assign(value=inner) | ast.AnnAssign(value=ast.expr() as inner):
                 value = self.interpret_assignment(node, inner)
             case ast.AugAssign(target=target, op=sign, value=inner):
@@ -190,23 +331,170 @@ class CodeInterpreter(CallEvaluator):
                 )
                 value = self.update_in_place(node, value)
                 self.assign(target, value)
-            case _:
-                raise self.error(node, "this statement is not supported", PASTE_HINT)
-        part = value.chunk(0) if isinstance(value, TensorChunks) and value.count != 0 else value
-        shape = part.shape if isinstance(part, TracedTensor) else part
-        if isinstance(shape, tuple):
-            self.shape_by_line[node.end_lineno or 0] = tuple(filter(is_dim, shape))
-        tensors = value if isinstance(value, tuple) else (value,)
-        if isinstance(node, ast.Return) or any(isinstance(item, TracedTensor | TensorChunks) for item in tensors):
-            self.last_result = value
+        state = self.frame.state
+        names |= {name: self.peek(name) for name in sorted(names_in_statement(node, ast.Store))}
+        self.record(node, {name: binding for name, binding in names.items() if binding is not MISSING})
+        tensors = value if isinstance(value, tuple) else value.bindings if isinstance(value, CodeList) else (value,)
+        if isinstance(node, ast.Return):
+            self.journal.write(state, "results", (*state["results"], (value, None)))
+            self.journal.write(state, "exit", "return")
+            self.journal.write(state, "last", value)
+        elif any(isinstance(item, TracedTensor | TensorChunks) for item in tensors):
+            self.journal.write(state, "last", value)
+
+    def record(self, node: ast.stmt, names: Mapping[str, Binding]) -> None:
+        """Store what a statement binds or returns."""
+        frame, end = self.frame, node.end_lineno or node.lineno
+        if not self.is_quiet:
+            text = self.source_text(node)
+            self.records.append(StatementRecord(node.lineno, end, frame.function, frame.depth, names, text))
+
+    def interpret_definition(self, node: ast.FunctionDef | ast.ClassDef) -> None:
+        """Bind the name of a function or a class; interpret the body of a class in a frame of its own."""
+        if isinstance(node, ast.FunctionDef):
+            closure = self.frame.parent if self.frame.state.get("is_class") else self.frame
+            assert closure is not None
+            self.bind(node.name, FunctionValue(node, closure))
+            return
+        outer, was_quiet = self.frame, self.is_quiet
+        bases = [self.find(name) if (name := dotted_name(base)) else MISSING for base in node.bases]
+        members = Frame(node.name, outer, outer.depth)
+        members.state["is_class"] = True
+        self.frame, self.is_quiet = members, True
+        try:
+            self.interpret_body(node.body)
+        finally:
+            self.frame, self.is_quiet = outer, was_quiet
+        self.bind(node.name, ClassValue(node, outer, bases, members))
 
     def interpret_if(self, node: ast.If) -> None:
-        """Interpret the branch that is taken; if it is unknown, no branch assigns a name."""
-        branch = self.evaluate_condition(node.test, node)
-        self.interpret_body({True: node.body, False: node.orelse, None: ()}[branch])
-        for statement in (*node.body, *node.orelse) if branch is None else ():
-            if not isinstance(statement, IGNORED_STATEMENTS) and not is_print(statement):
-                self.note_in_place_change(statement)
+        """Interpret the branch that is taken; if it is unknown, join what both branches do."""
+        is_true = self.truth_of(node.test)
+        if is_true is not None:
+            self.interpret_body(node.body if is_true else node.orelse)
+            return
+        self.interpret_alternatives(node, [node.body, node.orelse], node.test)
+
+    def interpret_alternatives(
+        self, node: ast.If | ast.Try, bodies: Sequence[Sequence[ast.stmt]], test: ast.expr | None = None
+    ) -> None:
+        """Interpret bodies of which one is run, and join what they do; `test` is the condition that decides."""
+        branches = [self.interpret_branch(body) for body in bodies]
+        error = self.branch_error(node, test) if test else self.error(node, "whether this raises is not known")
+        possible = [branch for branch in branches if not isinstance(branch, StageRefused)]
+        if len(possible) == len(branches):
+            self.join_branches(possible, error)
+        elif possible:
+            self.leave_undecided(node, possible, error)
+        else:
+            raise branches[0]  # type: ignore[misc]  # all are refusals
+
+    def interpret_branch(self, body: Sequence[ast.stmt]) -> Changes | StageRefused:
+        """Interpret a branch, undo it, and return its changes; or the refusal of an op in it."""
+        self.journal.start()
+        try:
+            self.interpret_body(body)
+        except StageRefused as refused:
+            self.journal.roll_back()
+            self.refused_line = 0
+            return refused
+        except BaseException:
+            self.journal.roll_back()
+            raise
+        return self.journal.roll_back()
+
+    def leave_undecided(self, node: ast.If | ast.Try, branches: Sequence[Changes], error: ShapeError) -> None:
+        """Make the changes of a condition unknown, because an op in one of its branches is refused."""
+        for changes in branches:
+            for container, key, _ in changes.values():
+                if container is not self.frame.state:
+                    self.journal.write(container, key, error)
+        for name in names_in_statement(node, ast.Store):
+            self.assign_name(name, error)
+        state = self.frame.state
+        if any(isinstance(part, ast.Return) for part in ast.walk(node)):
+            self.journal.write(state, "results", (*state["results"], (error, None)))
+            self.journal.write(state, "exit", "return")
+        self.journal.write(state, "last", error)
+
+    def join_branches(self, branches: Sequence[Changes], error: ShapeError) -> None:
+        """Apply the changes of two branches; a name with different values has `error` as its value.
+
+        If a branch returns or raises, the statements after the condition belong to the other branch.
+        """
+        state = self.frame.state
+        exits = [changes.get((id(state), "exit"), (state, "exit", ""))[2] for changes in branches]
+        if {"break", "continue", "unknown"} & {*exits}:
+            self.apply_changes(branches, error)
+            self.journal.write(state, "exit", "unknown")
+            self.journal.write(state, "last", error)
+            return
+        going = [changes for changes, leaves in zip(branches, exits, strict=True) if not leaves]
+        before = state["results"]
+        results = [
+            (value, error if other is None else other)
+            for changes in branches
+            for value, other in changes.get((id(state), "results"), (state, "", before))[2][len(before) :]
+        ]
+        if going:
+            self.apply_changes(going, error)
+            self.journal.write(state, "exit", "")
+        else:
+            self.apply_changes(branches, error)
+            self.journal.write(state, "exit", "return" if "return" in exits else "raise")
+        self.journal.write(state, "results", (*before, *results))
+
+    def apply_changes(self, branches: Sequence[Changes], error: ShapeError) -> None:
+        """Apply the changes of the branches that may have been taken."""
+        slots = {slot: (container, key) for changes in branches for slot, (container, key, _) in changes.items()}
+        for slot, (container, key) in slots.items():
+            before = container.get(key, MISSING)
+            first, *rest = [changes[slot][2] if slot in changes else before for changes in branches]
+            for other in rest:
+                first = self.join_slot(key, first, other, error)
+            self.journal.write(container, key, first)
+
+    def join_slot(self, key: object, left: Any, right: Any, error: ShapeError) -> Any:
+        """Join the values of a slot of a frame, an object, a list or a dict."""
+        if key == "items" and isinstance(left, tuple) and isinstance(right, tuple):
+            joined = join_values(CodeList(left), CodeList(right), error)
+            return joined.state["items"] if isinstance(joined, CodeList) else error
+        if isinstance(left, dict) or isinstance(right, dict):
+            return left if left == right else error
+        return left if left is right else join_values(left, right, error)
+
+    def interpret_loop(self, node: ast.For | ast.While) -> None:
+        """Interpret the body of a loop for each item, or while its condition holds."""
+        if isinstance(node, ast.While):
+            self.interpret_while(node)
+            return
+        for item in self.iterate(node.iter):
+            self.count_turn(node)
+            self.assign(node.target, item)
+            self.interpret_body(node.body)
+            if self.end_turn(node):
+                return
+        self.interpret_body(node.orelse)
+
+    def interpret_while(self, node: ast.While) -> None:
+        """Interpret the body of a loop while its condition holds."""
+        while (is_true := self.truth_of(node.test)) is not False:
+            self.count_turn(node)
+            if is_true is None:
+                raise self.error(node, "how often this loop is run is not known")
+            self.interpret_body(node.body)
+            if self.end_turn(node):
+                return
+        self.interpret_body(node.orelse)
+
+    def end_turn(self, node: ast.For | ast.While) -> bool:
+        """Return whether the loop ends after this turn; raise `ShapeError` (usage) if that is not known."""
+        leaves = self.frame.state["exit"]
+        if leaves in ("break", "continue", "unknown"):
+            self.journal.write(self.frame.state, "exit", "")
+        if leaves == "unknown":
+            raise self.error(node, "how often this loop is run is not known")
+        return leaves not in ("", "continue")
 
     def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
         """Return the value of a target after an augmented assignment.
@@ -214,11 +502,29 @@ class CodeInterpreter(CallEvaluator):
         PyTorch and NumPy update a tensor in place, so that it keeps its strides and other names of it change, too.
         """
         before = self.evaluate(node.target)
+        if isinstance(before, CodeList) and isinstance(value, CodeList):
+            self.journal.write(before.state, "items", value.bindings)
+            return before
         if not isinstance(before, TracedTensor) or not isinstance(value, TracedTensor):
             return value
+        if before.dialect in ("torch", "numpy"):
+            value = self.require_shape(node, value, before.shape)
         self.in_place_change = self.in_place_change or self.source_text(node)
         change = self.source_text(node) if value.untraced_change == UNNAMED_CHANGE else value.untraced_change
         return replace(value, strides=before.strides, untraced_change=change)
+
+    def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
+        """Return a tensor with the conditions under which it has a shape; raise `CheckRefused` if it never has it."""
+        conditions = list[Condition]()
+        try:
+            for dim, wanted in zip(value.shape, shape, strict=True):
+                conditions += require_equal(dim, wanted)
+        except (ValueError, Unsatisfiable):
+            message = f"a tensor {shape_text(shape)} does not become {shape_text(value.shape)} in place"
+            problem = self.error(node, message).problem
+            raise CheckRefused(ShapeError(replace(problem, rule=NOT_BROADCASTABLE))) from None
+        earlier = tuple(dict.fromkeys((*value.earlier_conditions, *conditions)))
+        return replace(value, shape=shape, earlier_conditions=earlier) if conditions else value
 
     def interpret_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
         """Bind the targets of an assignment and return the value.
@@ -231,8 +537,11 @@ class CodeInterpreter(CallEvaluator):
             dotted_name(targets[0]),
             isinstance(value_node, ast.Call) and getattr(value_node.func, "attr", "") in CREATION_FUNCTIONS,
         )
-        value: CodeValue = self.inputs.get(name) if is_created or isinstance(value_node, ast.Constant) else None
-        if value is None and isinstance(value_node, ast.Constant) and name in self.sizes:
+        is_top = self.frame.depth == 0
+        value: CodeValue = None
+        if is_top and not self.is_quiet and (is_created or isinstance(value_node, ast.Constant)):
+            value = self.inputs.get(name)
+        if value is None and isinstance(value_node, ast.Constant) and name in self.sizes and is_top:
             value = self.lookup_size(value_node, name)
         elif value is None:
             self.check_shape_known(value_node, targets[0])
@@ -250,16 +559,20 @@ class CodeInterpreter(CallEvaluator):
             assert isinstance(value_node, ast.Attribute)
             raise self.missing_shape_error(value_node.value, dims)
 
-    def assign(self, target: ast.expr, value: CodeValue) -> None:
+    def assign(self, target: ast.expr, value: Binding) -> None:
         """Bind an assignment target; unpack tuples and starred targets."""
         name, parts = dotted_name(target), getattr(target, "elts", None)
         if name:
-            self.variables[name] = value
+            self.assign_name(name, value)
             return
-        if parts is None and isinstance(target, ast.Subscript):
-            self.in_place_change = self.in_place_change or self.source_text(target)
+        if isinstance(value, ShapeError):
+            raise value
+        if isinstance(target, ast.Attribute | ast.Subscript):
+            self.assign_item(target, value)
             return
         value = unbind_first_axis(value, self.error_factory(target)) if isinstance(value, TracedTensor) else value
+        if isinstance(value, CodeList):
+            value = value.items
         if parts is None or not isinstance(value, tuple | TensorChunks):
             raise self.error(target, "nothing can be assigned to this here")
         star = next((index for index, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
@@ -273,17 +586,40 @@ class CodeInterpreter(CallEvaluator):
         for position, part in enumerate(parts):
             self.assign(part, get_item(value, position, self.error_factory(part)))
 
-    def evaluate_condition(self, test: ast.expr, node: ast.If) -> bool | None:
-        """Return the truth value of a condition, or None if it is unknown.
+    def assign_item(self, target: ast.Subscript | ast.Attribute, value: CodeValue) -> None:
+        """Set an item of a list or a dict, or an attribute of an object; record the change of a tensor."""
+        base = self.evaluate(target.value)
+        if isinstance(target, ast.Attribute):
+            if not isinstance(base, ObjectValue):
+                raise self.error(target, "nothing can be assigned to this here")
+            self.journal.write(base.attributes, target.attr, value)
+            return
+        if isinstance(base, CodeDict):
+            key = self.dict_key(target.slice, self.evaluate(target.slice))
+            self.journal.write(base.state, "items", base.items | {key: value})
+            return
+        if not isinstance(base, CodeList):
+            self.in_place_change = self.in_place_change or self.source_text(target)
+            return
+        items, key = [*base.bindings], self.evaluate(target.slice)
+        new = freeze_value(value) if isinstance(key, slice) else value
+        try:
+            items[key] = new  # type: ignore[index]  # an invalid key raises
+        except (TypeError, IndexError, ValueError):
+            raise self.error(target, f"there is no such element among {len(items)}") from None
+        self.journal.write(base.state, "items", tuple(items))
 
-        Raises `ShapeError` (usage) if the truth value is unknown and a branch assigns a name.
-        """
-        value: CodeValue = nan
-        with suppress(ShapeError):
-            value = self.evaluate(test)
-        if value is None or isinstance(value, int):
-            return bool(value)
-        if names_in_statement(node, ast.Store):
-            hint = f"paste the lines of one, or give it: --where {truncate(self.source_text(test))}=0"
-            raise self.error(node, "which branch is taken is not known", hint)
-        return None
+
+LIST_METHODS = {"append", "extend", "insert", "pop", "reverse", "clear", "sort", "remove", "update", "setdefault"}
+"""The methods that change a list or a dict."""
+
+
+def shape_of(record: StatementRecord) -> Shape | None:
+    """Return the shape that a statement produces, for the check of its comment; None if there is none."""
+    values = [value for name, value in record.names.items() if name == "" or len(record.names) == 1]
+    if not values and record.names:
+        values = [next(iter(record.names.values()))]
+    value = values[0] if values else None
+    value = value.chunk(0) if isinstance(value, TensorChunks) and value.count != 0 else value
+    shape = value.shape if isinstance(value, TracedTensor) else value
+    return tuple(filter(is_dim, shape)) if isinstance(shape, tuple) else None

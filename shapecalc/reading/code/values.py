@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import EllipsisType
-from typing import TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
-from shapecalc.core.answers import Trace
+from shapecalc.core.answers import Request, Trace
+from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, require_divisible
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import Dim, Monomial, Shape
+from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product, quotient
 from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.reshape import RESHAPE
@@ -22,13 +25,16 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import StageRequest, make_request
 from shapecalc.core.resolve import resolve
+from shapecalc.core.results import NameAllocator, SizeExpression
 from shapecalc.reading.preserving import SAME_STRIDES, PreservingFunction
 
 CodeValue: TypeAlias = (
-    "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance"
-    " | tuple[CodeValue, ...] | None"
+    "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance | CodeList | CodeDict"
+    " | FunctionValue | ClassValue | ObjectValue | SuperValue | tuple[CodeValue, ...] | None"
 )
 """The value of an expression; nan represents an unknown number or truth value."""
+Binding: TypeAlias = "CodeValue | ShapeError"
+"""The value of a name, or the error that its use raises."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
 """A function that converts a message and a hint to the error for an expression."""
 UNNAMED_CHANGE = "?"
@@ -42,12 +48,71 @@ class StageRefused(Exception):
     """
 
 
+class CheckRefused(StageRefused):
+    """Raised if a layer that keeps the shape refuses its input.
+
+    `args` contains the error.
+    """
+
+
+class Program:
+    """The names of all sizes in the chains of a program; equal definitions have one name."""
+
+    def __init__(self) -> None:
+        """Create a program without names."""
+        self.names: dict[str, SizeExpression | None] = {}
+        """The definition of each named result; None for any other name."""
+        self.conditions: dict[Condition, None] = {}
+        """The conditions of divisions of named sizes."""
+
+    def add_dims(self, left: Dim, right: Dim) -> Dim:
+        """Return the sum of two sizes, which is a named result if it is not a product of names."""
+        terms = [term for dim in (left, right) for term in self._terms(dim)]
+        allocator = NameAllocator(self.names, self.names)
+        total = allocator.floor_dim(terms)
+        self.names.update(allocator.new_results)
+        return total
+
+    def _terms(self, dim: Dim) -> Sequence[Dim]:
+        """Return the terms of a size that is a multiple of a named sum; the size itself otherwise."""
+        if isinstance(dim, Monomial) and len(dim_names([dim])) == 1:
+            (name,) = dim_names([dim])
+            factor, definition = quotient(dim, named_dim(name)), self.names.get(name)
+            if isinstance(factor, int) and definition is not None and not definition.dividend:
+                return [product((factor, term)) for term in definition.terms]
+        return [dim]
+
+    def divide_dim(self, fraction: Monomial, *, rounds_up: bool) -> Dim:
+        """Return a fraction of a size rounded to an integer, which is a named result."""
+        dividend, divisor = product((fraction, fraction.denominator)), fraction.denominator
+        allocator = NameAllocator(self.names, self.names)
+        result = allocator.floor_dim([dividend, divisor - 1 if rounds_up else 0], divisor)
+        self.names.update(allocator.new_results)
+        return result
+
+    def require_division(self, left: Dim, right: Dim) -> None:
+        """Record that a size is a multiple of another one."""
+        with suppress(Unsatisfiable):
+            self.conditions.update(dict.fromkeys(require_divisible(left, right)))
+
+    def resolve(self, request: Request) -> Trace:
+        """Resolve a request; the names of its results differ from all other names of the program."""
+        if not request.is_symbolic:
+            return resolve(request)
+        trace = resolve(replace(request, names_in_use=self.names))
+        for name in dim_names(request.dims):
+            self.names.setdefault(name)
+        self.names.update(trace.results)
+        return trace
+
+
 class TracedTensor(Record):
     """A tensor without data: its shape and the stages that produced it."""
 
     shape: Shape
     stages: tuple[StageRequest, ...]
     dialect: str
+    program: Program
     traces: tuple[Trace, ...] = ()
     """The resolved request of each stage."""
     strides: Shape | None = ()
@@ -62,6 +127,14 @@ class TracedTensor(Record):
     """Whether the tensor derives from the first input."""
     size: Dim | None = None
     """The only dim of an input of rank 1; in arithmetic, the input is an integer with this value."""
+    earlier_conditions: Conditions = ()
+    """The conditions of other chains that this tensor depends on."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """The conditions under which the tensor exists."""
+        own = [condition for trace in self.traces for condition in trace.conditions]
+        return tuple(dict.fromkeys((*self.earlier_conditions, *own)))
 
     @property
     def rank(self) -> int:
@@ -83,7 +156,7 @@ class TracedTensor(Record):
             "dialect": self.dialect
         }
         stages = (*self.stages, (op.name, request_options))
-        trace = resolve(make_request(op.name, self.shape, request_options))
+        trace = self.program.resolve(make_request(op.name, self.shape, request_options))
         if trace.output is None:
             raise StageRefused(self.input_shape, stages)
         strides = strides_after_trace(trace, self.strides, operand_strides)
@@ -183,6 +256,129 @@ class LayerInstance(Record):
     keywords: Mapping[str, CodeValue]
 
 
+class CodeList:
+    """A mutable list."""
+
+    def __init__(self, items: Iterable[Binding]) -> None:
+        """Create a list; an item may be the error that its use raises."""
+        self.state: dict[str, tuple[Binding, ...] | ShapeError] = {"items": tuple(items)}
+
+    @property
+    def items(self) -> tuple[CodeValue, ...]:
+        """The items; raises the error of an item, or of the list if its length is not known."""
+        items = self.bindings
+        for item in items:
+            if isinstance(item, ShapeError):
+                raise item
+        return items  # type: ignore[return-value]  # errors are raised
+
+    @property
+    def bindings(self) -> tuple[Binding, ...]:
+        """The items, of which some may be errors; raises the error of a list of unknown length."""
+        items = self.state["items"]
+        if isinstance(items, ShapeError):
+            raise items
+        return items
+
+
+class CodeDict:
+    """A mutable dict."""
+
+    def __init__(self, items: Mapping[object, Binding]) -> None:
+        """Create a dict; a value may be the error that its use raises."""
+        self.state: dict[str, dict[object, Binding] | ShapeError] = {"items": {**items}}
+
+    @property
+    def items(self) -> dict[object, Binding]:
+        """The items; raises the error of a dict of unknown keys."""
+        items = self.state["items"]
+        if isinstance(items, ShapeError):
+            raise items
+        return items
+
+
+class Frame:
+    """The variables of a call, a module or a comprehension, and its state."""
+
+    def __init__(self, function: str, parent: Frame | None = None, depth: int = 0) -> None:
+        """Create a frame whose unbound names are looked up in `parent`; a lower frame has a larger depth."""
+        self.function, self.parent, self.depth = function, parent, depth
+        self.variables: dict[str, Binding] = {}
+        self.state: dict[str, Any] = {"exit": "", "results": (), "last": None}
+        """How the interpretation of the body ends, the values of possible returns, and the last tensor."""
+
+
+class FunctionValue:
+    """A function, a method or a lambda of the code, with the frame that it is defined in."""
+
+    def __init__(
+        self,
+        node: ast.FunctionDef | ast.Lambda,
+        frame: Frame,
+        owner: ObjectValue | ClassValue | None = None,
+        cls: ClassValue | None = None,
+    ) -> None:
+        """Create a function; `owner` is the object that a method is bound to, and `cls` is the method's class."""
+        self.node, self.frame, self.owner, self.cls = node, frame, owner, cls
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return getattr(self.node, "name", "lambda")
+
+    @property
+    def decorators(self) -> set[str]:
+        """The last component of the name of each decorator."""
+        nodes = [getattr(node, "func", node) for node in getattr(self.node, "decorator_list", ())]
+        return {getattr(node, "attr", getattr(node, "id", "?")) for node in nodes}
+
+    @property
+    def is_static(self) -> bool:
+        """Whether calls do not get the object."""
+        return "staticmethod" in self.decorators
+
+    def bound_owner(self, owner: ObjectValue | None, cls: ClassValue) -> ObjectValue | ClassValue | None:
+        """Return the first argument of calls through an object or a class."""
+        return cls if "classmethod" in self.decorators else owner
+
+
+class ClassValue:
+    """A class of the code."""
+
+    def __init__(self, node: ast.ClassDef, frame: Frame, bases: Sequence[Binding], members: Frame) -> None:
+        """Create a class with its base classes and the frame of its body."""
+        self.node, self.frame, self.bases, self.members = node, frame, bases, members
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return self.node.name
+
+    def lineage(self) -> list[ClassValue]:
+        """Return the class and its base classes in the code, in the order of lookup."""
+        lineage = [self]
+        for base in self.bases:
+            lineage += [cls for cls in (base.lineage() if isinstance(base, ClassValue) else ()) if cls not in lineage]
+        return lineage
+
+
+class ObjectValue:
+    """An instance of a class of the code."""
+
+    def __init__(self, cls: ClassValue) -> None:
+        """Create an instance without attributes."""
+        self.cls = cls
+        self.attributes: dict[str, Binding] = {}
+
+
+class SuperValue:
+    """What `super()` returns: an object whose members are those of the classes after `cls`."""
+
+    def __init__(self, owner: ObjectValue, cls: ClassValue) -> None:
+        """Store the object and the class of the method that calls `super`."""
+        self.owner, self.cls = owner, cls
+
+
 def is_number(value: CodeValue) -> TypeGuard[Dim | float]:
     """Return whether a value is a number or a symbolic size."""
     return isinstance(value, int | float | Monomial)
@@ -206,9 +402,22 @@ def unwrap_size(value: CodeValue) -> CodeValue:
     return value if not isinstance(value, TracedTensor) or value.size is None else value.size
 
 
-def initial_tensor(dims: Shape, dialect: str) -> TracedTensor:
+def initial_tensor(dims: Shape, dialect: str, program: Program) -> TracedTensor:
     """Return the initial tensor of a chain, without stages."""
-    return TracedTensor(dims, (), dialect, strides=contiguous_strides(dims), input_shape=dims)
+    return TracedTensor(dims, (), dialect, program, strides=contiguous_strides(dims), input_shape=dims)
+
+
+def add_conditions(tensor: TracedTensor, others: Iterable[TracedTensor]) -> TracedTensor:
+    """Return a tensor that depends on the conditions of other tensors as well."""
+    added = [condition for other in others for condition in other.conditions]
+    earlier = tuple(dict.fromkeys((*tensor.earlier_conditions, *added)))
+    return tensor if earlier == tensor.earlier_conditions else replace(tensor, earlier_conditions=earlier)
+
+
+def derived_tensor(dims: Shape, *sources: TracedTensor) -> TracedTensor:
+    """Return the initial tensor of a new chain, whose elements are computed from other tensors."""
+    first = sources[0]
+    return mark_change(add_conditions(initial_tensor(dims, first.dialect, first.program), sources))
 
 
 def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorChunks:

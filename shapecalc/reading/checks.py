@@ -1,0 +1,262 @@
+"""Layers and functions that keep the shape: the sizes that PyTorch requires of their input during evaluation.
+
+Sources: `torch/nn/functional.py` and `torch/nn/modules` of PyTorch 2.13.0; each row is drawn beside PyTorch in
+`tests/engines/test_checks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal
+from shapecalc.core.dims import Dim, Shape, product, quotient
+from shapecalc.core.problem import rule_error
+from shapecalc.core.record import Record
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, LAYER_MISMATCH, TOO_FEW_VALUES
+from shapecalc.core.text import rank_text, shape_text
+
+Arguments: TypeAlias = Mapping[str, Any]
+"""The arguments of a layer or function, by PyTorch's parameter names; the shape of a tensor stands for it."""
+Check: TypeAlias = Callable[[Shape, Arguments], Iterator[Conditions]]
+"""A function that yields the conditions that a layer requires; raises `ShapeError` for an input that it refuses."""
+
+
+class CheckedLayer(Record):
+    """A layer or function that keeps the shape, and what it requires of its input."""
+
+    parameters: tuple[str, ...]
+    """The names of the parameters in PyTorch, with `=` and the default where a check reads it."""
+    check: Check
+
+    def bind(self, positional: tuple[object, ...], keywords: Arguments) -> dict[str, object]:
+        """Return the arguments by parameter; extra arguments are left out."""
+        names = [name.partition("=")[0] for name in self.parameters]
+        defaults = {name: DEFAULTS[text] for name, _, text in (item.partition("=") for item in self.parameters)}
+        return defaults | dict(zip(names, positional, strict=False)) | {**keywords}
+
+    def conditions(self, shape: Shape, positional: tuple[object, ...], keywords: Arguments) -> Conditions:
+        """Return the conditions that the layer requires of named sizes.
+
+        Raises `ShapeError` (layer-mismatch, too-few-values or axis-out-of-range) if it refuses the input.
+        """
+        arguments = self.bind(positional, keywords)
+        return tuple([condition for part in self.check(shape, arguments) for condition in part])
+
+
+DEFAULTS: Mapping[str, object] = {"": None, "True": True, "False": False, "1": 1, "-1": -1}
+"""The values of the defaults in the table."""
+
+
+def _require_rank(shape: Shape, *ranks: int) -> None:
+    """Raise `ShapeError` (layer-mismatch) if the rank is not one of `ranks`."""
+    if len(shape) not in ranks:
+        message = f"it takes {' or '.join(map(str, ranks))} dims, and the input {shape_text(shape)} has {len(shape)}"
+        raise rule_error(LAYER_MISMATCH, message)
+
+
+def _require_least_rank(shape: Shape, least: int) -> None:
+    if len(shape) < least:
+        raise rule_error(LAYER_MISMATCH, f"it takes at least {rank_text(least)}, and the input has {len(shape)}")
+
+
+def _require_size(shape: Shape, axis: int, size: object) -> Conditions:
+    """Return the conditions under which a dim has a size; raise `ShapeError` (layer-mismatch) if it never has it."""
+    if not isinstance(size, Dim) or isinstance(size, bool):
+        return ()
+    try:
+        return require_equal(shape[axis], size)
+    except Unsatisfiable:
+        message = f"it is made for {size}, and dim {axis} of the input {shape_text(shape)} is {shape[axis]}"
+        raise rule_error(LAYER_MISMATCH, message) from None
+
+
+def _require_channels(shape: Shape, name: str, arguments: Arguments) -> Conditions:
+    """Require that an argument, if it is a tensor, is a vector with a value for each channel."""
+    dims = arguments.get(name)
+    if not isinstance(dims, tuple):
+        return ()
+    if len(dims) != 1:
+        raise rule_error(LAYER_MISMATCH, f"its {name} is {shape_text(dims)}, and it takes a vector")
+    return _require_size(shape, 1, dims[0])
+
+
+def _require_values(count: Dim) -> None:
+    """Raise `ShapeError` (too-few-values) if a mean would be that of a single value."""
+    if count == 1:
+        raise rule_error(TOO_FEW_VALUES, "each mean would be that of one value")
+
+
+def _runs(_: Shape, __: Arguments) -> Iterator[Conditions]:
+    """Accept every input."""
+    yield ()
+
+
+def _batch_norm(*ranks: int) -> Check:
+    def check(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+        _require_rank(shape, *ranks)
+        if arguments["affine"] or arguments["track_running_stats"]:
+            yield _require_size(shape, 1, arguments["num_features"])
+        if not arguments["track_running_stats"]:
+            _require_values(product((shape[0], *shape[2:])))
+
+    return check
+
+
+def _instance_norm(rank: int) -> Check:
+    def check(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+        _require_rank(shape, rank, rank + 1)
+        axis = len(shape) - rank
+        if arguments["affine"] or arguments["track_running_stats"]:
+            yield _require_size(shape, axis, arguments["num_features"])
+        if not arguments["track_running_stats"]:
+            _require_values(product(shape[axis + 1 :]))
+
+    return check
+
+
+def _last_dims(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    """Require that the last dims are those of the layer."""
+    wanted = arguments["normalized_shape"]
+    dims = wanted if isinstance(wanted, tuple) else (wanted,)
+    if len(dims) > len(shape) or not dims:
+        message = f"it normalizes {rank_text(len(dims))}, and the input {shape_text(shape)} has {len(shape)}"
+        raise rule_error(LAYER_MISMATCH, message)
+    for axis, size in enumerate(dims, len(shape) - len(dims)):
+        yield _require_size(shape, axis, size)
+    for name in ("weight", "bias"):
+        if isinstance(arguments.get(name), tuple) and arguments[name] != dims:
+            raise rule_error(LAYER_MISMATCH, f"its {name} is {shape_text(arguments[name])}, not {shape_text(dims)}")
+
+
+def _group_norm(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    _require_least_rank(shape, 2)
+    groups, channels = arguments["num_groups"], arguments.get("num_channels")
+    for count in (channels, shape[1]):
+        if not isinstance(count, Dim) or not isinstance(groups, int):
+            continue
+        try:
+            yield require_divisible(count, groups)
+        except (Unsatisfiable, ZeroDivisionError):
+            raise rule_error(LAYER_MISMATCH, f"{count} channels are not a multiple of {groups} groups") from None
+    if arguments.get("affine", True) is not False:
+        yield _require_size(shape, 1, channels)
+    for name in ("weight", "bias"):
+        yield _require_channels(shape, name, arguments)
+    if isinstance(groups, int):
+        _require_values(product((quotient(product(shape[:2]), groups), *shape[2:])))
+
+
+def _function_norm(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    """Require that the statistics and the weight have a value for each channel."""
+    _require_least_rank(shape, 2)
+    for name in ("running_mean", "running_var", "weight", "bias"):
+        yield _require_channels(shape, name, arguments)
+    if arguments.get("running_mean") is None:
+        _require_values(product((shape[0], *shape[2:])))
+
+
+def _axis(default: int | None = None) -> Check:
+    """Return a check of the axis of a function."""
+
+    def check(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+        axis, rank = arguments["dim"], max(len(shape), 1)
+        axis = default if axis is None else axis
+        if isinstance(axis, int) and not -rank <= axis < rank:
+            raise rule_error(AXIS_OUT_OF_RANGE, f"there is no axis {axis} among {rank}")
+        yield ()
+
+    return check
+
+
+def _matrix(shape: Shape, _: Arguments) -> Iterator[Conditions]:
+    _require_least_rank(shape, 2)
+    yield ()
+
+
+def _parametric_relu(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    """Require a value for each channel, unless one value is used for all."""
+    count = arguments["num_parameters"]
+    if count != 1:
+        _require_least_rank(shape, 2)
+        yield _require_size(shape, 1, count)
+
+
+def _ranked(*ranks: int) -> Check:
+    def check(shape: Shape, _: Arguments) -> Iterator[Conditions]:
+        _require_rank(shape, *ranks)
+        yield ()
+
+    return check
+
+
+def _response_norm(shape: Shape, _: Arguments) -> Iterator[Conditions]:
+    _require_least_rank(shape, 3)
+    yield ()
+
+
+_BATCH = ("num_features", "eps", "momentum", "affine=True", "track_running_stats=True")
+_INSTANCE = ("num_features", "eps", "momentum", "affine=False", "track_running_stats=False")
+_LAYER = ("normalized_shape", "eps", "elementwise_affine=True", "bias")
+CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
+    "BatchNorm1d": CheckedLayer(_BATCH, _batch_norm(2, 3)),
+    "BatchNorm2d": CheckedLayer(_BATCH, _batch_norm(4)),
+    "BatchNorm3d": CheckedLayer(_BATCH, _batch_norm(5)),
+    "InstanceNorm1d": CheckedLayer(_INSTANCE, _instance_norm(2)),
+    "InstanceNorm2d": CheckedLayer(_INSTANCE, _instance_norm(3)),
+    "InstanceNorm3d": CheckedLayer(_INSTANCE, _instance_norm(4)),
+    "LayerNorm": CheckedLayer(_LAYER, _last_dims),
+    "RMSNorm": CheckedLayer(("normalized_shape", "eps", "elementwise_affine=True"), _last_dims),
+    "GroupNorm": CheckedLayer(("num_groups", "num_channels", "eps", "affine=True"), _group_norm),
+    "LocalResponseNorm": CheckedLayer(("size", "alpha", "beta", "k"), _response_norm),
+    "PReLU": CheckedLayer(("num_parameters=1", "init"), _parametric_relu),
+    "Dropout1d": CheckedLayer(("p", "inplace"), _ranked(2, 3)),
+    "Softmax2d": CheckedLayer((), _ranked(3, 4)),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), CheckedLayer(("dim",), _axis())),
+    **dict.fromkeys(
+        [
+            "Identity",
+            "Dropout",
+            "Dropout2d",
+            "Dropout3d",
+            "AlphaDropout",
+            "FeatureAlphaDropout",
+            "ReLU",
+            "ReLU6",
+            "LeakyReLU",
+            "RReLU",
+            "ELU",
+            "CELU",
+            "SELU",
+            "GELU",
+            "SiLU",
+            "Mish",
+            "Sigmoid",
+            "LogSigmoid",
+            "Tanh",
+            "Hardtanh",
+            "Hardswish",
+            "Hardsigmoid",
+            "Hardshrink",
+            "Softshrink",
+            "Tanhshrink",
+            "Softplus",
+            "Softsign",
+            "Threshold",
+            "DropPath",
+        ],
+        CheckedLayer((), _runs),
+    ),
+}
+"""The layers that keep the shape, by name."""
+CHECKED_FUNCTIONS: Mapping[str, CheckedLayer] = {
+    "layer_norm": CheckedLayer(("normalized_shape", "weight", "bias", "eps"), _last_dims),
+    "rms_norm": CheckedLayer(("normalized_shape", "weight", "eps"), _last_dims),
+    "group_norm": CheckedLayer(("num_groups", "weight", "bias", "eps"), _group_norm),
+    "batch_norm": CheckedLayer(("running_mean", "running_var", "weight", "bias"), _function_norm),
+    **dict.fromkeys(("softmax", "log_softmax", "softmin", "cumsum", "cumprod"), CheckedLayer(("dim",), _axis())),
+    "normalize": CheckedLayer(("p", "dim"), _axis(1)),
+    "tril": CheckedLayer(("diagonal",), _matrix),
+    "triu": CheckedLayer(("diagonal",), _matrix),
+}
+"""The functions and methods that keep the shape and require something of it, by name."""

@@ -1,0 +1,239 @@
+"""Functions of Python and its `math` module, applied to known values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from math import isfinite, nan
+
+from shapecalc.core.dims import Dim, Monomial
+from shapecalc.core.limits import MAX_SHAPE_DIMS
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.arithmetic import apply_binary
+from shapecalc.reading.code.logic import freeze_value, truth
+from shapecalc.reading.code.operands import apply_multi_operand
+from shapecalc.reading.code.values import (
+    Binding,
+    CodeDict,
+    CodeList,
+    CodeValue,
+    LayerInstance,
+    Program,
+    TensorChunks,
+    TracedTensor,
+    is_dim,
+    is_number,
+    unwrap_size,
+)
+
+
+def _integers(call: Call) -> list[int]:
+    return [call.to_integer(value) for value in call.positional]
+
+
+def _range(call: Call, _: Program) -> CodeValue:
+    numbers = range(*_integers(call))
+    if len(numbers) > MAX_SHAPE_DIMS:
+        raise call.error(MAX_SHAPE_DIMS.message(f"{len(numbers)} turns"))
+    return tuple(numbers)
+
+
+def _items(value: CodeValue, call: Call) -> Sequence[Binding]:
+    """Return the items of a sequence; raise `ShapeError` (usage) if they are not known."""
+    if isinstance(value, CodeList):
+        return value.bindings
+    if isinstance(value, CodeDict):
+        return tuple(value.items)  # type: ignore[arg-type]  # keys are constants
+    if isinstance(value, LayerInstance) and value.name == "Sequential":
+        return value.positional
+    if isinstance(value, TensorChunks) and value.count is not None and value.count <= MAX_SHAPE_DIMS:
+        return [value.chunk(index) for index in range(value.count)]
+    if isinstance(value, tuple):
+        return value
+    raise call.error(f"{call.name} needs a list of known length")
+
+
+def _zip(call: Call, _: Program) -> CodeValue:
+    lists = [CodeList(_items(value, call)).items for value in call.positional]
+    return tuple(zip(*lists, strict=False))
+
+
+def _enumerate(call: Call, _: Program) -> CodeValue:
+    values, start = call.bind_arguments("iterable", "start")
+    return tuple(enumerate(CodeList(_items(values, call)).items, call.to_integer(start, 0)))
+
+
+def _to_list(call: Call, _: Program) -> CodeValue:
+    return CodeList(_items(call.positional[0], call) if call.positional else ())
+
+
+def _to_tuple(call: Call, _: Program) -> CodeValue:
+    return CodeList(_items(call.positional[0], call) if call.positional else ()).items
+
+
+def _extreme(call: Call, _: Program) -> CodeValue:
+    """Return the largest or smallest of some numbers."""
+    choose: Callable[..., int | float] = max if call.name == "max" else min
+    values = call.positional
+    values = values if len(values) > 1 else CodeList(_items(values[0], call)).items
+    sizes = [unwrap_size(value) for value in values]
+    numbers = [size for size in sizes if isinstance(size, int | float)]
+    if numbers and len(numbers) == len(sizes):
+        return nan if any(math.isnan(number) for number in numbers) else choose(numbers)
+    if sizes and all(size == sizes[0] for size in sizes) and is_dim(sizes[0]):
+        return sizes[0]
+    raise call.error(f"{call.name} of named sizes is not known", "give sizes with --where")
+
+
+def _sum(call: Call, program: Program) -> CodeValue:
+    """Return the sum of a list of numbers or tensors."""
+    values, start = call.bind_arguments("iterable", "start")
+    items = CodeList(_items(values, call)).items
+
+    def add(left: CodeValue, right: CodeValue) -> CodeValue:
+        if isinstance(left, TracedTensor) and isinstance(right, TracedTensor):
+            return apply_multi_operand(BROADCAST, (left, right), call.error)
+        if isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
+            tensor = left if isinstance(left, TracedTensor) else right
+            return tensor.compute_with_number()  # type: ignore[union-attr]  # one of them is a tensor
+        if isinstance(left, CodeList) and isinstance(right, CodeList):
+            return CodeList((*left.bindings, *right.bindings))
+        return apply_binary(left, "+", right, call.error, program)
+
+    total: CodeValue = 0 if start is None else start
+    return reduce(add, items, total)
+
+
+def _absolute(call: Call, _: Program) -> CodeValue:
+    (value,) = call.positional
+    return abs(value) if isinstance(value, int | float) else value
+
+
+def _rounded(function: Callable[[float], int]) -> Callable[[Call, Program], CodeValue]:
+    """Return a function that rounds a number."""
+
+    def convert(call: Call, program: Program) -> CodeValue:
+        value, *_ = call.positional
+        value = unwrap_size(value)
+        if isinstance(value, float):
+            if not isfinite(value):
+                raise call.error("this number is not known", "give sizes with --where")
+            return function(value)
+        if isinstance(value, Monomial) and value.denominator > 1:
+            return program.divide_dim(value, rounds_up=call.name == "ceil")
+        if isinstance(value, Monomial):
+            program.require_division(value, 1)
+        if is_dim(value) or isinstance(value, bool):
+            return int(value) if isinstance(value, bool) else value
+        if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < MAX_DIGITS:
+            return int(value)
+        raise call.error(f"{call.name} works on numbers only")
+
+    return convert
+
+
+MAX_DIGITS = 300
+
+
+def _to_float(call: Call, _: Program) -> CodeValue:
+    (value,) = call.positional
+    return float(value) if isinstance(value, int) and abs(value) < 1 << 53 else value if is_number(value) else nan
+
+
+def _to_bool(call: Call, _: Program) -> CodeValue:
+    value = truth(call.positional[0]) if call.positional else False
+    return nan if value is None else value
+
+
+def _all(call: Call, _: Program) -> CodeValue:
+    values = [truth(value) for value in CodeList(_items(call.positional[0], call)).items]
+    decisive = call.name == "any"
+    return decisive if decisive in values else nan if None in values else not decisive
+
+
+def _sorted(call: Call, _: Program) -> CodeValue:
+    items = CodeList(_items(call.positional[0], call)).items
+    if call.keywords.keys() - {"reverse"} or not all(isinstance(item, int) for item in items):
+        raise call.error("the order is not known")
+    return CodeList(sorted(items, reverse=call.keywords.get("reverse") is True))  # type: ignore[type-var]
+
+
+def _log(function: Callable[[float], float]) -> Callable[[Call, Program], CodeValue]:
+    """Return a function of `math` that is nan for an unknown number."""
+
+    def apply(call: Call, _: Program) -> CodeValue:
+        try:
+            return function(*call.positional)  # type: ignore[arg-type]  # other types raise
+        except (TypeError, ValueError, OverflowError):
+            return nan
+
+    return apply
+
+
+BUILTINS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
+    "range": _range,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "reversed": lambda call, _: CodeList(CodeList(_items(call.positional[0], call)).items[::-1]),
+    "list": _to_list,
+    "tuple": _to_tuple,
+    "max": _extreme,
+    "min": _extreme,
+    "sum": _sum,
+    "abs": _absolute,
+    "int": _rounded(int),
+    "round": _rounded(round),
+    "float": _to_float,
+    "bool": _to_bool,
+    "any": _all,
+    "all": _all,
+    "sorted": _sorted,
+}
+"""Functions of Python, by name; each gets its evaluated arguments."""
+MATH_FUNCTIONS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
+    "ceil": _rounded(math.ceil),
+    "floor": _rounded(math.floor),
+    **{name: _log(getattr(math, name)) for name in ("log", "log2", "log10", "exp", "cos", "sin", "pow")},
+}
+"""Functions of the `math` module that `SIZE_FUNCTIONS` lacks, by name."""
+
+
+def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Binding, ...] | None]:
+    """Return the result of a method of a list, and its new items; None if they stay.
+
+    Raises `ShapeError` (usage) for a method that is not supported.
+    """
+    name, items, arguments = call.name, value.bindings, call.positional
+    if name == "append" and len(arguments) == 1:
+        return None, (*items, arguments[0])
+    if name in ("extend", "__iadd__") and len(arguments) == 1:
+        return None, (*items, *_items(arguments[0], call))
+    if name == "insert" and len(arguments) == 2:
+        index = call.to_integer(arguments[0])
+        return None, (*items[:index], arguments[1], *items[index:])
+    if name == "pop" and items:
+        index = call.to_integer(arguments[0] if arguments else None, -1)
+        if not -len(items) <= index < len(items):
+            raise call.error(f"there is no such element among {len(items)}")
+        item = CodeList(items[index : index + 1 or None]).items[0]
+        return item, (*items[:index], *items[index + 1 or len(items) :])
+    if name in ("reverse", "clear", "copy") and not arguments:
+        return {"reverse": (None, items[::-1]), "clear": (None, ()), "copy": (CodeList(items), None)}[name]
+    if name in ("index", "count") and len(arguments) == 1:
+        plain = freeze_value(value)
+        if isinstance(plain, tuple) and arguments[0] in plain and all(isinstance(item, int | str) for item in plain):
+            return getattr(plain, name)(arguments[0]), None
+    raise call.error(f"{name} of a list is not supported")
+
+
+def size_of(value: CodeValue) -> Dim | None:
+    """Return the length of a list, a dict or a `Sequential`; None for any other value."""
+    if isinstance(value, CodeList):
+        return len(value.bindings)
+    if isinstance(value, CodeDict):
+        return len(value.items)
+    if isinstance(value, LayerInstance) and value.name == "Sequential":
+        return len(value.positional)
+    return value.count if isinstance(value, TensorChunks) else len(value) if isinstance(value, str) else None

@@ -1,0 +1,357 @@
+"""Calls of functions, classes and objects of the code itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import truncate
+from shapecalc.reading.code.call_evaluation import CallEvaluator
+from shapecalc.reading.code.layer_calls import layer_attribute
+from shapecalc.reading.code.logic import join_values
+from shapecalc.reading.code.memory import MISSING
+from shapecalc.reading.code.source import ENTRY_METHODS, PASTE_HINT, dotted_name
+from shapecalc.reading.code.values import (
+    Binding,
+    ClassValue,
+    CodeDict,
+    CodeList,
+    CodeValue,
+    ErrorFactory,
+    Frame,
+    FunctionValue,
+    LayerInstance,
+    ObjectValue,
+    StageRefused,
+    SuperValue,
+    TracedTensor,
+)
+
+MAX_CALL_DEPTH = 30
+"""The number of nested calls; deeper code is refused."""
+PROPERTIES = {"property", "cached_property"}
+MODULE_CLASSES = {"Module", "object", "ABC", "Generic", "Protocol", "PreTrainedModel", "ModelMixin", "LightningModule"}
+"""Base classes whose instances only have the attributes that the code gives them."""
+SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires_grad_", "apply", "double", "bfloat16"}
+"""Methods of a module that return the module itself."""
+
+
+class FunctionEvaluator(CallEvaluator):
+    """An evaluator of calls of functions, classes and objects of the code."""
+
+    def call_code(
+        self, node: ast.Call, callee: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
+    ) -> CodeValue:
+        """Call a function, a class or an object of the code."""
+        if isinstance(callee, ClassValue):
+            return self.instantiate(node, callee, positional, keywords)
+        if isinstance(callee, ObjectValue):
+            return self.call_object(callee, positional, keywords, self.error_factory(node))
+        assert isinstance(callee, FunctionValue)
+        return self.call_function(callee, positional, keywords, self.error_factory(node))
+
+    def call_function(
+        self,
+        function: FunctionValue,
+        positional: Sequence[Binding],
+        keywords: Mapping[str, Binding],
+        error: ErrorFactory,
+    ) -> CodeValue:
+        """Interpret the body of a function for its arguments, and return its result.
+
+        Raises `ShapeError` (usage) for a recursion, a generator, and calls that are nested too deep.
+        """
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if frame.state.get("node") is function.node:
+                raise error("a function that calls itself is not followed")
+            frame = frame.state.get("caller")
+        if self.frame.depth >= MAX_CALL_DEPTH:
+            raise error("the calls are nested too deep")
+        if function.owner is not None and not function.is_static:
+            positional = (function.owner, *positional)
+        name = f"{function.cls.name}.{function.name}" if function.cls else function.name
+        frame = Frame(name, function.frame, self.frame.depth + 1)
+        frame.state |= {"node": function.node, "caller": self.frame, "function": function}
+        self.bind_parameters(frame, function, positional, keywords, error)
+        return self.run(frame, function.node, error)
+
+    def run(self, frame: Frame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory) -> CodeValue:
+        """Interpret the body of a function in a frame, and return its result."""
+        outer, line, in_shape_argument = self.frame, self.line, self.in_shape_argument
+        self.frame = frame
+        try:
+            if isinstance(node, ast.Lambda):
+                return self.evaluate(node.body)
+            if any(isinstance(part, ast.Yield | ast.YieldFrom | ast.Await) for part in self.nodes_of(node)):
+                raise error("a generator is not followed")
+            self.interpret_body(node.body)
+        except StageRefused as refused:
+            self.refused_line = self.refused_line or self.line
+            raise refused
+        finally:
+            self.frame, self.line, self.in_shape_argument = outer, line, in_shape_argument
+        return self.result_of(frame)
+
+    def nodes_of(self, node: ast.FunctionDef) -> Sequence[ast.AST]:
+        """Return all nodes of a function; the result is stored."""
+        if node not in self.function_nodes:
+            self.function_nodes[node] = [*ast.walk(node)]
+        return self.function_nodes[node]
+
+    def result_of(self, frame: Frame) -> CodeValue:
+        """Return the value that a function returns; raises its error if it is not known."""
+        results: list[tuple[Binding, ShapeError | None]] = [*frame.state["results"]]
+        if frame.state["exit"] not in ("return", "raise"):
+            results.append((None, None))
+        if not results:
+            raise self.error(frame.state["node"], "this function only raises")
+        value = results[-1][0]
+        for other, error in results[-2::-1]:
+            assert error is not None
+            value = join_values(value, other, error)
+        if isinstance(value, ShapeError):
+            raise value
+        return value
+
+    def bind_parameters(
+        self,
+        frame: Frame,
+        function: FunctionValue,
+        positional: Sequence[Binding],
+        keywords: Mapping[str, Binding],
+        error: ErrorFactory,
+    ) -> None:
+        """Bind the parameters of a function to arguments or defaults."""
+        arguments, variables, rest = function.node.args, frame.variables, {**keywords}
+        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+        defaults = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
+        defaults |= {
+            argument.arg: default
+            for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            if default is not None
+        }
+        variables.update(zip(names, positional, strict=False))
+        if len(positional) > len(names) and arguments.vararg is None:
+            raise error(f"{truncate(function.name)} takes at most {len(names)} arguments")
+        if arguments.vararg is not None:
+            extra = CodeList(positional[len(names) :])
+            variables[arguments.vararg.arg] = tuple(extra.items)
+        for name in [*names, *[argument.arg for argument in arguments.kwonlyargs]]:
+            if name in rest:
+                variables[name] = rest.pop(name)
+            elif name not in variables and name in defaults:
+                variables[name] = self.evaluate_in(function.frame, defaults[name])
+            elif name not in variables:
+                raise error(f"the argument {truncate(name)} of {truncate(function.name)} is missing")
+        if arguments.kwarg is not None:
+            variables[arguments.kwarg.arg] = CodeDict(rest)  # type: ignore[arg-type]
+        elif rest:
+            raise error(f"{truncate(function.name)} has no argument {truncate(next(iter(rest)))}")
+
+    def evaluate_in(self, frame: Frame, node: ast.expr) -> Binding:
+        """Return the value of an expression in another frame, or its error."""
+        outer, self.frame = self.frame, frame
+        try:
+            return self.evaluate_binding(node)
+        finally:
+            self.frame = outer
+
+    def instantiate(
+        self, node: ast.Call, cls: ClassValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
+    ) -> CodeValue:
+        """Return a new object of a class of the code."""
+        instance, error = ObjectValue(cls), self.error_factory(node)
+        initializer = self.find_member(instance, "__init__")
+        if isinstance(initializer, FunctionValue):
+            self.call_function(initializer, positional, keywords, error)
+        elif self.is_dataclass(cls):
+            self.fill_fields(instance, positional, keywords, error)
+        elif positional or keywords:
+            self.initialize_layer(instance, cls, positional, keywords, error)
+        return instance
+
+    def is_dataclass(self, cls: ClassValue) -> bool:
+        """Return whether a class is a dataclass or a named tuple."""
+        decorators = [dotted_name(getattr(node, "func", node)) for node in cls.node.decorator_list]
+        bases = [dotted_name(base) for base in cls.node.bases]
+        return any(name.rpartition(".")[2] in ("dataclass", "NamedTuple", "define") for name in decorators + bases)
+
+    def fill_fields(
+        self,
+        instance: ObjectValue,
+        positional: Sequence[Binding],
+        keywords: Mapping[str, Binding],
+        error: ErrorFactory,
+    ) -> None:
+        """Set the fields of a dataclass to arguments or defaults."""
+        fields = [
+            statement
+            for cls in instance.cls.lineage()[::-1]
+            for statement in cls.node.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        ]
+        names = [statement.target.id for statement in fields if isinstance(statement.target, ast.Name)]
+        given = dict(zip(names, positional, strict=False)) | {**keywords}
+        for name, statement in zip(names, fields, strict=True):
+            if name in given:
+                self.journal.write(instance.attributes, name, given[name])
+            elif statement.value is None:
+                self.journal.write(instance.attributes, name, error(f"the field {truncate(name)} is missing"))
+
+    def initialize_layer(
+        self,
+        instance: ObjectValue,
+        cls: ClassValue,
+        positional: Sequence[Binding],
+        keywords: Mapping[str, Binding],
+        error: ErrorFactory,
+    ) -> None:
+        """Store the layer of a library that an object derives from, such as `nn.Sequential`."""
+        base = self.library_base(cls)
+        if base in ("", *MODULE_CLASSES):
+            return
+        values = [*CodeList(positional).items]
+        if base in ("ModuleList", "ModuleDict"):
+            raise error(f"a class that derives from {base} is not supported")
+        self.journal.write(
+            instance.attributes,
+            LAYER_KEY,
+            LayerInstance(base, tuple(values), dict(keywords)),  # type: ignore[arg-type]
+        )
+
+    def library_base(self, cls: ClassValue) -> str:
+        """Return the last component of the first base class that the code does not define."""
+        for own in cls.lineage():
+            for base, value in zip(own.node.bases, own.bases, strict=True):
+                if not isinstance(value, ClassValue):
+                    return dotted_name(base).rpartition(".")[2]
+        return ""
+
+    def call_object(
+        self,
+        instance: ObjectValue,
+        positional: Sequence[Binding],
+        keywords: Mapping[str, Binding],
+        error: ErrorFactory,
+    ) -> CodeValue:
+        """Call an object: its `forward`, or the layer that it derives from."""
+        for name in ENTRY_METHODS:
+            method = self.find_member(instance, name)
+            if isinstance(method, FunctionValue):
+                return self.call_function(method, positional, keywords, error)
+        layer = instance.attributes.get(LAYER_KEY)
+        if isinstance(layer, LayerInstance):
+            values = [*CodeList(positional).items]
+            return self.apply_layer(layer, values, dict(keywords), error)  # type: ignore[arg-type]
+        raise error(f"{truncate(instance.cls.name)} has no forward", PASTE_HINT)
+
+    def find_member(self, base: ObjectValue | ClassValue | SuperValue, name: str) -> CodeValue:
+        """Return an attribute or a method of an object or a class, or `MISSING`; raises the error of an attribute."""
+        owner = base if isinstance(base, ObjectValue) else base.owner if isinstance(base, SuperValue) else None
+        cls = base if isinstance(base, ClassValue) else base.cls
+        value: Binding = base.attributes.get(name, MISSING) if isinstance(base, ObjectValue) else MISSING
+        lineage = owner.cls.lineage() if owner else cls.lineage()
+        for own in lineage[lineage.index(cls) + 1 :] if isinstance(base, SuperValue) else lineage:
+            if value is MISSING and name in own.members.variables:
+                value = own.members.variables[name]
+                if isinstance(value, FunctionValue):
+                    value = FunctionValue(value.node, value.frame, value.bound_owner(owner, own), own)
+        if isinstance(value, ShapeError):
+            raise value
+        if isinstance(value, FunctionValue) and owner and value.decorators & PROPERTIES:
+            return self.call_function(value, (), {}, self.error_factory(value.node))
+        if value is MISSING and owner and isinstance(layer := owner.attributes.get(LAYER_KEY), LayerInstance):
+            value = layer_attribute(layer, name, self.new_tensor)
+            return MISSING if value is None else value
+        return value
+
+    def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
+        """Return an attribute of an object or a class; a size of this name if the code does not give it one."""
+        value = self.find_member(base, node.attr)
+        if value is not MISSING:
+            return value
+        if node.attr == "training":
+            return False
+        if node.attr == "__class__" and isinstance(base, ObjectValue):
+            return base.cls
+        return self.lookup_size(node, dotted_name(node) or node.attr)
+
+    def super_value(self, node: ast.Call) -> CodeValue:
+        """Return the value of `super()` in a method."""
+        frame: Frame | None = self.frame
+        while frame is not None and "function" not in frame.state:
+            frame = frame.parent
+        function = frame.state["function"] if frame else None
+        if function is None or function.cls is None:
+            return MISSING  # type: ignore[no-any-return]
+        owner = function.owner or next(iter(frame.variables.values()), None)  # type: ignore[union-attr]
+        return SuperValue(owner, function.cls) if isinstance(owner, ObjectValue) else MISSING
+
+    def call_module_method(self, node: ast.Call, base: ObjectValue | SuperValue, name: str) -> CodeValue:
+        """Return the result of a method that objects inherit from `nn.Module`; `MISSING` for any other method."""
+        instance, error = base.owner if isinstance(base, SuperValue) else base, self.error_factory(node)
+        if name == "__init__":
+            values, keywords = self.evaluate_bindings(node.args), self.evaluate_keywords(node)
+            if values or keywords:
+                self.initialize_layer(instance, instance.cls, values, keywords, error)
+            return None
+        if name in ("register_buffer", "register_parameter", "add_module", "register_module") and len(node.args) > 1:
+            key = self.evaluate(node.args[0])
+            if not isinstance(key, str):
+                raise error("the name is not known")
+            self.journal.write(instance.attributes, key, self.evaluate_binding(node.args[1]))
+            return None
+        if name in ("forward", "__call__") and isinstance(layer := instance.attributes.get(LAYER_KEY), LayerInstance):
+            values = [*self.evaluate_all(node.args)]
+            return self.apply_layer(layer, values, {}, error)  # type: ignore[arg-type]
+        if name in SELF_METHODS:
+            return instance
+        if name == "size" or name == "shape":
+            return MISSING  # type: ignore[no-any-return]
+        return MISSING  # type: ignore[no-any-return]
+
+    def run_entry(self, frame: Frame, function: FunctionValue, inputs: Mapping[str, TracedTensor]) -> Binding:
+        """Interpret the function that the user asks for, and return its result or error.
+
+        A parameter without a given value stays unbound: it denotes a size.
+        """
+        frame.state |= {"node": function.node, "function": function}
+        assert isinstance(function.node, ast.FunctionDef)
+        arguments = function.node.args
+        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        defaults = dict(
+            zip([argument.arg for argument in arguments.args][::-1], arguments.defaults[::-1], strict=False)
+        )
+        defaults |= {
+            argument.arg: default
+            for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            if default is not None
+        }
+        if function.owner is not None and names:
+            frame.variables[names.pop(0)] = function.owner
+        for name in names:
+            if name in inputs:
+                frame.variables[name] = inputs[name]
+            elif name in self.sizes:
+                frame.variables[name] = self.sizes[name]
+                self.used_size_names.add(name)
+            elif name in defaults:
+                frame.variables[name] = self.evaluate_in(function.frame, defaults[name])
+        if arguments.kwarg is not None:
+            frame.variables[arguments.kwarg.arg] = CodeDict({})
+        if arguments.vararg is not None:
+            frame.variables.setdefault(arguments.vararg.arg, inputs.get(arguments.vararg.arg, ()))
+        try:
+            return self.run(frame, function.node, self.error_factory(function.node))
+        except ShapeError as error:
+            return error
+
+    def interpret_body(self, statements: Sequence[ast.stmt]) -> None:
+        """Interpret statements in order."""
+        raise NotImplementedError
+
+
+LAYER_KEY = "(layer)"
+"""The attribute of an object that holds the layer of a library that its class derives from."""

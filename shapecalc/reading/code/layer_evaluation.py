@@ -1,0 +1,202 @@
+"""The application of layers, and of functions that keep the shape of a tensor."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.strides import has_memory_format, memory_format_strides, suggests_channels_last
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.core.text import truncate
+from shapecalc.reading.checks import CHECKED_FUNCTIONS, CHECKED_LAYERS, CheckedLayer
+from shapecalc.reading.code.calls import call_function, is_known_function
+from shapecalc.reading.code.expressions import ExpressionEvaluator
+from shapecalc.reading.code.logic import freeze_value
+from shapecalc.reading.code.operands import apply_multi_operand
+from shapecalc.reading.code.source import dotted_name, is_preserving_layer
+from shapecalc.reading.code.values import (
+    Binding,
+    CheckRefused,
+    CodeValue,
+    ErrorFactory,
+    LayerInstance,
+    ObjectValue,
+    TracedTensor,
+)
+from shapecalc.reading.preserving import (
+    CAST,
+    CAST_TYPES,
+    CASTING_FUNCTIONS,
+    ELEMENTWISE,
+    PRESERVING_FUNCTIONS,
+    SAME_STRIDES,
+    find_preserving_layer,
+)
+
+MEMORY_FORMAT_RANKS = {"channels_last": 4, "channels_last_3d": 5}
+"""The rank that a memory format requires."""
+DEVICE = re.compile(r"(?i)device|cuda|cpu|mps|^-?\d+$")
+"""A regular expression for the arguments of `to` that name a device."""
+
+
+def is_other_type(name: str) -> bool:
+    """Return whether an element type is not float32, the type that inputs are assumed to have."""
+    return CAST_TYPES.fullmatch(name) is not None and name not in ("float", "float32")
+
+
+def keeps_shape(layer_name: str) -> bool:
+    """Return whether a layer keeps the shape, as its documentation or its name says."""
+    return layer_name in CHECKED_LAYERS or is_preserving_layer(layer_name)
+
+
+class LayerEvaluator(ExpressionEvaluator):
+    """An evaluator of layers."""
+
+    def call_object(
+        self,
+        instance: ObjectValue,
+        positional: Sequence[Binding],
+        keywords: Mapping[str, Binding],
+        error: ErrorFactory,
+    ) -> CodeValue:
+        """Call an object of the code."""
+        raise NotImplementedError
+
+    def apply_layer(
+        self, layer: LayerInstance, values: list[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory
+    ) -> CodeValue:
+        """Apply a layer, or each layer of a `Sequential`, to a tensor."""
+        if layer.name == "Sequential" and values:
+            for inner in layer.positional:
+                if isinstance(inner, ObjectValue):
+                    values = [self.call_object(inner, values, {}, error)]
+                    continue
+                if not isinstance(inner, LayerInstance):
+                    raise error("this is no layer")
+                values = [self.apply_layer(inner, values, {}, error)]
+            return values[0]
+        if keeps_shape(layer.name) and values:
+            first = values[0]
+            if not isinstance(first, TracedTensor):
+                return first
+            row = CHECKED_LAYERS.get(layer.name)
+            if row is None:
+                self.unchecked[self.line, layer.name] = None
+            else:
+                first = self.check_layer(layer.name, row, first, layer.positional, layer.keywords, error)
+            function = find_preserving_layer(layer.name)
+            if function is ELEMENTWISE and True in (layer.keywords.get("inplace"), *layer.positional):
+                self.in_place_change, function = self.in_place_change or layer.name, SAME_STRIDES
+            return first.preserve(function)
+        if not is_known_function(layer.name):
+            raise error(f"{truncate(layer.name)} is not known here")
+        return call_function(layer.name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
+
+    def apply_preserving(
+        self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
+    ) -> TracedTensor:
+        """Return the tensor after a function that keeps its shape; `arguments` are the others of the call."""
+        function, keywords = PRESERVING_FUNCTIONS[name], {word.arg: word.value for word in node.keywords}
+        if name in CHECKED_FUNCTIONS and tensor.dialect == "torch":
+            named = {word.arg or "": self.evaluate_frozen(word.value) for word in node.keywords}
+            positional = [*map(self.evaluate_frozen, arguments)]
+            error = self.error_factory(node)
+            tensor = self.check_layer(name, CHECKED_FUNCTIONS[name], tensor, positional, named, error)
+        if name in CASTING_FUNCTIONS and (
+            types := self.named_types([*arguments, *filter(None, [keywords.get("dtype")])])
+        ):
+            function = CAST if all(map(is_other_type, types)) else SAME_STRIDES
+        if name == "dropout" and "training" not in keywords and len(arguments) < 2:
+            function = ELEMENTWISE  # by default, F.dropout returns a new tensor, also during evaluation
+        is_in_place = getattr(keywords.get("inplace"), "value", False) is True
+        if is_in_place or (name.endswith("_") and not function.keeps_elements):
+            self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
+        result = tensor.preserve(function)
+        if "memory_format" not in keywords or tensor.dialect != "torch":
+            return result
+        return self.apply_memory_format(node, name, tensor, result)
+
+    def evaluate_frozen(self, node: ast.expr) -> Binding:
+        """Return the value of an expression with tuples instead of lists, or its error."""
+        try:
+            return freeze_value(self.evaluate(node))
+        except ShapeError as error:
+            return error
+
+    def named_types(self, nodes: Iterable[ast.expr]) -> list[str]:
+        """Return the last component of each argument of a cast, except for devices and flags."""
+        texts = [
+            self.source_text(node)
+            for node in nodes
+            if not (isinstance(node, ast.Constant) and node.value in (True, False, None))
+        ]
+        return [text.rpartition(".")[2].strip("'\"") for text in texts if not DEVICE.search(text)]
+
+    def apply_memory_format(
+        self, node: ast.Call, name: str, tensor: TracedTensor, result: TracedTensor
+    ) -> TracedTensor:
+        """Return the result of a call with `memory_format`.
+
+        `to` returns the tensor itself if PyTorch takes it for one of this format; `contiguous`, if it is dense in this
+        format. The other functions copy.
+        """
+        (value,) = [word.value for word in node.keywords if word.arg == "memory_format"]
+        memory_format = dotted_name(value).rpartition(".")[2]
+        rank = MEMORY_FORMAT_RANKS.get(memory_format, result.rank)
+        if result.rank != rank:
+            raise self.error(node, f"{memory_format} needs {rank} dims, and the tensor has {result.rank}")
+        if memory_format == "preserve_format" or result.strides is None or tensor.strides is None:
+            return result
+        shape, is_last = result.shape, memory_format in MEMORY_FORMAT_RANKS
+        returns_itself = (
+            has_memory_format(shape, tensor.strides, memory_format)
+            if name == "contiguous"
+            else name in ("to", "float") and suggests_channels_last(shape, tensor.strides) == is_last
+        )
+        return replace(
+            result, strides=tensor.strides if returns_itself else memory_format_strides(shape, memory_format)
+        )
+
+    def apply_broadcasting(
+        self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
+    ) -> TracedTensor:
+        """Return the result of an elementwise method whose arguments may be tensors, such as `masked_fill`."""
+        nodes = [*arguments, *[word.value for word in node.keywords]]
+        others = [value for value in map(self.evaluate_binding, nodes) if isinstance(value, TracedTensor)]
+        kept = self.apply_preserving(node, name, tensor, arguments)
+        if not others:
+            return kept
+        if name.endswith("_"):
+            for other in others:
+                other.apply(EXPAND, target=tensor.shape)
+            return kept
+        result = apply_multi_operand(BROADCAST, (tensor, *others), self.error_factory(node))
+        return replace(result, strides=kept.strides) if result.shape == tensor.shape else result
+
+    def check_layer(
+        self,
+        name: str,
+        row: CheckedLayer,
+        tensor: TracedTensor,
+        positional: Sequence[Binding],
+        keywords: Mapping[str, Binding],
+        error: ErrorFactory,
+    ) -> TracedTensor:
+        """Return the tensor with the conditions that a layer requires; raise `CheckRefused` if it refuses the shape."""
+
+        def shape_or_value(value: Binding) -> object:
+            return value.shape if isinstance(value, TracedTensor) else None if isinstance(value, ShapeError) else value
+
+        values = tuple(map(shape_or_value, positional))
+        named = {word: shape_or_value(value) for word, value in keywords.items()}
+        try:
+            conditions = row.conditions(tensor.shape, values, named)
+        except ShapeError as refused:
+            problem = error(f"{name}: {refused.problem.message}").problem
+            raise CheckRefused(ShapeError(replace(problem, rule=refused.problem.rule))) from None
+        earlier = tuple(dict.fromkeys((*tensor.earlier_conditions, *conditions)))
+        return replace(tensor, earlier_conditions=earlier) if conditions else tensor

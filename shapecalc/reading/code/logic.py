@@ -1,0 +1,126 @@
+"""Truth values, comparisons, and the values of names after a condition that is not known."""
+
+from __future__ import annotations
+
+import ast
+from math import isnan, nan
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.reading.code.arithmetic import COMPARISON_SIGNS
+from shapecalc.reading.code.memory import MISSING
+from shapecalc.reading.code.values import (
+    Binding,
+    CodeDict,
+    CodeList,
+    CodeValue,
+    LayerInstance,
+    ObjectValue,
+    TensorChunks,
+    TracedTensor,
+    derived_tensor,
+    is_dim,
+)
+
+
+def truth(value: CodeValue) -> bool | None:
+    """Return the truth value of a value; None if it is unknown."""
+    if value is None or isinstance(value, bool | int | str | tuple):
+        return bool(value)
+    if isinstance(value, float):
+        return None if isnan(value) else bool(value)
+    if isinstance(value, CodeList):
+        return bool(value.bindings)
+    if isinstance(value, CodeDict):
+        return bool(value.items)
+    return True if isinstance(value, LayerInstance | ObjectValue) else None
+
+
+def compare_values(left: CodeValue, sign: ast.cmpop, right: CodeValue) -> bool | float:
+    """Return the result of a comparison of values that are not tensors; nan if it is unknown."""
+    if isinstance(sign, ast.In | ast.NotIn):
+        return _contains(right, left, is_negated=isinstance(sign, ast.NotIn))
+    if _is_plain(left) and _is_plain(right):
+        if isinstance(sign, ast.Eq | ast.Is):
+            return left == right
+        if isinstance(sign, ast.NotEq | ast.IsNot):
+            return left != right
+        if isinstance(left, int | float) and isinstance(right, int | float) and type(sign) in COMPARISON_SIGNS:
+            return (left > right) - (left < right) in COMPARISON_SIGNS[type(sign)]
+        return nan
+    if is_dim(left) and is_dim(right) and left == right and type(sign) in COMPARISON_SIGNS:
+        return 0 in COMPARISON_SIGNS[type(sign)]
+    return nan
+
+
+def _is_plain(value: CodeValue) -> bool:
+    """Return whether a value is a known constant, or a tuple or list of constants."""
+    if isinstance(value, float):
+        return not isnan(value)
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, int | str)
+
+
+def _contains(container: CodeValue, item: CodeValue, *, is_negated: bool) -> bool | float:
+    """Return whether a container has an item; nan if it is unknown."""
+    if isinstance(container, CodeDict):
+        items: tuple[object, ...] = (*container.items,)
+    elif isinstance(container, CodeList):
+        items = container.bindings
+    elif isinstance(container, tuple):
+        items = container
+    elif isinstance(container, str) and isinstance(item, str):
+        return (item in container) != is_negated
+    else:
+        return nan
+    if not _is_plain(item) or not all(_is_plain(part) for part in items):  # type: ignore[arg-type]
+        return nan
+    return (item in items) != is_negated
+
+
+def freeze_value(value: CodeValue) -> CodeValue:
+    """Return a value with tuples instead of lists; raises the error of an item."""
+    if isinstance(value, CodeList):
+        return tuple([freeze_value(item) for item in value.items])
+    return tuple([freeze_value(item) for item in value]) if isinstance(value, tuple) else value
+
+
+def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
+    """Return the value of a name after one of two branches; `error` if they give it different values."""
+    if left is right:
+        return left
+    if left is MISSING or right is MISSING or isinstance(left, ShapeError) or isinstance(right, ShapeError):
+        return error
+    if isinstance(left, TracedTensor) and isinstance(right, TracedTensor):
+        return _join_tensors(left, right) if left.shape == right.shape else error
+    if isinstance(left, TensorChunks) and isinstance(right, TensorChunks):
+        return left if left == right else error
+    if isinstance(left, tuple | CodeList) and type(left) is type(right):
+        return _join_sequences(left, right, error)
+    if isinstance(left, int | float) and isinstance(right, int | float) and not (left == right and _is_plain(left)):
+        return nan if isinstance(left, bool | float) and isinstance(right, bool | float) else error
+    if isinstance(left, LayerInstance) and isinstance(right, LayerInstance):
+        return left if left == right else error
+    return left if type(left) is type(right) and (_is_plain(left) or is_dim(left)) and left == right else error
+
+
+def _join_sequences(
+    left: tuple[CodeValue, ...] | CodeList, right: tuple[CodeValue, ...] | CodeList, error: ShapeError
+) -> Binding:
+    """Join two tuples or lists item by item."""
+    ours, theirs = [value.bindings if isinstance(value, CodeList) else value for value in (left, right)]
+    if len(ours) != len(theirs):
+        return error
+    items = [join_values(one, other, error) for one, other in zip(ours, theirs, strict=True)]
+    if isinstance(left, CodeList):
+        return CodeList(items)
+    return error if any(isinstance(item, ShapeError) for item in items) else tuple(items)  # type: ignore[arg-type]
+
+
+def _join_tensors(left: TracedTensor, right: TracedTensor) -> TracedTensor:
+    """Return a tensor that is one of two tensors of the same shape."""
+    if left == right:
+        return left
+    strides = left.strides if left.strides == right.strides else None
+    return replace(derived_tensor(left.shape, left, right), strides=strides)

@@ -1,0 +1,55 @@
+"""Mutable state of interpreted code: frames, objects and lists, with an undo log.
+
+All mutable state is in dicts that are written with `Journal.write`, so that both branches of a condition can be
+interpreted from the same state.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+MISSING: Any = object()
+"""The value of a slot that does not exist."""
+Slot = tuple[int, object]
+"""The identity of a dict, and a key."""
+Changes = dict[Slot, tuple[dict[Any, Any], Any, Any]]
+"""The dict, the key and a value of each changed slot."""
+
+
+class Journal:
+    """The undo log of all dicts that hold mutable state.
+
+    >>> journal, state = Journal(), {"x": 1}
+    >>> journal.start()
+    >>> journal.write(state, "x", 2)
+    >>> [value for _, _, value in journal.roll_back().values()], state
+    ([2], {'x': 1})
+    """
+
+    def __init__(self) -> None:
+        """Create an inactive log."""
+        self.logs: list[Changes] = []
+
+    def write(self, container: dict[Any, Any], key: Any, value: Any) -> None:
+        """Set a key of a dict, or delete it if `value` is `MISSING`; log the previous value."""
+        if self.logs:
+            self.logs[-1].setdefault((id(container), key), (container, key, container.get(key, MISSING)))
+        if value is MISSING:
+            container.pop(key, None)
+        else:
+            container[key] = value
+
+    def start(self) -> None:
+        """Begin to log changes."""
+        self.logs.append({})
+
+    def roll_back(self) -> Changes:
+        """Undo all changes since the last `start`, and return them with the undone values."""
+        log = self.logs.pop()
+        changes = {slot: (container, key, container.get(key, MISSING)) for slot, (container, key, _) in log.items()}
+        for container, key, before in log.values():
+            if before is MISSING:
+                container.pop(key, None)
+            else:
+                container[key] = before
+        return changes

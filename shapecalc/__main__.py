@@ -9,7 +9,6 @@ import sys
 
 from shapecalc.cli import output
 from shapecalc.cli.app import run_command_line
-from shapecalc.core.text import escape_unprintable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +73,8 @@ class TextualApp:
 def main() -> int:
     """Run the command line of this process and return its exit code."""
     try:
-        return _run(sys.argv[1:])
+        output.escape_unencodable()
+        return run_command_line(sys.argv[1:], TextualApp())
     except output.EarlyExit as ended:
         return ended.code
     except KeyboardInterrupt:
@@ -83,25 +83,9 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the exit
         return output.ExitCode.INTERRUPTED
     except Exception as error:
-        if sys.flags.dev_mode:
-            sys.excepthook(type(error), error, error.__traceback__)
-        output.print_stderr(f"shapecalc: {output.internal_error_text(error)}")
-        return output.ExitCode.FILE if isinstance(error, MemoryError) else output.ExitCode.FAULT
-
-
-def _run(words: list[str]) -> int:
-    """Run a command line and return its exit code.
-
-    Raises `EarlyExit` if a standard stream is unusable.
-    """
-    output.escape_unencodable()
-    try:
-        return run_command_line(words, TextualApp())
-    except ImportError as error:
-        raise output.report_missing_package(error) from None
-    except OSError as error:
-        output.discard_stdout()
-        raise output.report_stream_error(escape_unprintable(str(error.filename or "stdout")), error) from None
+        if isinstance(error, OSError):
+            output.discard_stdout()
+        return output.report_exception(error)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from shapecalc.core.requests import (
     parse_opset_option,
 )
 from shapecalc.core.results import result_texts
-from shapecalc.core.text import escape_unprintable, join_words, shape_text, split_outside_brackets
+from shapecalc.core.text import escape_unprintable, format_count, join_words, shape_text, split_outside_brackets
 from shapecalc.reading.commands import argument_texts, command_pieces
 from shapecalc.reading.options import strip_leading_space
 from shapecalc.reasoning.answers import answer_request as answer_request
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 PROBLEM_REPORT_LINES = 7
 """Number of terminal lines reserved for the error report below the explanation."""
+MAX_LINE_ERRORS = 20
+"""Number of lines of standard input whose errors are printed; further errors are counted."""
 
 
 def run_op_command(op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
@@ -90,14 +92,15 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
 def run_for_each_line(
     run_line: Callable[[str, OutputOptions], int], op: str, texts: dict[str, object], output_options: OutputOptions
 ) -> int:
-    """Call `run_line` for each line of standard input.
+    """Call `run_line` for each line of standard input, and return the largest exit code.
 
-    Return the largest exit code. `op` and `texts` are the command and its unparsed arguments, for error messages. If
-    there are several lines, each message begins with the number of its line. To learn whether an error in the first
-    line needs a line number, the function checks the first line silently, and waits for a second line only if the first
-    one fails. Raises `EarlyExit` if standard input cannot be read.
+    `op` and `texts` are the command and its unparsed arguments, for error messages. If there are several lines, each
+    message begins with the number of its line. To learn whether an error in the first line needs a line number, the
+    function checks the first line silently, and waits for a second line only if the first one fails. After
+    `MAX_LINE_ERRORS` failed lines, errors are only counted. Raises `EarlyExit` if standard input cannot be read.
     """
     code: int = ExitCode.OK
+    failure_count = 0
     try:
         if output_options.out is not None or output_options.picture is not None:
             name = "--out" if output_options.out is not None else "--picture"
@@ -110,14 +113,20 @@ def run_for_each_line(
         known_lines = [first, *islice(lines, has_failed)]
         for number, line in enumerate(chain(known_lines, lines), 1):
             is_only_line = number == 1 == len(known_lines)
-            code = max(
-                code,
-                run_line(
-                    line, output_options if is_only_line else replace(output_options, line_prefix=f"line {number}: ")
+            line_code = run_line(
+                line,
+                output_options
+                if is_only_line
+                else replace(
+                    output_options, line_prefix=f"line {number}: ", hides_errors=failure_count >= MAX_LINE_ERRORS
                 ),
             )
+            code, failure_count = max(code, line_code), failure_count + (line_code != ExitCode.OK)
     except ShapeError as error:
         code = max(code, print_error(error, op, texts, output_options))
+    hidden_count = failure_count - MAX_LINE_ERRORS
+    if hidden_count > 0 and not (output_options.json or output_options.quiet):
+        print_stderr(f"shapecalc: {format_count(hidden_count, 'more line', 'more lines')} failed; --json reports each")
     return code
 
 
@@ -192,7 +201,7 @@ def print_answer(
         _print_text(answer, output_options, source, emitted, paths, operand_sources, outputs)
         for other in others if answer.output is not None else ():
             _print_caveats(other, output_options, None)
-        if mismatch:
+        if mismatch and not output_options.hides_errors:
             print_stderr(f"shapecalc: {output_options.line_prefix}{mismatch}")
     return code
 
@@ -222,7 +231,7 @@ def _print_text(
     if output_options.explain:
         _print_explanation(answer, output_options, source)
     if answer.output is None:
-        if answer.problem:
+        if answer.problem and not output_options.hides_errors:
             trace = answer.traces[-1]
             output.print_problem(
                 _add_line_prefix(answer.problem, output_options),
@@ -346,7 +355,8 @@ def generate_requested_code(answer: Trace | Chain, output_options: OutputOptions
 
 def print_error(error: ShapeError, op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
     """Print an error, as JSON if requested, and return its exit code."""
-    if output.print_json_if_requested(output_options, lambda: error_json(error.problem, op, texts)):
+    prints_text = output.print_json_if_requested(output_options, lambda: error_json(error.problem, op, texts))
+    if prints_text and not output_options.hides_errors:
         output.print_problem(
             _add_line_prefix(error.problem, output_options),
             command_pieces(op, {**texts, "expect": output_options.expect}),

@@ -65,6 +65,8 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
     or test cases from standard input read `text` instead.
     """
     try:
+        if any("\0" in word for word in words):
+            raise usage_error("an argument contains a NUL character")
         reject_redirected_arrow(words)
         words = commands.resolve_aliases(words)
     except ShapeError as error:

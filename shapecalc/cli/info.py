@@ -117,6 +117,8 @@ DIALECTS_COMMAND = Command(
 )
 
 
+MAX_TOPIC_LENGTH = 80
+"""Maximum length, in characters, of a word that is looked up in the manual and in the texts of rules."""
 RULE_ARGUMENT = Argument(
     "rule",
     "the id of a rule or of a cause reported by doctor, or a word to search for",
@@ -177,7 +179,7 @@ def find_rules(word: str) -> list[Rule]:
     (['infer', 'infer-empty'], [])
     """
     rules = all_rules()
-    if word in rules or not word.strip():
+    if word in rules or not word.strip() or len(word) > MAX_TOPIC_LENGTH:
         return [rules[word]] if word in rules else []
     pattern = re.compile(rf"(?<![\w-]){re.escape(word.strip())}(?!\w)", re.IGNORECASE)
     texts = {
@@ -548,6 +550,8 @@ def topic_text(word: str) -> str:
     >>> topic_text("two-infers").splitlines()[0], topic_text("ORT").splitlines()[0], topic_text("nope")
     ('two-infers: the requested shape contains more than one dim to infer', 'onnxruntime', '')
     """
+    if len(word) > MAX_TOPIC_LENGTH:
+        return ""
     if word in MANUAL_PAGES:
         return topic_page_text(word)
     rules = all_rules() | doctor_causes()

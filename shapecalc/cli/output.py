@@ -80,7 +80,7 @@ class ExitCode:
 class EarlyExit(Exception):
     """An exception that ends the run early, with an exit code.
 
-    It is raised if the reader of stdout has closed the pipe, or if a stream or a package cannot be used.
+    It is raised if a stream or a package cannot be used.
     """
 
     def __init__(self, code: int) -> None:
@@ -89,27 +89,32 @@ class EarlyExit(Exception):
         self.code = code
 
 
+class StdoutError(EarlyExit):
+    """An exception that ends the run because stdout cannot be written, or its reader has closed the pipe."""
+
+
 def print_stdout(text: str) -> None:
-    """Print an answer to stdout; raise `EarlyExit` if that fails."""
+    """Print an answer to stdout; raise `StdoutError` if that fails."""
     if sys.stdout is None:
-        raise report_stream_error("stdout", "it is closed")
+        raise StdoutError(report_stream_error("stdout", "it is closed").code)
     try:
         _write_stdout(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         discard_stdout()
-        raise EarlyExit(ExitCode.OK) from None
+        raise StdoutError(ExitCode.OK) from None
     except OSError as error:
         discard_stdout()
-        raise report_stream_error("stdout", error) from None
+        raise StdoutError(report_stream_error("stdout", error).code) from None
 
 
 def _write_stdout(text: str) -> None:
     """Write a text to stdout; write a long text in pieces.
 
-    If a signal interrupted a single write of a long text, Python would drop the remainder.
+    If a signal interrupted a single write of a long text, Python would drop the remainder. An encoding that begins
+    with a byte order mark would write the mark before each piece.
     """
-    if len(text) < MIN_CHUNKED_LENGTH:
+    if len(text) < MIN_CHUNKED_LENGTH or len(" ".encode(sys.stdout.encoding)) > 1:
         sys.stdout.write(text)
         return
     data = text.encode(sys.stdout.encoding, sys.stdout.errors or "strict")
@@ -263,6 +268,35 @@ def internal_error_text(error: BaseException) -> str:
     )
 
 
+def report_exception(error: Exception) -> int:
+    """Print an unexpected exception as one line, and return its exit code.
+
+    In Python's development mode, the traceback of an internal error is printed, too.
+    """
+    if text := _missing_package_text(error):
+        print_stderr(f"shapecalc: {text}")
+        return ExitCode.FILE
+    if isinstance(error, OSError):
+        return report_stream_error(escape_unprintable(str(error.filename or "stdout")), error).code
+    if sys.flags.dev_mode:
+        sys.excepthook(type(error), error, error.__traceback__)
+    print_stderr(f"shapecalc: {internal_error_text(error)}")
+    return ExitCode.FILE if isinstance(error, MemoryError) else ExitCode.FAULT
+
+
+def _missing_package_text(error: Exception) -> str:
+    """Return the message about a missing or outdated package, with the command that installs all missing packages.
+
+    Return an empty string for any other exception, and if the missing module is part of shapecalc or unknown.
+    """
+    module = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
+    if module in ("", PACKAGE_NAME):
+        return ""
+    from shapecalc.core.packages import missing_package_message
+
+    return missing_package_message(module)
+
+
 def bug_report_request() -> str:
     """Return a request for a bug report, with the address of the issue tracker."""
     from importlib.metadata import PackageNotFoundError, metadata
@@ -275,21 +309,6 @@ def bug_report_request() -> str:
         urls = {}
     fallback = f"the address that 'pip show --verbose {DISTRIBUTION}' names"
     return f"please report it at {urls.get('Issues') or next(iter(urls.values()), fallback)}"
-
-
-def report_missing_package(error: ImportError) -> EarlyExit:
-    """Print that a package is missing or too old; return the `EarlyExit` to raise.
-
-    The message contains the command that installs all missing packages. If the missing module is part of shapecalc or
-    unknown, the error is a bug, and `error` is raised again.
-    """
-    from shapecalc.core.packages import missing_package_message
-
-    module = (error.name or "").partition(".")[0]
-    if module in ("", PACKAGE_NAME):
-        raise error
-    print_stderr(f"shapecalc: {missing_package_message(module)}")
-    return EarlyExit(ExitCode.FILE)
 
 
 class ParsedInput(Record):
@@ -335,7 +354,7 @@ def read_input_lines() -> Iterator[str]:
     is_empty, bom = True, BOM
     while raw := read_stdin(one_line=True):
         if len(raw) > MAX_INPUT_BYTES:
-            raise MAX_LINE_BYTES.error("a line is longer", argument="input")
+            raise MAX_LINE_BYTES.error("a line is longer", "the lines after it were not read", argument="input")
         line, bom = raw.removeprefix(bom).decode("utf-8", "surrogateescape").strip(), b""
         if line:
             is_empty = False

@@ -47,7 +47,8 @@ def _declare_option(name: str, help: str, *details: Any, **more_details: Any) ->
 class OutputOptions(Record):
     """The values of the options that control the output and the exit code.
 
-    The fields `film` and `line_prefix` have no option in `OUTPUT_OPTIONS`. Each other field has the name of its option.
+    The fields `film`, `line_prefix` and `hides_errors` have no option in `OUTPUT_OPTIONS`. Each other field has the
+    name of its option.
     """
 
     explain: int = _declare_option(
@@ -130,6 +131,8 @@ class OutputOptions(Record):
     """Name of the animation file that the command `film` writes."""
     line_prefix: str = ""
     """Prefix of all messages, such as `line 2: `; empty if the input has only one line."""
+    hides_errors: bool = False
+    """Whether error messages are omitted from text, because too many lines of the input have failed."""
 
     @property
     def explains_all(self) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
@@ -15,21 +16,26 @@ from shapecalc.cli.output import (
     EarlyExit,
     ExitCode,
     OutputOptions,
+    StdoutError,
     load_and_report_defaults,
     print_problem,
     print_stderr,
     print_stdout,
     problem_exit_code,
+    read_stdin,
+    report_exception,
     report_stream_error,
 )
 from shapecalc.core.answers import EMPTY_DICT, Chain, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape
+from shapecalc.core.limits import MAX_LINE_BYTES
 from shapecalc.core.ops import OPS, all_rules
 from shapecalc.core.problem import Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest, apply_chain_options, apply_defaults, lookup_dialect, make_request
 from shapecalc.core.text import (
+    BOM,
     escape_unprintable,
     parse_typed_shape,
     reject_unbracketed_names,
@@ -119,6 +125,10 @@ class Session:
     def reply(self, line: str) -> Reply:
         """Process a line and return the reply; a `ShapeError` is returned as a problem."""
         try:
+            if len(line.encode("utf-8", "surrogateescape")) > MAX_LINE_BYTES:
+                raise MAX_LINE_BYTES.error("the line is longer")
+            if "\0" in line:
+                raise usage_error("the line contains a NUL character")
             words = commands.resolve_aliases(split_outside_brackets(line))
             return self._process_line(line.strip(), words) if words else Reply()
         except ShapeError as error:
@@ -303,12 +313,8 @@ def run_repl(app: AnyTerminalApp, output_options: OutputOptions) -> int:
         return print_error(error, "repl", {}, output_options)
     if sys.stdin is None:
         raise report_stream_error("stdin", "it is closed")
-    sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if not (sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()):
-        try:
-            return _process_lines(session, sys.stdin, app)[0]
-        except OSError as error:
-            raise report_stream_error("stdin", error) from None
+        return _process_lines(session, _read_lines(), app, reads_stdin=False)[0]
     return _run_interactive(session, app)
 
 
@@ -333,7 +339,7 @@ def _run_interactive(session: Session, app: AnyTerminalApp) -> int:
             text = editor.prompt(_prompt_text(session))
             if text and [text] != last:
                 history_error = _append_history(text, file) or history_error
-            done = _process_lines(session, text.split("\n"), app)[1]
+            done = _process_lines(session, text.split("\n"), app, reads_stdin=True)[1]
         except EOFError:
             done = True
         except KeyboardInterrupt:
@@ -370,32 +376,56 @@ def _append_history(line: str, file: Path) -> str:
     return ""
 
 
-def _process_lines(session: Session, lines: Iterable[str], app: AnyTerminalApp) -> tuple[int, bool]:
+def _process_lines(
+    session: Session, lines: Iterable[str], app: AnyTerminalApp, *, reads_stdin: bool
+) -> tuple[int, bool]:
     """Process lines and print the replies.
 
-    Return the largest exit code, and whether a line was `quit`.
+    `reads_stdin` states whether commands may read standard input. Return the largest exit code, and whether a line was
+    `quit`. An exception ends only its line.
+    Raises `StdoutError` if stdout cannot be written.
     """
     worst = ExitCode.OK
     for line in lines:
-        reply = session.reply(line)
-        if reply.ends_session:
-            return worst, True
-        _print_reply(reply)
-        worst = max(
-            worst, reply.code, _run_program_command(reply.command_words, app) if reply.command_words else ExitCode.OK
-        )
+        try:
+            reply = session.reply(line)
+            if reply.ends_session:
+                return worst, True
+            _print_reply(reply)
+            code = reply.code
+            if reply.command_words:
+                with nullcontext() if reads_stdin else _empty_stdin():
+                    code = run_command_line(reply.command_words, app)
+        except StdoutError:
+            raise
+        except EarlyExit as ended:
+            code = ended.code
+        except Exception as error:
+            code = report_exception(error)
+        worst = max(worst, code)
     return worst, False
 
 
-def _run_program_command(words: tuple[str, ...], app: AnyTerminalApp) -> int:
-    """Run a command line of `shapecalc` and return its exit code.
+def _read_lines() -> Iterator[str]:
+    """Yield the lines of standard input; raise `EarlyExit` if standard input cannot be read.
 
-    An `EarlyExit` ends only the command, not the session.
+    A line that is too long is cut after the limit, so that it exceeds the limit.
     """
+    is_line_start, bom = True, BOM
+    while raw := read_stdin(one_line=True):
+        if is_line_start:
+            yield raw.removeprefix(bom).decode("utf-8", "surrogateescape")
+        is_line_start, bom = raw.endswith(b"\n"), b""
+
+
+@contextmanager
+def _empty_stdin() -> Iterator[None]:
+    """Make standard input empty for commands, which would otherwise read the lines of the session."""
+    stdin, sys.stdin = sys.stdin, io.TextIOWrapper(io.BufferedReader(io.BytesIO()))
     try:
-        return run_command_line(words, app)
-    except EarlyExit as ended:
-        return ended.code
+        yield
+    finally:
+        sys.stdin = stdin
 
 
 def _print_reply(reply: Reply) -> None:

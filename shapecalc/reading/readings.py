@@ -15,7 +15,7 @@ from shlex import join, quote
 from stat import S_ISREG
 from textwrap import dedent
 
-from shapecalc.core.limits import MAX_CODE_LENGTH
+from shapecalc.core.limits import MAX_CODE_LENGTH, MAX_LINE_BYTES
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record, replace
@@ -48,6 +48,8 @@ MAX_DETECTED_LENGTH = 10_000
 """The maximum number of characters of a text that is compared with the forms of shapes."""
 MAX_PRINTED_WORDS = 20
 """The maximum number of words of the input that a message quotes."""
+MAX_DETECTED_WORDS = 1000
+"""The maximum number of words that are read as something else than files, cases or a message."""
 MAX_INSPECTED = 1 << 20
 """The maximum number of characters of an input that are inspected."""
 
@@ -87,7 +89,14 @@ def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[s
     line = _recognize_file(user_input)
     if line is not None:
         return line
-    line = next((line for read in RECOGNIZERS if (line := read(user_input)) is not None), None)
+    is_long = len(user_input.words) > MAX_DETECTED_WORDS or sum(map(len, user_input.words)) > MAX_LINE_BYTES
+    recognizers = LOG_RECOGNIZERS if is_long else RECOGNIZERS
+    line = next((line for read in recognizers if (line := read(user_input)) is not None), None)
+    if line is None and is_long:
+        hint = "name the command: shapecalc COMMAND ..."
+        if len(user_input.words) > MAX_DETECTED_WORDS:
+            raise usage_error(f"{len(user_input.words)} words, and none is the word of a command", hint)
+        raise MAX_LINE_BYTES.error("the line is longer", hint)
     return None if line is None else [*line, *options]
 
 
@@ -559,3 +568,5 @@ RECOGNIZERS = (
 
 A recognizer returns None for an input that it does not recognize.
 """
+LOG_RECOGNIZERS = (_recognize_message, _recognize_cases, _recognize_multiline_message)
+"""The recognizers for inputs that are too long for anything but a log or a case file."""

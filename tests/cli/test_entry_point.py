@@ -137,12 +137,34 @@ def test_completion_words_have_help(shapecalc):
 LONG = [
     *("<9 x 20000>", "2<  x 50000>x", "<2, x 200000>", "x<[0] x 5000>"),
     *("<(2, x 5000>", "x<.t() x 5000>", "x<.t() x 300>"),
+    *("<a x 2000000>", "<a, x 600000>", "<ab  x 20000>", "<a-> x 20000>", "<x.view(2)  x 2000>"),
 ]
+MAX_EXPRESSION_LENGTH = 5000
+"""The longest regular expression of the package, with room; one that is made of a long input would be longer."""
 
 
 @pytest.mark.parametrize("text", LONG)
 def test_entry_point_long_unknown_text_is_linear(text, shapecalc):
     assert shapecalc(stdin=expand_placeholders(text)).code in (0, 1, 2, 3)  # `2   x` has the dims 2 and x
+
+
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("text", LONG)
+@pytest.mark.parametrize(
+    "command", ["", "repl", "why", "help", "doctor", "check -", "reshape - 6", "chain '- | flatten'"]
+)
+def test_entry_point_long_text_is_not_made_an_expression(command, text, shapecalc, monkeypatch):
+    lengths, words = [0], shlex.split(command)
+    compile_expression = re._compile
+    monkeypatch.setattr(
+        re, "_compile", lambda pattern, flags: lengths.append(len(pattern)) or compile_expression(pattern, flags)
+    )
+    long = expand_placeholders(text)
+    if words[:1] in (["why"], ["help"]):
+        shapecalc(*words, long)
+    else:
+        assert shapecalc(*words, stdin=f"{long}\n2,3\n").code in (0, 1, 2, 3)
+    assert max(lengths) < MAX_EXPRESSION_LENGTH
 
 
 def test_entry_point_distinguishes_shapes_from_code():

@@ -215,6 +215,34 @@ def test_command_fault_is_reported_once(words, tmp_path):
     assert ran.stderr.startswith("shapecalc: fault: ZeroDivisionError: by \\x1b zero (shapecalc.c")
 
 
+def test_session_continues_after_a_fault(tmp_path):
+    ran = run_with_fault("repl", cwd=tmp_path, input="2,3\nreshape 6\n4,5\nans | flatten\n7\n")
+    assert (ran.returncode, ran.stdout, ran.stderr.count("fault: ")) == (70, "2,3\n4,5\n7\n", 2)
+
+
+def test_session_ends_with_its_reader():
+    line = " ".join(command("repl"))
+    ran = run_program(["sh", "-c", f"yes 'size 2,3' | {line} | head -2"], capture_output=True, text=True)
+    assert ran.stdout == "6\n6\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig", "cp037", "punycode", "ascii"])
+@pytest.mark.parametrize("words", [["repl"], ["reshape", "-", "2,3"], ["check", "-"], []])
+def test_input_is_utf_8_in_every_encoding(words, encoding):
+    data = b"\xef\xbb\xbf2,3\n" if words != ["check", "-"] else b"reshape 2,3 2,3\n"
+    env = {**environment(), "PYTHONIOENCODING": encoding}
+    ran = run_program(command(*words), input=data, env=env, capture_output=True)
+    out = ran.stdout.decode(encoding)
+    assert (ran.returncode, out.count("2,3") + out.count("6")) == (0, 1), ran.stderr.decode(encoding)
+    assert "fault" not in ran.stderr.decode(encoding)
+
+
+def test_long_output_has_one_byte_order_mark():
+    env = {**environment(), "PYTHONIOENCODING": "utf-16"}
+    ran = run_program(command("help", "tutorial"), env=env, capture_output=True)
+    assert "\ufeff" not in ran.stdout.decode("utf-16")
+
+
 def test_development_mode_shows_the_traceback():
     ran = run_with_fault("reshape", "2,3", "6", mode=("-X", "dev"), cwd=ROOT)
     assert (ran.returncode, ran.stderr[:9]) == (70, "Traceback")

@@ -40,6 +40,18 @@ def test_ops_without_dash_leave_standard_input_alone(op, shapecalc):
         assert shapecalc(*shlex.split(suggested), stdin=shape).out == shapecalc(name, *words).out
 
 
+@pytest.mark.parametrize("words", [["reshape", "-", "6"], ["chain", "- | reshape 6"], ["concat", "3", "-", "--axis=0"]])
+def test_every_line_is_answered_and_twenty_errors_are_printed(words, shapecalc):
+    lines = "2,3\n3\nx!\n5,5\n" * 30
+    ran, as_json = shapecalc(*words, stdin=lines), shapecalc(*words, "--json", stdin=lines)
+    single = [shapecalc(*words, stdin=f"{line}\n") for line in ("2,3", "3", "x!", "5,5")]
+    failed = 30 * sum(each.code != 0 for each in single)
+    assert (ran.code, ran.out) == (max(each.code for each in single), "".join(each.out for each in single) * 30)
+    assert ran.err.count("\n") == 21
+    assert ran.err.splitlines()[-1] == f"shapecalc: {failed - 20} more lines failed; --json reports each"
+    assert (as_json.out.count("\n"), as_json.err) == (120, "")
+
+
 @pytest.mark.parametrize(
     ("words", "lines"),
     [

@@ -64,8 +64,6 @@ def test_missing_packages_in_a_process_and_completion():
 
 
 @pytest.mark.parametrize("name", [None, "shapecalc.core.nowhere"])
-def test_internal_import_error_is_raised(name):
-    error = ImportError("", name=name)
-    with pytest.raises(ImportError) as raised:
-        output.report_missing_package(error)
-    assert raised.value is error
+def test_internal_import_error_is_a_fault(name, capsys):
+    assert output.report_exception(ImportError("no module", name=name)) == 70
+    assert capsys.readouterr().err.startswith("shapecalc: fault: ImportError: no module; ")

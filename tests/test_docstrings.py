@@ -70,6 +70,15 @@ def module_names(tree: ast.Module) -> set[str]:
     return names
 
 
+def mapping_keys(tree: ast.Module) -> set[str]:
+    """Return the constant keys of dict displays and subscripts."""
+    keys = set[str]()
+    for node in ast.walk(tree):
+        items = node.keys if isinstance(node, ast.Dict) else [node.slice] if isinstance(node, ast.Subscript) else []
+        keys |= {item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+    return keys
+
+
 def is_stored(node: ast.Name | ast.Attribute) -> bool:
     return isinstance(node.ctx, ast.Store)
 
@@ -90,7 +99,7 @@ class Scopes:
 
     def __init__(self, trees: dict[Path, ast.Module]) -> None:
         self.modules = {path.stem: module_names(tree) for path, tree in trees.items()}
-        self.by_path = {path: module_names(tree) for path, tree in trees.items()}
+        self.by_path = {path: module_names(tree) | mapping_keys(tree) for path, tree in trees.items()}
         self.classes: dict[str, set[str]] = {}
         for tree in trees.values():
             for node in ast.walk(tree):

@@ -28,7 +28,7 @@ Feeds = dict[str, np.ndarray]
 SampleAxis = tuple[int, int] | None
 """The fields `axis` and `inner` of the `batch_axis.BatchAxis` of an output; None for an output without a batch axis."""
 UNKNOWN_AXIS = "unknown"
-"""The value in a task instead of the `SampleAxis` of an output whose batch axis is unknown."""
+"""The value that represents an unknown batch axis in a task, instead of a `SampleAxis`."""
 BIT_FOR_BIT, SAMPLE_BY_SAMPLE, CHECKER = "bit for bit", "sample by sample", "checker"
 """The values of `ProofCheck.what`."""
 NO_TELEMETRY = {"ORT_DISABLE_TELEMETRY": "1"}
@@ -62,7 +62,7 @@ class ProofCheck:
     size: int | None
     """The batch size of the comparison; None for ONNX's checker, which runs nothing."""
     what: str
-    """The comparison: `bit for bit`, `sample by sample` or `checker`."""
+    """The comparison: "bit for bit", "sample by sample" or "checker"."""
     ok: bool
 
 

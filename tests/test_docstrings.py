@@ -21,25 +21,20 @@ FIELD_WORDS = {
     "variables of generated code and formulas": "x y x1 x2 xn i d0 dtype2 _x ac c1 c2 hp hr f32",
     "values of arguments": "same valid constant average avg nchw nhwc auto sample channels_last channels_last_3d",
     "functions of frameworks": """
-        arange bmm clone contiguous forward interpolate make_tensor_value_info numel rot90 then_branch transBatchA
-        transBatchB zeros
+        bmm clone contiguous forward interpolate make_tensor_value_info numel rot90 then_branch zeros
     """,
     "names outside of the package": """
-        bfloat16 ctk cupy dataclasses enum float16 fork ipaddress man nohup resource termios tomllib typing __index__
-        __post_init__
+        bfloat16 ctk cupy dataclasses enum float16 fork ipaddress man nohup resource termios tomllib typing
     """,
-    "keys of JSON and of files": """
-        args body declared expect folder home_places inferred inputs other out outputs picture places source stops told
-        true with_answers words
-    """,
-    "groups of patterns and fields of templates": "inner order before more place multiply divide operation",
-    "commands, topics and answers": "ans backends build convert doctor done learn repeat why n error press",
+    "keys of JSON and of files": "args body expect inferred out outputs picture source told true",
+    "groups of patterns and fields of templates": "inner order before more operation",
+    "commands, topics and answers": "ans backends build doctor done learn repeat why",
     "verdicts and kinds": """
         attribute blocked computed external fails folded initializer major minor none ok only past refused undecided
         weights whole
     """,
-    "attributes of results": "agree alternatives extras shuffles trace transposes verdict",
-    "names of styles": "bold cell dim ink light off step usage",
+    "attributes of results": "agree extras shuffles trace transposes verdict",
+    "names of styles": "cell dim ink off usage",
 }
 """Words in backticks that are not names of the package, by kind."""
 WORDS = {word for words in FIELD_WORDS.values() for word in words.split()}

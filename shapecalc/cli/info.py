@@ -230,7 +230,7 @@ WHY_COMMAND = Command(
 
 FIGURES_ARGUMENT = Argument(
     "figures",
-    "two sizes that disagree, or an element count and the requested shape; or the id of a rule",
+    "two mismatching sizes, an element count and the requested shape, or the id of a rule",
     "FIGURE...",
     repeated=True,
     completions=all_rules,
@@ -241,7 +241,7 @@ FIGURES_HINT = "write two sizes, as 256 729, or an element count and the request
 
 
 def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
-    """Print where two sizes that disagree may come from, one explanation per line.
+    """Print possible explanations of two mismatching sizes, one per line.
 
     `figures` are two sizes, or an element count and the requested shape; a single word is the id of a rule, which
     `why` explains. Return 1 if no explanation is better than chance.
@@ -287,14 +287,14 @@ def _parse_figures(figures: Sequence[str]) -> tuple[tuple[int, ...], FigureConte
 EXPLAIN_COMMAND = Command(
     run=run_explain,
     parameters=[FIGURES_ARGUMENT, *select_output_options("json", "quiet")],
-    summary="Explain where two sizes that disagree may come from, such as 256 and 729.",
+    summary="Suggest where two mismatching sizes, such as 256 and 729, may come from.",
     examples="""\
   shapecalc explain 256 729
   shapecalc explain 67800 8,1,112,74
   shapecalc explain 36992 10368 --json
   shapecalc explain two-infers""",
-    details=""" The arithmetic is exact, and what it suggests is a guess. The exit code is 1 if no explanation is
-better than chance.""",
+    details=""" The arithmetic is exact, but the explanations are guesses. The exit code is 1 if there is no
+explanation.""",
 )
 
 

@@ -117,7 +117,7 @@ DIALECT_FILTER = Option(
 )
 INPUT_ARGUMENT = Argument(
     "input",
-    "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy or x.zarr from that file",
+    "the input shape, such as 2,3,4, 2x3x4 or N,C,H,W; a file, such as x.npy or x.zarr; or - for standard input",
     "INPUT",
 )
 

@@ -62,7 +62,7 @@ class OutputOptions(Record):
     expect: str | None = _declare_option(
         "expect", "Exit 1 if the answer differs from this shape, pattern (N,?,...) or error RULE.", metavar="SHAPE"
     )
-    quiet: bool = _declare_option("quiet", "Print nothing; the exit code is the answer.", OptionKind.FLAG, short="-q")
+    quiet: bool = _declare_option("quiet", "Print nothing, and set only the exit code.", OptionKind.FLAG, short="-q")
     strict: bool = _declare_option("strict", "Exit 1 if the answer holds only under conditions.", OptionKind.FLAG)
     values: bool = _declare_option(
         "values", "Show the elements of the input and the output, by default 0, 1, 2 ...", OptionKind.FLAG

@@ -99,8 +99,8 @@ USAGE = Rule(
 FILE = Rule(
     "file",
     "a file or a device cannot be used",
-    "The input may be missing, truncated or not an array, or it may contain pickled objects. Without --force, the "
-    "output must not exist, and it must never be the input itself. The backend may also be unusable.",
+    "The input may be missing, truncated or not an array, or it may contain pickled objects. The output must "
+    "not be the input and, without --force, must not exist. The backend may not be available.",
     "shapecalc reshape missing.npy -1",
     "shapecalc",
 )

@@ -72,7 +72,7 @@ TWO_INFERS = Rule(
 BELOW_MINUS_ONE = Rule(
     "below-minus-one",
     "the requested shape contains a value below -1",
-    "In most dialects, -1 is the only negative value with a meaning. MXNet has further negative codes, and NumPy "
+    "In most dialects, -1 is the only negative value with a meaning. MXNet has further special values, and NumPy "
     "reads every negative number as -1.",
     "shapecalc reshape 2,3,4 -2,4",
     "oneDNN StaticReshape: 'values >= -1'",
@@ -82,7 +82,7 @@ INFER_LIMIT = Rule(
     "the inferred dim exceeds the limit of the dialect",
     "In TensorRT, an inferred dim must fit into a signed 32-bit integer.",
     "shapecalc reshape 65536,65536 -1 --dialect tensorrt",
-    "TensorRT, run",
+    "measured with TensorRT",
 )
 OVERFLOW = Rule(
     "overflow",
@@ -265,8 +265,8 @@ LITERAL_ZERO = StepRule(
 GIVEN_DIM = StepRule(
     "given",
     "a number or a name in the requested shape is used as it is",
-    "In most dialects, 0 and -1 are codes; every other entry is a size. The element counts of the input and the "
-    "output are compared at the end.",
+    "In most dialects, 0 and -1 are special values; every other entry is a size. The element counts of the input and "
+    "the output are compared at the end.",
     "shapecalc reshape 2,3,4 4,6",
     "ONNX Reshape: 'second input is a shape tensor which specifies the output shape'",
     why="{step.value} is given",
@@ -298,7 +298,7 @@ INFERRED_EMPTY = StepRule(
     "excludes the copied dims from both products, and defines 0/0 as 1. ONNX Runtime excludes all zeros from both "
     "products. Most runtimes refuse the request.",
     "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",
-    "OpenVINO 2026.4.1 and ONNX Runtime 1.31.1, measured",
+    "measured with OpenVINO 2026.4.1 and ONNX Runtime 1.31.1",
     name="solve -1",
     why="-1 is {have} / {known}, {left_out.value} = {step.value}",
 )

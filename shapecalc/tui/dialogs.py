@@ -101,7 +101,7 @@ def widget_help(widget_id: str, op: str) -> str:
     """Return the help text for a widget of the main screen.
 
     >>> widget_help("field-to", "shuffle")
-    'to: the reshape: the requested shape; the dialect defines the meaning of 0 and -1'
+    'to: the requested shape of the reshape; the dialect defines the meaning of 0 and -1'
     """
     if widget_id in WIDGET_HELP:
         return WIDGET_HELP[widget_id]

@@ -265,8 +265,7 @@ def rule_list(title, rules):
     yield from (f".Ss {title}", ".Bl -tag -width Ds")
     for rule in rules.values():
         yield from entry(rule, f"{rule.sentence[:1].upper()}{rule.sentence[1:]}. {rule.explanation}")
-        source = rule.source.replace(", run", ", measured")
-        yield from (".Pp", *fill_text(f"Source: {source}."), f".Dl {escape(rule.example)}")
+        yield from (".Pp", *fill_text(f"Source: {rule.source}."), f".Dl {escape(rule.example)}")
     yield ".El"
 
 

@@ -1,6 +1,6 @@
-"""MXNet: reshape accepts the special codes 0, -1, -2, -3 and -4.
+"""MXNet: reshape accepts the special values 0, -1, -2, -3 and -4.
 
-The codes are read one by one, and a cursor moves over the input dims. The rules follow the documentation
+The entries are read one by one, and a cursor moves over the input dims. The rules follow the documentation
 of `NDArray.reshape`, or the measured behaviour where the two differ. Operators do not accept scalars or empty arrays.
 """
 
@@ -17,7 +17,7 @@ from shapecalc.core.text import shape_text, truncate
 
 SOURCE = "the documentation of MXNet NDArray.reshape; verified with MXNet 1.9.1"
 COPY_REST, MERGE_TWO, SPLIT_ONE_DIM = -2, -3, -4
-"""The special codes of a requested shape, in addition to 0 and -1."""
+"""The special values of a requested shape, in addition to 0 and -1."""
 MAX_TRANSPOSE_RANK = 6
 """The maximum rank of the input of transpose."""
 
@@ -78,9 +78,10 @@ UNCHECKED_COUNT = StepRule(
     "unchecked-count",
     "the operator mx.nd.reshape does not compare element counts",
     "NDArray.reshape refuses a shape whose element count differs from that of the input. The operator mx.nd.reshape "
-    "accepts the same codes without this check: a smaller shape drops elements, and a larger one reads past the end.",
+    "accepts the same special values without this check: a smaller shape drops elements, and a larger one reads past "
+    "the end.",
     "shapecalc reshape 2,3,4 23 --dialect mxnet",
-    "MXNet 1.9.1, run",
+    "measured with MXNet 1.9.1",
     name="no check",
     why=_explain_unchecked_count,
 )
@@ -91,19 +92,19 @@ KEPT_ONE = StepRule(
     "a squeeze keeps at least one dim",
     "If a squeeze would drop all dims, the output has one dim of 1.",
     "shapecalc squeeze 1,1 --dialect mxnet",
-    "MXNet 1.9.1, run",
+    "measured with MXNet 1.9.1",
     why="dim {step.sources[0]} is {step.value} and stays: one dim must",
 )
 
 
 SHIFTED_INFER = Rule(
     "shifted-infer",
-    "-1 follows codes that change the number of dims",
+    "-1 follows special values that change the number of dims",
     "MXNet writes the inferred size to the output dim at the index of -1 in the requested shape. A -4 has three "
-    "entries for two dims, and a -2 can copy any number of dims. After such a code, the index of -1 denotes the wrong "
+    "entries for two dims, and a -2 can copy any number of dims. After such a value, the index of -1 denotes the wrong "
     "dim, or memory outside of the shape. MXNet then fails, returns a wrong shape, or is correct by chance.",
     "shapecalc reshape 2,3,4 -2,-1 --dialect mxnet",
-    "MXNet 1.9.1, run; the documentation of MXNet allows a -1 there",
+    "measured with MXNet 1.9.1; the documentation of MXNet allows a -1 there",
 )
 NO_DIM_LEFT = Rule(
     "no-dim-left",
@@ -133,7 +134,7 @@ UNKNOWN_SHAPE = Rule(
     "MXNet treats both a shape without dims and a dim of 0 as unknown. NDArray.reshape is not an operator, and "
     "accepts both scalars and empty arrays. The operator shape_array accepts empty arrays.",
     "shapecalc transpose 0,3 --dialect mxnet",
-    "MXNet 1.9.1, run without np_shape",
+    "measured with MXNet 1.9.1 without np_shape",
 )
 
 

@@ -16,7 +16,7 @@ AXES_NOT_ADJACENT = Rule(
     "the operator reverses only adjacent axes",
     "Use one node for each group of adjacent axes.",
     "shapecalc flip 2,3,4 0,2 --dialect tflite",
-    "LiteRT 2.3.0, run",
+    "measured with LiteRT 2.3.0",
 )
 
 

@@ -31,7 +31,7 @@ SOURCE = "ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad, pa
 LENGTHENED = StepRule(
     "lengthen",
     "positions are added at the beginning and at the end of an axis",
-    "The pads list all begins first: for a matrix, begin 0, begin 1, end 0, end 1. In PyTorch's own order, the begin "
+    "The pads list all begins first: for a matrix, begin 0, begin 1, end 0, end 1. In PyTorch's order, the begin "
     "and the end of the last axis come first.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1",
     SOURCE,
@@ -61,7 +61,7 @@ PADDING_LIMIT = Rule(
     "OpenVINO, and with wrap in PyTorch, the padding must not exceed the dim. Reflect in PyTorch, TensorFlow and "
     "TensorFlow Lite, edge in PyTorch, and wrap in ONNX Runtime refuse an empty dim even if it is not padded.",
     "shapecalc pad 1,3 0,3,0,0 --mode reflect -d torch",
-    f"{SOURCE}, measured",
+    f"{SOURCE}, and measurements",
 )
 
 

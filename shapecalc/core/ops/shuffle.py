@@ -8,7 +8,7 @@ from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, 
 from shapecalc.core.dialects.base import Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.op import Op, make_test_vectors
-from shapecalc.core.ops.reshape import TARGET_HELP, reshape
+from shapecalc.core.ops.reshape import reshape
 from shapecalc.core.ops.transpose import PERM_HELP, TRANSPOSE_SEMANTICS, normalize_permutation, transpose
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
@@ -46,7 +46,12 @@ SHUFFLE = Op(
     summary="Transpose, reshape, transpose: TensorRT's Shuffle.",
     params=(
         Param("first", ParamType.PERM, f"the first transpose: {PERM_HELP}", positional_or_named=True),
-        Param("to", ParamType.TARGET, f"the reshape: {TARGET_HELP}", positional_or_named=True),
+        Param(
+            "to",
+            ParamType.TARGET,
+            "the requested shape of the reshape; the dialect defines the meaning of 0 and -1",
+            positional_or_named=True,
+        ),
         Param("second", ParamType.AXES, f"the second transpose: {PERM_HELP}", positional_or_named=True),
     ),
     resolve=shuffle,

@@ -41,7 +41,7 @@ EMPTY_SLICE = Rule(
     "the operator must keep at least one position of every axis",
     "Core ML has no empty tensors.",
     "shapecalc slice 2,3 :,3: --dialect coreml",
-    "MIL slice_by_index, run",
+    "measured with slice_by_index of MIL",
 )
 
 

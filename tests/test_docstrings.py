@@ -21,7 +21,7 @@ FIELD_WORDS = {
     "variables of generated code and formulas": "x y x1 x2 xn i d0 dtype2 _x ac c1 c2 hp hr f32",
     "values of arguments": "same valid constant average avg nchw nhwc auto sample channels_last channels_last_3d",
     "functions of frameworks": """
-        bmm clone contiguous forward interpolate make_tensor_value_info numel rot90 then_branch zeros
+        bmm clone contiguous forward interpolate make_tensor_value_info masked_fill numel rot90 then_branch zeros
     """,
     "names outside of the package": """
         bfloat16 ctk cupy dataclasses enum float16 fork ipaddress man nohup resource termios tomllib typing
@@ -66,10 +66,11 @@ def module_names(tree: ast.Module) -> set[str]:
 
 
 def mapping_keys(tree: ast.Module) -> set[str]:
-    """Return the constant keys of dict displays and subscripts."""
+    """Return the constant keys of dict displays and subscripts, and the constant elements of set displays."""
     keys = set[str]()
     for node in ast.walk(tree):
-        items = node.keys if isinstance(node, ast.Dict) else [node.slice] if isinstance(node, ast.Subscript) else []
+        items = node.keys if isinstance(node, ast.Dict) else node.elts if isinstance(node, ast.Set) else []
+        items = [node.slice] if isinstance(node, ast.Subscript) else items
         keys |= {item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)}
     return keys
 

@@ -196,27 +196,27 @@ def _run_in_page(words: list[str]) -> int:
         return ExitCode.FAULT
 
 
-def station_picture(station: str, width: int) -> str:
+def lesson_picture(lesson_id: str, width: int) -> str:
     """Return the picture of a lesson's task as SVG.
 
-    `station` is the id of the lesson, and `width` is the width of the picture in characters.
+    `lesson_id` is the id of the lesson, and `width` is the width of the picture in characters.
 
-    >>> "<svg" in station_picture("order", 60)
+    >>> "<svg" in lesson_picture("order", 60)
     True
     """
-    task = next(lesson.task for lesson in load_path_lessons() if lesson.id == station)
+    task = next(lesson.task for lesson in load_path_lessons() if lesson.id == lesson_id)
     return render_svg(judging.draw_task(task, judging.resolve_line(task.question), width=width, height=16), task.prompt)
 
 
-def judge_prediction(question: str, prediction: str, station: str) -> str:
+def judge_prediction(question: str, prediction: str, lesson_id: str) -> str:
     """Judge a predicted answer to a question; return the verdict as JSON.
 
-    `question` is a command line, and `prediction` is the answer that the user typed. `station` is the id of a lesson,
+    `question` is a command line, and `prediction` is the answer that the user typed. `lesson_id` is the id of a lesson,
     or empty; the verdict explains the typical mistakes in this lesson.
 
     >>> json.loads(judge_prediction("reshape 2,3,4 0,-1", "2,12", ""))["feedback"]
     'the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'
     """
     default = Lesson("", "", "", question, judging.derivation_text(judging.resolve_line(question)))
-    lesson = next((lesson for lesson in load_path_lessons() if lesson.id == station), default)
+    lesson = next((lesson for lesson in load_path_lessons() if lesson.id == lesson_id), default)
     return json.dumps(fields(judge_lesson(lesson, prediction)))

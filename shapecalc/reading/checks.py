@@ -1,7 +1,7 @@
-"""Layers and functions that keep the shape: the sizes that PyTorch requires of their input during evaluation.
+"""The input shapes that PyTorch's shape-preserving layers and functions require during evaluation.
 
-Sources: `torch/nn/functional.py` and `torch/nn/modules` of PyTorch 2.13.0; each row is drawn beside PyTorch in
-`tests/engines/test_checks.py`.
+Sources: `torch/nn/functional.py` and `torch/nn/modules` of PyTorch 2.13.0. `tests/engines/test_checks.py` compares each
+row of the tables with PyTorch on random inputs.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from shapecalc.core.rules import AXIS_OUT_OF_RANGE, LAYER_MISMATCH, TOO_FEW_VALU
 from shapecalc.core.text import rank_text, shape_text
 
 Arguments: TypeAlias = Mapping[str, Any]
-"""The arguments of a layer or function, by PyTorch's parameter names; the shape of a tensor stands for it."""
+"""The arguments of a layer or function, by PyTorch's parameter names; a tensor is represented by its shape."""
 Check: TypeAlias = Callable[[Shape, Arguments], Iterator[Conditions]]
 """A function that yields the conditions that a layer requires; raises `ShapeError` for an input that it refuses."""
 
 
 class CheckedLayer(Record):
-    """A layer or function that keeps the shape, and what it requires of its input."""
+    """A shape-preserving layer or function, and the requirements on its input."""
 
     parameters: tuple[str, ...]
-    """The names of the parameters in PyTorch, with `=` and the default where a check reads it."""
+    """The names of the parameters in PyTorch, followed by `=` and the default if a check uses it."""
     check: Check
 
     def bind(self, positional: tuple[object, ...], keywords: Arguments) -> dict[str, object]:
-        """Return the arguments by parameter; extra arguments are left out."""
+        """Return the arguments by parameter; excess arguments are ignored."""
         names = [name.partition("=")[0] for name in self.parameters]
         defaults = {name: DEFAULTS[text] for name, _, text in (item.partition("=") for item in self.parameters)}
         return defaults | dict(zip(names, positional, strict=False)) | {**keywords}
@@ -45,7 +45,7 @@ class CheckedLayer(Record):
 
 
 DEFAULTS: Mapping[str, object] = {"": None, "True": True, "False": False, "1": 1, "-1": -1}
-"""The values of the defaults in the table."""
+"""The values of the defaults in the tables, by their text."""
 
 
 def _require_rank(shape: Shape, *ranks: int) -> None:
@@ -55,13 +55,13 @@ def _require_rank(shape: Shape, *ranks: int) -> None:
         raise rule_error(LAYER_MISMATCH, message)
 
 
-def _require_least_rank(shape: Shape, least: int) -> None:
-    if len(shape) < least:
-        raise rule_error(LAYER_MISMATCH, f"it takes at least {rank_text(least)}, and the input has {len(shape)}")
+def _require_min_rank(shape: Shape, min_rank: int) -> None:
+    if len(shape) < min_rank:
+        raise rule_error(LAYER_MISMATCH, f"it takes at least {rank_text(min_rank)}, and the input has {len(shape)}")
 
 
 def _require_size(shape: Shape, axis: int, size: object) -> Conditions:
-    """Return the conditions under which a dim has a size; raise `ShapeError` (layer-mismatch) if it never has it."""
+    """Return the conditions under which a dim has a size; raise `ShapeError` (layer-mismatch) if there are none."""
     if not isinstance(size, Dim) or isinstance(size, bool):
         return ()
     try:
@@ -81,42 +81,42 @@ def _require_channels(shape: Shape, name: str, arguments: Arguments) -> Conditio
     return _require_size(shape, 1, dims[0])
 
 
-def _require_values(count: Dim) -> None:
-    """Raise `ShapeError` (too-few-values) if a mean would be that of a single value."""
+def _require_several_values(count: Dim) -> None:
+    """Raise `ShapeError` (too-few-values) if a mean would be computed from a single value."""
     if count == 1:
         raise rule_error(TOO_FEW_VALUES, "each mean would be that of one value")
 
 
-def _runs(_: Shape, __: Arguments) -> Iterator[Conditions]:
+def _accept_any_input(_: Shape, __: Arguments) -> Iterator[Conditions]:
     """Accept every input."""
     yield ()
 
 
-def _batch_norm(*ranks: int) -> Check:
+def _batch_norm_check(*ranks: int) -> Check:
     def check(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
         _require_rank(shape, *ranks)
         if arguments["affine"] or arguments["track_running_stats"]:
             yield _require_size(shape, 1, arguments["num_features"])
         if not arguments["track_running_stats"]:
-            _require_values(product((shape[0], *shape[2:])))
+            _require_several_values(product((shape[0], *shape[2:])))
 
     return check
 
 
-def _instance_norm(rank: int) -> Check:
+def _instance_norm_check(rank: int) -> Check:
     def check(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
         _require_rank(shape, rank, rank + 1)
         axis = len(shape) - rank
         if arguments["affine"] or arguments["track_running_stats"]:
             yield _require_size(shape, axis, arguments["num_features"])
         if not arguments["track_running_stats"]:
-            _require_values(product(shape[axis + 1 :]))
+            _require_several_values(product(shape[axis + 1 :]))
 
     return check
 
 
-def _last_dims(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
-    """Require that the last dims are those of the layer."""
+def _check_last_dims(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    """Require that the last dims are the dims that the layer normalizes."""
     wanted = arguments["normalized_shape"]
     dims = wanted if isinstance(wanted, tuple) else (wanted,)
     if len(dims) > len(shape) or not dims:
@@ -129,8 +129,8 @@ def _last_dims(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
             raise rule_error(LAYER_MISMATCH, f"its {name} is {shape_text(arguments[name])}, not {shape_text(dims)}")
 
 
-def _group_norm(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
-    _require_least_rank(shape, 2)
+def _check_group_norm(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    _require_min_rank(shape, 2)
     groups, channels = arguments["num_groups"], arguments.get("num_channels")
     for count in (channels, shape[1]):
         if not isinstance(count, Dim) or not isinstance(groups, int):
@@ -144,20 +144,20 @@ def _group_norm(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
     for name in ("weight", "bias"):
         yield _require_channels(shape, name, arguments)
     if isinstance(groups, int):
-        _require_values(product((quotient(product(shape[:2]), groups), *shape[2:])))
+        _require_several_values(product((quotient(product(shape[:2]), groups), *shape[2:])))
 
 
-def _function_norm(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
-    """Require that the statistics and the weight have a value for each channel."""
-    _require_least_rank(shape, 2)
+def _check_batch_norm_function(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    """Require that the statistics, the weight and the bias have one value for each channel."""
+    _require_min_rank(shape, 2)
     for name in ("running_mean", "running_var", "weight", "bias"):
         yield _require_channels(shape, name, arguments)
     if arguments.get("running_mean") is None:
-        _require_values(product((shape[0], *shape[2:])))
+        _require_several_values(product((shape[0], *shape[2:])))
 
 
-def _axis(default: int | None = None) -> Check:
-    """Return a check of the axis of a function."""
+def _axis_check(default: int | None = None) -> Check:
+    """Return a check that the axis of a function exists; `default` is the default axis."""
 
     def check(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
         axis, rank = arguments["dim"], max(len(shape), 1)
@@ -169,20 +169,20 @@ def _axis(default: int | None = None) -> Check:
     return check
 
 
-def _matrix(shape: Shape, _: Arguments) -> Iterator[Conditions]:
-    _require_least_rank(shape, 2)
+def _check_matrix(shape: Shape, _: Arguments) -> Iterator[Conditions]:
+    _require_min_rank(shape, 2)
     yield ()
 
 
-def _parametric_relu(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
-    """Require a value for each channel, unless one value is used for all."""
+def _check_prelu(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    """Require one parameter for each channel, unless all channels share one parameter."""
     count = arguments["num_parameters"]
     if count != 1:
-        _require_least_rank(shape, 2)
+        _require_min_rank(shape, 2)
         yield _require_size(shape, 1, count)
 
 
-def _ranked(*ranks: int) -> Check:
+def _rank_check(*ranks: int) -> Check:
     def check(shape: Shape, _: Arguments) -> Iterator[Conditions]:
         _require_rank(shape, *ranks)
         yield ()
@@ -190,8 +190,8 @@ def _ranked(*ranks: int) -> Check:
     return check
 
 
-def _response_norm(shape: Shape, _: Arguments) -> Iterator[Conditions]:
-    _require_least_rank(shape, 3)
+def _check_response_norm(shape: Shape, _: Arguments) -> Iterator[Conditions]:
+    _require_min_rank(shape, 3)
     yield ()
 
 
@@ -199,20 +199,20 @@ _BATCH = ("num_features", "eps", "momentum", "affine=True", "track_running_stats
 _INSTANCE = ("num_features", "eps", "momentum", "affine=False", "track_running_stats=False")
 _LAYER = ("normalized_shape", "eps", "elementwise_affine=True", "bias")
 CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
-    "BatchNorm1d": CheckedLayer(_BATCH, _batch_norm(2, 3)),
-    "BatchNorm2d": CheckedLayer(_BATCH, _batch_norm(4)),
-    "BatchNorm3d": CheckedLayer(_BATCH, _batch_norm(5)),
-    "InstanceNorm1d": CheckedLayer(_INSTANCE, _instance_norm(2)),
-    "InstanceNorm2d": CheckedLayer(_INSTANCE, _instance_norm(3)),
-    "InstanceNorm3d": CheckedLayer(_INSTANCE, _instance_norm(4)),
-    "LayerNorm": CheckedLayer(_LAYER, _last_dims),
-    "RMSNorm": CheckedLayer(("normalized_shape", "eps", "elementwise_affine=True"), _last_dims),
-    "GroupNorm": CheckedLayer(("num_groups", "num_channels", "eps", "affine=True"), _group_norm),
-    "LocalResponseNorm": CheckedLayer(("size", "alpha", "beta", "k"), _response_norm),
-    "PReLU": CheckedLayer(("num_parameters=1", "init"), _parametric_relu),
-    "Dropout1d": CheckedLayer(("p", "inplace"), _ranked(2, 3)),
-    "Softmax2d": CheckedLayer((), _ranked(3, 4)),
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), CheckedLayer(("dim",), _axis())),
+    "BatchNorm1d": CheckedLayer(_BATCH, _batch_norm_check(2, 3)),
+    "BatchNorm2d": CheckedLayer(_BATCH, _batch_norm_check(4)),
+    "BatchNorm3d": CheckedLayer(_BATCH, _batch_norm_check(5)),
+    "InstanceNorm1d": CheckedLayer(_INSTANCE, _instance_norm_check(2)),
+    "InstanceNorm2d": CheckedLayer(_INSTANCE, _instance_norm_check(3)),
+    "InstanceNorm3d": CheckedLayer(_INSTANCE, _instance_norm_check(4)),
+    "LayerNorm": CheckedLayer(_LAYER, _check_last_dims),
+    "RMSNorm": CheckedLayer(("normalized_shape", "eps", "elementwise_affine=True"), _check_last_dims),
+    "GroupNorm": CheckedLayer(("num_groups", "num_channels", "eps", "affine=True"), _check_group_norm),
+    "LocalResponseNorm": CheckedLayer(("size", "alpha", "beta", "k"), _check_response_norm),
+    "PReLU": CheckedLayer(("num_parameters=1", "init"), _check_prelu),
+    "Dropout1d": CheckedLayer(("p", "inplace"), _rank_check(2, 3)),
+    "Softmax2d": CheckedLayer((), _rank_check(3, 4)),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), CheckedLayer(("dim",), _axis_check())),
     **dict.fromkeys(
         [
             "Identity",
@@ -245,18 +245,18 @@ CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
             "Threshold",
             "DropPath",
         ],
-        CheckedLayer((), _runs),
+        CheckedLayer((), _accept_any_input),
     ),
 }
-"""The layers that keep the shape, by name."""
+"""The shape-preserving layers, by name."""
 CHECKED_FUNCTIONS: Mapping[str, CheckedLayer] = {
-    "layer_norm": CheckedLayer(("normalized_shape", "weight", "bias", "eps"), _last_dims),
-    "rms_norm": CheckedLayer(("normalized_shape", "weight", "eps"), _last_dims),
-    "group_norm": CheckedLayer(("num_groups", "weight", "bias", "eps"), _group_norm),
-    "batch_norm": CheckedLayer(("running_mean", "running_var", "weight", "bias"), _function_norm),
-    **dict.fromkeys(("softmax", "log_softmax", "softmin", "cumsum", "cumprod"), CheckedLayer(("dim",), _axis())),
-    "normalize": CheckedLayer(("p", "dim"), _axis(1)),
-    "tril": CheckedLayer(("diagonal",), _matrix),
-    "triu": CheckedLayer(("diagonal",), _matrix),
+    "layer_norm": CheckedLayer(("normalized_shape", "weight", "bias", "eps"), _check_last_dims),
+    "rms_norm": CheckedLayer(("normalized_shape", "weight", "eps"), _check_last_dims),
+    "group_norm": CheckedLayer(("num_groups", "weight", "bias", "eps"), _check_group_norm),
+    "batch_norm": CheckedLayer(("running_mean", "running_var", "weight", "bias"), _check_batch_norm_function),
+    **dict.fromkeys(("softmax", "log_softmax", "softmin", "cumsum", "cumprod"), CheckedLayer(("dim",), _axis_check())),
+    "normalize": CheckedLayer(("p", "dim"), _axis_check(1)),
+    "tril": CheckedLayer(("diagonal",), _check_matrix),
+    "triu": CheckedLayer(("diagonal",), _check_matrix),
 }
-"""The functions and methods that keep the shape and require something of it, by name."""
+"""The shape-preserving functions and methods that do not accept every shape, by name."""

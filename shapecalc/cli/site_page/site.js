@@ -81,7 +81,7 @@ function draw(at = 0, film = false) {
   const width = Math.max(40, Math.min(80, Math.floor((byId("ask").clientWidth / zoom - 20) / 8))); // in characters
   const step = hides || at ? ["--step", `${at}`] : [];
   const more = film ? [`film ${command}`, "-o"] : [line, ...step, "--width", `${width}`, "--picture"];
-  const own = hides && station && { picture: site.station_picture(station.id, width) };
+  const own = hides && station && { picture: site.lesson_picture(station.id, width) };
   const { picture, told } = own || (command ? ask(...more, "picture.svg", "--force") : {});
   const whole = hides ? `the question ${command}, with its sizes open` : `${command}: ${byId("answer").value}`;
   const said = film ? `film of ${command}` : at ? `step ${at} of ${steps.length}: ${steps[at - 1]}` : "";

@@ -371,6 +371,7 @@ def _conclusion_lines(report: reports.Report) -> Iterator[str]:
         summary += f" The runtime would have named {first} alone."
     yield summary
     yield from reports.format_failures(report, report.stops[:MAX_UNLISTED_FAILURES])
+    yield from [f"stays   {_staying_input_text(input, report)}" for input in report.stays]
     declared = report.declared_batch
     note = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
     note = "What is below an offender is judged as if that one were mended." if failing_nodes else note
@@ -520,7 +521,7 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
         for node_report in fix_result.left
     ]
     lines += [f"left    {line}" for line in reports.format_failures(report, fix_result.stops)]
-    lines += [f"stays   {_fixed_batch_note(input, report)}" for input in fix_result.stays]
+    lines += [f"stays   {_staying_input_text(input, report)}" for input in report.stays]
     return [escape_line(line) for line in [*lines, _proof_line(fix_result)]]
 
 
@@ -535,15 +536,16 @@ def _proof_line(fix_result: reports.FixResult) -> str:
     return f"{text}. Wrote {fix_result.path}{'' if fix_result.changed else ', unchanged'}"
 
 
-def _fixed_batch_note(model_input: reports.ModelInput, report: reports.Report) -> str:
-    """Return a note on a model input whose batch size remains constant.
+def _staying_input_text(model_input: reports.StayingInput, report: reports.Report) -> str:
+    """Describe an input that keeps a fixed batch size.
 
-    The note contains the option that makes this batch size variable.
+    The text contains what fails if the batch size is freed, and the option that frees it.
     """
-    axis = report.axis_to_free(model_input)
-    freed = ",".join([report.batch if index == axis else str(dim) for index, dim in enumerate(model_input.taken or ())])
-    option = join(["--set", f"{model_input.name}={freed}"])
-    return f"input {model_input.name}  {_dims_text(model_input.declared)}; {option} frees it"
+    taken = [*(model_input.taken or ())]
+    taken[model_input.axis] = report.batch
+    option = join(["--set", f"{model_input.name}={','.join(map(str, taken))}"])
+    why = f" ({model_input.why})" if model_input.why else ""
+    return f"input {model_input.name}  {_dims_text(model_input.declared)}; {option} frees it{why}"
 
 
 def failure_lines(
@@ -565,6 +567,7 @@ def failure_lines(
         for node_report in reports.list_failing_nodes(nodes, strict=strict)
     ]
     lines += reports.format_failures(report, [stop for stop in stops if reports.is_fault(stop, report, strict=strict)])
+    lines += [f"stays   {_staying_input_text(input, report)}" for input in report.stays if strict]
     if github:
         return [github_annotation(report.model, line) for line in lines]
     return [escape_line(f"{report.model}: {line}") for line in lines]
@@ -674,8 +677,9 @@ def report_json(
             {**_json_fields(stop.node, "path", "op"), **_json_fields(stop, "why", "cause", "silent")}
             for stop in report.stops
         ],
+        "stays": _dims_to_json(report.stays),
         "summary": verdict_counts(report),
-        "fixed": report.fix_result and _fix_result_json(report.fix_result),
+        "fixed": report.fix_result and _fix_result_json(report, report.fix_result),
         **(all_nodes_fields or {}),
     }
 
@@ -725,7 +729,7 @@ def _fix_json(fix: NodeFix) -> JsonObject:
     return _json_fields(fix, "target", "allowzero", "assumes", *(["inserts"] if fix.inserts else []))
 
 
-def _fix_result_json(fix_result: reports.FixResult) -> JsonObject:
+def _fix_result_json(report: reports.Report, fix_result: reports.FixResult) -> JsonObject:
     """Return the JSON object of the result of `--fix`."""
     return {
         "path": fix_result.path,
@@ -734,7 +738,7 @@ def _fix_result_json(fix_result: reports.FixResult) -> JsonObject:
             for node_report, fix in fix_result.mended
         ],
         "freed": _dims_to_json(fix_result.freed),
-        "stays": _dims_to_json(fix_result.stays),
+        "stays": _dims_to_json(report.stays),
         "left": [node_report.node.path for node_report in fix_result.left],
         **_json_fields(fix_result, "proved", "why"),
         "proofs": [_json_fields(check, "size", "what", "ok") for check in fix_result.proofs],

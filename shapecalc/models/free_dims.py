@@ -123,6 +123,8 @@ class InputChoice(Record):
 
     Such an input may be a scalar for the whole batch instead of one value per sample.
     """
+    user_inputs: frozenset[str] = frozenset()
+    """The names of the inputs whose shape the user has set."""
     extra_lanes: tuple[Lane, ...] = ()
     """Additional lanes that are walked only for the option `--all`."""
 
@@ -214,6 +216,7 @@ class InputGuess:
             FrozenDict({**naming.written_names, **{name: " + ".join(terms) for name, terms in sums.items()}}),
             FrozenDict({name: lanes[0].sizes[name] for name in self.unsized_dims}),
             self._doubtful,
+            frozenset(naming.user_shapes),
             tuple(moved[len(PERTURBATIONS) :]),
         )
 
@@ -403,7 +406,8 @@ class _ShapeGuesser:
             likeliest = [axes[0] for axes in ways.values()]
             choices = islice(every_choice(*ways.values()), MAX_CHOICES)
             nearest = sorted(choices, key=lambda axes, first=likeliest: sum(map(ne, axes, first)))  # type: ignore[misc]
-            for axes in dict.fromkeys([*nearest[:MAX_GUESSES], (None,) * len(ways)]):
+            fewest = tuple([None if None in axes else axes[0] for axes in ways.values()])
+            for axes in dict.fromkeys([*nearest[:MAX_GUESSES], fewest]):
                 yield self._free_axes(shapes, dict(zip(ways, axes, strict=True)))
 
     def _free_axes(self, shapes: list[InputDims], axes: Mapping[InputKey, int | None]) -> tuple[list[InputDims], int]:
@@ -419,13 +423,15 @@ class _ShapeGuesser:
             doubtful += axis is not None and declared.dims == (1,)
         return result, doubtful
 
-    def _candidate_axes_to_free(self, shapes: list[InputDims]) -> dict[InputKey, list[int | None]]:
+    def _candidate_axes_to_free(self, shapes: list[InputDims]) -> dict[InputKey, Sequence[int | None]]:
         """Return the candidate axes to free for each group of inputs, the best first.
 
-        The candidate None frees no axis.
+        The candidate None frees no axis. An input of rank 2 or more whose first dim is the declared batch is always
+        freed. An input of rank 1 and size 1, which may be one value for all samples, is freed only if the model fails
+        otherwise.
         """
         axis = next((dims.index(self.batch) for dims in shapes if dims and self.batch in dims), 0)
-        result: dict[InputKey, list[int | None]] = {}
+        result: dict[InputKey, Sequence[int | None]] = {}
         for value, dims in zip(self.inputs, shapes, strict=True):
             if (
                 dims
@@ -436,8 +442,9 @@ class _ShapeGuesser:
             ):
                 equal = [candidate for candidate, size in enumerate(dims) if size == self.declared_batch]
                 axes = sorted(equal, key=lambda candidate: candidate != axis)
-                is_likely = axes[0] in (axis, 0) or self.declared_batch != 1
-                result[_input_key(value)] = [*axes, None] if is_likely else [None, *axes]
+                is_likely = (axes[0] in (axis, 0) or self.declared_batch != 1) and value.dims != (1,)
+                is_certain = len(dims) > 1 and dims[0] == self.declared_batch
+                result[_input_key(value)] = axes if is_certain else [*axes, None] if is_likely else [None, *axes]
         return result
 
     def sum_terms(self, name: str, other_dims: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ package `core` can resolve are *listed* in the report, each with a verdict.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,15 @@ from shapecalc.models.free_dims import BatchOptions, DimFitter, InputChoice, Inp
 from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.propagate import SILENT_VERDICTS, BatchTracker, NodeVerdict, UnfixedNodeTracker
 from shapecalc.models.queries import CoreQueries, NodeVisit, has_equal_element_count, has_target_input
-from shapecalc.models.report import JudgedNode, ModelInput, Report, find_node, node_name
+from shapecalc.models.report import JudgedNode, ModelInput, Report, StayingInput, find_node, node_name
 from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
 DEFAULT_OPTIONS = BatchOptions()
 MAX_NODE_VISITS = 100_000
 """The maximum number of node visits in the walks that compare choices of input shapes."""
+MAX_FREED_TRIALS = 3
+"""The maximum number of inputs for which the model is walked to find what fails if the input is freed."""
 MAX_CONDITION_ROUNDS = 3
 """The maximum number of rounds in which sizes are chosen that satisfy the conditions of failing nodes."""
 
@@ -162,8 +164,7 @@ class JudgedModel(Record):
         sizes, model = self.walk.choice, self.walk.model
         names = _NodeReporter(self.walk, self.tracker.core_queries)
         nodes = [names.build_entry(visit, verdict) for visit, verdict in self.tracker.judged_nodes]
-        pairs = zip(model.inputs, sizes.inputs, strict=True)
-        inputs = [ModelInput(declared.name, declared.dims, taken) for declared, taken in pairs]
+        inputs = self._inputs()
         return Report(
             model_path,
             model.opset,
@@ -176,7 +177,46 @@ class JudgedModel(Record):
             tuple(inputs),
             tuple(nodes),
             tuple(self.tracker.stops),
+            tuple(self._find_staying_inputs(inputs)),
         )
+
+    def _inputs(self) -> list[ModelInput]:
+        """Return the inputs with their declared shapes and the shapes of the walk."""
+        pairs = zip(self.walk.model.inputs, self.walk.choice.inputs, strict=True)
+        return [ModelInput(declared.name, declared.dims, taken) for declared, taken in pairs]
+
+    def _find_staying_inputs(self, inputs: Sequence[ModelInput]) -> Iterator[StayingInput]:
+        """Yield the inputs that keep a dim of the declared batch size, with what fails if the dim is freed.
+
+        The model is walked once for each of the first `MAX_FREED_TRIALS` of these inputs.
+        """
+        choice = self.walk.choice
+        axis_of_batch = next((e.taken.index(choice.batch) for e in inputs if e.taken and choice.batch in e.taken), None)
+        trials = MAX_FREED_TRIALS
+        for index, input in enumerate(inputs):
+            taken = choice.inputs[index]
+            if axis_of_batch is None or not input.declared or not taken or choice.batch in taken:
+                continue
+            axes = [axis for axis, size in enumerate(input.declared) if size == (choice.declared_batch or 1)]
+            if not axes or input.name in choice.user_inputs:
+                continue
+            axis = min(axes, key=lambda axis: axis != axis_of_batch)
+            freed = (*taken[:axis], choice.batch, *taken[axis + 1 :])
+            why = ""
+            if trials:
+                trials -= 1
+                shapes = (*choice.inputs[:index], freed, *choice.inputs[index + 1 :])
+                why = self._new_failure(_judge_choice(self.walk.model, replace(choice, inputs=shapes)))
+            yield StayingInput(input.name, input.declared, input.taken, axis, why)
+
+    def _new_failure(self, other: JudgedModel) -> str:
+        """Describe the first node without a fix that fails in another walk but not in this one."""
+        known = {*self.tracker.failing_nodes, *[stop.node.path for stop in self.tracker.stops]}
+        failing = [(node, verdict.why) for node, verdict in other.tracker.failing_nodes.values() if not verdict.fixes]
+        failing += [(stop.node, stop.why) for stop in other.tracker.stops if not (stop.fix or stop.cause)]
+        order = {node.path: index for index, node in enumerate(iter_nodes((self.walk.model.graph,)))}
+        new = sorted([pair for pair in failing if pair[0].path not in known], key=lambda pair: order[pair[0].path])
+        return next((f"{node_name(node)} fails: {why}" for node, why in new), "nothing fails")
 
 
 def report_model(

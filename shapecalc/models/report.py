@@ -39,6 +39,15 @@ class ModelInput(Record):
     """The shape that the walk used, with a name for each free dim; None if the rank is unknown."""
 
 
+class StayingInput(ModelInput):
+    """A model input that keeps a fixed dim that may be the batch dim."""
+
+    axis: int
+    """The axis of this dim."""
+    why: str
+    """What fails if the dim is freed."""
+
+
 class JudgedNode(NodeVerdict):
     """A listed node with its verdict."""
 
@@ -76,8 +85,6 @@ class FixResult(Record):
     """The path of the output file; None if no file was written."""
     freed: tuple[ModelInput, ...] = ()
     """The inputs whose declared shape was changed."""
-    stays: tuple[ModelInput, ...] = ()
-    """The inputs with an unchanged fixed dim that may be the batch dim."""
     stops: tuple[UnlistedFailure, ...] = ()
     """The failing nodes of the output file that are not listed; empty if the proof passed."""
     proofs: tuple[ProofCheck, ...] = ()
@@ -144,23 +151,14 @@ class Report(Record):
     nodes: tuple[JudgedNode, ...]
     """The listed nodes in file order."""
     stops: tuple[UnlistedFailure, ...]
+    stays: tuple[StayingInput, ...] = ()
+    """The inputs with a fixed dim that may be the batch dim."""
     fix_result: FixResult | None = None
     """The result of `--fix`; None without that option."""
     all_nodes: AllNodes | None = None
     """The description of all nodes; None without the option `--all`."""
     failing_above: Mapping[str, str] = EMPTY_DICT
     """The path of the nearest failing upstream node, by name or path of each requested node that is not listed."""
-
-    def axis_to_free(self, input: ModelInput) -> int | None:
-        """Return the axis of an input whose fixed dim may be the batch dim, or None.
-
-        The batch axis of other inputs is preferred.
-        """
-        taken = next((other.taken for other in self.inputs if other.taken and self.batch in other.taken), None)
-        if taken is None or input.declared is None or self.batch in (input.taken or ()):
-            return None
-        axes = [axis for axis, size in enumerate(input.declared) if size == (self.declared_batch or 1)]
-        return min(axes, key=lambda axis: axis != taken.index(self.batch), default=None)
 
 
 def format_shape(shape: SymbolicShape | None) -> str:

@@ -465,7 +465,6 @@ def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_pa
         for judged, fix in doubted[:MAX_REPORTED_ASSUMPTIONS]
     ]
     freed = tuple(value for value in report.inputs if value.name in fixed.freed_inputs)
-    stays = tuple(value for value in report.inputs if report.axis_to_free(value) is not None)
     stops = () if proof.proved else report.stops if path is None else tuple(fixed.tracker.stops)
     why = f"{proof.why}{''.join(doubts)}"
     return FixResult(
@@ -475,7 +474,6 @@ def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_pa
         why=why,
         path=path,
         freed=freed,
-        stays=stays,
         stops=stops,
         proofs=proof.checks,
         changed=fixed.is_changed,

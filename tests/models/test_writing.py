@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.cli.model_report import fix_report_lines, report_json, table_lines
+from shapecalc.cli.model_report import failure_lines, fix_report_lines, report_json, table_lines
 from shapecalc.core.problem import FILE, USAGE, ShapeError
 from shapecalc.models import prove, write
 from shapecalc.models.file import read_model
@@ -274,6 +274,9 @@ def test_proof_reports_a_missing_onnxruntime(tmp_path, monkeypatch):
     assert prove.run_task(task, path.read_bytes()).missing_module == "onnxruntime"
 
 
+STAYING = {"x1": "nothing fails", "factor": "y fails: 4 and 2 do not broadcast"}
+
+
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize(("text", "_"), sections("attentions"))
 def test_static_export_inputs_are_all_freed(tmp_path, text, _, batch):
@@ -282,12 +285,18 @@ def test_static_export_inputs_are_all_freed(tmp_path, text, _, batch):
     report, target = write_and_fix(proto, tmp_path)
     fixed = report.fix_result
     assert (fixed.proved, fixed.left) == (True, ()), fixed.why
-    assert [each.name for each in fixed.stays] == ["factor"] * ("factor" in inputs and batch == 1)
-    if fixed.stays:
-        assert "stays   input factor  1; --set factor=N frees it" in fix_report_lines(report, fixed)
-        assert report_json(report, ())["fixed"]["stays"] == [{"name": "factor", "declared": [1], "taken": [1]}]
+    stays = {name: why for name, why in STAYING.items() if batch == 1 and name in inputs}
+    assert {each.name: each.why for each in report.stays} == stays
+    for name, why in stays.items():
+        line = f"stays   input {name}  1; --set {name}=N frees it ({why})"
+        assert line in fix_report_lines(report, fixed)
+        assert line in table_lines(report, report.nodes)
+        assert f"model.onnx: {line}" in failure_lines(report, report.nodes, report.stops, strict=True, github=False)
+    assert failure_lines(report, (), (), strict=False, github=False) == []
+    expected = [{"name": name, "declared": [1], "taken": [1], "axis": 0, "why": why} for name, why in stays.items()]
+    assert report_json(report, ())["stays"] == report_json(report, ())["fixed"]["stays"] == expected
     freed = [each.name for each in fixed.freed]
-    assert freed == [name for name in inputs if name != "factor"]
+    assert freed == [name for name in inputs if name not in {*stays, "factor"}]
     fixed_model, random = onnx.load(target), np.random.default_rng(6)
     feeds = random_inputs(fixed_model, N=5)
     for name, most in {"ids": 9, "mask": 2, "said": 9}.items():

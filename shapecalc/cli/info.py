@@ -160,7 +160,7 @@ def doctor_causes() -> dict[str, Rule]:
     >>> doctor_causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
     """
-    from shapecalc.diagnosis.reading import CAUSES  # this module is slow to import
+    from shapecalc.diagnosis.causes import CAUSES  # this module is only needed here
 
     explanation = (
         "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."

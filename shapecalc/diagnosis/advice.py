@@ -31,6 +31,7 @@ from shapecalc.core.ops.view import VIEW
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
+from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import (
     OP_DESCRIPTIONS,
@@ -40,7 +41,7 @@ from shapecalc.diagnosis.findings import (
     numeric_differences,
 )
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.reading import CAUSES, ParsedMessage
+from shapecalc.diagnosis.reading import ParsedMessage
 from shapecalc.diagnosis.subjects import MAX_FIXES, MODEL_FILE_FRAMEWORKS, WEAK_KINDS, Advice, advise_on_subject
 from shapecalc.diagnosis.suggestions import (
     rank_and_perm,
@@ -65,6 +66,28 @@ STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "
 FIT_NOTE = "would fit, and that is all that is known of it"
 COUNT_RULES = (INDIVISIBLE, VOLUME_MISMATCH)
 """The rules that compare element counts."""
+FRAMEWORK_REMEDIES = {
+    (
+        "lengths-differ",
+        "pandas",
+    ): "assign before rows are dropped, or give the values the index of these rows",
+    ("lengths-differ", "xarray"): "list dims in the order of the array's axes, and make each coordinate from its data",
+    ("lengths-differ", "sklearn"): "filter or split both with the same rows, train_test_split(X, y)",
+    ("lengths-differ", "matplotlib"): "plot both from the same rows, or make x with np.arange(len(y))",
+    ("lengths-differ", "jax"): "give all mapped arguments one length, or in_axes=None to one that is not mapped",
+    ("lengths-differ", "numpy"): "make both from the same rows, and print their lengths before that line",
+    ("lengths-differ", "torch"): "give both the same batch and lengths: batch_first and the hidden state may disagree",
+    ("indivisible", "torch"): "choose a number of groups or heads that divides the channels",
+    ("lengths-differ", "coreml"): "expand the value before it is assigned: the converter does not broadcast it",
+    ("channels-differ", "torch"): "build the layer for the channels of its input, the first of the two numbers",
+    ("features-differ", "torch"): "build the layer for the last dims of its input",
+    ("rank-mismatch", "xarray"): "name each axis of the array once in dims",
+    (
+        "bad-attribute",
+        "onnx",
+    ): "allowzero needs opset 14: convert the model, update the tool, or drop it if it is 0",
+}
+"""The remedies for a cause in one framework, if they differ from the general one."""
 LENGTH_REMEDIES = (
     "if these are batches, give both the same samples: one may be repeated, filtered or the last of an epoch",
     "if these are lengths of sequences, cut or pad both to one length before that line",
@@ -91,8 +114,8 @@ def advise(message: ParsedMessage) -> Advice:
         explanations = tuple(found for found in explanations if found.kind not in WEAK_KINDS)
     if explanations:
         verified = {text: command for text, command in verified.items() if not text.endswith(FIT_NOTE)}
-    is_padded = message.op == REARRANGE.name and bool(verified)
-    advised = {} if is_padded else dict.fromkeys(found.advice for found in explanations[:1])
+    has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(general))
+    advised = {} if has_own else dict.fromkeys(found.advice for found in explanations[:1])
     comes_first = is_structural or message.op not in OP_DESCRIPTIONS
     all_fixes = likely | (verified | advised if comes_first else advised | verified)
     all_fixes |= {} if advised and message.op in OP_DESCRIPTIONS else general
@@ -236,9 +259,10 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
     """Return the remedies that follow from the op and the cause."""
     if message.op in OP_DESCRIPTIONS:
         return [*_operand_remedies(message)]
-    if message.cause not in ("count-mismatch", "indivisible"):
+    if message.op is None or message.cause not in ("count-mismatch", "indivisible"):
         grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
         remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
+        remedy = FRAMEWORK_REMEDIES.get((message.cause, message.framework or ""), remedy)
         if message.cause == "zero-literal" and not _has_literal_zero(message):
             remedy = COMPUTED_ZERO_REMEDY
         return [remedy] if remedy else []
@@ -270,6 +294,10 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
         merged, inserted = "merge two of them before, x.flatten(0, 1)", "insert one before, x[None]"
         change = merged if message.pair[0] > message.pair[1] else inserted
         yield f"name each dim on the left side of the pattern, or {change}"
+    elif message.op == REARRANGE.name and message.pair is not None and message.cause == "indivisible":
+        yield "join {1} of them along that axis before, or let the length in the pattern divide {0}".format(
+            *message.pair
+        )
     elif remedy := "" if message.cause == "not-broadcastable" else CAUSES[message.cause].remedy:
         yield remedy
 
@@ -293,6 +321,9 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
         return "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
     if len(shape) == len(other) == 1:
         return f"find what made the lengths {shape[0]} and {other[0]}: a filter, dropna or a slice of only one of them"
+    pair = find_mismatch(message, None) or (differ[0][1:] if len(differ) == 1 else None)
+    if message.dim is None and pair is not None:
+        return "find which of {} and {} is meant, and change the line that makes the other".format(*pair)
     return "" if message.dim is None else LENGTH_REMEDIES[min(message.dim, 2)]
 
 
@@ -305,10 +336,12 @@ def _describe_missing(message: ParsedMessage) -> str | None:
     """Describe the information that is missing in a message; None if it is complete."""
     has_operands = message.op in OP_DESCRIPTIONS
     names = message.failing_line.operands if message.failing_line else ()
+    if message.op is None and message.framework != "tensorflow":
+        return f"print({', '.join(f'{name}.shape' for name in names)}) before that line" if names else None
     if message.input is not None and (
         _request_options(message) is not None or (has_operands and (message.operands or message.pair))
     ):
-        return f"look at the lines that make {' and '.join(names)}" if has_operands and names else None
+        return f"look at the lines that make {', '.join(names)}" if has_operands and names else None
     shapes = f"print({', '.join(f'{name}.shape' for name in names)})" if names else "the shapes of both tensors"
     both = f"{shapes} before that line; then shapecalc 'LINE' a=SHAPE b=SHAPE" if has_operands else ""
     return message.traits.shape_source or both or _describe_missing_shape(message)

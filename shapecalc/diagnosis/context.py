@@ -71,6 +71,8 @@ class FailingLine(Record):
     def operands(self) -> tuple[str, ...]:
         """The names of the values that the line reads, at most three."""
         code = STRING_LITERAL.sub("''", self.text)
+        if code.count("(") > code.count(")"):  # the call goes on in the next line
+            return ()
         code = ASSIGNMENT.sub("", code, count=1).removeprefix("return ")
         names = (name for name in VALUE_NAME.findall(code) if name.partition(".")[0] not in NOT_VALUES)
         return tuple([*dict.fromkeys(name for name in names if name != "self")][:3])
@@ -134,6 +136,7 @@ FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     "tflite": FrameworkTraits(has_dialect=True, shape_source="the model file"),
     **dict.fromkeys(("coreml", "paddle", "tvm"), FrameworkTraits(zero_copies=True)),
     **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()),
+    **dict.fromkeys(("flax", "matplotlib", "mindspore", "pandas", "sklearn", "tinygrad", "xarray"), FrameworkTraits()),
 }
 """The traits of each framework, keyed by framework name.
 
@@ -164,7 +167,7 @@ FRAME = re.compile(r"File \"?(?P<file>[^\",]{1,300})\"?(?:, line |:)(?P<number>\
 FRAME_CODE = re.compile(r"-{1,6}> ?(?P<number>\d{1,7}) (?P<code>\S.*)$")
 """The failing line of a frame in a notebook."""
 LIBRARY = re.compile(
-    r"site-packages|dist-packages|[/\\]lib[/\\]python|^<|[/\\](?:torch|tensorflow|numpy|keras|einops|jax)[/\\]"
+    r"site-packages|dist-packages|[/\\]lib[/\\]python|^<|[/\\](?:torch|tensorflow|numpy|keras|einops|jax|flax|tinygrad|mlx|sklearn|pandas|xarray|dask)[/\\]"
 )
 """A file that the user did not write."""
 CODE_LINE = re.compile(r"[\w.,\[\]: ]{1,80} ?[-+*/@]?= ?\S|(?:return )?[\w.]{1,80}\(.*\)$|[\w.\[\]]{1,60} @ \S")

@@ -19,13 +19,18 @@ from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, numeric_differences
 from shapecalc.diagnosis.match import PrintedSizes
-from shapecalc.diagnosis.reading import WEIGHTS_SUBJECT, ParsedMessage, volume_of_sizes
+from shapecalc.diagnosis.reading import LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, volume_of_sizes
 from shapecalc.diagnosis.suggestions import numeric_sizes
 from shapecalc.reasoning.figures import Explanation, FigureContext, explain
 
 COUNT_OPS = (RESHAPE.name, SHUFFLE.name, UNFLATTEN.name)
 FEATURE_CAUSES = ("features-differ",)
 """The causes whose sizes are numbers of features."""
+RANK_CAUSES = (
+    *("ranks-differ", "rank-mismatch", "bad-axis", "bad-perm", "window-too-large", "not-one", "table-rank"),
+    *("too-many-indices", "not-square", "rank-limit", "batch-limit"),
+)
+"""The causes whose numbers are numbers of dims, or limits."""
 PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+")
 """Numbers that are positions in files and times, not sizes."""
 MIN_PICTURE_SIDE = 8
@@ -54,7 +59,15 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {line} {message.quote}")
     if message.op in COUNT_OPS:
         return _count_figures(message, text)
-    if message.cause in ("ranks-differ", "rank-mismatch", "bad-axis", "bad-perm", "window-too-large", "not-one"):
+    if message.cause in (
+        "ranks-differ",
+        "rank-mismatch",
+        "bad-axis",
+        "bad-perm",
+        "window-too-large",
+        "not-one",
+        *RANK_CAUSES,
+    ):
         return None
     if message.about is not None or message.op is None:
         return _pair_of_shapes(message, text)
@@ -94,7 +107,12 @@ def _pair_of_shapes(message: ParsedMessage, text: str) -> Figures | None:
         return None
     is_features = message.cause in FEATURE_CAUSES
     if message.pair is not None and min(message.pair) >= 0:
-        return Figures(message.pair, FigureContext(axis=message.dim, is_features=is_features, text=text))
+        divides = message.cause == "indivisible"
+        is_fixed = message.about != LOSS_SUBJECT
+        context = FigureContext(
+            axis=message.dim, is_divisor=divides, is_joined=is_fixed, is_features=is_features, text=text
+        )
+        return Figures(message.pair, context)
     shape, other = message.input or (), (message.operands or ((),))[0]
     differences = numeric_differences(shape, other)
     if len(differences) != 1 or (len(shape) != len(other) and message.cause != "not-about-shape"):
@@ -102,7 +120,10 @@ def _pair_of_shapes(message: ParsedMessage, text: str) -> Figures | None:
     axis, size, expected = differences[0]
     is_channel = is_channel_axis(shape, axis) and is_channel_axis(other, axis)
     known_axis = None if len(shape) == 1 or message.about == WEIGHTS_SUBJECT else axis
-    return Figures((size, expected), FigureContext(axis=known_axis, is_channel=is_channel, text=text))
+    return Figures(
+        (size, expected),
+        FigureContext(axis=known_axis, is_channel=is_channel, is_joined=message.about != LOSS_SUBJECT, text=text),
+    )
 
 
 def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None:

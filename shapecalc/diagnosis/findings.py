@@ -64,6 +64,8 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
             if re.search(rf"\b{axis}\b", call.partition("(")[2])
         ]
         yield from [f"of the calls before it {calls[-1]} names {axis}"] if calls else ()
+    elif message.cause == "too-many-indices" and message.pair is not None:
+        yield f"the array has {rank_text(message.pair[0])}, and the index names {message.pair[1]}"
     elif message.op == TRANSPOSE.name:
         known_rank, perm = rank_and_perm(message)
         axis_count = message.pair[1] if message.pair else len(perm)
@@ -148,7 +150,7 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
         return
     extra = find_extra_axis(message)
     if extra is not None:
-        yield f"without its axis {extra}, of size {message.input[extra]}, the input has the dims of the target"
+        yield f"without its axis {extra}, of size {(message.input or ())[extra]}, the counts agree"
     elif message.cause in ("count-mismatch", "not-broadcastable"):
         _, dims, target_dims = find_differing_dims(as_dims(message.input), as_dims(message.target))
         if dims and target_dims and len(dims) < len(message.input):
@@ -156,12 +158,18 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def find_extra_axis(message: ParsedMessage) -> int | None:
-    """Return the last axis of the input without which a reshape would keep its dims; None if there is none."""
+    """Return the last axis of the input without which the counts of a reshape would agree; None if there is none.
+
+    Axes whose removal leaves the dims of the target come first. The leading batch is never removed.
+    """
     shape, target = message.input or (), message.target or ()
-    if message.op != RESHAPE.name or len(shape) != len(target) + 1 or not target:
+    count = volume_of_sizes(target)
+    if message.op != RESHAPE.name or message.cause != "count-mismatch" or not count:
         return None
-    axes = range(len(shape) - 1, -1, -1)
-    return next((axis for axis in axes if (*shape[:axis], *shape[axis + 1 :]) == target and shape[axis] != 1), None)
+    axes = [axis for axis in range(len(shape) - 1, 0, -1) if shape[axis] != 1]
+    rests = [(axis, (*shape[:axis], *shape[axis + 1 :])) for axis in axes]
+    equal = [axis for axis, rest in rests if rest == target]
+    return next(iter([*equal, *(axis for axis, rest in rests if volume_of_sizes(rest) == count)]), None)
 
 
 def _slice_findings(message: ParsedMessage) -> Iterator[str]:

@@ -8,7 +8,7 @@ Each row has four columns:
 
 - The framework: a key of `context.FRAMEWORKS`, or "-" if only the context identifies the framework.
 - The op, or "-" if only the context identifies the op.
-- The cause: a key of `reading.CAUSES`; "counts" or "asked" if the cause is computed from the numbers in the message,
+- The cause: a key of `causes.CAUSES`; "counts" or "asked" if the cause is computed from the numbers in the message,
   with the default "count-mismatch" or "unspecified"; "about SUBJECT" for a message that resembles a shape error but has
   another subject.
 - The template. `PLACEHOLDER_KINDS` selects its parser by name. "{}" preserves a blank at the end of a

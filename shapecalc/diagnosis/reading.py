@@ -24,8 +24,6 @@ from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.ops.squeeze import SQUEEZE
 from shapecalc.core.ops.transpose import TRANSPOSE
-from shapecalc.core.ops.view import COPY_FIRST_HINT
-from shapecalc.core.record import Record
 from shapecalc.diagnosis import context
 from shapecalc.diagnosis import match as sentences
 from shapecalc.diagnosis.match import CleanText, MessageTemplate, PrintedSizes, TemplateMatch
@@ -35,6 +33,8 @@ NODE_SUBJECT = "node of the operator"
 """The prefix of the subject if only the operator of the failing node is known."""
 DECLARED_INPUT = "model's input as declared"
 """The subject of a message about a declared input shape."""
+LOSS_SUBJECT = "loss and its targets"
+"""The subject of a message about predictions and targets."""
 WEIGHTS_SUBJECT = "weights of another model"
 """The subject of a message about weights that do not fit."""
 UNKNOWN_MESSAGE = "message that is not known"
@@ -61,106 +61,6 @@ MAX_QUOTE_PREFIX = 160
 """The maximum number of characters that are quoted before the matched part of a message."""
 MAX_QUOTE_SUFFIX = 100
 """The maximum number of characters that are quoted after the matched part of a message."""
-
-
-class Cause(Record):
-    """A cause of a shape error, as it is described to the user."""
-
-    summary: str
-    remedy: str = ""
-    """A general remedy, without numbers from the message."""
-    explanation: tuple[str, str] | None = None
-    """A longer explanation, and a command line that demonstrates it."""
-
-
-CAUSES: Mapping[str, Cause] = {
-    "count-mismatch": Cause(
-        "the element counts differ, and a reshape keeps the count",
-        explanation=(
-            "1600 elements cannot become 8,3,64: 8*3*64 is 1536. The factors show where to look: 1600 is 2^6*5^2 and "
-            "1536 is 2^9*3, so no dim of 3 fits, and the input has a 5 or a 25 that nobody expected.\n\n"
-            "If one size of the target is wrong, write -1 in its place. If the target is what you meant, print the "
-            "input's shape: a stride, a padding or the image's size differs, or a batch or channel is missing.",
-            "shapecalc reshape 1600 8,3,64 --dialect torch",
-        ),
-    ),
-    "indivisible": Cause(
-        "the known dims of the target do not divide the element count, so the unknown dim has no whole size"
-    ),
-    "hard-coded-batch": Cause(
-        "apart from the first dim both shapes hold as many elements: most likely the batch size of the example is "
-        "written into the target",
-        "where to write it: in the model's file, shapecalc model FILE.onnx --fix -o fixed.onnx; in the PyTorch code "
-        "that exports it, x.shape[0] in its place",
-        (
-            "A model is exported with an example, often of one sample, and its batch size is written into the target "
-            "of a reshape. An input 4,197,768 cannot become 1,197,12,64: behind the first dims both hold 151296 "
-            "elements, 197*768 and 197*12*64.\n\n"
-            "Write 0,197,12,64 where 0 copies the input's dim, as in ONNX and TensorRT; it assumes that the batch "
-            "stays first. Write -1,197,12,64 elsewhere; it assumes that the other sizes stay. Do not put the -1 behind "
-            "the 1: 1,-1,12,64 runs, takes the batch into axis 1, and nothing says so.\n\n"
-            "In a model's file, shapecalc model FILE.onnx --fix -o fixed.onnx mends every such node.",
-            "shapecalc reshape 4,197,768 1,197,12,64",
-        ),
-    ),
-    "empty-input": Cause(
-        "the input holds no elements, and the target asks for some",
-        "skip the step while the tensor is empty, or find what removed every element before it",
-    ),
-    "two-infer": Cause(
-        "more than one dim of the target is to be inferred, which has no single answer",
-        "keep one -1 and write the other sizes: for the batch 0 where 0 copies, as in ONNX, otherwise x.shape[0]",
-    ),
-    "infer-with-empty": Cause(
-        "-1 could be any size, because another dim of the target is 0",
-        "write the size in place of -1, or skip the step while the tensor is empty",
-    ),
-    "zero-out-of-range": Cause(
-        "a 0 of the target is at an index that the input does not have, so there is nothing to copy",
-        "write the size itself; in ONNX since opset 14, allowzero=1 makes 0 a dim of size zero",
-    ),
-    "zero-literal": Cause(
-        "0 is a dim of size zero here and copies nothing", "write the size that 0 was to copy, as x.shape[0]"
-    ),
-    "bad-value": Cause("a size of the target is not valid: only -1 may be negative, and all must be whole numbers"),
-    "bad-perm": Cause(
-        "the permutation does not name each axis of the input once",
-        "name each axis once: if the tensor has a dim more or less than expected, mend that first",
-    ),
-    "bad-axis": Cause("an axis is named that the tensor does not have, or one is named twice"),
-    "not-one": Cause(
-        "the size of an axis to drop is not 1",
-        "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
-    ),
-    "not-broadcastable": Cause(
-        "dims are compared from the last on, and one that is not 1 would have to grow",
-        "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
-    ),
-    "stride-incompatible": Cause(
-        "the elements lie in memory in another order, so no view of this shape exists", COPY_FIRST_HINT
-    ),
-    "inner-differs": Cause(
-        "the last dim of the first operand and the last but one of the second are summed together, and differ"
-    ),
-    "dims-differ": Cause("the operands differ along an axis along which they must not"),
-    "ranks-differ": Cause("the operands have no ranks that go together"),
-    "channels-differ": Cause("the input has other channels or features than the weights take"),
-    "window-too-large": Cause(
-        "the window does not fit into the padded input", "pad the input, or take a smaller window"
-    ),
-    "rank-mismatch": Cause("the number of dims is not the one that is asked for"),
-    "bad-pattern": Cause("the pattern does not fit the tensor, or cannot be read"),
-    "bad-attribute": Cause("the operator does not take this attribute, or not in this version"),
-    "engine-limit": Cause(
-        "the shape may be right, but this engine cannot do it",
-        "fold the constants of the model before it is loaded, or use a newer engine",
-    ),
-    "unspecified": Cause("the message does not say what went wrong"),
-    "declared-input": Cause("a model's input: it is declared with another shape than it is given"),
-    "out-of-range": Cause("the slice ends behind the last element of the input along one axis"),
-    "unknown-message": Cause("the tool is known, and the message is not: it may be about a shape or not"),
-    "not-about-shape": Cause("the message is not about the shape of one tensor"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +267,13 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
         others = tuple([shape for shape in shapes[1:] if shape]) if cause in OPERAND_CAUSES else ()
         message = replace(message, input=shapes[0] if shapes else None, operands=others or None)
     return _decide_cause(message)
+
+
+def read_context(message: ParsedMessage, match: TemplateMatch, cleaned: CleanText) -> ParsedMessage:
+    """Add the framework, the failing line and the text around a message that has no template."""
+    before = cleaned.text[max(0, match.start - context.MAX_DISTANCE) : match.start]
+    framework, line = context.identify_framework(match, cleaned), context.find_failing_line(match, cleaned)
+    return replace(message, framework=framework, failing_line=line, nearby_text=before)
 
 
 def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:

@@ -15,9 +15,10 @@ from shapecalc.core.ops.rearrange import REARRANGE
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.diagnosis.advice import advise
+from shapecalc.diagnosis.fallback import TAIL_LENGTH, find_disagreement
 from shapecalc.diagnosis.findings import OP_DESCRIPTIONS
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes, parse_sizes_at
-from shapecalc.diagnosis.reading import DECLARED_INPUT, ParsedMessage, parse_messages
+from shapecalc.diagnosis.reading import DECLARED_INPUT, UNKNOWN_MESSAGE, ParsedMessage, parse_messages
 from shapecalc.diagnosis.subjects import MODEL_FILE, Advice
 from shapecalc.diagnosis.suggestions import numeric_sizes
 
@@ -25,8 +26,6 @@ LIST_START = re.compile(r"[\[({](?=\s?-?\d)")
 MAX_LINE = 120
 """The maximum number of characters of a line of code that is printed."""
 MAX_LISTS = 8
-TAIL_LENGTH = 20_000
-"""The number of characters, at the end of an unknown text, that are searched for lists of sizes."""
 WHOLE_TEXT = "the whole log or traceback, from its first line"
 JSON_FIELDS = (
     *("framework", "dialect", "op", "node", "input", "elements", "target", "target_elements", "perm", "axes"),
@@ -89,10 +88,13 @@ def diagnose(text: str, model_path: str | None = None) -> Diagnosis:
       what  1600 elements to 8,3,64: the element counts differ, and a reshape keeps the count
       why   elements of the input: 1600 = 2^6*5^2; of the target: 1536 = 2^9*3
     """
-    entries = tuple(
-        (read, _insert_model_path(advise(read), quote(model_path) if model_path else MODEL_FILE))
-        for read in parse_messages(text)
-    )
+    path = quote(model_path) if model_path else MODEL_FILE
+    messages = parse_messages(text)
+    if all(message.about == UNKNOWN_MESSAGE for message in messages):
+        found = find_disagreement(text)
+        if found is not None:
+            return Diagnosis((found,), ())
+    entries = tuple((message, _insert_model_path(advise(message), path)) for message in messages)
     return Diagnosis(entries, () if entries else _find_lists(text[-TAIL_LENGTH:]))
 
 
@@ -130,6 +132,7 @@ def _entry_lines(message: ParsedMessage, advice: Advice, explain: bool) -> list[
     subject = " ".join(filter(None, (message.framework, message.op))) or "unknown"
     fix_command = next((command for _, command in advice.fixes if command), None)
     reasons = [f"{found.arithmetic}: {found.text}" for found in advice.explanations]
+    shows_facts = explain or not reasons or message.op == REARRANGE.name
     steps = list[str]()
     for text, command in advice.fixes:
         steps += [text, *([command] if command and command == fix_command and command not in text else [])]
@@ -139,7 +142,7 @@ def _entry_lines(message: ParsedMessage, advice: Advice, explain: bool) -> list[
     rows = [
         *([("message", message.quote)] if explain else []),
         *_label("what", [_describe_disagreement(message, advice), *_describe_place(message)]),
-        *_label("why", [*reasons, *(fact for fact in advice.facts if not reasons or explain)]),
+        *_label("why", [*reasons, *(fact for fact in advice.facts if shows_facts)]),
         *_label("do", steps),
         *_label("else", [alternative] if alternative else []),
         *([("shows", advice.command)] if explain and advice.command else []),
@@ -184,8 +187,9 @@ def _describe_shapes(message: ParsedMessage) -> str:
         text = f"{shape or 'the input'} to {part}{message.target_elements} elements"
     elif message.perm is not None:
         text = f"{shape or 'the input'} in the order {format_sizes(message.perm)}"
-    elif message.op == REARRANGE.name and message.pair is not None and message.cause == "indivisible":
-        text = f"{shape}, where {message.pair[0]} is divided by {message.pair[1]}"
+    elif message.op == REARRANGE.name and message.pair is not None and message.cause != "rank-mismatch":
+        verb = "is divided by" if message.cause == "indivisible" else "is not the"
+        text = f"{shape}, where {message.pair[0]} {verb} {message.pair[1]}"
     elif others and shape:
         text = f"{shape} with {others}"
     elif message.pair is not None and message.cause not in ("bad-axis", "bad-perm"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from shapecalc.core.record import Record
+from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, declaration_findings, find_dim_mismatches
 from shapecalc.diagnosis.match import PrintedSizes
-from shapecalc.diagnosis.reading import CAUSES, DECLARED_INPUT, WEIGHTS_SUBJECT, ParsedMessage
+from shapecalc.diagnosis.reading import DECLARED_INPUT, LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage
 from shapecalc.diagnosis.suggestions import INSERT_DIM_REMEDY, suggest_shape_changes, unequal_axes
 from shapecalc.reasoning.figures import Explanation
 
@@ -18,8 +19,6 @@ MODEL_FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
 MAX_FIXES = 2
 WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch")
 """The kinds of explanations that come after the remedy for a subject, and give way to fixes that resolve."""
-LOSS_SUBJECT = "loss and its targets"
-"""The subject of a message about predictions and targets."""
 REMEDIES_BY_SUBJECT = {
     DECLARED_INPUT: "give it the declared shape, or export the model again with the other",
     "mask of other dims than its tensor": "build the mask from the tensor that it indexes, or pad it to its dims",
@@ -83,6 +82,8 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
         sides = _declared_sides(message)
         sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
         remedy = f"resize or pad the picture, {sizes}, or export the model with dynamic sides" if sides else remedy
+        if message.framework == "triton" and message.dim == 0:
+            remedy = "send smaller batches, or build the engine for this one: --maxShapes, and max_batch_size"
         if message.framework in MODEL_FILE_FRAMEWORKS:
             is_batch = 0 in unequal_axes(shape, declared) or "0" in [axis for axis, *_ in find_dim_mismatches(message)]
             command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]

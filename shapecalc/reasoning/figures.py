@@ -40,6 +40,8 @@ KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 2
 """The numbers of classes of well-known data sets, some with a class for the background."""
 ENCODER_FEATURES = frozenset({640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
 """The feature counts of well-known encoders."""
+FEED_FORWARD_RATIO = 4
+"""The usual ratio of the inner width of a feed-forward block to its features."""
 TOKEN_POSITIONS = (77, 512, 1024)
 """The numbers of positions of well-known text models."""
 PICTURE_CHANNELS = {
@@ -84,7 +86,7 @@ class FigureContext(Record):
     is_channel: bool = False
     """Whether the figures are sizes of the channel axis of pictures."""
     is_joined: bool = False
-    """Whether the figures are sizes of operands that are joined along another axis."""
+    """Whether the figures are sizes that no loader chooses: of operands that are joined, masks or declared inputs."""
     is_features: bool = False
     """Whether the figures are numbers of features: of a layer's input, and as its weights expect them."""
     text: str = ""
@@ -269,7 +271,14 @@ def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iter
     """Explain two numbers of features by two well-known encoders."""
     large, small = max(actual, expected), max(1, min(actual, expected))
     is_map = large % small == 0 and isqrt(large // small) ** 2 == large // small
-    if context.is_features and {actual, expected} <= ENCODER_FEATURES and not is_map:
+    if context.is_features and expected == FEED_FORWARD_RATIO * actual and actual in ENCODER_FEATURES:
+        yield Candidate(
+            1,
+            f"{large} = {FEED_FORWARD_RATIO}*{small}",
+            f"would be the inner width of a feed-forward block of {small} features, whose first layer was skipped",
+            "find where the first linear layer of the block is skipped, or the second is applied twice",
+        )
+    elif context.is_features and {actual, expected} <= ENCODER_FEATURES and not is_map:
         yield Candidate(
             1,
             f"{actual} and {expected} features",
@@ -493,7 +502,9 @@ def _explain_difference(actual: int, expected: int, context: FigureContext) -> I
     small, large = sorted((actual, expected))
     rest = large - small
     is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED
-    is_mask = MASK_WORDS.search(context.text) is not None and rest >= MIN_SHARED and large < 1 << 17
+    is_mask = (
+        MASK_WORDS.search(context.text) is not None and rest >= MIN_SHARED and large < 1 << 17 and large % max(small, 1)
+    )
     if rest < 2 or context.target or not (is_printed or is_mask):
         return
     what = "which the text names" if is_printed else "such as image tokens that the mask lacks"

@@ -161,7 +161,7 @@ def _feature_map_side(large: Dim, small: Dim) -> int:
 
 
 def _is_one_more(large: Dim, small: Dim) -> bool:
-    return isinstance(large, int) and isinstance(small, int) and large == small + 1 > 2
+    return isinstance(large, int) and isinstance(small, int) and large == small + 1 > MIN_ROUNDED_SIZE
 
 
 def _pair_with_input_and_operands(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:

@@ -11,7 +11,7 @@ from shapecalc import __version__
 from shapecalc.cli.info import doctor_causes
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import all_rules, refusal_rules
-from shapecalc.diagnosis.reading import CAUSES
+from shapecalc.diagnosis.causes import CAUSES
 from tests.cli.conftest import run_command_on_terminal
 from tests.sampling import each_row
 

@@ -6,10 +6,11 @@ import pytest
 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
+from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.context import FRAMEWORKS
 from shapecalc.diagnosis.findings import OP_DESCRIPTIONS
 from shapecalc.diagnosis.match import PLACEHOLDER_KINDS, TEMPLATES, clean_text, find_matches, parse_templates
-from shapecalc.diagnosis.reading import CAUSES, parse_messages
+from shapecalc.diagnosis.reading import parse_messages
 from tests.sampling import some_and_rest
 
 TEXTS = {"list": "[2, 3]", "lists": "[2, 3] [2, 3]", "count": "24", "words": "some words"}

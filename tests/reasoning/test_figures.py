@@ -25,6 +25,7 @@ EXPLAINED = [
     ((64, 128), FEATURES, "ratio", "128 = 2*64"),
     ((4, 3), FigureContext(is_channel=True), "channels", "4 and 3 channels"),
     ((1024, 768), FEATURES, "encoder", "1024 and 768 features"),
+    ((768, 3072), FEATURES, "encoder", "3072 = 4*768"),
     ((245, 180), FEATURES, "maps", "245 = 5*7*7, 180 = 5*6*6"),
     ((65536, 16384), FEATURES, "maps", "65536 = 16384*2*2"),
     ((937, 512), FigureContext(text="embeddings += position_embeddings"), "positions", "512 positions, 937 tokens"),

@@ -1,0 +1,155 @@
+"""The causes of shape errors that messages state, or that follow from their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shapecalc.core.ops.view import COPY_FIRST_HINT
+from shapecalc.core.record import Record
+
+
+class Cause(Record):
+    """A cause of a shape error, as it is described to the user."""
+
+    summary: str
+    remedy: str = ""
+    """A general remedy, without numbers from the message."""
+    explanation: tuple[str, str] | None = None
+    """A longer explanation, and a command line that demonstrates it."""
+
+
+CAUSES: Mapping[str, Cause] = {
+    "count-mismatch": Cause(
+        "the element counts differ, and a reshape keeps the count",
+        explanation=(
+            "1600 elements cannot become 8,3,64: 8*3*64 is 1536. The factors show where to look: 1600 is 2^6*5^2 and "
+            "1536 is 2^9*3, so no dim of 3 fits, and the input has a 5 or a 25 that nobody expected.\n\n"
+            "If one size of the target is wrong, write -1 in its place. If the target is what you meant, print the "
+            "input's shape: a stride, a padding or the image's size differs, or a batch or channel is missing.",
+            "shapecalc reshape 1600 8,3,64 --dialect torch",
+        ),
+    ),
+    "indivisible": Cause(
+        "the known dims of the target do not divide the element count, so the unknown dim has no whole size"
+    ),
+    "hard-coded-batch": Cause(
+        "apart from the first dim both shapes hold as many elements: most likely the batch size of the example is "
+        "written into the target",
+        "where to write it: in the model's file, shapecalc model FILE.onnx --fix -o fixed.onnx; in the PyTorch code "
+        "that exports it, x.shape[0] in its place",
+        (
+            "A model is exported with an example, often of one sample, and its batch size is written into the target "
+            "of a reshape. An input 4,197,768 cannot become 1,197,12,64: behind the first dims both hold 151296 "
+            "elements, 197*768 and 197*12*64.\n\n"
+            "Write 0,197,12,64 where 0 copies the input's dim, as in ONNX and TensorRT; it assumes that the batch "
+            "stays first. Write -1,197,12,64 elsewhere; it assumes that the other sizes stay. Do not put the -1 behind "
+            "the 1: 1,-1,12,64 runs, takes the batch into axis 1, and nothing says so.\n\n"
+            "In a model's file, shapecalc model FILE.onnx --fix -o fixed.onnx mends every such node.",
+            "shapecalc reshape 4,197,768 1,197,12,64",
+        ),
+    ),
+    "empty-input": Cause(
+        "the input holds no elements, and the target asks for some",
+        "skip the step while the tensor is empty, or find what removed every element before it",
+    ),
+    "two-infer": Cause(
+        "more than one dim of the target is to be inferred, which has no single answer",
+        "keep one -1 and write the other sizes: for the batch 0 where 0 copies, as in ONNX, otherwise x.shape[0]",
+    ),
+    "infer-with-empty": Cause(
+        "-1 could be any size, because another dim of the target is 0",
+        "write the size in place of -1, or skip the step while the tensor is empty",
+    ),
+    "zero-out-of-range": Cause(
+        "a 0 of the target is at an index that the input does not have, so there is nothing to copy",
+        "write the size itself; in ONNX since opset 14, allowzero=1 makes 0 a dim of size zero",
+    ),
+    "zero-literal": Cause(
+        "0 is a dim of size zero here and copies nothing", "write the size that 0 was to copy, as x.shape[0]"
+    ),
+    "bad-value": Cause("a size of the target is not valid: only -1 may be negative, and all must be whole numbers"),
+    "bad-perm": Cause(
+        "the permutation does not name each axis of the input once",
+        "name each axis once: if the tensor has a dim more or less than expected, mend that first",
+    ),
+    "bad-axis": Cause("an axis is named that the tensor does not have, or one is named twice"),
+    "not-one": Cause(
+        "the size of an axis to drop is not 1",
+        "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
+    ),
+    "not-broadcastable": Cause(
+        "dims are compared from the last on, and one that is not 1 would have to grow",
+        "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
+    ),
+    "stride-incompatible": Cause(
+        "the elements lie in memory in another order, so no view of this shape exists", COPY_FIRST_HINT
+    ),
+    "inner-differs": Cause(
+        "the last dim of the first operand and the last but one of the second are summed together, and differ"
+    ),
+    "dims-differ": Cause("the operands differ along an axis along which they must not"),
+    "ranks-differ": Cause("the operands have no ranks that go together"),
+    "channels-differ": Cause("the input has other channels or features than the weights take"),
+    "window-too-large": Cause(
+        "the window does not fit into the padded input", "pad the input, or take a smaller window"
+    ),
+    "rank-mismatch": Cause("the number of dims is not the one that is asked for"),
+    "bad-pattern": Cause("the pattern does not fit the tensor, or cannot be read"),
+    "bad-attribute": Cause("the operator does not take this attribute, or not in this version"),
+    "engine-limit": Cause(
+        "the shape may be right, but this engine cannot do it",
+        "fold the constants of the model before it is loaded, or use a newer engine",
+    ),
+    "unspecified": Cause("the message does not say what went wrong"),
+    "declared-input": Cause("a model's input: it is declared with another shape than it is given"),
+    "features-differ": Cause(
+        "the data has another number of features than was fitted or declared",
+        "make the features as for the training data: transform, not fit_transform; the same columns, size and settings",
+    ),
+    "lengths-differ": Cause("two lengths that must be equal differ"),
+    "table-rank": Cause(
+        "the data has another number of dims than a table",
+        "keep the samples: x.reshape(len(x), -1), or x.reshape(-1, x.shape[-1]) and back; for one feature, "
+        "x.reshape(-1, 1)",
+    ),
+    "empty-table": Cause(
+        "the table holds no samples", "find the filter or the split that leaves no rows, and print it"
+    ),
+    "carry-differs": Cause(
+        "a loop or a branch returns another shape than it was given, or than the other branch",
+        "make the shapes equal: start with the shape that is returned, or squeeze the result, x.squeeze() or x[0]",
+    ),
+    "traced-size": Cause(
+        "a size is traced under jit, and a shape must be known when the function is compiled",
+        "make the size static, jax.jit(f, static_argnums=...), or take it from x.shape; for a mask, "
+        "jnp.where(mask, x, 0)",
+    ),
+    "unknown-chunks": Cause(
+        "the sizes of the chunks are unknown since a selection, so the shape holds nan",
+        "compute them before that line: x = x.compute_chunk_sizes()",
+    ),
+    "too-many-indices": Cause(
+        "the index names more axes than the tensor has", "drop an index, or find which dim is missing: print its shape"
+    ),
+    "rank-limit": Cause(
+        "the array would have more dims than NumPy allows", "look for a loop that adds a dim each time, and merge dims"
+    ),
+    "needs-copy": Cause(
+        "the elements lie in memory in another order, so that this reshape copies", "drop copy=False, or copy before"
+    ),
+    "not-square": Cause(
+        "the last two dims are not equal, and a square matrix is expected",
+        "take lstsq or pinv for a matrix that is not square, or find which of the two dims is wrong",
+    ),
+    "pad-too-large": Cause(
+        "a reflected pad is not shorter than the dim that it reflects",
+        "pad less, or mode='replicate', or enlarge the input",
+    ),
+    "batch-limit": Cause(
+        "the batch is larger than the server allows, or the shape lacks its batch dim",
+        "insert the batch dim, x[None], split the batch, or raise max_batch_size in config.pbtxt",
+    ),
+    "out-of-range": Cause("the slice ends behind the last element of the input along one axis"),
+    "unknown-message": Cause("the tool is known, and the message is not: it may be about a shape or not"),
+    "not-about-shape": Cause("the message is not about the shape of one tensor"),
+}

@@ -1,0 +1,119 @@
+"""Advice for a message that is not known: two shapes, or two sizes, in a sentence that reports a failure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from shapecalc.diagnosis.explanations import explain_message
+from shapecalc.diagnosis.findings import numeric_differences
+from shapecalc.diagnosis.match import (
+    CLOSING_BRACKETS,
+    CleanText,
+    MessageTemplate,
+    PrintedSizes,
+    TemplateMatch,
+    clean_lines,
+    clean_text,
+    find_closing_bracket,
+    parse_sizes_at,
+)
+from shapecalc.diagnosis.reading import SOURCE_LINE, UNKNOWN_MESSAGE, ParsedMessage, read_context
+from shapecalc.diagnosis.subjects import Advice
+from shapecalc.diagnosis.suggestions import numeric_sizes
+
+TAIL_LENGTH = 20_000
+"""The number of characters, at the end of a text, that are searched."""
+FAILURE = re.compile(
+    r"(?i)error|exception|fail|mismatch|expect|must|should|incompat|inconsist|cannot|can't|not |n't |invalid|differ"
+    r"|unequal"
+)
+"""A word of a sentence that reports a failure."""
+SIZE_WORD = re.compile(
+    r"(?i)shape|size|dim|length|feature|channel|token|mismatch|element|axis|match|equal|width|height|rows?\b|col|vs|[!=]="
+)
+"""A word of a sentence about sizes."""
+FRAME_OR_CODE = re.compile(r"\s*(?:File \"|Traceback |-{1,6}> ?\d|\d+ \S)|\s*\w+ ?= ?[\w.]+\(")
+LIST_START = re.compile(r"[\[({](?=\s?-?\d)")
+SIZE = re.compile(
+    r"(?i)(?<![\w.:/#-])(?P<place>(?:dim(?:ension)?s?|axis|index|arg(?:ument)?|line|opset|version|input|output|layer|node|"
+    r"rank|code|step|epoch|number|operand|entry)s?[ #:=]{0,3})?(?P<size>\d{1,9})(?![\w.:/%-])(?!\.\d)"
+)
+"""A number in a sentence, with the word before it if that says that the number is a position."""
+PLACE_OF_DIM = re.compile(r"(?i)(?:dim(?:ension)?|axis)[ #:=]{0,3}(\d{1,2})\b")
+MAX_SHAPES = 3
+"""The maximum number of shapes in a sentence about two of them."""
+
+
+def find_disagreement(text: str) -> tuple[ParsedMessage, Advice] | None:
+    """Find the last sentence of a text that reports a failure and states two shapes or sizes that differ.
+
+    Returns the sentence as a message, with advice; None if there is none.
+
+    >>> message, _ = find_disagreement("FooError: got shape (4, 729, 8), but the cache has (4, 256, 8)")
+    >>> message.input, message.operands
+    ((4, 729, 8), ((4, 256, 8),))
+    """
+    lines = clean_lines(text[-TAIL_LENGTH:])
+    for index in range(len(lines) - 1, -1, -1):
+        line = lines[index].strip()
+        if not FAILURE.search(line) or FRAME_OR_CODE.match(line) or SOURCE_LINE.search(line):
+            continue
+        message = _read_sentence(line)
+        if message is not None:
+            cleaned = clean_text(text[-TAIL_LENGTH:])
+            return _advise(read_context(message, _locate(message.quote, cleaned), cleaned))
+    return None
+
+
+def _locate(quote: str, cleaned: CleanText) -> TemplateMatch:
+    """Return the position of a sentence in the cleaned text."""
+    start = max(0, cleaned.text.rfind(" ".join(quote.split())))
+    return TemplateMatch(MessageTemplate("", "", None, "unknown-message", ""), start, start + len(quote), {})
+
+
+def _read_sentence(line: str) -> ParsedMessage | None:
+    """Return the two shapes or sizes in a sentence as a message; None if it does not state two that differ."""
+    spans = [*_list_spans(line)]
+    shapes = [*dict.fromkeys(shape for shape, _, _ in spans)]
+    message = ParsedMessage(None, None, None, "unknown-message", line, UNKNOWN_MESSAGE)
+    dim = PLACE_OF_DIM.search(line)
+    axis = int(dim[1]) if dim else None
+    if 2 <= len(shapes) <= MAX_SHAPES:
+        return replace(message, input=shapes[0], operands=(shapes[1],), dim=axis)
+    rest = "".join(" " if any(a <= at < b for _, a, b in spans) else char for at, char in enumerate(line))
+    sizes = [int(found["size"]) for found in SIZE.finditer(rest) if not found["place"] and int(found["size"]) > 1]
+    if shapes or len(sizes) != 2 or sizes[0] == sizes[1] or not SIZE_WORD.search(rest):
+        return None
+    return replace(message, pair=(sizes[0], sizes[1]), dim=axis)
+
+
+def _list_spans(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
+    """Yield the lists of numbers in a line, each with its span."""
+    at = 0
+    while start := LIST_START.search(line, at):
+        sizes, end = parse_sizes_at(line, start.start())
+        closing = find_closing_bracket(line[start.start() :]) if line[start.start()] in CLOSING_BRACKETS else None
+        at = start.end() if sizes is None or closing is None else end
+        if sizes and numeric_sizes(sizes):
+            yield sizes, start.start(), end
+
+
+def _advise(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
+    """Return the message with advice: which dims differ, and where the sizes may come from."""
+    shape, other = message.input or (), (message.operands or ((),))[0]
+    differences = numeric_differences(shape, other) if len(shape) == len(other) else []
+    facts = list[str]()
+    if shape and len(shape) != len(other):
+        facts.append(f"the first shape has {len(shape)} dims, the second {len(other)}")
+    elif len(differences) < len(shape):
+        texts = [f"dim {axis} is {one} and {two}" for axis, one, two in differences]
+        facts.append(f"{', '.join(texts)}; the other dims agree")
+    explanations = explain_message(message, None)
+    names = message.failing_line.operands if message.failing_line else ()
+    shown = ", ".join(f"{name}.shape" for name in names)
+    steps = [*(found.advice for found in explanations[:1]), f"print({shown or 'a.shape, b.shape'}) before that line"]
+    summary = "not a message that is known; its sentence states two " + ("shapes" if shape else "sizes")
+    missing = "the whole log or traceback, from its first line"
+    return message, Advice(summary, tuple(facts), tuple((step, None) for step in steps), missing, None, explanations)

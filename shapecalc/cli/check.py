@@ -10,8 +10,8 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from io import BufferedIOBase, BytesIO
+from contextlib import ExitStack, closing, contextmanager, suppress
+from io import BufferedIOBase, BytesIO, UnsupportedOperation
 
 from shapecalc.checking.judging import (
     MIN_PARALLEL_SIZE,
@@ -33,6 +33,7 @@ from shapecalc.cli.output import (
     has_stdin_data,
     print_stderr,
     print_stdout,
+    refuse_device,
     report_stream_error,
 )
 from shapecalc.cli.progress import progress_bar
@@ -181,8 +182,8 @@ def _list_case_files(name: str) -> list[str]:
         return [name]
     from pathlib import Path
 
-    paths = sorted(Path(name).rglob("*"))
-    return [str(path) for path in paths if path.suffix in CASE_SUFFIXES and path.is_file()] or [name]
+    paths = [Path(folder, file) for folder, _, files in os.walk(name) for file in files]
+    return [str(path) for path in sorted(paths) if path.suffix in CASE_SUFFIXES and path.is_file()] or [name]
 
 
 class _CheckRun:
@@ -288,6 +289,7 @@ def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
     """
     if file != "-":
         stream = stack.enter_context(open(file, "rb"))  # noqa: PTH123, SIM115 - `pathlib` is slow; the stack closes it
+        refuse_device(stream)
         if b"\0" in stream.peek():
             message = "it contains an array, not cases; for arrays: shapecalc match"
             raise OSError(0, message if is_file_argument(file) else "it is not UTF-8 text")
@@ -298,6 +300,8 @@ def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
         raise report_stream_error("stdin", "it is closed")
     if sys.stdin.isatty():
         print_stderr("shapecalc: reading cases from the terminal; end them with ^D")
+    with suppress(UnsupportedOperation):  # a test or a session replaces standard input
+        refuse_device(sys.stdin.buffer)
     return sys.stdin.buffer  # type: ignore[return-value]
 
 

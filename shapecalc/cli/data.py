@@ -269,7 +269,11 @@ def _open_workers(output_options: OutputOptions) -> Iterator[tuple[TaskRunner, i
     from shapecalc.engine.stores.workers import open_cluster
 
     try:
-        with open_cluster(output_options.cluster, _parse_memory_limit(output_options)) as cluster:
+        with open_cluster(
+            output_options.cluster,
+            _parse_memory_limit(output_options),
+            lambda line: print_stderr(escape_unprintable(f"shapecalc: {line}")),
+        ) as cluster:
             yield cluster.run, max(cluster.threads), cluster
     except ValueError as error:
         if isinstance(error, ShapeError):

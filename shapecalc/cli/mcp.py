@@ -423,14 +423,19 @@ async def _serve(folder: Path) -> None:
 
 
 async def _call_in_worker(name: str, arguments: CallArguments, folder: Path) -> ToolResult:
-    """Call a tool in a worker process, with a time limit."""
+    """Call a tool in a worker process, with a time limit.
+
+    If the process has died, the call is repeated once in a new process, because an idle process may have been killed.
+    """
     import anyio
     from anyio import to_process
 
+    call = partial(to_process.run_sync, call_tool_safely, name, arguments, folder, cancellable=True)
     try:
         with anyio.fail_after(CALL_TIMEOUT):
-            alone = anyio.CapacityLimiter(1)
-            return await to_process.run_sync(call_tool_safely, name, arguments, folder, cancellable=True, limiter=alone)
+            with suppress(anyio.BrokenWorkerProcess):
+                return await call(limiter=anyio.CapacityLimiter(1))
+            return await call(limiter=anyio.CapacityLimiter(1))
     except TimeoutError:
         problem = usage_error(f"the call took longer than {CALL_TIMEOUT} seconds", "ask for less at once").problem
         return ToolResult(str(problem), {})

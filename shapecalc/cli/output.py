@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from io import UnsupportedOperation
+from stat import S_ISCHR
 
 from shapecalc.cli.output_options import OutputOptions as OutputOptions
 from shapecalc.core.dialects.base import parse_element_type
@@ -37,7 +40,7 @@ from shapecalc.reading.options import strip_leading_space
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import IO, Any
 
     from rich.console import Console, RenderableType
 
@@ -384,9 +387,23 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
     if sys.stdin is None:
         raise report_stream_error("stdin", "it is closed")
     try:
-        return (sys.stdin.buffer.readline if one_line else sys.stdin.buffer.read)(limit)
+        if one_line:
+            return sys.stdin.buffer.readline(limit)
+        with suppress(UnsupportedOperation):  # a test or a session replaces standard input
+            refuse_device(sys.stdin.buffer)
+        return sys.stdin.buffer.read(limit)
     except OSError as error:
         raise report_stream_error("stdin", error) from None
+
+
+def refuse_device(stream: IO[bytes]) -> None:
+    """Raise `OSError` if a stream is a character device, which may never end.
+
+    A terminal and the null device are allowed.
+    """
+    status = os.fstat(stream.fileno())
+    if S_ISCHR(status.st_mode) and not stream.isatty() and status.st_rdev != os.stat(os.devnull).st_rdev:  # noqa: PTH116
+        raise OSError(0, "it is a device, not a file or a pipe")
 
 
 def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput:

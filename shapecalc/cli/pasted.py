@@ -18,6 +18,7 @@ from shapecalc.cli.output import (
     print_stdout,
     read_input,
     read_stdin,
+    refuse_device,
 )
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.dims import Shape
@@ -84,6 +85,7 @@ def _read_text(file: str, text: str | None) -> str:
     if file != "-":
         try:
             with Path(file).open("rb") as stream:
+                refuse_device(stream)
                 return stream.read(MAX_LOG_BYTES).decode("utf-8", "replace")
         except (OSError, ValueError) as error:
             raise ShapeError(Problem(FILE, f"{file}: {error_reason(error)}", "", "file")) from None

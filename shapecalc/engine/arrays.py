@@ -254,6 +254,15 @@ def load_copy(source: Source, memory_limit: int) -> Any:
     return np.ndarray(array.shape, array.dtype, copied, strides=array.strides)
 
 
+def is_truncated(source: Source) -> bool:
+    """Return whether the mapped file of a source no longer contains all elements."""
+    mapped = source.mapped_file
+    try:
+        return mapped is not None and Path(mapped.path).stat().st_size < mapped.offset + source.array.nbytes
+    except OSError:
+        return True  # the file vanished
+
+
 def truncation_error(source: Source) -> FileError:
     """Return the error for a file that was truncated while it was read."""
     return FileError(f"{source.text}: it was cut short while it was read")

@@ -30,7 +30,7 @@ from shapecalc.core.packages import install_command, requirements
 from shapecalc.core.problem import error_reason, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
-from shapecalc.engine.arrays import FileError, Source, load_copy, read_elements, truncation_error
+from shapecalc.engine.arrays import FileError, Source, is_truncated, load_copy, read_elements, truncation_error
 from shapecalc.engine.atomic_files import atomic_file
 from shapecalc.engine.copying import copy_into, prepare_copy_function
 from shapecalc.engine.headers import file_stamp, write_npy_header
@@ -677,7 +677,7 @@ def _fill_in_child(output: Any, source: Source, moves: Any, tick: Callable[[int]
     try:
         run_in_child(lambda tell: _fill_output(output, source.array, moves, tell), tick)
     except KilledError:
-        if file_stamp(source.path) != before:
+        if is_truncated(source) or file_stamp(source.path) != before:
             raise truncation_error(source) from None
         raise
 

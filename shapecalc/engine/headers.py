@@ -535,13 +535,14 @@ def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
         if info := _metadata_array(path, metadata):
             yield info
             return
+        if depth == MAX_GROUP_DEPTH:
+            raise UnreadableError(f"it lies in {MAX_GROUP_DEPTH} groups, and no more are looked into")
+        entries = sorted(os.scandir(path), key=lambda entry: entry.name)
     except (OSError, UnreadableError) as error:
-        yield _unreadable_info(path, error)
+        if not (depth and isinstance(error, FileNotFoundError)):  # the folder vanished after its group was listed
+            yield _unreadable_info(path, error)
         return
-    if depth == MAX_GROUP_DEPTH:
-        yield ArrayInfo(path, problem=f"it lies in {MAX_GROUP_DEPTH} groups, and no more are looked into")
-        return
-    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+    for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             yield from _iter_store(entry.path, depth + 1)
 

@@ -7,6 +7,7 @@ command line or None. The recognizers run in a fixed order; the first command li
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -223,7 +224,7 @@ def _recognize_file(user_input: UserInput) -> list[str] | None:
     which the arrays are matched against.
     """
     name, *others = user_input.words
-    if not name or all(map(is_shape, user_input.words)):
+    if not name or all(map(is_shape, user_input.words)) or _recognize_operands(user_input):
         return None
     arrays = [word for word in user_input.words if is_file_argument(word) or _is_folder(word)]
     patterns = [word for word in user_input.words if word not in arrays]
@@ -264,10 +265,8 @@ def _find_arrays(folder: Path) -> list[str]:
 
     Raises `ShapeError` (usage) if the folder contains no arrays or too many files.
     """
-    entries, folder_name = (
-        list(islice(folder.rglob("*"), MAX_FOLDER_NAMES + 1)),
-        escape_unprintable(truncate(str(folder))),
-    )
+    walked = (Path(parent, name) for parent, folders, files in os.walk(folder) for name in (*folders, *files))
+    entries, folder_name = list(islice(walked, MAX_FOLDER_NAMES + 1)), escape_unprintable(truncate(str(folder)))
     if len(entries) > MAX_FOLDER_NAMES:
         raise usage_error(f"{folder_name} holds more than {MAX_FOLDER_NAMES} names", "name the arrays")
     arrays = {path for path in entries if path.suffix in ARRAY_SUFFIXES}
@@ -351,9 +350,9 @@ def _recognize_shapes(user_input: UserInput) -> list[str] | None:
 
 
 def _recognize_operands(user_input: UserInput) -> list[str] | None:
-    """Recognize two shapes with an infix operator between them."""
+    """Recognize two shapes or files with an infix operator between them."""
     match re.split(" ([@+*/-]) ", user_input.line):
-        case [first, sign, second] if is_shape(first) and is_shape(second):
+        case [first, sign, second] if _are_two_shapes(first, second):
             return [INFIX_OPS[sign], first.strip(), second.strip()]
     return None
 

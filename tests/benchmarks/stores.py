@@ -127,7 +127,7 @@ def main(folder: Path, mib: int, codec: str) -> None:
         stop = min(start + CHUNKS[0], rows)
         array[start:stop] = draw.integers(0, 1000, (stop - start, 512, 256)).astype("f4")
     print(f"{mib} MiB, {codec}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    with open_cluster("local:2", MEMORY) as cluster:
+    with open_cluster("local:2", MEMORY, print) as cluster:
         for name in OPS:
             measure(cluster, folder, name, rows, codec)
 

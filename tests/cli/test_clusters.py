@@ -11,9 +11,11 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -59,7 +61,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with workers.open_cluster("local:2", MEMORY) as local_cluster:
+    with workers.open_cluster("local:2", MEMORY, print) as local_cluster:
         yield local_cluster
 
 
@@ -260,11 +262,28 @@ def check_lost_process(process, reason, address, source, target):
     """Kill a process of a cluster during a job; check that the job fails with the reason and can be resumed."""
     job = plan_chain(source)
     message = rf"{address}: .*{reason}.*; go on with --resume"
-    with workers.open_cluster(address, MEMORY) as cluster, pytest.raises(FileError, match=message):
+    with workers.open_cluster(address, MEMORY, print) as cluster, pytest.raises(FileError, match=message):
         execute(job, target, cluster.run, lambda count: count and process.kill())
     assert target.with_suffix(".zarr.part").joinpath("done").read_text()
     execute(job, target, workers.make_thread_runner(1), resume=True)
     check_equal(source, target)
+
+
+def test_cluster_stalled_worker_is_reported_once(monkeypatch):
+    monkeypatch.setattr(workers, "STALLED_SECONDS", 0)
+    future = Future()
+    executor = SimpleNamespace(submit=lambda *_: future, shutdown=lambda **_: None)
+    client = SimpleNamespace(
+        scheduler=SimpleNamespace(address="tcp://here:1"),
+        nthreads=lambda: {"tcp://worker:2": 1},
+        processing=lambda: {"tcp://worker:2": ["task"], "tcp://idle:3": []},
+        get_executor=lambda **_: executor,
+        status="running",
+    )
+    lines, timer = [], threading.Timer(2.5, future.set_result, [None])
+    timer.start()
+    assert [*workers.Cluster(client, lines.append).run(None, [7])] == [(7, None)]
+    assert lines == ["tcp://here:1: no task has finished for 0 s; waiting for tcp://worker:2"]
 
 
 def test_cluster_names_a_silent_scheduler(small, tmp_path, shapecalc, monkeypatch):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -31,8 +33,8 @@ LINES = (
 )  # placeholders, because the expanded lines are megabytes
 
 
-def run(words, folder, stdin=""):
-    """Run a command line with bounds on CPU time and memory."""
+def run(words, folder, stdin="", program=None):
+    """Run a command line, or that of another program, with bounds on CPU time and memory."""
 
     def set_limits():
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
@@ -40,7 +42,7 @@ def run(words, folder, stdin=""):
 
     env = environment() | {"OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(
-        command(*words),
+        [*program, *words] if program else command(*words),
         input=stdin,
         env=env,
         cwd=folder,
@@ -213,6 +215,41 @@ def test_command_fault_is_reported_once(words, tmp_path):
     ran = run_with_fault(*words, cwd=tmp_path, input="reshape 2,3 6\n")
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (70, "", 1)
     assert ran.stderr.startswith("shapecalc: fault: ZeroDivisionError: by \\x1b zero (shapecalc.c")
+
+
+@pytest.mark.parametrize("words", ["doctor {}", "check {}", "doctor < {}", "check - < {}", "code - < {}", "< {}"])
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
+def test_endless_device_is_refused(words, device):
+    line = " ".join([*command(), words.format(device)])
+    ran = run(["-c", line], ROOT, program=["sh"])
+    assert (ran.returncode, ran.stdout) == (4, "")
+    assert "it is a device, not a file or a pipe" in ran.stderr
+
+
+@pytest.mark.parametrize(("words", "code"), [("doctor {}", 1), ("check - {}", 2), ("{}", 0), ("code - {}", 2)])
+def test_null_device_is_an_empty_input(words, code):
+    ran = run(["-c", " ".join([*command(), words.format("< /dev/null")])], ROOT, program=["sh"])
+    assert (ran.returncode, "device" in ran.stderr) == (code, False)
+
+
+def test_vanishing_folders_are_skipped(shapecalc, monkeypatch, tmp_path):
+    scan = os.scandir
+
+    def vanish(path):
+        if str(path).endswith("gone"):
+            shutil.rmtree(path)
+        return scan(path)
+
+    for name in ("", "gone", "group.zarr", "group.zarr/gone"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    (tmp_path / "group.zarr" / "zarr.json").write_text('{"node_type": "group", "zarr_format": 3}')
+    (tmp_path / "cases.txt").write_text("reshape 2,3 6 => 6\n")
+    (tmp_path / "x.npy").write_bytes(b"no array")
+    monkeypatch.setattr("os.scandir", vanish)
+    for words in (["check", str(tmp_path)], [str(tmp_path)], ["match", "N", str(tmp_path / "group.zarr")]):
+        for folder in ("gone", "group.zarr/gone"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+        assert "no such file" not in shapecalc(*words).err
 
 
 def test_session_continues_after_a_fault(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -278,6 +279,34 @@ def test_mcp_cancelled_call_and_crash_are_reported(tmp_path):
     assert is_seen("fault: ZeroDivisionError: by zero (shapecalc.cli.mcp:...", f"{first_line(fault)[1]}\n")
     assert is_seen("fault: the process of this call has died; please report...", f"{first_line(death)[1]}\n")
     assert (first_line(fault)[0], first_line(death)[0], first_line(last), code) == (True, True, (False, "6"), 0)
+
+
+NOTED_PROCESS = """
+import os
+import shapecalc.cli.mcp as served
+run_doctor = served._run_doctor
+def note(arguments, folder):
+    (folder / "pid").write_text(str(os.getpid()))
+    return run_doctor(arguments, folder)
+served._run_doctor = note
+"""
+"""Code that writes the process of the last call of a tool to a file."""
+
+
+def test_mcp_killed_idle_process_is_replaced(tmp_path):
+    def kill():
+        while not (tmp_path / "pid").exists() or not (text := (tmp_path / "pid").read_text()):
+            time.sleep(0.01)
+        os.kill(int(text), signal.SIGKILL)
+        (tmp_path / "pid").unlink()
+
+    server = slow_server(tmp_path)
+    (tmp_path / "site" / "sitecustomize.py").write_text(NOTED_PROCESS)
+    message = "shape '[5, 5]' is invalid for input of size 24"
+    calls = [step for id in (1, 2, 3) for step in (tool_call(id, "doctor", message=message), kill)]
+    answers, late, code = exchange(*calls[:-1], tool_call(4, "reshape", **SIX), **server)
+    replies = {answer["id"]: first_line(answer) for answer in answers + late if answer["id"]}
+    assert (code, [replies[id][0] for id in (1, 2, 3, 4)]) == (0, [False] * 4)
 
 
 # Streams, folders and missing packages

@@ -102,8 +102,10 @@ def test_file_copy_reads_in_blocks(tmp_path, monkeypatch, most):
     assert arrays.load_copy(open_array(str(tmp_path / "x.npy")), most).tolist() == array.tolist()
 
 
-@pytest.mark.parametrize("forks", [True, False])
-def test_file_truncated_while_mapped_is_reported(tmp_path, monkeypatch, forks):
+@pytest.mark.parametrize(
+    ("forks", "cut_before"), [(True, ["plan_moves"]), (True, ["file_stamp"]), (False, ["plan_moves", "load_copy"])]
+)
+def test_file_truncated_while_mapped_is_reported(tmp_path, monkeypatch, forks, cut_before):
     def cutting(call):
         def cut(*words):
             os.truncate(tmp_path / "x.npy", 5000)
@@ -113,7 +115,7 @@ def test_file_truncated_while_mapped_is_reported(tmp_path, monkeypatch, forks):
 
     monkeypatch.setattr(execute, "MAX_IN_MEMORY", 0)
     monkeypatch.setattr(processes, "CAN_FORK", forks)
-    for name in ("plan_moves", "load_copy"):
+    for name in cut_before:
         monkeypatch.setattr(execute, name, cutting(getattr(execute, name)))
     with pytest.raises(FileError, match=r"x\.npy: it was cut short while it was read"):
         run_to_file(sc.transpose((600, 600)), np.ones((600, 600)), tmp_path)

@@ -122,18 +122,20 @@ def source_state(location: str) -> str:
 def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the path and status of each file of an array, in a fixed order.
 
-    A folder with several symbolic links to it is listed once.
+    A folder with several symbolic links to it is listed once. A file or folder that vanishes meanwhile is skipped.
     """
     if not root.is_dir():
         yield str(root), root.stat()
         return
     folders, linked = [str(root)], set[str]()
     while folders:
-        with os.scandir(folders.pop()) as listed:
+        entries = list[os.DirEntry[str]]()
+        with suppress(FileNotFoundError), os.scandir(folders.pop()) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
         for entry in entries:
             if not entry.is_dir():
-                yield entry.path, entry.stat()
+                with suppress(FileNotFoundError):
+                    yield entry.path, entry.stat()
             elif not entry.is_symlink() or (real := os.path.realpath(entry.path)) not in linked:
                 folders.append(entry.path)
                 linked |= {real} if entry.is_symlink() else set()

@@ -42,6 +42,8 @@ CONNECT_SECONDS = 10
 """The timeout, in seconds, for the connection to a scheduler."""
 WORKERLESS_SECONDS = 30
 """The number of seconds that a cluster may be without workers."""
+STALLED_SECONDS = 30
+"""The number of seconds without a finished task after which that is reported."""
 MAX_WORKERS = 256
 
 
@@ -62,12 +64,13 @@ TaskRunner = Callable[[PassJob, Iterable[int]], Iterator[tuple[int, WriteSummary
 class Cluster:
     """A connected Dask cluster."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, report: Callable[[str], object]) -> None:
         """Read the thread count of each worker.
 
-        Raises `FileError` if the cluster has no workers.
+        `report` is called with a line of text if the cluster makes no progress. Raises `FileError` if the cluster has
+        no workers.
         """
-        self.client = client
+        self.client, self.report = client, report
         self.address = client.scheduler.address
         self.threads = [int(count) for count in client.nthreads().values()]
         if not self.threads:
@@ -89,13 +92,19 @@ class Cluster:
     def run(self, pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         """Run tasks on the workers; at most two tasks per thread are submitted at a time.
 
-        Raises `FileError` if the connection to the scheduler is lost, or if there were no workers for
-        `WORKERLESS_SECONDS`.
+        If no task finishes for `STALLED_SECONDS`, that is reported. Raises `FileError` if the connection to the
+        scheduler is lost, or if there were no workers for `WORKERLESS_SECONDS`.
         """
-        last_seen = time.monotonic()
+        last_seen = last_finished = time.monotonic()
+        is_reported = False
 
-        def raise_if_workerless(finished_count: int) -> None:
-            nonlocal last_seen
+        def check_progress(finished_count: int) -> None:
+            nonlocal last_seen, last_finished, is_reported
+            if finished_count:
+                last_finished, is_reported = time.monotonic(), False
+            elif time.monotonic() - last_finished >= STALLED_SECONDS and not is_reported:
+                is_reported = True
+                self.report(f"{self.address}: no task has finished for {STALLED_SECONDS} s{self._busy_workers()}")
             with suppress(OSError):  # an unreachable scheduler counts as having no workers
                 last_seen = time.monotonic() if finished_count or self.client.nthreads() else last_seen
             if time.monotonic() - last_seen >= WORKERLESS_SECONDS:
@@ -106,13 +115,20 @@ class Cluster:
         executor, most = self.client.get_executor(pure=False, retries=RETRIES), 2 * sum(self.threads)
         try:
             yield from _iter_finished_tasks(
-                lambda number: executor.submit(run_task_on_worker, pass_job, number), most, numbers, raise_if_workerless
+                lambda number: executor.submit(run_task_on_worker, pass_job, number), most, numbers, check_progress
             )
         except CancelledError:
             raise FileError(f"{self.address}: the scheduler is gone; go on with --resume") from None
         finally:
             if self.client.status == "running":
                 executor.shutdown(wait=False)
+
+    def _busy_workers(self) -> str:
+        """Return the addresses of the workers that have tasks, as the end of a sentence; empty if unknown."""
+        with suppress(OSError):
+            busy = [worker for worker, tasks in self.client.processing().items() if tasks]
+            return f"; waiting for {', '.join(busy)}" if busy else ""
+        return ""
 
 
 def run_task(pass_job: PassJob, number: int) -> WriteSummary:
@@ -228,10 +244,11 @@ def _try_read(read: Callable[[], str]) -> str:
 
 
 @contextmanager
-def open_cluster(address: str, memory: int) -> Iterator[Cluster]:
+def open_cluster(address: str, memory: int, report: Callable[[str], object]) -> Iterator[Cluster]:
     """Connect to a Dask scheduler, or start a local cluster.
 
-    `address` is `tcp://HOST:PORT`, `tls://HOST:PORT`, or `local:N` for N local workers.
+    `address` is `tcp://HOST:PORT`, `tls://HOST:PORT`, or `local:N` for N local workers. `report` is called with a line
+    of text if the cluster makes no progress.
 
     Only local workers are limited to `memory` bytes. Raises `FileError` if Dask is not installed or
     the scheduler does not respond; `ValueError` for any other address.
@@ -262,7 +279,7 @@ def open_cluster(address: str, memory: int) -> Iterator[Cluster]:
         ):
             client.run(ignore_termination)
             client.run(limit_memory, memory)
-            yield Cluster(client)
+            yield Cluster(client, report)
         return
     try:
         client = Client(address, timeout=CONNECT_SECONDS)
@@ -270,4 +287,4 @@ def open_cluster(address: str, memory: int) -> Iterator[Cluster]:
         unsafe = kind == "tls" and isinstance(error, TypeError)
         raise FileError(f"{address}: {NO_CERTIFICATES if unsafe else error_reason(error)}") from None
     with silence_logging_cmgr(50, "distributed.client"), client:
-        yield Cluster(client)
+        yield Cluster(client, report)

@@ -102,7 +102,8 @@ def _answer_known_chain(
         return replace(answer, output=None, problem=contradiction_error(every).problem)
     used_dims = [dim for request in requests for dim in request.dims] + [*(answer.output or ())]
     used_dims += [side for condition in conditions for side in (condition.left, condition.right)]
-    return replace(answer, conditions=conditions, named_sizes=used_results(code.names, used_dims))
+    answer = replace(answer, conditions=conditions, named_sizes=used_results(code.names, used_dims))
+    return replace(answer, assumes=tuple([name for name in answer.assumes if code.names.get(name) is None]))
 
 
 def batch_hint(answer: Trace | Chain) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from shapecalc.core.dims import Monomial
 from shapecalc.core.problem import USAGE, ShapeError
 from shapecalc.reading.checks import CHECKED_FUNCTIONS, CHECKED_LAYERS
 from shapecalc.reading.code import interpret_code
@@ -54,7 +55,16 @@ def answer_of(request):
     except ShapeError as error:
         return str(error) if error.problem.rule == USAGE else None
     answer = answer_code(reading)
+    if reading.outputs:
+        return [[*output] for output in reading.outputs]
     return None if answer.output is None else [*answer.output]
+
+
+def agrees(answer, expected):
+    """Return whether shapes are equal, except for sizes that depend on elements."""
+    if isinstance(answer, list) and isinstance(expected, list):
+        return len(answer) == len(expected) and all(map(agrees, answer, expected))
+    return answer == expected or isinstance(answer, Monomial)
 
 
 def answers_of_torch(requests):
@@ -78,7 +88,7 @@ def test_code_answers_and_refuses_as_torch_does():
     for request, expected in zip(requests, answers_of_torch(requests), strict=True):
         answer = answer_of(request)
         is_question = isinstance(answer, str)
-        if answer != expected and not (is_question and expected is None):
+        if not agrees(answer, expected) and not (is_question and expected is None):
             wrong.append((request["code"], request["inputs"], answer, expected))
     assert wrong == []
 

@@ -10,7 +10,7 @@ from shapecalc.core.ops.calls import argument_names
 from shapecalc.core.ops.op import Op
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, truncate
-from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, is_dim, unwrap_size
+from shapecalc.reading.code.values import CodeValue, ErrorFactory, Program, TracedTensor, is_dim, unwrap_size
 
 
 class Call(Record):
@@ -21,6 +21,7 @@ class Call(Record):
     positional: tuple[CodeValue, ...]
     keywords: Mapping[str, CodeValue]
     error: ErrorFactory
+    program: Program | None = None
 
     def bind_arguments(self, *names: str) -> list[CodeValue]:
         """Return the arguments in the order of the parameter names.

@@ -24,6 +24,7 @@ from shapecalc.reading.code.values import (
     Program,
     TensorChunks,
     TracedTensor,
+    all_parts,
     is_number,
 )
 from shapecalc.reading.preserving import ELEMENTWISE, SAME_TENSOR
@@ -169,6 +170,8 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
         if isinstance(item, ShapeError):
             raise item
         return CodeList(item) if isinstance(value, CodeList) and isinstance(key, slice) else item  # type: ignore[arg-type]
+    if isinstance(value, TensorChunks) and isinstance(key, slice):
+        return get_item(all_parts(value), key, error)
     if isinstance(value, TensorChunks) and isinstance(key, int):
         if value.count is not None and not -value.count <= key < value.count:
             raise error(f"there is no such part among {value.count}")

@@ -9,6 +9,7 @@ from math import nan
 from shapecalc.core.dims import Monomial
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, call_list_method, size_of
@@ -18,6 +19,7 @@ from shapecalc.reading.code.layer_evaluation import LayerEvaluator, keeps_shape
 from shapecalc.reading.code.logic import freeze_value
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
+from shapecalc.reading.code.shape_functions import IN_PLACE_METHODS, SHAPE_FUNCTIONS, qualified_name
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS
 from shapecalc.reading.code.source import MODULE_NAMES, dotted_name, is_preserving_layer
 from shapecalc.reading.code.values import (
@@ -32,6 +34,9 @@ from shapecalc.reading.code.values import (
     SuperValue,
     TensorChunks,
     TracedTensor,
+    is_list_of_truths,
+    nested_shape,
+    unwrap_size,
 )
 from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.preserving import (
@@ -55,6 +60,8 @@ IGNORED_ARGUMENTS = {
 
 FALSE_FUNCTIONS = {"is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"}
 """Functions that are false when code is run without a compiler, as `is_grad_enabled` is during inference."""
+TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
+"""Functions that make a tensor of nested lists."""
 TARGET_FUNCTIONS = {"reshape", "view", "expand", "broadcast_to"}
 """Functions whose target may be a list, or the only size of a vector."""
 INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
@@ -213,6 +220,9 @@ class CallEvaluator(LayerEvaluator):
             return self.super_value(node)
         if name in ("isinstance", "hasattr", "callable", "getattr", "setattr", "dict"):
             return self.call_reflection(node, name)
+        if name == "slice" and node.args:
+            ends = [unwrap_size(value) for value in self.evaluate_all(node.args)]
+            return slice(*ends)
         if name == "len" and len(node.args) == 1:
             length = size_of(self.evaluate(node.args[0]))
             return MISSING if length is None else length
@@ -279,7 +289,8 @@ class CallEvaluator(LayerEvaluator):
     def call_by_name(self, node: ast.Call, path: str, base_value: CodeValue) -> CodeValue:
         """Call a function or a method of a library by its name."""
         function = node.func
-        name = path if is_known_function(path) else getattr(function, "attr", path)
+        qualified = qualified_name(path)
+        name = qualified if is_known_function(qualified) else getattr(function, "attr", path)
         base = path.rpartition(".")[0]
         is_tensor_method = isinstance(base_value, TracedTensor | TensorChunks)
         is_unknown_layer = is_preserving_layer(path) and (base or not (is_known_function(name) or name[0].isupper()))
@@ -310,9 +321,8 @@ class CallEvaluator(LayerEvaluator):
     ) -> CodeValue:
         """Evaluate a function or method call, or instantiate a layer."""
         is_class = name[:1].isupper() and name not in SIZE_FUNCTIONS
-        if (base_name == "self" and not self.is_assigned("self")) or not (is_class or is_known_function(name)):
-            raise self.unknown_function_error(node)
-        if isinstance(base_value, ObjectValue | SuperValue | ClassValue):
+        is_unknown = (base_name == "self" and not self.is_assigned("self")) or not (is_class or is_known_function(name))
+        if is_unknown or isinstance(base_value, ObjectValue | SuperValue | ClassValue):
             raise self.unknown_function_error(node)
         is_method = (
             isinstance(function, ast.Attribute) and base_name.partition(".")[0] not in MODULE_NAMES - self.inputs.keys()
@@ -332,6 +342,9 @@ class CallEvaluator(LayerEvaluator):
         self.in_shape_argument, values = outer, [*first, *others]
         if outer and name in SHAPE_PRESERVING_FUNCTIONS and values and isinstance(values[0], tuple):
             return values[0]  # a list in a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
+        if name in TENSOR_CONSTRUCTORS and values and isinstance(values[0], tuple):
+            created = self.new_tensor(nested_shape(values[0], self.error_factory(node)))
+            return replace(created, is_bool=is_list_of_truths(values[0]))
         if is_class and not any(isinstance(value, TracedTensor) for value in values):
             flags = {word.arg: self.evaluate(word.value) for word in node.keywords if word.arg == "inplace"}
             return LayerInstance(name, tuple(values), keywords | (flags if is_preserving_layer(name) else {}))
@@ -361,13 +374,16 @@ class CallEvaluator(LayerEvaluator):
     ) -> CodeValue:
         """Return the result of a known function for evaluated arguments."""
         if name in CREATION_FUNCTIONS and not is_method:
-            return self.new_tensor(
-                CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_factory(node)))
+            created = self.new_tensor(
+                CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_factory(node), self.program))
             )
+            is_bool = any(word.arg == "dtype" and "bool" in self.source_text(word.value) for word in node.keywords)
+            return replace(created, is_bool=is_bool)
         if name in BROADCASTING_METHODS and values and isinstance(values[0], TracedTensor):
             return self.apply_broadcasting(node, name, values[0], operands[1:])
         value = call_function(name, values, keywords, self.error_factory(node))
-        if any(keyword.arg == "out" for keyword in node.keywords):
+        changes = name in IN_PLACE_METHODS or (name in SHAPE_FUNCTIONS and name.endswith("_"))
+        if changes or any(keyword.arg == "out" for keyword in node.keywords):
             self.in_place_change = self.in_place_change or self.source_text(node)
         if isinstance(value, TracedTensor) and name in SHAPE_PRESERVING_FUNCTIONS:
             value = self.apply_preserving(node, name, value, operands[1:])

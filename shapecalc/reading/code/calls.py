@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import nan
 
+from shapecalc.core.dims import product
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.layer_calls import apply_window_layer
+from shapecalc.reading.code.list_functions import mesh_grid, stack_shapes
 from shapecalc.reading.code.operands import call_multi_operand
 from shapecalc.reading.code.ops import SHAPE_CHANGING_FUNCTIONS
-from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS
-from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, is_number
+from shapecalc.reading.code.shape_functions import SHAPE_FUNCTION_NAMES, call_shape_function
+from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, require_dims
+from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, all_parts, is_number
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.preserving import PRESERVING_FUNCTIONS
 
@@ -30,8 +33,24 @@ def is_known_function(name: str) -> bool:
             LAYERS,
             MULTI_OPERAND_FUNCTIONS,
             CREATION_FUNCTIONS,
+            SHAPE_FUNCTION_NAMES,
+            LIST_FUNCTIONS,
         )
     )
+
+
+LIST_FUNCTIONS = {"hstack", "vstack", "dstack", "row_stack", "column_stack", "meshgrid"}
+"""The functions of a list of tensors."""
+
+
+def _call_list_function(call: Call) -> CodeValue:
+    """Return the result of a function of a list of tensors, or of several tensors."""
+    values = call.positional
+    values = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+    tensors = [value for value in values if isinstance(value, TracedTensor)]
+    if len(tensors) < len(values) or not tensors:
+        raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    return mesh_grid(tensors, call) if call.name == "meshgrid" else stack_shapes(call.name, tensors, call)
 
 
 def call_function(
@@ -43,8 +62,9 @@ def call_function(
     (usage) for an unsupported function or argument, and `StageRefused` if a rule refuses the op.
     """
     keywords = dict(keywords)
-    if name in MULTI_OPERAND_FUNCTIONS:
-        return call_multi_operand(Call(name, tuple(values), keywords, error))
+    if name in LIST_FUNCTIONS or name in MULTI_OPERAND_FUNCTIONS:
+        call = Call(name, tuple([all_parts(value) for value in values]), keywords, error)
+        return _call_list_function(call) if name in LIST_FUNCTIONS else call_multi_operand(call)
     first = next(
         (keywords.pop(keyword) for keyword in TENSOR_KEYWORDS if isinstance(keywords.get(keyword), TracedTensor)), None
     )
@@ -55,10 +75,19 @@ def call_function(
         return SIZE_FUNCTIONS[name](first, call)
     if not is_known_function(name) or name in CREATION_FUNCTIONS:
         raise error(f"{escape_unprintable(truncate(name))} is not known here")
+    return _call_tensor_function(name, first, call)
+
+
+def _call_tensor_function(name: str, first: CodeValue, call: Call) -> CodeValue:
+    """Return the result of a function of a tensor; nan for an elementwise function of a number."""
+    if name == "prod" and isinstance(first, tuple) and not call.positional:
+        return product(require_dims(first, call))
     if name in SHAPE_PRESERVING_FUNCTIONS and (is_number(first) or isinstance(first, str)):
         return nan
     if not isinstance(first, TracedTensor):
-        raise error(f"{name} works on the tensor only")
+        raise call.error(f"{name} works on the tensor only")
+    if name in SHAPE_FUNCTION_NAMES:
+        return call_shape_function(name, first, call)
     if name in LAYERS:
         return apply_window_layer(first, call)
     return first if name in SHAPE_PRESERVING_FUNCTIONS else SHAPE_CHANGING_FUNCTIONS[name](first, call)

@@ -23,8 +23,9 @@ from shapecalc.reading.code.arithmetic import (
     get_item,
     index_tensor,
 )
+from shapecalc.reading.code.indexing import IndexArray, IndexItem, has_arrays, index_with_arrays, list_positions
 from shapecalc.reading.code.layer_calls import layer_attribute
-from shapecalc.reading.code.logic import compare_values, freeze_value, join_values, truth
+from shapecalc.reading.code.logic import compare_values, freeze_value, join_values, result_is_bool, truth
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.scopes import Scope
@@ -44,8 +45,10 @@ from shapecalc.reading.code.values import (
     TracedTensor,
     initial_tensor,
     is_dim,
+    is_list_of_truths,
     is_number,
     mark_change,
+    nested_shape,
     unbind_first_axis,
     unwrap_size,
 )
@@ -318,7 +321,10 @@ class ExpressionEvaluator(Scope):
             is_unknown = isinstance(left, Monomial | float) or isinstance(right, Monomial | float)
             return nan if is_unknown and not is_same else is_same == isinstance(op, ast.Is)
         if isinstance(op, ast.operator) or isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
-            return self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
+            result = self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
+            if isinstance(result, TracedTensor):
+                return replace(result, is_bool=result_is_bool(left, op, right))
+            return result
         return compare_values(left, op, right)
 
     def apply_operator(
@@ -375,14 +381,27 @@ class ExpressionEvaluator(Scope):
                 return self.lookup_size(node, key)
             raise self.missing_shape_error(base_node)
         if isinstance(base, TracedTensor):
-            if ast.List in map(type, (index, *getattr(index, "elts", ()))):
-                raise self.error(node, "a list of positions has no op here")
-            return index_tensor(base, freeze_value(key), self.error_factory(node))
+            return self.index_tensor(node, base, key)
         return get_item(base, key, self.error_factory(node))
+
+    def index_tensor(self, node: ast.Subscript, base: TracedTensor, key: CodeValue) -> TracedTensor:
+        """Return a tensor at an index, whose lists are arrays of positions."""
+        error, items = self.error_factory(node), list[IndexItem](key if isinstance(key, tuple) else (key,))
+        for position, item in enumerate(items):
+            if isinstance(item, CodeList):
+                values = freeze_value(item)
+                array = self.new_tensor(nested_shape(values, error))
+                is_mask = is_list_of_truths(values)
+                items[position] = replace(array, is_bool=True) if is_mask else IndexArray(array, list_positions(values))
+            elif isinstance(item, TracedTensor) and item.size is not None and isinstance(item.size, int):
+                items[position] = replace(item, size=None)
+        if has_arrays(items):
+            return index_with_arrays(base, items, error)
+        return index_tensor(base, key, error)
 
     def new_tensor(self, dims: Shape) -> TracedTensor:
         """Return a tensor that the code creates, such as a parameter."""
-        tensor = initial_tensor(dims, self.dialect, self.program)
+        tensor = replace(initial_tensor(dims, self.dialect, self.program), is_bool=False)
         return mark_change(tensor) if self.inputs else tensor
 
     def iterate(self, node: ast.expr) -> Sequence[Binding]:

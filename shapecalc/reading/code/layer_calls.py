@@ -10,13 +10,11 @@ from shapecalc.core.ops.pad import PAD
 from shapecalc.core.ops.pool import POOL
 from shapecalc.core.ops.squeeze import SQUEEZE
 from shapecalc.core.ops.strides import is_contiguous
-from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
-from shapecalc.core.rules import LAYER_MISMATCH
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.operands import refuse_call
 from shapecalc.reading.code.values import (
-    CheckRefused,
     CodeValue,
     LayerInstance,
     TracedTensor,
@@ -126,14 +124,14 @@ def _check_window_ranks(tensor: TracedTensor, count: int, call: Call) -> None:
     message = ""
     if tensor.rank not in (count + 1, count + 2):
         dims = f"{count + 1} or {count + 2} dims"
-        message = f"{call.name} takes {dims}, and {shape_text(tensor.shape)} has {tensor.rank}"
+        message = f"it takes {dims}, and {shape_text(tensor.shape)} has {tensor.rank}"
     for weight in (*call.positional[:1], call.keywords.get("weight")):
         if isinstance(weight, TracedTensor) and weight.rank != count + 2:
             message = (
                 f"the weight of {call.name} has {count + 2} dims, and {shape_text(weight.shape)} has {weight.rank}"
             )
     if message:
-        raise CheckRefused(ShapeError(replace(call.error(message).problem, rule=LAYER_MISMATCH)))
+        raise refuse_call(call, message)
 
 
 def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> TracedTensor:

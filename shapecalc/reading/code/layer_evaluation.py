@@ -48,6 +48,14 @@ def is_other_type(name: str) -> bool:
     return CAST_TYPES.fullmatch(name) is not None and name not in ("float", "float32")
 
 
+def result_holds_truths(name: str, tensor: TracedTensor, types: Sequence[str]) -> bool | None:
+    """Return whether a function that keeps the shape returns truth values; None if that is not known."""
+    if name in ("bool", "logical_not", "isnan", "isinf", "isfinite") or "bool" in types:
+        return True
+    keeps = PRESERVING_FUNCTIONS[name].keeps_elements or name in ("masked_fill", "tril", "triu")
+    return tensor.is_bool if keeps and not types else False
+
+
 def keeps_shape(layer_name: str) -> bool:
     """Return whether a layer keeps the shape, as its documentation or its name says."""
     return layer_name in CHECKED_LAYERS or is_preserving_layer(layer_name)
@@ -106,16 +114,16 @@ class LayerEvaluator(ExpressionEvaluator):
             positional = [*map(self.evaluate_frozen, arguments)]
             error = self.error_factory(node)
             tensor = self.check_layer(name, CHECKED_FUNCTIONS[name], tensor, positional, named, error)
-        if name in CASTING_FUNCTIONS and (
-            types := self.named_types([*arguments, *filter(None, [keywords.get("dtype")])])
-        ):
+        nodes = [*arguments, *filter(None, [keywords.get("dtype")])]
+        types = self.named_types(nodes) if name in CASTING_FUNCTIONS else []
+        if types:
             function = CAST if all(map(is_other_type, types)) else SAME_STRIDES
         if name == "dropout" and "training" not in keywords and len(arguments) < 2:
             function = ELEMENTWISE  # by default, F.dropout returns a new tensor, also during evaluation
         is_in_place = getattr(keywords.get("inplace"), "value", False) is True
         if is_in_place or (name.endswith("_") and not function.keeps_elements):
             self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
-        result = tensor.preserve(function)
+        result = replace(tensor.preserve(function), is_bool=result_holds_truths(name, tensor, types))
         if "memory_format" not in keywords or tensor.dialect != "torch":
             return result
         return self.apply_memory_format(node, name, tensor, result)

@@ -36,6 +36,16 @@ def truth(value: CodeValue) -> bool | None:
     return True if isinstance(value, LayerInstance | ObjectValue) else None
 
 
+def result_is_bool(left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue) -> bool | None:
+    """Return whether the result of an operator on tensors holds truth values; None if that is not known."""
+    if isinstance(op, ast.cmpop):
+        return True
+    if isinstance(op, ast.Div | ast.Pow | ast.MatMult | ast.Mod | ast.FloorDiv | ast.Sub):
+        return False
+    kinds = [value.is_bool if isinstance(value, TracedTensor) else isinstance(value, bool) for value in (left, right)]
+    return False if False in kinds else None if None in kinds else True
+
+
 def compare_values(left: CodeValue, sign: ast.cmpop, right: CodeValue) -> bool | float:
     """Return the result of a comparison of values that are not tensors; nan if it is unknown."""
     if isinstance(sign, ast.In | ast.NotIn):

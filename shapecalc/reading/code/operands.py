@@ -66,19 +66,25 @@ TORCH_RANKS: Mapping[str, int] = {"mm": 2, "bmm": 3, "dot": 1}
 """The rank that a product of PyTorch requires of both tensors, by function name."""
 
 
+def refuse_call(call: Call, message: str) -> CheckRefused:
+    """Return the refusal of a call whose sizes do not fit, as PyTorch refuses them."""
+    problem = call.error(f"{call.name}: {message}").problem
+    return CheckRefused(ShapeError(replace(problem, rule=LAYER_MISMATCH)))
+
+
 def _check_ranks(tensors: Sequence[TracedTensor], rank: int, call: Call) -> None:
     """Raise `CheckRefused` unless all tensors have a rank, and equal batch sizes if the rank is 3."""
     message = ""
     for tensor in tensors:
         if tensor.rank != rank:
-            message = f"{call.name} takes {rank_text(rank)}, and {shape_text(tensor.shape)} has {tensor.rank}"
+            message = f"it takes {rank_text(rank)}, and {shape_text(tensor.shape)} has {tensor.rank}"
     if not message and rank == 3 and tensors[0].shape[0] != tensors[-1].shape[0]:
         try:
             require_equal(tensors[0].shape[0], tensors[-1].shape[0])
         except Unsatisfiable:
-            message = f"{call.name} never repeats a batch, and {tensors[0].shape[0]} is not {tensors[-1].shape[0]}"
+            message = f"it never repeats a batch, and {tensors[0].shape[0]} is not {tensors[-1].shape[0]}"
     if message:
-        raise CheckRefused(ShapeError(replace(call.error(message).problem, rule=LAYER_MISMATCH)))
+        raise refuse_call(call, message)
 
 
 BROADCASTING_FUNCTIONS = ("broadcast_tensors", "broadcast_arrays")

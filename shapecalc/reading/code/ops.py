@@ -291,7 +291,11 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     of values and indices.
     """
     power = ("p/ord",) if call.name == "norm" else ()
-    *_, axes, keepdims = call.bind_arguments(*power, "dim/axis", "keepdim/keepdims")
+    spread = ("unbiased", "correction", "ddof") if call.name in ("std", "var") else ()
+    arguments = call.bind_arguments(*power, "dim/axis", *spread[:1], "keepdim/keepdims", *spread[1:])
+    axes, keepdims = arguments[len(power)], arguments[len(power) + 1 + len(spread[:1])]
+    if spread and isinstance(axes, bool):
+        axes = None
     requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     is_scalar = tensor.rank == 0 and tensor.dialect == "torch"
     reduced = [] if is_scalar and {*requested} <= {0, -1} else [call.to_axis(tensor, axis) for axis in requested]
@@ -299,8 +303,10 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
         1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced
     ]
     result = derived_tensor(tuple(dims), tensor)
+    if call.name in ("any", "all", "argmax", "argmin"):
+        result = replace(result, is_bool=call.name in ("any", "all"))
     returns_pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
-    return (result, result) if returns_pair else result
+    return (result, replace(result, is_bool=False)) if returns_pair else result
 
 
 REDUCTION_FUNCTIONS = (
@@ -317,6 +323,7 @@ REDUCTION_FUNCTIONS = (
     "norm",
     "std",
     "var",
+    "prod",
 )
 HANDLERS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
     VIEW.name: _view,

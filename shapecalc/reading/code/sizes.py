@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import nan
+from math import ceil, isfinite, nan
 
 from shapecalc.core.dims import Shape, product
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary, get_item, square_root
+from shapecalc.reading.code.list_functions import triangle_indices
 from shapecalc.reading.code.values import CodeValue, TracedTensor, is_dim
 from shapecalc.reading.preserving import ELEMENTWISE
 
@@ -20,7 +21,7 @@ def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
     return value.shape if axis is None else value.shape[call.to_axis(value, axis)]
 
 
-def _require_dims(value: CodeValue, call: Call) -> Shape:
+def require_dims(value: CodeValue, call: Call) -> Shape:
     """Return the shape of a tensor, or the value itself if it is a shape."""
     dims = value.shape if isinstance(value, TracedTensor) else value
     if not isinstance(dims, tuple) or not all(map(is_dim, dims)):
@@ -40,15 +41,16 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     **dict.fromkeys(("size", "shape", "get_shape"), _evaluate_shape),
     **dict.fromkeys(("as_list", "int", "tuple", "list", "Size", "TensorShape", "floor"), _require_size),
     "len": lambda value, call: (
-        get_item(value.shape, 0, call.error) if isinstance(value, TracedTensor) else len(_require_dims(value, call))
+        get_item(value.shape, 0, call.error) if isinstance(value, TracedTensor) else len(require_dims(value, call))
     ),
     **dict.fromkeys(
         ("sqrt", "isqrt"),
         lambda value, _: value.preserve(ELEMENTWISE) if isinstance(value, TracedTensor) else square_root(value),
     ),
     **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device"), lambda *_: nan),
-    **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(_require_dims(value, call))),
-    **dict.fromkeys(("numel", "prod", "nelement"), lambda value, call: product(_require_dims(value, call))),
+    **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(require_dims(value, call))),
+    **dict.fromkeys(("numel", "nelement"), lambda value, call: product(require_dims(value, call))),
+    **dict.fromkeys(("item", "is_floating_point", "is_complex", "is_contiguous", "get_device"), lambda *_: nan),
 }
 """Evaluators of functions such as `len` and `numel`, which return sizes or shapes, by function name."""
 
@@ -70,9 +72,33 @@ def _requested_shape(call: Call) -> Shape:
 
 
 def _arange_shape(call: Call) -> Shape:
-    """Return the shape of an `arange` with the step 1."""
-    start, stop = call.bind_arguments("start/end/stop", "stop/end")
-    return (call.to_dim(start if stop is None else apply_binary(stop, "-", start, call.error)),)
+    """Return the shape of an `arange`."""
+    start, stop, step = call.bind_arguments("start/end/stop", "stop/end", "step")
+    start, stop = (0, start) if stop is None else (start, stop)
+    numbers = (start, stop, 1 if step is None else step)
+    if all(isinstance(number, int | float) for number in numbers) and any(isinstance(one, float) for one in numbers):
+        if not all(isfinite(number) for number in numbers) or not numbers[2]:  # type: ignore[arg-type]
+            raise call.error("the number of steps is not known")
+        return (max(0, ceil((stop - start) / numbers[2])),)  # type: ignore[operator]  # they are numbers
+    length = apply_binary(call.to_dim(stop), "-", call.to_dim(start), call.error, call.program)
+    count = call.to_integer(numbers[2])
+    if count == 0:
+        raise call.error("the step is 0")
+    if isinstance(length, int):
+        return (max(0, -(-length // count)),)
+    if count != 1 or not is_dim(length):
+        raise call.error("the number of steps is not known", "give sizes with --where")
+    return (length,)
+
+
+def _linspace_shape(call: Call) -> Shape:
+    *_, steps = call.bind_arguments("start", "end/stop", "steps/num")
+    return (call.to_dim(50 if steps is None and call.name == "linspace" else steps),)
+
+
+def _eye_shape(call: Call) -> Shape:
+    rows, columns = call.bind_arguments("n/N", "m/M")
+    return call.to_dim(rows), call.to_dim(rows if columns is None else columns)
 
 
 CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
@@ -80,5 +106,10 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
         ("zeros", "ones", "empty", "full", "rand", "randn", "random", "randint", "normal"), _requested_shape
     ),
     "arange": _arange_shape,
+    **dict.fromkeys(("linspace", "logspace"), _linspace_shape),
+    "eye": _eye_shape,
+    "randperm": lambda call: (call.to_dim(call.positional[0] if call.positional else None),),
+    **dict.fromkeys(("hann_window", "hamming_window"), lambda call: (call.to_dim(call.positional[0]),)),
+    **dict.fromkeys(("tril_indices", "triu_indices"), triangle_indices),
 }
 """Functions that compute the shape of a created tensor, by the name of the creation function."""

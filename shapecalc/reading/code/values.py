@@ -13,6 +13,7 @@ from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, requ
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product, quotient
 from shapecalc.core.layout import contiguous_strides
+from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.select import SELECT
@@ -73,6 +74,21 @@ class Program:
         self.names.update(allocator.new_results)
         return total
 
+    def floor_dim(self, terms: Sequence[Dim], divisor: int, offset: int) -> Dim:
+        """Return `floor(sum(terms) / divisor) + offset`, which is a named result if it is not a product of names."""
+        allocator = NameAllocator(self.names, self.names)
+        result = allocator.floor_dim([part for term in terms for part in self._terms(term)], divisor, offset)
+        self.names.update(allocator.new_results)
+        return result
+
+    def new_name(self, prefix: str) -> Dim:
+        """Return a new name for a size that depends on elements."""
+        number = 1
+        while f"{prefix}{number}" in self.names:
+            number += 1
+        self.names[f"{prefix}{number}"] = None
+        return named_dim(f"{prefix}{number}")
+
     def _terms(self, dim: Dim) -> Sequence[Dim]:
         """Return the terms of a size that is a multiple of a named sum; the size itself otherwise."""
         if isinstance(dim, Monomial) and len(dim_names([dim])) == 1:
@@ -129,6 +145,8 @@ class TracedTensor(Record):
     """The only dim of an input of rank 1; in arithmetic, the input is an integer with this value."""
     earlier_conditions: Conditions = ()
     """The conditions of other chains that this tensor depends on."""
+    is_bool: bool | None = None
+    """Whether the elements are truth values; None if that is not known."""
 
     @property
     def conditions(self) -> Conditions:
@@ -212,14 +230,15 @@ class TracedTensor(Record):
     def compute_with_number(self) -> TracedTensor:
         """Return the result of an elementwise op of the tensor and a number."""
         strides = self.strides and elementwise_strides(self.shape, [(self.shape, self.strides), ((), ())])
-        return replace(self.preserve(SAME_STRIDES), strides=strides)
+        return replace(self.preserve(SAME_STRIDES), strides=strides, is_bool=False)
 
     def preserve(self, function: PreservingFunction) -> TracedTensor:
         """Return the tensor after a function that keeps its shape."""
         strides = self.strides and function.result_strides(self.shape, self.strides)
         if function.keeps_elements:
             return replace(self, strides=strides)
-        return replace(self, strides=strides, size=None, untraced_change=self.untraced_change or UNNAMED_CHANGE)
+        change = self.untraced_change or UNNAMED_CHANGE
+        return replace(self, strides=strides, size=None, untraced_change=change, is_bool=False)
 
 
 class TensorChunks(Record):
@@ -427,6 +446,13 @@ def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorCh
     return TensorChunks(tensor, axis, part_count(runs), options)
 
 
+def all_parts(value: CodeValue) -> CodeValue:
+    """Return the parts of a split tensor as a tuple if their number is known; any other value unchanged."""
+    if isinstance(value, TensorChunks) and value.count is not None and value.count <= MAX_SHAPE_DIMS:
+        return tuple([value.chunk(index) for index in range(value.count)])
+    return value
+
+
 def unbind_first_axis(tensor: TracedTensor, error: ErrorFactory) -> TensorChunks:
     """Unbind a tensor along its first axis.
 
@@ -447,3 +473,20 @@ def are_inputs(tensors: Sequence[TracedTensor]) -> bool:
     names = [tensor.input_name for tensor in tensors]
     are_fresh = not any(tensor.stages or tensor.untraced_change for tensor in tensors[1:])
     return are_fresh and all(names[1:]) and len({*names}) == len(names)
+
+
+def nested_shape(value: CodeValue, error: ErrorFactory) -> Shape:
+    """Return the shape of a tensor that is made of nested tuples; raise `ShapeError` (usage) if lengths differ."""
+    if not isinstance(value, tuple):
+        return value.shape if isinstance(value, TracedTensor) else ()
+    parts = {nested_shape(item, error) for item in value}
+    if len(parts) > 1:
+        raise error("the lists have different lengths")
+    return (len(value), *(parts.pop() if parts else ()))
+
+
+def is_list_of_truths(value: CodeValue) -> bool:
+    """Return whether the first item of nested tuples is True or False."""
+    while isinstance(value, tuple) and value:
+        value = value[0]
+    return isinstance(value, bool)

@@ -1,0 +1,136 @@
+"""Indices with tensors or lists. Sources: NumPy, "Advanced indexing"; PyTorch, `python_variable_indexing.cpp`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from shapecalc.core.dims import Shape
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, LAYER_MISMATCH
+from shapecalc.core.text import shape_text
+from shapecalc.reading.code.arithmetic import index_tensor
+from shapecalc.reading.code.operands import apply_multi_operand
+from shapecalc.reading.code.values import (
+    CheckRefused,
+    CodeValue,
+    ErrorFactory,
+    TracedTensor,
+    derived_tensor,
+)
+
+
+class IndexArray(Record):
+    """A tensor or a list of positions in an index; a mask is one array of positions for each of its axes."""
+
+    tensor: TracedTensor
+    positions: tuple[int, ...] = ()
+    """The positions, if they are known."""
+
+
+IndexItem: TypeAlias = "CodeValue | IndexArray"
+
+
+def has_arrays(items: Sequence[IndexItem]) -> bool:
+    """Return whether an index contains tensors."""
+    return any(isinstance(item, TracedTensor | IndexArray) for item in items)
+
+
+def list_positions(value: CodeValue) -> tuple[int, ...]:
+    """Return the numbers in nested tuples."""
+    if isinstance(value, tuple):
+        return tuple([number for item in value for number in list_positions(item)])
+    return (value,) if isinstance(value, int) and not isinstance(value, bool) else ()
+
+
+def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: ErrorFactory) -> TracedTensor:
+    """Return the elements of a tensor at an index with tensors; raise `ShapeError` (usage) if a mask is undecided."""
+    expanded = _split_masks(_fill_ellipsis(items, tensor, error), tensor, error)
+    is_torch = tensor.dialect == "torch"
+    if not is_torch:  # a number beside arrays is an array without dims
+        expanded = [
+            IndexArray(derived_tensor((), tensor)) if isinstance(item, int) and not isinstance(item, bool) else item
+            for item in expanded
+        ]
+    plain = tuple([slice(None) if isinstance(item, IndexArray) else item for item in expanded])
+    sliced = index_tensor(tensor, plain, error)
+    kept = [item for item in expanded if not isinstance(item, int)]
+    places = [position for position, item in enumerate(kept) if isinstance(item, IndexArray)]
+    arrays = [item.tensor for item in kept if isinstance(item, IndexArray)]
+    common = apply_multi_operand(BROADCAST, arrays, error) if len(arrays) > 1 else arrays[0]
+    others = [dim for position, dim in enumerate(sliced.shape) if position not in places]
+    is_adjacent = places == [*range(places[0], places[-1] + 1)]
+    start = places[0] if is_adjacent else 0
+    result = derived_tensor((*others[:start], *common.shape, *others[start:]), sliced, *arrays)
+    return replace(result, is_bool=tensor.is_bool)
+
+
+def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
+    """Replace the `...` of an index by full slices, and add them for omitted axes."""
+    count = sum(_axis_count(item, tensor, error) for item in items)
+    gaps = [position for position, item in enumerate(items) if item is Ellipsis]
+    if count > tensor.rank or len(gaps) > 1:
+        raise error(f"{count} indices for {tensor.rank} dims" if count > tensor.rank else "two ... in one index")
+    gap = gaps[0] if gaps else len(items)
+    return [*items[:gap], *[slice(None)] * (tensor.rank - count), *items[gap + 1 :]]
+
+
+def _axis_count(item: IndexItem, tensor: TracedTensor, error: ErrorFactory) -> int:
+    """Return the number of axes that an item of an index selects from."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.rank if isinstance(item, TracedTensor) and _is_mask(item, tensor, error) else 1
+
+
+def _is_mask(item: TracedTensor, tensor: TracedTensor, error: ErrorFactory) -> bool:
+    """Return whether an array of an index holds truth values; raise `ShapeError` (usage) if that is not known."""
+    if item.is_bool is not None:
+        return item.is_bool
+    windows = [tensor.shape[start : start + item.rank] for start in range(tensor.rank - item.rank + 1)]
+    if not item.rank or not any(map(_may_equal, windows, [item.shape] * len(windows))):
+        return False
+    raise error("whether this index is a mask is not known", "write .bool() or .long() behind it")
+
+
+def _may_equal(one: Shape, other: Shape) -> bool:
+    """Return whether two shapes of equal rank may be equal."""
+    return all(
+        left == right or not (isinstance(left, int) and isinstance(right, int))
+        for left, right in zip(one, other, strict=True)
+    )
+
+
+def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
+    """Replace each mask by an array of positions for each of its axes."""
+    result, axis = list[IndexItem](), 0
+    for item in items:
+        if not isinstance(item, TracedTensor):
+            if isinstance(item, IndexArray):
+                _require_range(item, tensor, axis, error)
+            result.append(item)
+            axis += item is not None
+            continue
+        if not _is_mask(item, tensor, error):
+            result.append(IndexArray(item))
+            axis += 1
+            continue
+        if not item.rank:
+            raise error("a mask without dims is not supported")
+        if not _may_equal(tensor.shape[axis : axis + item.rank], item.shape):
+            message = f"a mask {shape_text(item.shape)} does not fit {shape_text(tensor.shape)}"
+            raise CheckRefused(ShapeError(replace(error(message).problem, rule=LAYER_MISMATCH)))
+        positions = derived_tensor((tensor.program.new_name("K"),), item)
+        result += [IndexArray(positions)] * item.rank
+        axis += item.rank
+    return result
+
+
+def _require_range(item: IndexArray, tensor: TracedTensor, axis: int, error: ErrorFactory) -> None:
+    """Raise `CheckRefused` if a known position is out of range."""
+    dim = tensor.shape[axis]
+    beyond = [number for number in item.positions if isinstance(dim, int) and not -dim <= number < dim]
+    if beyond:
+        problem = error(f"there is no position {beyond[0]} among {dim}").problem
+        raise CheckRefused(ShapeError(replace(problem, rule=AXIS_OUT_OF_RANGE)))

@@ -1,0 +1,40 @@
+"""Arguments of functions whose result has no stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.values import CodeValue, TracedTensor
+
+Arguments: TypeAlias = Mapping[str, Any]
+"""The arguments of a call by parameter; an omitted one is its default, or None."""
+ResultFunction: TypeAlias = Callable[[TracedTensor, Arguments, Call], CodeValue]
+"""A function that returns the result of a call for its first tensor and its other arguments."""
+
+
+def replace_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
+    """Return a shape with another size of one axis."""
+    return (*shape[:axis], dim, *shape[axis + 1 :])
+
+
+def require_tensor(value: CodeValue, call: Call) -> TracedTensor:
+    """Return a tensor; raise `ShapeError` (usage) for any other value."""
+    if not isinstance(value, TracedTensor):
+        raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    return value
+
+
+def dims_of(value: CodeValue, count: int, call: Call) -> Shape:
+    """Return `count` sizes from a size for all or a tuple."""
+    values = value if isinstance(value, tuple) else (value,) * count
+    if len(values) != count:
+        raise call.error(f"{call.name} needs {count} sizes")
+    return tuple(map(call.to_dim, values))
+
+
+def sizes_differ(one: Dim, other: Dim) -> bool:
+    """Return whether two sizes are numbers that differ."""
+    return isinstance(one, int) and isinstance(other, int) and one != other

@@ -1,0 +1,534 @@
+"""Functions whose result has no stage: their shapes, from the shapes of their tensors and from numbers.
+
+The result is the first tensor of a new chain. Sources: the documents of PyTorch 2.13 and NumPy 2.3; each row is drawn
+beside PyTorch in `tests/engines/test_checks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import shape_text
+from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.operands import apply_multi_operand, refuse_call
+from shapecalc.reading.code.shape_arguments import (
+    Arguments,
+    ResultFunction,
+    replace_dim,
+    require_tensor,
+    sizes_differ,
+)
+from shapecalc.reading.code.signal_functions import (
+    fold_image,
+    transform_fourier,
+    transform_short_time,
+    unfold_axis,
+    unfold_image,
+)
+from shapecalc.reading.code.values import (
+    CodeValue,
+    TracedTensor,
+    add_conditions,
+    derived_tensor,
+)
+
+
+class ShapeFunction(Record):
+    """A function of one or more tensors: its other parameters with their defaults, and its result."""
+
+    parameters: tuple[str, ...]
+    """The names of the parameters, with their aliases after slashes and a default after `=`."""
+    result: ResultFunction
+
+    def apply(self, tensor: TracedTensor, call: Call) -> CodeValue:
+        """Return the result of a call."""
+        pairs = [parameter.partition("=") for parameter in self.parameters]
+        values = call.bind_arguments(*[names for names, _, _ in pairs])
+        arguments = {
+            names.partition("/")[0]: int(default) if value is None and default else value
+            for (names, _, default), value in zip(pairs, values, strict=True)
+        }
+        return self.result(tensor, arguments, call)
+
+
+def _gather(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return a tensor of the shape of the indices, which have the rank of the tensor and are not longer."""
+    index = require_tensor(arguments["index"], call)
+    _require_within(index, tensor, call.to_axis(tensor, arguments["dim"]), call)
+    return replace(derived_tensor(index.shape, tensor, index), is_bool=tensor.is_bool)
+
+
+def _require_within(index: TracedTensor, tensor: TracedTensor, axis: int | None, call: Call) -> None:
+    """Raise `CheckRefused` unless indices have the rank of a tensor, and are longer along `axis` only."""
+    pairs = zip(tensor.shape, index.shape, strict=False)
+    too_long = [
+        number
+        for number, (dim, own) in enumerate(pairs)
+        if number != axis and isinstance(dim, int) and isinstance(own, int) and own > dim
+    ]
+    if max(tensor.rank, 1) != max(index.rank, 1) or too_long:
+        raise refuse_call(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
+
+
+def _scatter(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the tensor after elements of another one are written at indices."""
+    index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
+    _require_within(index, tensor, axis, call)
+    if isinstance(arguments["src"], TracedTensor):
+        _require_within(index, arguments["src"], None, call)
+    return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
+
+
+def _index_write(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the tensor after parts of another one are added or written at the positions of a vector."""
+    index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
+    source = arguments["source"]
+    if isinstance(source, TracedTensor):
+        wanted = replace_dim(tensor.shape, axis, product(index.shape))
+        differs = source.rank != tensor.rank or any(map(sizes_differ, source.shape, wanted))
+    if index.rank > 1 or (isinstance(source, TracedTensor) and differs):
+        raise refuse_call(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
+    return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
+
+
+def _masked_write(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    mask = require_tensor(arguments["mask"], call)
+    common = apply_multi_operand(BROADCAST, [tensor, mask], call.error)
+    return derived_tensor(common.shape, common)
+
+
+def _take_along(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return a tensor of the shape of the indices, broadcast to the other dims."""
+    index = require_tensor(arguments["index"], call)
+    if arguments["dim"] is None:
+        return derived_tensor((product(index.shape),), tensor, index)
+    axis = call.to_axis(tensor, arguments["dim"])
+    if tensor.rank != index.rank:
+        raise refuse_call(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
+    ones = [derived_tensor(replace_dim(part.shape, axis, 1), part) for part in (tensor, index)]
+    common = apply_multi_operand(BROADCAST, ones, call.error)
+    return derived_tensor(replace_dim(common.shape, axis, index.shape[axis]), common)
+
+
+def _index_select(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
+    if index.rank > 1:
+        raise refuse_call(call, f"the indices are a vector, not {shape_text(index.shape)}")
+    return derived_tensor(replace_dim(tensor.shape, axis, product(index.shape)), tensor, index)
+
+
+def _same(tensor: TracedTensor, _: Arguments, __: Call) -> CodeValue:
+    return derived_tensor(tensor.shape, tensor)
+
+
+def _pair(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return values and indices of the shape of the tensor; in NumPy, the values only."""
+    if tensor.rank:
+        call.to_axis(tensor, arguments["dim"])
+    result = derived_tensor(tensor.shape, tensor)
+    return (result, replace(result, is_bool=False)) if tensor.dialect == "torch" else result
+
+
+def _along_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return numbers for the elements along an axis, such as their order."""
+    if tensor.rank:
+        call.to_axis(tensor, arguments["dim"])
+    return replace(derived_tensor(tensor.shape, tensor), is_bool=False)
+
+
+def _topk(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    axis, count = call.to_axis(tensor, arguments["dim"]), call.to_dim(arguments["k"])
+    size = tensor.shape[axis]
+    if isinstance(size, int) and isinstance(count, int) and count > size:
+        raise refuse_call(call, f"there are no {count} of {size}")
+    result = derived_tensor(replace_dim(tensor.shape, axis, count), tensor)
+    return result, replace(result, is_bool=False)
+
+
+def _reduced_shape(tensor: TracedTensor, arguments: Arguments, call: Call) -> Shape:
+    axes, keeps = arguments.get("dim"), arguments.get("keepdim")
+    listed = range(tensor.rank) if axes is None or axes == () else axes if isinstance(axes, tuple) else (axes,)
+    reduced = [call.to_axis(tensor, axis) for axis in listed] if tensor.rank else []
+    return tuple(
+        [1 if axis in reduced else dim for axis, dim in enumerate(tensor.shape) if keeps or axis not in reduced]
+    )
+
+
+def _reduction(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    return derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
+
+
+def _pair_of_reductions(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the pair of a reduction along an axis; without an axis, a scalar if the function allows it."""
+    result = derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
+    is_scalar = call.name in ("median", "nanmedian") and arguments.get("dim") is None
+    return result if is_scalar else (result, result)
+
+
+def _like(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the tensor with the shape of another one."""
+    other = require_tensor(arguments["other"], call)
+    if call.name == "expand_as":
+        return add_conditions(tensor.apply(EXPAND, target=other.shape), [other])
+    changed = tensor.view(other.shape, call.error) if call.name == "view_as" else tensor.reshape(*other.shape)
+    return add_conditions(changed, [other])
+
+
+def _new(tensor: TracedTensor, call: Call) -> CodeValue:
+    """Return a new tensor of the requested shape."""
+    keywords = {name: value for name, value in call.keywords.items() if name not in ("size", "shape")}
+    sized = [value for name, value in call.keywords.items() if name in ("size", "shape")]
+    values = (*sized, *call.positional)
+    if call.name == "new_full":
+        values = values[:1]
+    if keywords.keys() - {"fill_value"}:
+        raise call.error(f"these arguments of {call.name} are not supported")
+    dims = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+    return derived_tensor(tuple(map(call.to_dim, dims)), tensor)
+
+
+def _diagonal_length(rows: Dim, columns: Dim, offset: int, call: Call) -> Dim:
+    """Return the length of a diagonal of a matrix."""
+    if isinstance(rows, int) and isinstance(columns, int):
+        return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    if rows == columns and offset == 0:
+        return rows
+    raise call.error("the length of the diagonal is not known", "give sizes with --where")
+
+
+def _diagonal(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    offset = call.to_integer(arguments["offset"])
+    one, other = call.to_axis(tensor, arguments["dim1"]), call.to_axis(tensor, arguments["dim2"])
+    if one == other:
+        raise refuse_call(call, "a diagonal needs two axes")
+    rest = [dim for axis, dim in enumerate(tensor.shape) if axis not in (one, other)]
+    length = _diagonal_length(tensor.shape[one], tensor.shape[other], offset, call)
+    return derived_tensor((*rest, length), tensor)
+
+
+def _diag(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    offset = call.to_integer(arguments["diagonal"])
+    if tensor.rank == 1:
+        size = tensor.program.add_dims(tensor.shape[0], abs(offset))
+        return derived_tensor((size, size), tensor)
+    if tensor.rank != 2:
+        raise refuse_call(call, f"diag takes a vector or a matrix, not {shape_text(tensor.shape)}")
+    rows, columns = tensor.shape
+    return derived_tensor((_diagonal_length(rows, columns, offset, call),), tensor)
+
+
+def _diag_embed(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    if (arguments["dim1"], arguments["dim2"]) != (-2, -1) or not tensor.rank:
+        raise call.error("other axes of diag_embed are not supported")
+    size = tensor.program.add_dims(tensor.shape[-1], abs(call.to_integer(arguments["offset"])))
+    return derived_tensor((*tensor.shape[:-1], size, size), tensor)
+
+
+def _outer(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    other = require_tensor(arguments["other"], call)
+    if tensor.dialect == "torch" and (tensor.rank, other.rank) != (1, 1):
+        raise refuse_call(call, f"outer takes vectors, not {shape_text(tensor.shape)} and {shape_text(other.shape)}")
+    return derived_tensor((product(tensor.shape), product(other.shape)), tensor, other)
+
+
+def _kron(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    other = require_tensor(arguments["other"], call)
+    rank = max(tensor.rank, other.rank)
+    left, right = [(1,) * (rank - part.rank) + part.shape for part in (tensor, other)]
+    return derived_tensor(tuple([product(pair) for pair in zip(left, right, strict=True)]), tensor, other)
+
+
+def _cdist(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    other = require_tensor(arguments["other"], call)
+    if tensor.rank < 2 or other.rank < 2 or sizes_differ(tensor.shape[-1], other.shape[-1]):
+        raise refuse_call(call, f"{shape_text(tensor.shape)} and {shape_text(other.shape)} are not lists of points")
+    batches = [derived_tensor(part.shape[:-2], part) for part in (tensor, other)]
+    batch = apply_multi_operand(BROADCAST, batches, call.error)
+    return derived_tensor((*batch.shape, tensor.shape[-2], other.shape[-2]), batch)
+
+
+def _similarity(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    other = require_tensor(arguments["other"], call)
+    common = apply_multi_operand(BROADCAST, [tensor, other], call.error)
+    axis = call.to_axis(common, arguments["dim"])
+    return derived_tensor((*common.shape[:axis], *common.shape[axis + 1 :]), common)
+
+
+def _elementwise(tensor: TracedTensor, call: Call) -> CodeValue:
+    """Return the result of an elementwise function of tensors and numbers."""
+    values = (*call.positional, *call.keywords.values())
+    others = [value for value in values if isinstance(value, TracedTensor)]
+    unknown = [value for value in values if isinstance(value, Monomial)]
+    if unknown:
+        raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    is_bool = call.name in TRUTH_FUNCTIONS
+    if not others:
+        return replace(tensor.compute_with_number(), is_bool=is_bool)
+    return replace(apply_multi_operand(BROADCAST, [tensor, *others], call.error), is_bool=is_bool or None)
+
+
+def _in_place(tensor: TracedTensor, call: Call) -> CodeValue:
+    """Return the tensor after an elementwise method that changes it; the other tensors are repeated to its shape."""
+    others = [value for value in (*call.positional, *call.keywords.values()) if isinstance(value, TracedTensor)]
+    for other in others:
+        tensor = add_conditions(tensor, [other.apply(EXPAND, target=tensor.shape)])
+    return tensor
+
+
+def _view_as_complex(tensor: TracedTensor, _: Arguments, call: Call) -> CodeValue:
+    if not tensor.rank or sizes_differ(tensor.shape[-1], 2):
+        raise refuse_call(call, f"the last dim is 2, and the tensor is {shape_text(tensor.shape)}")
+    return derived_tensor(tensor.shape[:-1], tensor)
+
+
+def _view_as_real(tensor: TracedTensor, _: Arguments, __: Call) -> CodeValue:
+    return derived_tensor((*tensor.shape, 2), tensor)
+
+
+def _grid_sample(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    grid = require_tensor(arguments["grid"], call)
+    is_fit = tensor.rank == grid.rank and tensor.rank in (4, 5)
+    if not is_fit or sizes_differ(grid.shape[-1], tensor.rank - 2) or sizes_differ(tensor.shape[0], grid.shape[0]):
+        raise refuse_call(call, f"a grid {shape_text(grid.shape)} does not sample {shape_text(tensor.shape)}")
+    return derived_tensor((*tensor.shape[:2], *grid.shape[1:-1]), tensor, grid)
+
+
+def _affine_grid(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    sizes = arguments["size"]
+    if not isinstance(sizes, tuple) or len(sizes) not in (4, 5):
+        raise call.error("affine_grid needs the sizes of the output")
+    return derived_tensor((call.to_dim(sizes[0]), *map(call.to_dim, sizes[2:]), len(sizes) - 2), tensor)
+
+
+def _attention(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the values of scaled dot product attention; the heads of keys may be fewer with `enable_gqa`."""
+    key, value = require_tensor(arguments["key"], call), require_tensor(arguments["value"], call)
+    parts = (tensor, key, value)
+    text = " ".join([shape_text(part.shape) for part in parts])
+    if min(part.rank for part in parts) < 2:
+        raise refuse_call(call, f"attention takes at least 2 dims: {text}")
+    if sizes_differ(tensor.shape[-1], key.shape[-1]) or sizes_differ(key.shape[-2], value.shape[-2]):
+        raise refuse_call(call, f"queries, keys and values do not fit: {text}")
+    if arguments["enable_gqa"] is True:
+        return derived_tensor((*tensor.shape[:-1], value.shape[-1]), *parts)
+    batches = [derived_tensor(part.shape[:-2], part) for part in parts]
+    batch = apply_multi_operand(BROADCAST, batches, call.error)
+    return derived_tensor((*batch.shape, tensor.shape[-2], value.shape[-1]), batch)
+
+
+def _embedding(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    weight = require_tensor(arguments["weight"], call)
+    if weight.rank != 2:
+        raise refuse_call(call, f"the weight is a matrix, not {shape_text(weight.shape)}")
+    return derived_tensor((*tensor.shape, weight.shape[1]), tensor, weight)
+
+
+def _one_hot(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    classes = arguments["num_classes"]
+    if classes in (None, -1):
+        raise call.error("the number of classes depends on the elements", "write num_classes=")
+    return derived_tensor((*tensor.shape, call.to_dim(classes)), tensor)
+
+
+def _masked(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return a vector whose length depends on the elements."""
+    common = apply_multi_operand(BROADCAST, [tensor, require_tensor(arguments["mask"], call)], call.error)
+    return derived_tensor((tensor.program.new_name("K"),), common)
+
+
+def _nonzero(tensor: TracedTensor, arguments: Arguments, _: Call) -> CodeValue:
+    count = tensor.program.new_name("K")
+    if arguments.get("as_tuple") is True or tensor.dialect != "torch":
+        return tuple([derived_tensor((count,), tensor) for _ in range(max(tensor.rank, 1))])
+    return derived_tensor((count, tensor.rank), tensor)
+
+
+def _glu(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    axis = call.to_axis(tensor, arguments["dim"])
+    half = quotient(tensor.shape[axis], 2)
+    if isinstance(half, Monomial) and not half.powers:
+        raise refuse_call(call, f"{tensor.shape[axis]} is not even")
+    if isinstance(half, Monomial):
+        tensor.program.require_division(tensor.shape[axis], 2)
+    return derived_tensor(replace_dim(tensor.shape, axis, half), tensor)
+
+
+def _search(_: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    values = require_tensor(arguments["values"], call)
+    return derived_tensor(values.shape, values)
+
+
+def _loss(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    if arguments["reduction"] not in (None, "mean", "sum"):
+        raise call.error("a loss without a reduction is not supported")
+    return derived_tensor((), tensor)
+
+
+def _multinomial(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    return derived_tensor((*tensor.shape[:-1], call.to_dim(arguments["num_samples"])), tensor)
+
+
+def _bins(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    return derived_tensor((call.to_dim(arguments["bins"]),), tensor)
+
+
+def _product_sum(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return `addmm` and `baddbmm`: a tensor added to a product."""
+    one, other = [require_tensor(arguments[name], call) for name in ("mat1", "mat2")]
+    rank = 3 if call.name == "baddbmm" else 2
+    if (one.rank, other.rank) != (rank, rank) or sizes_differ(one.shape[-1], other.shape[-2]):
+        raise refuse_call(call, f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
+    result = derived_tensor((*one.shape[:-1], other.shape[-1]), one, other)
+    return add_conditions(result, [tensor.apply(EXPAND, target=result.shape)])
+
+
+ONE_AXIS = ("fft", "ifft", "rfft", "irfft")
+"""The Fourier transforms along one axis."""
+_DIM, _LAST, _KEEP = "dim/axis", "dim/axis=-1", "keepdim/keepdims"
+_WINDOW = ("kernel_size", "dilation", "padding", "stride")
+SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
+    "gather": ShapeFunction(("dim", "index", "sparse_grad"), _gather),
+    **dict.fromkeys(("take_along_dim", "take_along_axis"), ShapeFunction(("index/indices", _DIM), _take_along)),
+    **{
+        f"{name}{end}": ShapeFunction(("dim", "index", "src/value", "reduce", "include_self"), _scatter)
+        for name in ("scatter", "scatter_add", "scatter_reduce")
+        for end in ("", "_")
+    },
+    **{
+        f"index_{name}{end}": ShapeFunction(("dim", "index", "source/value", "alpha"), _index_write)
+        for name in ("add", "copy", "fill")
+        for end in ("", "_")
+    },
+    "masked_scatter": ShapeFunction(("mask", "source"), _masked_write),
+    "index_select": ShapeFunction(("dim", "index"), _index_select),
+    "topk": ShapeFunction(("k", _LAST, "largest", "sorted"), _topk),
+    "sort": ShapeFunction((_LAST, "descending", "stable"), _pair),
+    "argsort": ShapeFunction((_LAST, "descending", "stable"), _along_axis),
+    **dict.fromkeys(("cummax", "cummin"), ShapeFunction((_DIM,), _pair)),
+    "logcumsumexp": ShapeFunction((_DIM,), _along_axis),
+    "kthvalue": ShapeFunction(("k", _LAST, _KEEP), _pair_of_reductions),
+    "mode": ShapeFunction((_LAST, _KEEP), _pair_of_reductions),
+    **dict.fromkeys(("median", "nanmedian"), ShapeFunction((_DIM, _KEEP), _pair_of_reductions)),
+    **dict.fromkeys(
+        ("std_mean", "var_mean"), ShapeFunction((_DIM, "unbiased", _KEEP, "correction"), _pair_of_reductions)
+    ),
+    **dict.fromkeys(("logsumexp", "nansum", "nanmean", "count_nonzero"), ShapeFunction((_DIM, _KEEP), _reduction)),
+    **dict.fromkeys(("view_as", "reshape_as", "expand_as"), ShapeFunction(("other",), _like)),
+    "diagonal": ShapeFunction(("offset=0", "dim1/axis1=0", "dim2/axis2=1"), _diagonal),
+    "diag": ShapeFunction(("diagonal/k=0",), _diag),
+    "diag_embed": ShapeFunction(("offset=0", "dim1=-2", "dim2=-1"), _diag_embed),
+    **dict.fromkeys(("outer", "ger"), ShapeFunction(("other/vec2/b",), _outer)),
+    "kron": ShapeFunction(("other/b",), _kron),
+    "cdist": ShapeFunction(("other/x2", "p", "compute_mode"), _cdist),
+    "cosine_similarity": ShapeFunction(("other/x2", "dim=1", "eps"), _similarity),
+    "unfold": ShapeFunction(("dimension/dim", "size", "step"), unfold_axis),
+    "F.unfold": ShapeFunction(_WINDOW, unfold_image),
+    "F.fold": ShapeFunction(("output_size", *_WINDOW), fold_image),
+    "view_as_complex": ShapeFunction((), _view_as_complex),
+    "view_as_real": ShapeFunction((), _view_as_real),
+    **{
+        f"fft.{name}": ShapeFunction(("n/s", "dim/axis/axes", "norm"), transform_fourier)
+        for name in [
+            "fft",
+            "ifft",
+            "rfft",
+            "irfft",
+            "fft2",
+            "ifft2",
+            "rfft2",
+            "irfft2",
+            "fftn",
+            "ifftn",
+            "rfftn",
+            "irfftn",
+        ]
+    },
+    **{f"fft.{name}": ShapeFunction(("dim/axes",), _same) for name in ("fftshift", "ifftshift")},
+    "stft": ShapeFunction(
+        (
+            *("n_fft", "hop_length", "win_length", "window", "center", "pad_mode"),
+            "normalized",
+            "onesided",
+            "return_complex",
+        ),
+        transform_short_time,
+    ),
+    "grid_sample": ShapeFunction(("grid", "mode", "padding_mode", "align_corners"), _grid_sample),
+    "affine_grid": ShapeFunction(("size", "align_corners"), _affine_grid),
+    "scaled_dot_product_attention": ShapeFunction(
+        ("key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"), _attention
+    ),
+    "embedding": ShapeFunction(("weight", "padding_idx", "max_norm"), _embedding),
+    "one_hot": ShapeFunction(("num_classes",), _one_hot),
+    "masked_select": ShapeFunction(("mask",), _masked),
+    "nonzero": ShapeFunction(("as_tuple",), _nonzero),
+    "glu": ShapeFunction(("dim=-1",), _glu),
+    "searchsorted": ShapeFunction(("values/v", "right", "side", "sorter"), _search),
+    "bucketize": ShapeFunction(("boundaries", "right"), _same),
+    **dict.fromkeys(
+        ("mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"),
+        ShapeFunction(("target", "weight", "pos_weight", "reduction"), _loss),
+    ),
+    **dict.fromkeys(
+        ("cross_entropy", "nll_loss"),
+        ShapeFunction(
+            ("target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"), _loss
+        ),
+    ),
+    "multinomial": ShapeFunction(("num_samples", "replacement", "generator"), _multinomial),
+    "bernoulli": ShapeFunction(("p",), _same),
+    "histc": ShapeFunction(("bins", "min", "max"), _bins),
+    **dict.fromkeys(("addmm", "baddbmm"), ShapeFunction(("mat1/batch1", "mat2/batch2", "beta", "alpha"), _product_sum)),
+}
+"""The functions of one tensor and others, by name; `F.unfold` is the function, `unfold` the method."""
+ELEMENTWISE_FUNCTIONS = {
+    *("eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "greater", "less_equal", "greater_equal"),
+    *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "isclose"),
+    *("true_divide", "floor_divide", "hypot", "complex", "polar", "addcmul", "addcdiv", "float_power", "fmax", "fmin"),
+    *("power", "mod", "copysign", "logaddexp", "ldexp"),
+}
+"""Functions that compute each element of the result from one element of each tensor."""
+TRUTH_FUNCTIONS = {
+    *("eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "greater", "less_equal", "greater_equal"),
+    *("logical_and", "logical_or", "logical_xor", "isclose"),
+}
+"""The elementwise functions that return truth values."""
+IN_PLACE_METHODS = {
+    *("add_", "sub_", "mul_", "div_", "copy_", "fill_", "zero_", "clamp_", "clip_", "pow_", "relu_", "sigmoid_"),
+    *("tanh_", "exp_", "sqrt_", "rsqrt_", "abs_", "neg_", "round_", "floor_", "ceil_", "normal_", "uniform_"),
+    *("addcmul_", "addcdiv_", "lerp_", "bernoulli_", "fill_diagonal_", "logical_not_", "trunc_", "log_"),
+    *("index_put_", "masked_scatter_"),
+}
+"""Methods that change the elements of a tensor and keep its shape."""
+NEW_METHODS = {"new_zeros", "new_ones", "new_empty", "new_full"}
+"""Methods that create a tensor of a given shape."""
+
+
+def qualified_name(path: str) -> str:
+    """Return the name of a function whose name alone has another meaning, such as `F.unfold` and `fft.fft`.
+
+    >>> qualified_name("nn.functional.unfold"), qualified_name("torch.fft.rfft"), qualified_name("x.unfold")
+    ('F.unfold', 'fft.rfft', 'x.unfold')
+    """
+    module, _, name = path.rpartition(".")
+    last = module.rpartition(".")[2]
+    return f"{'F' if last == 'functional' else last}.{name}" if last in ("functional", "fft") else path
+
+
+def call_shape_function(name: str, tensor: TracedTensor, call: Call) -> CodeValue:
+    """Return the result of a function of the tables above."""
+    if name in ELEMENTWISE_FUNCTIONS:
+        return _elementwise(tensor, call)
+    if name in IN_PLACE_METHODS:
+        return _in_place(tensor, call)
+    if name in NEW_METHODS:
+        return _new(tensor, call)
+    return SHAPE_FUNCTIONS[name].apply(tensor, call)
+
+
+SHAPE_FUNCTION_NAMES = {*SHAPE_FUNCTIONS, *ELEMENTWISE_FUNCTIONS, *IN_PLACE_METHODS, *NEW_METHODS}
+"""The names of all functions of this module."""

@@ -1,0 +1,96 @@
+"""Windows of images and signals, and Fourier transforms: the shapes of their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
+from shapecalc.core.text import shape_text
+from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.operands import refuse_call
+from shapecalc.reading.code.shape_arguments import Arguments, dims_of, replace_dim, sizes_differ
+from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
+
+
+def unfold_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the windows along an axis, on a new last axis."""
+    axis, size = call.to_axis(tensor, arguments["dimension"]), call.to_integer(arguments["size"])
+    step, dim = call.to_integer(arguments["step"]), tensor.shape[axis]
+    if step < 1 or size < 0 or (isinstance(dim, int) and size > dim):
+        raise refuse_call(call, f"windows of {size} every {step} do not fit {dim}")
+    count = tensor.program.floor_dim((dim, -size), step, 1)
+    return derived_tensor((*replace_dim(tensor.shape, axis, count), size), tensor)
+
+
+def unfold_image(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the columns of an image: `F.unfold`."""
+    if tensor.rank not in (3, 4):
+        raise refuse_call(call, f"unfold takes 3 or 4 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+    windows = _window_counts(tensor.shape[-2:], arguments, call, tensor)
+    kernel = dims_of(arguments["kernel_size"], 2, call)
+    return derived_tensor((*tensor.shape[:-3], product((tensor.shape[-3], *kernel)), product(windows)), tensor)
+
+
+def _window_counts(dims: Shape, arguments: Arguments, call: Call, tensor: TracedTensor) -> Shape:
+    """Return the number of windows along both axes of an image."""
+    defaults = {"dilation": 1, "padding": 0, "stride": 1}
+    given = {name: arguments[name] if arguments[name] is not None else number for name, number in defaults.items()}
+    numbers = {name: dims_of(value, 2, call) for name, value in given.items()}
+    kernel, counts = dims_of(arguments["kernel_size"], 2, call), list[Dim]()
+    for axis, dim in enumerate(dims):
+        dilation, padding, stride, size = [
+            call.to_integer(values[axis]) for values in (*[numbers[name] for name in defaults], kernel)
+        ]
+        terms = (dim, 2 * padding - dilation * (size - 1) - 1)
+        if stride < 1 or (isinstance(dim, int) and dim + terms[1] < 0):
+            raise refuse_call(call, f"a window of {size} does not fit {dim}")
+        counts.append(tensor.program.floor_dim(terms, stride, 1))
+    return tuple(counts)
+
+
+def fold_image(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the image of its columns: `F.fold`."""
+    sizes, kernel = dims_of(arguments["output_size"], 2, call), dims_of(arguments["kernel_size"], 2, call)
+    if tensor.rank not in (2, 3):
+        raise refuse_call(call, f"fold takes 2 or 3 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+    channels = quotient(tensor.shape[-2], product(kernel))
+    columns = product(_window_counts(sizes, arguments, call, tensor))
+    is_fraction = isinstance(channels, Monomial) and not channels.powers
+    if is_fraction or sizes_differ(columns, tensor.shape[-1]):
+        raise refuse_call(call, f"columns {shape_text(tensor.shape)} are not those of {shape_text(sizes)}")
+    return derived_tensor((*tensor.shape[:-2], channels, *sizes), tensor)
+
+
+def transform_fourier(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the result of a Fourier transform along one axis or several."""
+    name = call.name.rpartition(".")[2]
+    is_real = name.startswith(("rfft", "irfft"))
+    default: Any = {"2": (-2, -1), "n": tuple(range(tensor.rank))}.get(name[-1], -1)
+    axes = default if arguments["dim"] is None else arguments["dim"]
+    lengths = arguments["n"] if isinstance(arguments["n"], tuple) else (arguments["n"],)
+    shape = [*tensor.shape]
+    for index, axis in enumerate(axes if isinstance(axes, tuple) else (axes,)):
+        position = call.to_axis(tensor, axis)
+        length = lengths[index] if index < len(lengths) else None
+        if length is not None:
+            shape[position] = call.to_dim(length)
+        is_last = index == len(axes if isinstance(axes, tuple) else (axes,)) - 1
+        if is_real and is_last and name.startswith("rfft"):
+            shape[position] = tensor.program.floor_dim((shape[position],), 2, 1)
+        elif is_real and is_last and length is None:
+            shape[position] = tensor.program.add_dims(product((2, shape[position])), -2)
+    return derived_tensor(tuple(shape), tensor)
+
+
+def transform_short_time(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the spectra of the windows of a signal: `stft`."""
+    size = call.to_integer(arguments["n_fft"])
+    hop = call.to_integer(arguments["hop_length"], size // 4)
+    if arguments["return_complex"] is not True or tensor.rank not in (1, 2) or hop < 1:
+        raise call.error("stft is read with return_complex=True, for signals of 1 or 2 dims")
+    is_centred, length = arguments["center"] is not False, tensor.shape[-1]
+    if isinstance(length, int) and (size // 2 >= length if is_centred else size > length):
+        raise refuse_call(call, f"{length} samples are too few for windows of {size}")
+    frames = tensor.program.floor_dim((tensor.shape[-1], 0 if is_centred else -size), hop, 1)
+    bins = size if arguments["onesided"] is False else size // 2 + 1
+    return derived_tensor((*tensor.shape[:-1], bins, frames), tensor)

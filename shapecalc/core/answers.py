@@ -543,7 +543,7 @@ class Chain(Answer):
     assumes: lazy[Names] = lazy(default=())
     """The names whose size must not be 0 for the answer to be correct."""
     named_sizes: Mapping[str, SizeExpression] = EMPTY_DICT
-    """The definitions of names that the operands of the ops bring."""
+    """The definitions of the names in the operands of the ops."""
     op: ClassVar = "chain"
     """The label that reports print instead of the name of an op."""
 
@@ -552,7 +552,7 @@ class Chain(Answer):
 
     @property
     def results(self) -> Mapping[str, SizeExpression]:
-        """The definitions of the names that the answer introduces, and of those that its operands bring."""
+        """The definitions of the names that the answer introduces, and of the names in its operands."""
         return {**self.named_sizes, **super().results}
 
     def as_json(self) -> dict[str, object]:

@@ -213,18 +213,18 @@ CONTRADICTION = Rule(
 )
 LAYER_MISMATCH = Rule(
     "layer-mismatch",
-    "a layer is made for other sizes than those of its input",
-    "A layer that keeps the shape compares sizes nevertheless: the channels of a BatchNorm2d, the last dims of a "
-    "LayerNorm, the number of dims of both. During evaluation, an InstanceNorm2d without affine and a BatchNorm2d "
-    "without affine and without statistics accept any channels.",
+    "the input of a layer does not have the sizes that the layer requires",
+    "A layer that keeps the shape can also require sizes: a BatchNorm2d requires its number of channels, a LayerNorm "
+    "requires its last dims, and both require a number of dims. During evaluation, an InstanceNorm2d without affine "
+    "and a BatchNorm2d without affine and without statistics accept any number of channels.",
     "shapecalc code 'nn.BatchNorm2d(32)(x)' --input x=2,16,8,8",
     "PyTorch torch.nn and torch.nn.functional",
 )
 TOO_FEW_VALUES = Rule(
     "too-few-values",
     "a layer would compute a mean of one value",
-    "PyTorch refuses to normalize by the statistics of the input if each of them is that of a single value. The layer "
-    "needs more samples, or more positions in each channel.",
+    "PyTorch refuses to normalize by the statistics of the input if each statistic would be computed from a single "
+    "value. The layer needs more samples, or more positions in each channel.",
     "shapecalc code 'nn.InstanceNorm2d(3)(x)' --input x=2,3,1,1",
     "PyTorch torch.nn.functional, 'Expected more than 1 spatial element'",
 )

@@ -93,7 +93,7 @@ BROADCASTING_METHODS = {
     "lerp",
     "xlogy",
 }
-"""The functions above, and others, whose further arguments are numbers or tensors that are broadcast."""
+"""The functions whose other arguments may be numbers or tensors that are broadcast."""
 PRESERVING_LAYERS: Mapping[str, PreservingFunction] = {
     r"drop(out|path)?\d?d?": SAME_STRIDES,
     r"identity": SAME_TENSOR,

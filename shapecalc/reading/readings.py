@@ -50,7 +50,7 @@ MAX_DETECTED_LENGTH = 10_000
 MAX_PRINTED_WORDS = 20
 """The maximum number of words of the input that a message quotes."""
 MAX_DETECTED_WORDS = 1000
-"""The maximum number of words that are read as something else than files, cases or a message."""
+"""The maximum number of words of an input that is not a list of files, a case file or a message."""
 MAX_INSPECTED = 1 << 20
 """The maximum number of characters of an input that are inspected."""
 
@@ -568,4 +568,4 @@ RECOGNIZERS = (
 A recognizer returns None for an input that it does not recognize.
 """
 LOG_RECOGNIZERS = (_recognize_message, _recognize_cases, _recognize_multiline_message)
-"""The recognizers for inputs that are too long for anything but a log or a case file."""
+"""The recognizers for inputs that exceed the limit, which may be logs or case files."""

@@ -63,7 +63,7 @@ def answer_chain(shape: str | Iterable[object], stages: Sequence[StageRequest], 
 
 
 def answer_code(code: CodeChain, options: Mapping[str, object] = EMPTY_DICT) -> Chain:
-    """Answer the chain that code performs; the answer has the conditions of all tensors that it depends on.
+    """Answer the chain of code; the answer has the conditions of all tensors on which it depends.
 
     `options` apply to every stage that supports them.
     """

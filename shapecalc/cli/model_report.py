@@ -354,7 +354,7 @@ def _title_line(report: reports.Report, shown_count: int) -> str:
 
 
 def _dims_text(dims: Iterable[object] | None) -> str:
-    """Format the dims of a model input; None stands for an unknown shape or dim."""
+    """Format the dims of a model input; None represents an unknown shape or dim."""
     return "no shape" if dims is None else ",".join("?" if dim is None else str(dim) for dim in dims) or "[]"
 
 

@@ -468,7 +468,7 @@ class Refusal(Record):
     pattern: Pattern[str]
     message: str
     hint: str
-    """The hint; `{dims}` stands for the dims that the text names."""
+    """The hint; `{dims}` is replaced by the dims that the text names."""
     examples: tuple[tuple[str, str, str], ...]
     """A text, the tool that prints it, and a part of the error."""
 

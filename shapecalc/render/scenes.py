@@ -765,7 +765,7 @@ def _add_write_frame(
 
 
 def index_span_text(indices: Sequence[Index], shape: Index) -> str:
-    """Format several indices as one slice; a colon stands for a complete axis.
+    """Format several indices as one slice; a colon denotes a complete axis.
 
     >>> index_span_text([(0, 1)], (2, 3)), index_span_text([(0, 0), (0, 1)], (2, 2))
     ('[0,1]', '[0,:]')

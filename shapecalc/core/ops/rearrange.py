@@ -118,7 +118,7 @@ def plan_rearrange(rank: int, pattern: str, lengths: str | None) -> RearrangePla
 def _expand_side(side: tuple[AxisGroup, ...], ellipsis_rank: int) -> Iterator[tuple[str, ...]]:
     """Yield the axis names of each dim on one side of a pattern.
 
-    `...` stands for `ellipsis_rank` dims; 1 stands for a dim without axes.
+    `...` represents `ellipsis_rank` dims, and 1 represents a dim without axes.
     """
     ellipsis_axes = tuple(f"{ELLIPSIS}{index}" for index in range(ellipsis_rank))
     for part in side:

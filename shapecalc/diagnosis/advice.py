@@ -1,4 +1,4 @@
-"""Advice for a parsed message: fixes that resolve, explanations of its numbers, and what is missing."""
+"""Advice for a parsed message: fixes that resolve, explanations of its numbers, and the missing information."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ FRAMEWORK_REMEDIES = {
         "onnx",
     ): "allowzero needs opset 14: convert the model, update the tool, or drop it if it is 0",
 }
-"""The remedies for a cause in one framework, if they differ from the general one."""
+"""The remedies for a cause in one framework, if they differ from the general remedy."""
 LENGTH_REMEDIES = (
     "if these are batches, give both the same samples: one may be repeated, filtered or the last of an epoch",
     "if these are lengths of sequences, cut or pad both to one length before that line",
     "if these are heights or widths of maps, resize one to the other: F.interpolate(a, size=b.shape[2:])",
 )
-"""What to do about sizes that nothing explains, by their axis: the first, the second, or a later one."""
+"""The remedies for unexplained sizes, by their axis: the first, the second, or a later one."""
 
 
 def advise(message: ParsedMessage) -> Advice:
@@ -279,7 +279,7 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
 
 
 def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
-    """Yield the remedies for operands that do not go together, if their sizes explain nothing."""
+    """Yield the remedies for incompatible operands whose sizes are not explained."""
     if message.op == BROADCAST.name:
         yield from filter(None, [_broadcast_remedy(message)])
     elif message.op in (LINEAR.name, MATMUL.name, CONV.name) and message.cause in ("inner-differs", "channels-differ"):
@@ -328,7 +328,7 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
 
 
 def _has_literal_zero(message: ParsedMessage) -> bool:
-    """Return whether the line of code says 0, or is not known and may say it."""
+    """Return whether 0 is an argument of the failing call."""
     return message.line is not None and "0" in message.line.arguments
 
 

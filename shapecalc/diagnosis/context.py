@@ -71,7 +71,7 @@ class FailingLine(Record):
     def operands(self) -> tuple[str, ...]:
         """The names of the values that the line reads, at most three."""
         code = STRING_LITERAL.sub("''", self.text)
-        if code.count("(") > code.count(")"):  # the call goes on in the next line
+        if code.count("(") > code.count(")"):  # the call continues on the next line
             return ()
         code = ASSIGNMENT.sub("", code, count=1).removeprefix("return ")
         names = (name for name in VALUE_NAME.findall(code) if name.partition(".")[0] not in NOT_VALUES)
@@ -197,7 +197,7 @@ FRAME_ARROW = re.compile(r"-{1,6}> ?\d")
 
 
 def _node_patterns(frameworks: str, *patterns: str, precedes_message: bool = True) -> tuple[NodePattern, ...]:
-    """Compile patterns for frameworks; `before` sets `NodePattern.precedes_message`."""
+    """Compile patterns for frameworks; `precedes_message` is that of each pattern."""
     return tuple(
         NodePattern(frozenset(frameworks.split()), precedes_message, re.compile(pattern)) for pattern in patterns
     )
@@ -306,8 +306,8 @@ def find_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSi
 def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
     """Yield the shapes that are printed near a message.
 
-    If `tensor` is not None, only shapes that are printed after this name are yielded. The comment of a line that has
-    not returned is skipped, because it is on the result of the line.
+    If `tensor` is not None, only shapes that are printed after this name are yielded. The comment on a line that
+    has not returned is skipped, because it describes the result of the line.
     """
     start = max(0, match.start - 3 * MAX_DISTANCE)
     of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
@@ -319,7 +319,10 @@ def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | 
 
 
 def _has_returned(position: int, match: TemplateMatch, cleaned: CleanText) -> bool:
-    """Return whether the line of code at a position is neither a frame of a traceback nor above the message."""
+    """Return whether the line of code at a position has returned.
+
+    A line in a frame of a traceback, or directly above the message, has not returned.
+    """
     index = bisect_right(cleaned.line_ends, position)
     starts = (0, *cleaned.line_ends)
     line, previous = cleaned.text[starts[index] :], cleaned.text[starts[max(index - 1, 0)] :]

@@ -1,4 +1,4 @@
-"""Explanations of the two sizes that disagree in a message, from the message and from the text around it."""
+"""Explanations of the two mismatching sizes of a message, from the message and the surrounding text."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ RANK_CAUSES = (
     *("ranks-differ", "rank-mismatch", "bad-axis", "bad-perm", "window-too-large", "not-one", "table-rank"),
     *("too-many-indices", "not-square", "rank-limit", "batch-limit"),
 )
-"""The causes whose numbers are numbers of dims, or limits."""
+"""The causes whose numbers are ranks or limits."""
 PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+")
 """Numbers that are positions in files and times, not sizes."""
 MIN_PICTURE_SIDE = 8
-"""The least height and width of a picture."""
+"""The minimum height and width of a picture."""
 
 
 class Figures(Record):
-    """Two sizes that disagree, or an element count, with what is known around them."""
+    """Two mismatching sizes, or an element count, with their context."""
 
     sizes: tuple[int, ...]
     context: FigureContext
 
 
 def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explanation, ...]:
-    """Return explanations of the sizes that disagree in a message; empty if there are none."""
+    """Return explanations of the mismatching sizes of a message; empty if there are none."""
     figures = find_figures(message, trace)
     return () if figures is None else explain(figures.sizes, figures.context)
 
 
 def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
-    """Return the sizes that disagree in a message; None if it does not contain them.
+    """Return the mismatching sizes of a message; None if it does not contain them.
 
-    The text around the message is part of the context, without numbers of lines and times.
+    The text around the message is part of the context, without line numbers and times.
     """
     line = message.failing_line.text if message.failing_line else ""
     text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {line} {message.quote}")
@@ -135,7 +135,7 @@ def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None
 
 
 def _is_channel_axis(message: ParsedMessage, axis: int | None) -> bool:
-    """Return whether the sizes that disagree are channels of pictures."""
+    """Return whether the mismatching sizes are channels of pictures."""
     shape, other = message.input or (), message.target or (message.operands or ((),))[0]
     if message.op == CONV.name:
         return is_channel_axis(shape, 1)

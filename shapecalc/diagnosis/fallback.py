@@ -1,4 +1,4 @@
-"""Advice for a message that is not known: two shapes, or two sizes, in a sentence that reports a failure."""
+"""Advice for unknown messages: a sentence that reports a failure and contains two shapes or sizes."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ SIZE = re.compile(
     r"(?i)(?<![\w.:/#-])(?P<place>(?:dim(?:ension)?s?|axis|index|arg(?:ument)?|line|opset|version|input|output|layer|node|"
     r"rank|code|step|epoch|number|operand|entry)s?[ #:=]{0,3})?(?P<size>\d{1,9})(?![\w.:/%-])(?!\.\d)"
 )
-"""A number in a sentence, with the word before it if that says that the number is a position."""
+"""A number in a sentence, with the word before it if this word marks the number as a position."""
 PLACE_OF_DIM = re.compile(r"(?i)(?:dim(?:ension)?|axis)[ #:=]{0,3}(\d{1,2})\b")
 MAX_SHAPES = 3
 """The maximum number of shapes in a sentence about two of them."""
 
 
-def find_disagreement(text: str) -> tuple[ParsedMessage, Advice] | None:
+def find_unknown_mismatch(text: str) -> tuple[ParsedMessage, Advice] | None:
     """Find the last sentence of a text that reports a failure and states two shapes or sizes that differ.
 
     Returns the sentence as a message, with advice; None if there is none.
 
-    >>> message, _ = find_disagreement("FooError: got shape (4, 729, 8), but the cache has (4, 256, 8)")
+    >>> message, _ = find_unknown_mismatch("FooError: got shape (4, 729, 8), but the cache has (4, 256, 8)")
     >>> message.input, message.operands
     ((4, 729, 8), ((4, 256, 8),))
     """

@@ -40,7 +40,7 @@ HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or 
 
 
 def find_facts(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield explanations from the numbers of a message and from its resolved request."""
+    """Yield facts about the numbers of a message, and about its resolved request."""
     yield from chain(
         _rank_findings(message),
         _operand_findings(message, trace),
@@ -158,7 +158,7 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def find_extra_axis(message: ParsedMessage) -> int | None:
-    """Return the last axis of the input without which the counts of a reshape would agree; None if there is none.
+    """Return the last axis of the input whose removal makes the counts of a reshape equal; None if there is none.
 
     Axes whose removal leaves the dims of the target come first. The leading batch is never removed.
     """

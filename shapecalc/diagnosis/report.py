@@ -15,7 +15,7 @@ from shapecalc.core.ops.rearrange import REARRANGE
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.diagnosis.advice import advise
-from shapecalc.diagnosis.fallback import TAIL_LENGTH, find_disagreement
+from shapecalc.diagnosis.fallback import TAIL_LENGTH, find_unknown_mismatch
 from shapecalc.diagnosis.findings import OP_DESCRIPTIONS
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes, parse_sizes_at
 from shapecalc.diagnosis.reading import DECLARED_INPUT, UNKNOWN_MESSAGE, ParsedMessage, parse_messages
@@ -91,7 +91,7 @@ def diagnose(text: str, model_path: str | None = None) -> Diagnosis:
     path = quote(model_path) if model_path else MODEL_FILE
     messages = parse_messages(text)
     if all(message.about == UNKNOWN_MESSAGE for message in messages):
-        found = find_disagreement(text)
+        found = find_unknown_mismatch(text)
         if found is not None:
             return Diagnosis((found,), ())
     entries = tuple((message, _insert_model_path(advise(message), path)) for message in messages)
@@ -141,7 +141,7 @@ def _entry_lines(message: ParsedMessage, advice: Advice, explain: bool) -> list[
         steps.append(advice.command)
     rows = [
         *([("message", message.quote)] if explain else []),
-        *_label("what", [_describe_disagreement(message, advice), *_describe_place(message)]),
+        *_label("what", [_describe_mismatch(message, advice), *_describe_place(message)]),
         *_label("why", [*reasons, *(fact for fact in advice.facts if shows_facts)]),
         *_label("do", steps),
         *_label("else", [alternative] if alternative else []),
@@ -152,7 +152,7 @@ def _entry_lines(message: ParsedMessage, advice: Advice, explain: bool) -> list[
 
 
 def _label(name: str, lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield each line with the label, which only the first line shows."""
+    """Yield each line with a label: `name` for the first line, and an empty label for the others."""
     yield from ((name if index == 0 else "", line) for index, line in enumerate(lines))
 
 
@@ -168,14 +168,14 @@ def _describe_place(message: ParsedMessage) -> Iterator[str]:
         yield f"in {place}{truncate(line.text, MAX_LINE)}"
 
 
-def _describe_disagreement(message: ParsedMessage, advice: Advice) -> str:
-    """Describe what disagrees: the op, the shapes, and the cause."""
+def _describe_mismatch(message: ParsedMessage, advice: Advice) -> str:
+    """Describe the mismatch: the op, the shapes, and the cause."""
     shapes, noun = _describe_shapes(message), OP_DESCRIPTIONS.get(message.op or "", "")
     return ": ".join(filter(None, (noun, shapes, advice.summary.removeprefix(f"{noun}: "))))
 
 
 def _describe_shapes(message: ParsedMessage) -> str:
-    """Describe the shapes, sizes or counts that disagree; empty if the message states none."""
+    """Describe the mismatching shapes, sizes or counts; empty if the message states none."""
     shape = "" if message.input is None else format_sizes(message.input)
     if message.elements is not None:
         shape = f"{message.elements} elements"

@@ -18,7 +18,7 @@ MODEL_FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
 """The frameworks whose declared shapes may come from an ONNX file."""
 MAX_FIXES = 2
 WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch")
-"""The kinds of explanations that come after the remedy for a subject, and give way to fixes that resolve."""
+"""The weakest kinds of explanations: they follow the remedy for a subject, and are omitted if a fix resolves."""
 REMEDIES_BY_SUBJECT = {
     DECLARED_INPUT: "give it the declared shape, or export the model again with the other",
     "mask of other dims than its tensor": "build the mask from the tensor that it indexes, or pad it to its dims",
@@ -41,9 +41,9 @@ class Advice(Record):
     """An explanation of a message, with fixes and the missing information."""
 
     summary: str
-    """What disagrees."""
+    """A description of the mismatch."""
     facts: tuple[str, ...]
-    """What follows from the numbers of the message."""
+    """Facts about the numbers of the message."""
     fixes: tuple[tuple[str, str | None], ...]
     """Pairs of a description and a command line; the command is None if shapes are unknown."""
     missing: str | None
@@ -92,7 +92,7 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
 
 
 def _declared_sides(message: ParsedMessage) -> list[tuple[int, object]]:
-    """Return the axes that are sides of pictures, with their declared sizes, if only those differ."""
+    """Return the axes that are sides of pictures, with their declared sizes, if only these axes differ."""
     mismatches = find_dim_mismatches(message)
     if mismatches:
         return (

@@ -49,7 +49,7 @@ UNIT_LANE = Lane(1, FrozenDict(), judged=False)
 class _NonFixingTracker(BatchTracker):
     """A batch tracker that fixes no nodes."""
 
-    def judge_node(self, visit: NodeVisit) -> LaneShapes:
+    def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
 
 
@@ -163,7 +163,7 @@ class _SymbolicDimResolver:
         dim = self._fit_dim(sizes, names) if not {*names}.isdisjoint(self.naming.results) else None
         dim = self._sum_input_dims(node, axis, sizes) if dim is None else dim
         for name in names:
-            dim = self._fit_floor(nodes, read, name, number, axis, sizes) if dim is None else dim
+            dim = self._fit_floor_formula(nodes, read, name, number, axis, sizes) if dim is None else dim
         self._store_dim(sizes, dim)
 
     def _collect_unresolved_nodes(self, node: Node) -> tuple[list[Node], list[int]]:
@@ -201,7 +201,7 @@ class _SymbolicDimResolver:
         lanes = zip(sizes, *[axes[axis] for axes in inputs], strict=True)
         return self.naming.floor_dim(dims) if all(None in lane or sum(lane[1:]) == lane[0] for lane in lanes) else None
 
-    def _fit_floor(
+    def _fit_floor_formula(
         self,
         nodes: Sequence[Node],
         input_tensors: Sequence[int],
@@ -217,12 +217,12 @@ class _SymbolicDimResolver:
         """
         first, lanes = self._sizes[name][self._declared_index] or 0, zip(self._sizes[name], sizes, strict=True)
         pairs = [(x, y) for x, y in lanes if x is not None and y is not None and x >= first]
-        if self._node_budget < len(nodes) or fit_floor(pairs, unique=False) is None:
+        if self._node_budget < len(nodes) or fit_floor_formula(pairs, unique=False) is None:
             return None
         self._node_budget -= len(nodes)
         shapes = self._walk_at_sizes(nodes, input_tensors, name, range(first, first + FLOOR_SIZES), number)
         pairs += [(x, shape[axis]) for x, shape in zip(range(first, first + FLOOR_SIZES), shapes, strict=True) if shape]
-        fit = fit_floor(pairs)
+        fit = fit_floor_formula(pairs)
         if fit is None:
             return None
         times, more, by, scale, rest = fit
@@ -299,13 +299,15 @@ def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
     )
 
 
-def fit_floor(pairs: Sequence[tuple[int, int]], *, unique: bool = True) -> tuple[int, int, int, int, int] | None:
+def fit_floor_formula(
+    pairs: Sequence[tuple[int, int]], *, unique: bool = True
+) -> tuple[int, int, int, int, int] | None:
     """Fit a formula with a floor division to pairs `(x, y)`; None if none fits.
 
     The formula is `y = scale * ((times*x + more)//by) + rest`, and the result is (times, more, by, scale, rest). If
     `unique`, exactly one value of `more` must fit.
 
-    >>> fit_floor([(x, 7 * ((x + 6) // 7)) for x in range(8, 40)])
+    >>> fit_floor_formula([(x, 7 * ((x + 6) // 7)) for x in range(8, 40)])
     (1, 6, 7, 7, 0)
     """
     (low, first), (high, last) = min(pairs, default=(0, 0)), max(pairs, default=(0, 0))

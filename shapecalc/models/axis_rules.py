@@ -59,7 +59,7 @@ def unmixed_axes_rule(mixed_axes: Callable[[NodeInLane, int], Iterable[int] | No
 
 
 def index_dependent_rule(axes: slice) -> AxisRule:
-    """Return the axis rule of an operator whose output depends on the indices along some axes, as Trilu."""
+    """Return the axis rule of an operator whose output depends on the indices along some axes, such as Trilu."""
     return lambda node, input_index, axis, _output_index: (
         axis if input_index == 0 and axis not in range(node.input_rank(0))[axes] else None
     )
@@ -78,7 +78,8 @@ def trailing_axes(node: NodeInLane, rank: int, default: int = -1) -> Iterable[in
 def softmax_axes(node: NodeInLane, rank: int) -> Iterable[int]:
     """Return the axes that a Softmax normalizes.
 
-    Since opset 13, Softmax normalizes only the axis in the attribute `axis`; before, also all later axes.
+    Since opset 13, Softmax normalizes only the axis in the attribute `axis`; in earlier opsets, it also
+    normalizes all later axes.
     """
     return axis_from_attribute(node, rank) if node.opset >= 13 else trailing_axes(node, rank, 1)
 
@@ -134,8 +135,8 @@ def batch_norm_axis(node: NodeInLane, input_index: int, axis: int, output_index:
 def matmul_rule(second_input: int = 1) -> AxisRule:
     """Return the axis rule of a matrix product `(..., m, k) @ (..., k, n)`.
 
-    `second` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix. If
-    the operator moves the leading axes (`transBatchA`, `transBatchB`), the rule returns None.
+    `second_input` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix.
+    If the operator moves the leading axes (`transBatchA`, `transBatchB`), the rule returns None.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -175,7 +176,7 @@ def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) 
 
 
 def conv_rule(kernel_input: int = 1) -> AxisRule:
-    """Return the axis rule of a convolution; `weights` is the kernel's input index.
+    """Return the axis rule of a convolution; `kernel_input` is the input index of the kernel.
 
     The convolution is pointwise along the batch axis, and along each spatial axis with a kernel size of 1, a stride of
     1 and no padding.

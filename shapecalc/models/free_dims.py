@@ -57,7 +57,7 @@ EXTRA_PERTURBATIONS = (
     (1, REPLACE_BY_PRIME),
     (2, REPLACE_BY_PRIME),
 )
-"""Additional perturbations for the option `--all`. The last two give small sizes, most of the others odd sizes."""
+"""Additional perturbations for the option `--all`. The last two yield small sizes, most others odd sizes."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 """The factors that perturb sizes."""
 MAX_NAME_LENGTH = 40
@@ -179,8 +179,8 @@ class InputGuess:
     ) -> InputChoice:
         """Choose sizes that satisfy conditions, and build the lanes.
 
-        `size` is used for every dim whose size the user has not set, instead of declared and default sizes. `sums`
-        maps a dim name to the terms of the sum that the dim is assumed to be.
+        `default_size` is used for every dim whose size the user has not set, instead of declared and default sizes.
+        `sums` maps a dim name to the terms of the sum that the dim is assumed to be.
         """
         naming, others = self._guesser, self._other_dims
         totals = {**{name: terms for name in others if (terms := naming.sum_terms(name, others))}, **sums}
@@ -408,9 +408,11 @@ class _ShapeGuesser:
             nearest = sorted(choices, key=lambda axes, first=likeliest: sum(map(ne, axes, first)))  # type: ignore[misc]
             fewest = tuple([None if None in axes else axes[0] for axes in ways.values()])
             for axes in dict.fromkeys([*nearest[:MAX_GUESSES], fewest]):
-                yield self._free_axes(shapes, dict(zip(ways, axes, strict=True)))
+                yield self._free_input_axes(shapes, dict(zip(ways, axes, strict=True)))
 
-    def _free_axes(self, shapes: list[InputDims], axes: Mapping[InputKey, int | None]) -> tuple[list[InputDims], int]:
+    def _free_input_axes(
+        self, shapes: list[InputDims], axes: Mapping[InputKey, int | None]
+    ) -> tuple[list[InputDims], int]:
         """Free one axis of each input; return the shapes and the number of doubtful axes.
 
         `axes` contains the axis to free for each group of inputs; None frees no axis.

@@ -35,7 +35,7 @@ Operators that move elements along the batch axis need a mark rule.
 
 
 def reshape_mark(node: NodeInLane, output_index: int) -> BatchMark:
-    """Return the batch mark after an op that keeps the element order, as Reshape."""
+    """Return the batch mark after an op that keeps the element order, such as Reshape."""
     mark, before, after = node.marks[0], node.inputs[0], node.outputs[output_index]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or before is None or after is None:
         return LostBatch(f"the elements decide what {node.op} does")

@@ -406,7 +406,8 @@ class BatchTracker:
     def _has_constant_size(self, node: Node, tensor: int, marks: Sequence[BatchMark]) -> bool:
         """Return whether an output depends on the batch, but has equally many elements at every judged batch size.
 
-        `marks` are the batch marks of the output. The result is False if a mark is not lost, or already says more.
+        `marks` are the batch marks of the output. The result is False unless all marks at batch sizes other than
+        the declared one are `LostBatch` and not `SharedSample`.
         """
         others = [
             lane for lane, size in enumerate(self._batches) if self._tracked_lanes[lane] and size != self.declared_batch
@@ -469,7 +470,7 @@ class BatchTracker:
         if tensor != ABSENT and any(by_lane):
             self._marks[tensor] = by_lane
 
-    def judge_node(self, visit: NodeVisit) -> LaneShapes:
+    def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
         """Judge a listed node; return its output shape in each lane after the best fix."""
         return self._record_verdict(visit).outputs
 
@@ -523,7 +524,7 @@ class BatchTracker:
             blocked_by=None,
         )
 
-    def _find_fixes(self, visit: NodeVisit, input_marks: LaneMarks) -> list[verdicts.FixedOutputs]:
+    def _find_fixes(self, visit: NodeVisit, input_marks: LaneMarks) -> list[verdicts.FixWithOutputs]:
         """Return the possible fixes of a failing listed node, the best first."""
         argument, walk = visit.core_op.arguments[0], self._walk
         judged = tuple([lane.judged for lane in walk.lanes])
@@ -546,7 +547,7 @@ class BatchTracker:
 
         return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
 
-    def add_failure(self, node: Node, failures: LaneFailures) -> None:
+    def record_failure(self, node: Node, failures: LaneFailures) -> None:
         """Record a failing node that is not listed, and its cause.
 
         The outputs of the node are marked as `LostBatch`.
@@ -663,7 +664,7 @@ class UnfixedNodeTracker(BatchTracker):
         self._path = path
         self._downstream_tensors: set[int] = set()
 
-    def judge_node(self, visit: NodeVisit) -> LaneShapes:
+    def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
         """Judge a listed node; return its output shape in each lane.
 
         The shapes are those after the best fix, unless the node must stay unfixed.
@@ -682,11 +683,11 @@ class UnfixedNodeTracker(BatchTracker):
             for tensor in node.outputs:
                 self._record_downstream(node, self._walk.shapes_of(tensor)[: len(self._walk.judged_lanes)])
 
-    def add_failure(self, node: Node, failures: LaneFailures) -> None:
+    def record_failure(self, node: Node, failures: LaneFailures) -> None:
         """Record a failing node that is not listed, and its cause."""
         if self._is_downstream(node):
             self._record_downstream(node, (), fails=True)
-        super().add_failure(node, failures)
+        super().record_failure(node, failures)
 
     def _is_downstream(self, node: Node) -> bool:
         """Return whether a node depends on the unfixed node."""

@@ -134,7 +134,7 @@ class FixCandidate(Record):
     switch: bool | None = None
 
 
-class FixedOutputs(Record):
+class FixWithOutputs(Record):
     """A fix, and the output shape of the fixed node in each lane.
 
     The output shape is None where the fixed node fails.
@@ -172,7 +172,7 @@ class BatchFailure(Record):
         """
         return next(lane for lane, size in enumerate(self.batches) if size == self.declared and self.judged[lane])
 
-    def sort_key(self, fixed: FixedOutputs) -> tuple[bool, bool, bool]:
+    def sort_key(self, fixed: FixWithOutputs) -> tuple[bool, bool, bool]:
         """Return the sort key of a fix; the best fix has the smallest key.
 
         The elements of the key are whether the batch is merged with other dims in the output, whether it is on the last
@@ -234,7 +234,7 @@ def _judge_samples(runs: Sequence[BatchRun], other_runs: Sequence[BatchRun], bat
 
 def find_fixes(
     node: BatchFailure, candidates: CandidateGenerator | None, resolve: TargetEvaluator
-) -> list[FixedOutputs]:
+) -> list[FixWithOutputs]:
     """Return the working fixes of a failing node, the best first.
 
     `candidates` generates the fixes to try; None if a fix is impossible. `resolve` computes the output shapes for a
@@ -242,7 +242,7 @@ def find_fixes(
     """
     if candidates is None or node.outputs[node.declared_lane] is None:
         return []
-    by_target: dict[tuple[int, ...] | None, FixedOutputs] = {}
+    by_target: dict[tuple[int, ...] | None, FixWithOutputs] = {}
     for candidate in candidates(node):
         if candidate.fix.target is None and by_target:
             break
@@ -252,7 +252,7 @@ def find_fixes(
     return sorted(by_target.values(), key=node.sort_key)
 
 
-def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetEvaluator) -> FixedOutputs | None:
+def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetEvaluator) -> FixWithOutputs | None:
     """Return the output shapes of a node after a candidate fix, or None.
 
     Returns None unless the fixed node is safe, and has the original output shape at the declared batch size.
@@ -270,7 +270,7 @@ def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetE
     ]
     if judge_runs(runs, node.declared, node.batch)[0] is not BatchVerdict.SAFE:
         return None
-    return FixedOutputs(candidate.fix, outputs)
+    return FixWithOutputs(candidate.fix, outputs)
 
 
 def mark_after_fix(

@@ -112,7 +112,7 @@ class Walker:
             failures = walk.mask_skipped_lanes(failures)
         fails = failures is not None and any(failures[lane] for lane in walk.judged_lanes)
         if fails and failures is not None:
-            self.tracker.add_failure(node, failures)
+            self.tracker.record_failure(node, failures)
             why = f"{NO_SHAPE}: {node.op} {node.name or node.path} above it fails"
         for number, shapes, dtype in zip(node.outputs, outputs, dtypes, strict=False):
             if not why and (shapes is None or walk.has_unknown(shapes)):
@@ -143,13 +143,13 @@ class ListedNodeVisitor:
         if node.outputs:
             unknown = self._unknown_reason(node, shapes, arguments)
             visit = NodeVisit(node, call, shapes, arguments, switch, outputs, problems, unknown, answers)
-            self._record_output(visit, self._walker.tracker.judge_node(visit))
+            self._record_output(visit, self._walker.tracker.visit_listed_node(visit))
 
     def judge_malformed(self, node: Node, reason: str) -> None:
         """Judge a listed node that violates its ONNX schema; the verdict is unknown."""
         unknown = self._walk.all_unknown
         answers = CoreResults(None, unknown, unknown, ())
-        self._walker.tracker.judge_node(
+        self._walker.tracker.visit_listed_node(
             NodeVisit(node, LISTED_OPERATORS[node.op], unknown, unknown, None, unknown, unknown, reason, answers)
         )
 

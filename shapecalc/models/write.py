@@ -45,7 +45,7 @@ from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState
 
 PROOF_BATCHES = (3, 5, 1)
-"""The batch sizes, besides the declared one, of a proof, unless the user chooses the sizes."""
+"""The default batch sizes of a proof, in addition to the declared batch size."""
 MAX_REPORTED_ASSUMPTIONS = 3
 """The maximum number of fixes whose assumptions are reported if the model is not proved."""
 

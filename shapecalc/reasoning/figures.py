@@ -1,7 +1,7 @@
 """Explanations of two sizes that disagree: where each number may come from, and what the two have in common.
 
-An explanation is a guess from arithmetic. It is offered only if it is unlikely for two numbers drawn at random: tests
-hold the share of random pairs that are explained. Each kind of explanation is one row of `KINDS`.
+An explanation is a guess from arithmetic. It is offered only if it is unlikely for two random numbers: tests limit
+the fraction of random pairs that are explained. Each kind of explanation is one row of `KINDS`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ MAX_EXPLANATIONS = 2
 TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 """The numbers of tokens that well-known models add to a grid of patches: none, a class token, text tokens."""
 MIN_SIDE = 7
-"""The least side of a grid of patches."""
+"""The minimum side of a grid of patches."""
 MIN_TEXT_SIDE = 8
-"""The least side of a grid of patches beside text tokens."""
+"""The minimum side of a grid of patches beside text tokens."""
 MIN_LENGTH = 8
-"""The least length of which one more is explained; smaller numbers differ by one too often."""
+"""The minimum length for which a difference of one is explained; smaller numbers often differ by one."""
 MIN_CHANNELS = 8
-"""The least number of channels of a feature map."""
+"""The minimum number of channels of a feature map."""
 MAX_CHANNELS = 4096
 """The largest number of channels of a feature map."""
 MIN_SHARED = 16
-"""The least common divisor that counts as a shared factor."""
+"""The minimum value of a common divisor that counts as a shared factor."""
 MAX_COFACTOR = 64
 """The largest cofactor of a shared factor, and the largest ratio that is explained."""
 MAX_ROUNDING = 2
-"""The largest difference between a height and a width that was rounded up and one that was rounded down."""
+"""The maximum difference between a requested and an actual height or width that is explained by rounding."""
 MIN_ODD_PART = 9
-"""The least odd part of a common divisor that is not shared by most sizes, which are multiples of powers of two."""
+"""The minimum odd part of a shared factor; powers of two divide most sizes."""
 CLASS_COUNTS = (10, 100, 1000)
 """The numbers of classes of well-known data sets."""
 KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841})
@@ -52,13 +52,13 @@ PICTURE_CHANNELS = {
         "convert it to grey, image.convert('L'), or let the first layer take 3 channels",
     ),
 }
-"""What the actual and the expected number of channels of a picture would be, and the advice."""
+"""The meaning of an actual and an expected number of channels of a picture, and the advice."""
 MAX_STRIDE = 64
 """The largest product of strides of a network."""
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
 """The usual sizes of an attention head."""
 MAX_JOINED = 8
-"""The largest number of inputs that are joined along their features."""
+"""The maximum number of inputs that are concatenated along the features."""
 RATIO_SENTENCES = {
     2: "twice as many: would be two halves in one tensor, such as conditional and unconditional, or real and imaginary",
     3: "three times as many: would be query, key and value in one tensor, or three colours",
@@ -75,7 +75,7 @@ LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
 class FigureContext(Record):
-    """What is known around two sizes that disagree."""
+    """The context of two mismatching sizes."""
 
     target: tuple[int, ...] = ()
     """The requested dims, if the first figure is an element count; -1 is a dim to infer."""
@@ -86,9 +86,9 @@ class FigureContext(Record):
     is_channel: bool = False
     """Whether the figures are sizes of the channel axis of pictures."""
     is_joined: bool = False
-    """Whether the figures are sizes that no loader chooses: of operands that are joined, masks or declared inputs."""
+    """Whether the figures are sizes of concatenated operands, masks or declared inputs, which no data loader sets."""
     is_features: bool = False
-    """Whether the figures are numbers of features: of a layer's input, and as its weights expect them."""
+    """Whether the figures are numbers of features: of the input of a layer, and of its weight."""
     text: str = ""
     """The line of code and the log around the message."""
 
@@ -105,11 +105,11 @@ class Explanation(Record):
     arithmetic: str
     """Each figure as a product or a sum, such as `256 = 16*16, 729 = 27*27`."""
     text: str
-    """What the arithmetic suggests; never stated as a fact."""
+    """The conclusion from the arithmetic, worded as a guess."""
     advice: str
-    """The first thing to try or to look at."""
+    """The first thing to try or to check."""
     agree: bool
-    """Whether one cause explains both figures, so that the two agree once it is undone."""
+    """Whether one cause explains both figures, so that they are equal without it."""
 
     def as_json(self) -> dict[str, object]:
         """Return the object that `--json` prints."""
@@ -127,14 +127,14 @@ class Candidate(Record):
 
 
 Search = Callable[[int, int, FigureContext], Iterator[Candidate]]
-"""Yields candidates for two figures, the actual and the expected one."""
+"""A function that yields candidates for two figures: the actual and the expected one."""
 
 
 def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> tuple[Explanation, ...]:
-    """Return at most `MAX_EXPLANATIONS` explanations of two figures, likely ones first.
+    """Return at most `MAX_EXPLANATIONS` explanations of two figures, the likeliest first.
 
-    `figures` are the actual and the expected size. With `context.target`, the first is an element count and the
-    second is not needed. Returns an empty tuple if no explanation is better than chance.
+    `figures` are the actual and the expected size. If `context.target` is set, `figures` contains
+    only an element count. Returns an empty tuple if there is no explanation.
 
     >>> [found.arithmetic for found in explain((256, 729))]
     ['256 = 16*16, 729 = 27*27']
@@ -203,7 +203,7 @@ def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Ite
 
 
 def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain two figures as square grids of patches, each with the same number of tokens besides."""
+    """Explain two figures as square grids of patches, both with the same number of additional tokens."""
     if context.is_features or context.target:  # neither features nor element counts are numbers of tokens
         return
     both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
@@ -288,7 +288,7 @@ def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iter
 
 
 def _explain_positions(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain more tokens than a text model has positions for."""
+    """Explain a number of tokens that exceeds the positions of a text model."""
     small, large = sorted((actual, expected))
     if small in TOKEN_POSITIONS and large > small + 1 and POSITION_WORDS.search(context.text) and context.axis != 0:
         yield Candidate(
@@ -384,7 +384,7 @@ def _explain_heads(actual: int, expected: int, context: FigureContext) -> Iterat
 
 
 def _explain_one_size(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain an element count by one requested size that is another one."""
+    """Explain an element count by a different value of one requested size."""
     target, found = context.target, list[tuple[int, int, int]]()
     for axis, size in enumerate(target):
         others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
@@ -498,7 +498,7 @@ def _explain_shared_factor(actual: int, expected: int, _context: FigureContext) 
 
 
 def _explain_difference(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a difference by another number of the text, or by tokens that a mask lacks."""
+    """Explain a difference by another number in the text, or by tokens that are missing in a mask."""
     small, large = sorted((actual, expected))
     rest = large - small
     is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED
@@ -569,4 +569,4 @@ KINDS: dict[str, Search] = {
     "ratio": _explain_ratio,
     "shared-factor": _explain_shared_factor,
 }
-"""The search of each kind of explanation; of equally likely ones the earlier kind comes first."""
+"""The search for each kind of explanation; equally likely explanations are in the order of the kinds."""

@@ -37,7 +37,7 @@ MAX_MULTIPLE = 64
 
 
 MIN_FLATTENED = 6
-"""The least number of rows that a missing flatten would join."""
+"""The minimum number of rows that a missing flatten would merge."""
 
 
 class ArgumentChange(Record):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.diagnosis.fallback import find_disagreement
+from shapecalc.diagnosis.fallback import find_unknown_mismatch
 from shapecalc.diagnosis.report import diagnose
 
 SHAPES = "FooError: got shape (4, 729, 8), but the cache has (4, 256, 8)"
@@ -23,7 +23,7 @@ UNKNOWN = (
 
 
 def test_two_shapes_are_compared_and_explained():
-    message, advice = find_disagreement(SHAPES)
+    message, advice = find_unknown_mismatch(SHAPES)
     assert (message.input, message.operands) == ((4, 729, 8), ((4, 256, 8),))
     assert advice.facts == ("dim 1 is 729 and 256; the other dims agree",)
     assert [found.arithmetic for found in advice.explanations] == ["729 = 27*27, 256 = 16*16"]
@@ -31,19 +31,19 @@ def test_two_shapes_are_compared_and_explained():
 
 
 def test_two_sizes_use_the_axis_and_the_failing_line():
-    message, advice = find_disagreement(TRACEBACK)
+    message, advice = find_unknown_mismatch(TRACEBACK)
     assert (message.pair, message.dim, message.failing_line.operands) == ((729, 256), 1, ("query", "cache"))
     assert advice.fixes[-1] == ("print(query.shape, cache.shape) before that line", None)
 
 
 def test_ranks_that_differ_are_counted():
-    _, advice = find_disagreement("cannot fuse [2, 3] and [2, 3, 4]")
+    _, advice = find_unknown_mismatch("cannot fuse [2, 3] and [2, 3, 4]")
     assert advice.facts == ("the first shape has 2 dims, the second 3",)
 
 
 @pytest.mark.parametrize("text", UNKNOWN)
 def test_other_numbers_are_no_disagreement(text):
-    assert find_disagreement(text) is None
+    assert find_unknown_mismatch(text) is None
 
 
 def test_fallback_is_not_understood_but_reported():

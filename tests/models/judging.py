@@ -24,7 +24,7 @@ class RecordingTracker(BatchTracker):
         super().__init__()
         self.verdicts = {}
 
-    def judge_node(self, visit):
+    def visit_listed_node(self, visit):
         self.verdicts[visit.node.path] = verdict = self._record_verdict(visit)
         return verdict.outputs
 
@@ -38,11 +38,11 @@ class FailureTracker(BatchTracker):
         super().__init__()
         self.failed = {}
 
-    def judge_node(self, visit):
-        self.add_failure(visit.node, visit.problems)
+    def visit_listed_node(self, visit):
+        self.record_failure(visit.node, visit.problems)
         return visit.outputs
 
-    def add_failure(self, node, failures):
+    def record_failure(self, node, failures):
         for lane, problem in enumerate(failures):
             if problem:
                 self.failed.setdefault(lane, node.name)

@@ -49,7 +49,7 @@ MAX_LOG_BYTES = 1 << 28
 def run_doctor(file: str | None, model: str | None, output_options: OutputOptions, text: str | None = None) -> int:
     """Print the diagnosis of the error messages in a file or a string.
 
-    `file` is a file name or an error message; `-` and None stand for `text`, or for standard input if `text` is None.
+    `file` is a file name or an error message; `-` and None denote `text`, or standard input if `text` is None.
     `model` is a model file; its nodes to which the messages refer are also printed. With `--explain`, the messages
     and the commands that reproduce them are printed, too. Return 1 if no message is recognized and no node is found.
     """
@@ -182,7 +182,7 @@ def _parse_sizes(text: str) -> dict[str, int | Shape]:
 
 
 def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options: dict[str, object]) -> list[str]:
-    """Return the notes on the texts of inputs, and set the option `dtype` to the element type of the first input.
+    """Return notes on the interpretation of inputs, and set the option `dtype` to the type of the first input.
 
     Raises `ShapeError` (usage) if the option contradicts the text.
     """
@@ -213,7 +213,7 @@ def run_code(
 ) -> int:
     """Convert Python code to a chain, and print the answer to the chain.
 
-    `line` is the code or the name of a file; `-` stands for `text`, or for standard input if `text` is None. `input`
+    `line` is the code or the name of a file; `-` denotes `text`, or standard input if `text` is None. `input`
     contains the shapes of the input tensors, and `where` contains sizes. The assumptions about the code are printed to
     stderr. `options` apply to every stage that supports them.
     """

@@ -175,7 +175,7 @@ def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: 
         )
     except ZeroDivisionError:
         return True
-    zero_results = {**answer.results, **zero_answer.results}  # operands may bring names that no stage defines
+    zero_results = {**answer.results, **zero_answer.results}  # operands may contain names that no stage defines
     output = zero_answer.output and substitute_results(zero_answer.output, zero_results, sizes)
     return output != expected or {*zero_answer.conditions} != {*remaining}
 

@@ -43,7 +43,7 @@ CONNECT_SECONDS = 10
 WORKERLESS_SECONDS = 30
 """The number of seconds that a cluster may be without workers."""
 STALLED_SECONDS = 30
-"""The number of seconds without a finished task after which that is reported."""
+"""The number of seconds without a finished task after which the delay is reported."""
 MAX_WORKERS = 256
 
 
@@ -92,7 +92,7 @@ class Cluster:
     def run(self, pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         """Run tasks on the workers; at most two tasks per thread are submitted at a time.
 
-        If no task finishes for `STALLED_SECONDS`, that is reported. Raises `FileError` if the connection to the
+        If no task finishes for `STALLED_SECONDS`, the delay is reported. Raises `FileError` if the connection to the
         scheduler is lost, or if there were no workers for `WORKERLESS_SECONDS`.
         """
         last_seen = last_finished = time.monotonic()

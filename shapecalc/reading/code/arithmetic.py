@@ -44,7 +44,7 @@ OPERATOR_SYMBOLS = {
 INTEGER_OPERATORS = {"+": operator.add, "-": operator.sub, "//": operator.floordiv, "%": operator.mod}
 """The operators that are defined on integers only."""
 NUMBER_OPERATORS = {**INTEGER_OPERATORS, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
-"""The operators on numbers that are not whole."""
+"""The operators on numbers that are not integers."""
 
 
 def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:
@@ -91,7 +91,7 @@ def apply_binary(
 
 
 def _apply_to_sequences(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
-    """Concatenate or repeat tuples or texts; a formatted text is nan."""
+    """Concatenate or repeat tuples or strings; the result of string formatting is nan."""
     if isinstance(left, tuple) and isinstance(right, tuple) and symbol == "+":
         return _checked_length(left + right, error)
     for items, count in ((left, right), (right, left)):
@@ -113,7 +113,7 @@ def _checked_length(items: tuple[CodeValue, ...], error: ErrorFactory) -> tuple[
 
 
 def _apply_to_numbers(left: Dim | float, symbol: str, right: Dim | float, error: ErrorFactory) -> int | float:
-    """Return the result of an operator on numbers of which one is not whole; nan if one is a name or too large."""
+    """Apply an operator to numbers of which one is not an integer; return nan for names and too large numbers."""
     if isinstance(left, Monomial) or isinstance(right, Monomial) or symbol not in NUMBER_OPERATORS:
         return nan
     if symbol in ("/", "//", "%") and right == 0:

@@ -74,7 +74,7 @@ def _to_tuple(call: Call, _: Program) -> CodeValue:
 
 
 def _extreme(call: Call, _: Program) -> CodeValue:
-    """Return the largest or smallest of some numbers."""
+    """Return the maximum or the minimum of numbers."""
     choose: Callable[..., int | float] = max if call.name == "max" else min
     values = call.positional
     values = values if len(values) > 1 else CodeList(_items(values[0], call)).items
@@ -191,7 +191,7 @@ BUILTINS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
     "all": _all,
     "sorted": _sorted,
 }
-"""Functions of Python, by name; each gets its evaluated arguments."""
+"""Functions of Python, by name; each receives a call with evaluated arguments."""
 MATH_FUNCTIONS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
     "ceil": _rounded(math.ceil),
     "floor": _rounded(math.floor),
@@ -201,7 +201,7 @@ MATH_FUNCTIONS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
 
 
 def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Binding, ...] | None]:
-    """Return the result of a method of a list, and its new items; None if they stay.
+    """Return the result of a method of a list, and its new items; None if they do not change.
 
     Raises `ShapeError` (usage) for a method that is not supported.
     """

@@ -61,7 +61,7 @@ IGNORED_ARGUMENTS = {
 FALSE_FUNCTIONS = {"is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"}
 """Functions that are false when code is run without a compiler, as `is_grad_enabled` is during inference."""
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
-"""Functions that make a tensor of nested lists."""
+"""Functions that create a tensor from nested lists."""
 TARGET_FUNCTIONS = {"reshape", "view", "expand", "broadcast_to"}
 """Functions whose target may be a list, or the only size of a vector."""
 INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
@@ -160,7 +160,7 @@ class CallEvaluator(LayerEvaluator):
         return keywords
 
     def call_method(self, node: ast.Call, base: CodeValue) -> CodeValue:
-        """Return the result of a method of a list, a dict, an object or a text; `MISSING` for any other value."""
+        """Return the result of a method of a list, a dict, an object or a string; `MISSING` for any other value."""
         assert isinstance(node.func, ast.Attribute)
         name, error = node.func.attr, self.error_factory(node)
         if isinstance(base, ObjectValue | SuperValue):
@@ -176,11 +176,11 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(base, LayerInstance) and name in ("eval", "train", "to", "cuda", "requires_grad_", "cpu", "half"):
             return base
         if isinstance(base, str) and name in ("join", "format", "lower", "upper", "split", "startswith", "endswith"):
-            return self.call_text_method(node, base, name)
+            return self.call_string_method(node, base, name)
         return MISSING  # type: ignore[no-any-return]
 
-    def call_text_method(self, node: ast.Call, base: str, name: str) -> CodeValue:
-        """Return the result of a method of a text; nan if it is not known."""
+    def call_string_method(self, node: ast.Call, base: str, name: str) -> CodeValue:
+        """Return the result of a method of a string; nan if it is not known."""
         arguments = [*self.evaluate_all(node.args)]
         if name in ("lower", "upper") and not arguments:
             return base.lower() if name == "lower" else base.upper()
@@ -372,7 +372,7 @@ class CallEvaluator(LayerEvaluator):
         *,
         is_method: bool,
     ) -> CodeValue:
-        """Return the result of a known function for evaluated arguments."""
+        """Call a known function with evaluated arguments, and return its result."""
         if name in CREATION_FUNCTIONS and not is_method:
             created = self.new_tensor(
                 CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_factory(node), self.program))
@@ -394,7 +394,8 @@ class CallEvaluator(LayerEvaluator):
     def check_target(self, node: ast.expr) -> None:
         """Raise `ShapeError` (usage) for a lone name as the target of a reshape, unless it is known to be a size.
 
-        A name is a size if the inputs have it, if the user or the code gives it a number, or if it is one letter.
+        A name is a size if it occurs in the shape of an input, if the user or the code assigns a number to it, or if it
+        is a single letter.
         """
         name = dotted_name(node)
         if not name or len(name) == 1 or not isinstance(self.evaluate(node), Monomial) or self.is_assigned(name):

@@ -47,7 +47,7 @@ from shapecalc.reading.code.values import (
     is_dim,
     is_list_of_truths,
     is_number,
-    mark_change,
+    mark_untraced_change,
     nested_shape,
     unbind_first_axis,
     unwrap_size,
@@ -67,18 +67,18 @@ class ExpressionEvaluator(Scope):
 
         Raises `ShapeError` (usage) if the expression is not supported.
         """
-        return self.name_change(node, self.evaluate_node(node))
+        return self.record_change_source(node, self.evaluate_node(node))
 
-    def name_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
-        """Return the value with the source text of its untraced change, if `node` is where it occurs."""
+    def record_change_source(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
+        """Return the value; if its untraced change occurs in `node`, record the source text of `node` in it."""
         if isinstance(value, TracedTensor) and value.untraced_change == UNNAMED_CHANGE:
             return replace(value, untraced_change=self.source_text(node))
         if isinstance(value, tuple) and any(isinstance(item, TracedTensor) for item in value):
-            return tuple([self.name_change(node, item) for item in value])
+            return tuple([self.record_change_source(node, item) for item in value])
         return value
 
     def evaluate_node(self, node: ast.expr) -> CodeValue:
-        """Return the value of an expression, by its kind; raise `ShapeError` (usage) if it is not supported."""
+        """Evaluate an expression by its node type; raise `ShapeError` (usage) if it is not supported."""
         match node:
             case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
                 return constant
@@ -98,9 +98,9 @@ class ExpressionEvaluator(Scope):
                 )
             case ast.Call():
                 return self.evaluate_call(node)
-        return self.evaluate_other(node)
+        return self.evaluate_compound(node)
 
-    def evaluate_other(self, node: ast.expr) -> CodeValue:
+    def evaluate_compound(self, node: ast.expr) -> CodeValue:
         """Return the value of a container, a condition, a comprehension or a lambda."""
         match node:
             case ast.List(elts=parts):
@@ -156,7 +156,7 @@ class ExpressionEvaluator(Scope):
         return self.evaluate(node.values[-1])
 
     def unknown_logic(self, node: ast.BoolOp) -> CodeValue:
-        """Return the value of `and` or `or` with an unknown operand: False or True if another decides, else nan."""
+        """Return the value of `and` or `or` with an unknown operand: nan, unless another operand decides."""
         decisive = isinstance(node.op, ast.Or)
         for operand in node.values:
             if self.truth_of(operand) is decisive:
@@ -242,7 +242,7 @@ class ExpressionEvaluator(Scope):
             return
         clause, *rest = clauses
         for item in self.iterate(clause.iter):
-            self.count_turn(node)
+            self.count_iteration(node)
             self.assign(clause.target, item)
             tests = [self.truth_of(test) for test in clause.ifs]
             if None in tests and False not in tests:
@@ -385,7 +385,7 @@ class ExpressionEvaluator(Scope):
         return get_item(base, key, self.error_factory(node))
 
     def index_tensor(self, node: ast.Subscript, base: TracedTensor, key: CodeValue) -> TracedTensor:
-        """Return a tensor at an index, whose lists are arrays of positions."""
+        """Index a tensor; lists in the index are arrays of positions."""
         error, items = self.error_factory(node), list[IndexItem](key if isinstance(key, tuple) else (key,))
         for position, item in enumerate(items):
             if isinstance(item, CodeList):
@@ -402,7 +402,7 @@ class ExpressionEvaluator(Scope):
     def new_tensor(self, dims: Shape) -> TracedTensor:
         """Return a tensor that the code creates, such as a parameter."""
         tensor = replace(initial_tensor(dims, self.dialect, self.program), is_bool=False)
-        return mark_change(tensor) if self.inputs else tensor
+        return mark_untraced_change(tensor) if self.inputs else tensor
 
     def iterate(self, node: ast.expr) -> Sequence[Binding]:
         """Return the items that a loop iterates over."""
@@ -427,12 +427,12 @@ class ExpressionEvaluator(Scope):
         raise self.error(node, "how many values there are is not known", "give sizes with --where")
 
     def branch_error(self, node: ast.expr | ast.stmt, test: ast.expr) -> ShapeError:
-        """Return the error for a condition that is not known."""
+        """Return the error for a condition whose truth value is unknown."""
         hint = f"paste the lines of one, or give it: --where {truncate(self.source_text(test))}=0"
         return self.error(node, "which branch is taken is not known", hint)
 
-    def count_turn(self, node: ast.AST) -> None:
-        """Count a statement or a turn of a loop; raise `ShapeError` (usage) if there are too many."""
+    def count_iteration(self, node: ast.AST) -> None:
+        """Count a statement or an iteration of a loop; raise `ShapeError` (usage) if there are too many."""
         raise NotImplementedError
 
     def assign(self, target: ast.expr, value: Binding) -> None:

@@ -29,10 +29,10 @@ from shapecalc.reading.code.values import (
 )
 
 MAX_CALL_DEPTH = 30
-"""The number of nested calls; deeper code is refused."""
+"""The maximum number of nested calls."""
 PROPERTIES = {"property", "cached_property"}
 MODULE_CLASSES = {"Module", "object", "ABC", "Generic", "Protocol", "PreTrainedModel", "ModelMixin", "LightningModule"}
-"""Base classes whose instances only have the attributes that the code gives them."""
+"""Base classes whose instances have only the attributes that the code sets."""
 SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires_grad_", "apply", "double", "bfloat16"}
 """Methods of a module that return the module itself."""
 
@@ -58,9 +58,9 @@ class FunctionEvaluator(CallEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> CodeValue:
-        """Interpret the body of a function for its arguments, and return its result.
+        """Interpret the body of a function with the given arguments, and return its result.
 
-        Raises `ShapeError` (usage) for a recursion, a generator, and calls that are nested too deep.
+        Raises `ShapeError` (usage) for recursion, a generator, or calls that are nested too deeply.
         """
         frame: Frame | None = self.frame
         while frame is not None:
@@ -95,13 +95,13 @@ class FunctionEvaluator(CallEvaluator):
         return self.result_of(frame)
 
     def nodes_of(self, node: ast.FunctionDef) -> Sequence[ast.AST]:
-        """Return all nodes of a function; the result is stored."""
+        """Return all nodes of a function; the result is cached."""
         if node not in self.function_nodes:
             self.function_nodes[node] = [*ast.walk(node)]
         return self.function_nodes[node]
 
     def result_of(self, frame: Frame) -> CodeValue:
-        """Return the value that a function returns; raises its error if it is not known."""
+        """Return the result of a function from its frame; raise the error of the result if it is unknown."""
         results: list[tuple[Binding, ShapeError | None]] = [*frame.state["results"]]
         if frame.state["exit"] not in ("return", "raise"):
             results.append((None, None))
@@ -222,7 +222,7 @@ class FunctionEvaluator(CallEvaluator):
         )
 
     def library_base(self, cls: ClassValue) -> str:
-        """Return the last component of the first base class that the code does not define."""
+        """Return the last component of the name of the first base class that the code does not define."""
         for own in cls.lineage():
             for base, value in zip(own.node.bases, own.bases, strict=True):
                 if not isinstance(value, ClassValue):
@@ -268,7 +268,7 @@ class FunctionEvaluator(CallEvaluator):
         return value
 
     def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
-        """Return an attribute of an object or a class; a size of this name if the code does not give it one."""
+        """Return an attribute of an object or a class; if the code does not define it, a size with this name."""
         value = self.find_member(base, node.attr)
         if value is not MISSING:
             return value
@@ -354,4 +354,4 @@ class FunctionEvaluator(CallEvaluator):
 
 
 LAYER_KEY = "(layer)"
-"""The attribute of an object that holds the layer of a library that its class derives from."""
+"""The attribute in which an object stores the library layer that its class derives from."""

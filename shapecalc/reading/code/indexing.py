@@ -46,10 +46,10 @@ def list_positions(value: CodeValue) -> tuple[int, ...]:
 
 
 def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: ErrorFactory) -> TracedTensor:
-    """Return the elements of a tensor at an index with tensors; raise `ShapeError` (usage) if a mask is undecided."""
+    """Index a tensor with tensors; raise `ShapeError` (usage) if it is unknown whether one of them is a mask."""
     expanded = _split_masks(_fill_ellipsis(items, tensor, error), tensor, error)
     is_torch = tensor.dialect == "torch"
-    if not is_torch:  # a number beside arrays is an array without dims
+    if not is_torch:  # a number next to arrays is an array of rank 0
         expanded = [
             IndexArray(derived_tensor((), tensor)) if isinstance(item, int) and not isinstance(item, bool) else item
             for item in expanded
@@ -78,14 +78,14 @@ def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: Erro
 
 
 def _axis_count(item: IndexItem, tensor: TracedTensor, error: ErrorFactory) -> int:
-    """Return the number of axes that an item of an index selects from."""
+    """Return the number of axes that an item of an index consumes."""
     if item is None or item is Ellipsis:
         return 0
     return item.rank if isinstance(item, TracedTensor) and _is_mask(item, tensor, error) else 1
 
 
 def _is_mask(item: TracedTensor, tensor: TracedTensor, error: ErrorFactory) -> bool:
-    """Return whether an array of an index holds truth values; raise `ShapeError` (usage) if that is not known."""
+    """Return whether an array in an index is boolean; raise `ShapeError` (usage) if this is unknown."""
     if item.is_bool is not None:
         return item.is_bool
     windows = [tensor.shape[start : start + item.rank] for start in range(tensor.rank - item.rank + 1)]

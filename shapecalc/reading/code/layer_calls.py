@@ -18,10 +18,10 @@ from shapecalc.reading.code.values import (
     CodeValue,
     LayerInstance,
     TracedTensor,
-    are_inputs,
+    are_unmodified_inputs,
     derived_tensor,
     is_dim,
-    mark_change,
+    mark_untraced_change,
 )
 from shapecalc.reading.layers import LAYERS
 
@@ -39,7 +39,7 @@ LAYER_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     **{f"ConvTranspose{rank}d": _CONV_TRANSPOSE for rank in (1, 2, 3)},
     **{f"{kind}Norm{rank}d": _NORM for kind in ("Batch", "Instance") for rank in (1, 2, 3)},
 }
-"""The parameters of PyTorch's layers, in order; they are attributes of the layer, too."""
+"""The parameters of PyTorch's layers, in order; they are also attributes of the layer."""
 
 
 def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape], TracedTensor]) -> CodeValue:
@@ -111,11 +111,11 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
         raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
     result = tensor.apply(layer.op, **options)
-    return mark_change(result) if _omits_arguments(tensor, arguments, options) else result
+    return mark_untraced_change(result) if _omits_arguments(tensor, arguments, options) else result
 
 
 def window_rank(name: str) -> int:
-    """Return the number of axes along which a layer moves its window; 0 if its name does not tell it."""
+    """Return the number of axes along which a layer moves its window; 0 if its name does not imply the number."""
     return int(name[-2]) if name[-1] == "d" and name[-2].isdecimal() else 0
 
 
@@ -170,12 +170,14 @@ def _pad_pairs(widths: CodeValue, rank: int) -> CodeValue:
 
 
 def _omits_arguments(tensor: TracedTensor, arguments: Mapping[str, CodeValue], options: Mapping[str, object]) -> bool:
-    """Return whether a layer computes with something that the options of its op do not contain.
+    """Return whether the options of the op omit arguments that affect the result of the layer.
 
     Examples are a bias, the weight of a `nn.Linear`, and the mode of an `interpolate`.
     """
     weight = arguments.get("weight")
-    if options.get("weight") is not None and not (isinstance(weight, TracedTensor) and are_inputs([tensor, weight])):
+    if options.get("weight") is not None and not (
+        isinstance(weight, TracedTensor) and are_unmodified_inputs([tensor, weight])
+    ):
         return True
     others = [(name, value) for name, value in arguments.items() if value is not None and options.get(name) is None]
     return any(value not in HARMLESS_VALUES.get(name, ()) for name, value in others if name not in SIZE_ARGUMENTS)
@@ -191,6 +193,6 @@ HARMLESS_VALUES: Mapping[str, tuple[CodeValue, ...]] = {
     "mode": ("constant", "nearest"),
     "fill": (0,),
 }
-"""The values of arguments with which a layer computes what its op computes without the argument."""
+"""The values of arguments that have no effect on the result, by argument."""
 SIZE_ARGUMENTS = ("in_channels", "out_channels", "in_features", "out_features", "filters", "kernel_size", "output_size")
 """The arguments of layers that only determine the shape of the weight or of the output."""

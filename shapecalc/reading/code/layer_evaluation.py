@@ -43,13 +43,13 @@ DEVICE = re.compile(r"(?i)device|cuda|cpu|mps|^-?\d+$")
 """A regular expression for the arguments of `to` that name a device."""
 
 
-def is_other_type(name: str) -> bool:
+def is_not_float32(name: str) -> bool:
     """Return whether an element type is not float32, the type that inputs are assumed to have."""
     return CAST_TYPES.fullmatch(name) is not None and name not in ("float", "float32")
 
 
 def result_holds_truths(name: str, tensor: TracedTensor, types: Sequence[str]) -> bool | None:
-    """Return whether a function that keeps the shape returns truth values; None if that is not known."""
+    """Return whether a function that keeps the shape returns booleans; None if this is unknown."""
     if name in ("bool", "logical_not", "isnan", "isinf", "isfinite") or "bool" in types:
         return True
     keeps = PRESERVING_FUNCTIONS[name].keeps_elements or name in ("masked_fill", "tril", "triu")
@@ -57,7 +57,7 @@ def result_holds_truths(name: str, tensor: TracedTensor, types: Sequence[str]) -
 
 
 def keeps_shape(layer_name: str) -> bool:
-    """Return whether a layer keeps the shape, as its documentation or its name says."""
+    """Return whether a layer preserves the shape: it is in `CHECKED_LAYERS`, or its name implies it."""
     return layer_name in CHECKED_LAYERS or is_preserving_layer(layer_name)
 
 
@@ -107,7 +107,7 @@ class LayerEvaluator(ExpressionEvaluator):
     def apply_preserving(
         self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
     ) -> TracedTensor:
-        """Return the tensor after a function that keeps its shape; `arguments` are the others of the call."""
+        """Apply a function that preserves the shape of the tensor; `arguments` are its other arguments."""
         function, keywords = PRESERVING_FUNCTIONS[name], {word.arg: word.value for word in node.keywords}
         if name in CHECKED_FUNCTIONS and tensor.dialect == "torch":
             named = {word.arg or "": self.evaluate_frozen(word.value) for word in node.keywords}
@@ -115,9 +115,9 @@ class LayerEvaluator(ExpressionEvaluator):
             error = self.error_factory(node)
             tensor = self.check_layer(name, CHECKED_FUNCTIONS[name], tensor, positional, named, error)
         nodes = [*arguments, *filter(None, [keywords.get("dtype")])]
-        types = self.named_types(nodes) if name in CASTING_FUNCTIONS else []
+        types = self.cast_type_names(nodes) if name in CASTING_FUNCTIONS else []
         if types:
-            function = CAST if all(map(is_other_type, types)) else SAME_STRIDES
+            function = CAST if all(map(is_not_float32, types)) else SAME_STRIDES
         if name == "dropout" and "training" not in keywords and len(arguments) < 2:
             function = ELEMENTWISE  # by default, F.dropout returns a new tensor, also during evaluation
         is_in_place = getattr(keywords.get("inplace"), "value", False) is True
@@ -135,7 +135,7 @@ class LayerEvaluator(ExpressionEvaluator):
         except ShapeError as error:
             return error
 
-    def named_types(self, nodes: Iterable[ast.expr]) -> list[str]:
+    def cast_type_names(self, nodes: Iterable[ast.expr]) -> list[str]:
         """Return the last component of each argument of a cast, except for devices and flags."""
         texts = [
             self.source_text(node)
@@ -149,8 +149,8 @@ class LayerEvaluator(ExpressionEvaluator):
     ) -> TracedTensor:
         """Return the result of a call with `memory_format`.
 
-        `to` returns the tensor itself if PyTorch takes it for one of this format; `contiguous`, if it is dense in this
-        format. The other functions copy.
+        `to` returns the tensor itself if PyTorch considers it to be in this format, and `contiguous` does so if the
+        tensor is dense in this format. The other functions copy.
         """
         (value,) = [word.value for word in node.keywords if word.arg == "memory_format"]
         memory_format = dotted_name(value).rpartition(".")[2]

@@ -23,7 +23,7 @@ def stack_shapes(name: str, tensors: Sequence[TracedTensor], call: Call) -> Code
 
 
 def _raise_rank(tensor: TracedTensor, least: int, name: str) -> TracedTensor:
-    """Return a tensor with dims of 1, so that it has at least `least` dims."""
+    """Return a tensor with dims of 1 inserted, so that it has at least `least` dims."""
     if tensor.rank >= least:
         return tensor
     if name == "column_stack":
@@ -57,4 +57,4 @@ def triangle_indices(call: Call) -> Shape:
 
 
 MAX_MATRIX = 1 << 16
-"""The most rows and columns of a matrix whose cells are counted."""
+"""The maximum number of rows and columns of a matrix whose cells are counted."""

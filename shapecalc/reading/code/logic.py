@@ -1,4 +1,4 @@
-"""Truth values, comparisons, and the values of names after a condition that is not known."""
+"""Truth values, comparisons, and the values of names after a condition whose truth value is unknown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def truth(value: CodeValue) -> bool | None:
 
 
 def result_is_bool(left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue) -> bool | None:
-    """Return whether the result of an operator on tensors holds truth values; None if that is not known."""
+    """Return whether the result of an operator on tensors is boolean; None if this is unknown."""
     if isinstance(op, ast.cmpop):
         return True
     if isinstance(op, ast.Div | ast.Pow | ast.MatMult | ast.Mod | ast.FloorDiv | ast.Sub):
@@ -97,7 +97,7 @@ def freeze_value(value: CodeValue) -> CodeValue:
 
 
 def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
-    """Return the value of a name after one of two branches; `error` if they give it different values."""
+    """Return the value of a name after either of two branches; `error` if the two values differ."""
     if left is right:
         return left
     if left is MISSING or right is MISSING or isinstance(left, ShapeError) or isinstance(right, ShapeError):
@@ -129,7 +129,7 @@ def _join_sequences(
 
 
 def _join_tensors(left: TracedTensor, right: TracedTensor) -> TracedTensor:
-    """Return a tensor that is one of two tensors of the same shape."""
+    """Return a tensor that represents either of two tensors of the same shape."""
     if left == right:
         return left
     strides = left.strides if left.strides == right.strides else None

@@ -23,9 +23,9 @@ from shapecalc.reading.code.values import (
     ErrorFactory,
     TracedTensor,
     add_conditions,
-    are_inputs,
+    are_unmodified_inputs,
     is_number,
-    mark_change,
+    mark_untraced_change,
 )
 from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
 
@@ -67,7 +67,7 @@ TORCH_RANKS: Mapping[str, int] = {"mm": 2, "bmm": 3, "dot": 1}
 
 
 def refuse_call(call: Call, message: str) -> CheckRefused:
-    """Return the refusal of a call whose sizes do not fit, as PyTorch refuses them."""
+    """Return the refusal of a call whose sizes do not match."""
     problem = call.error(f"{call.name}: {message}").problem
     return CheckRefused(ShapeError(replace(problem, rule=LAYER_MISMATCH)))
 
@@ -103,7 +103,11 @@ def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeVal
         strides = tensor.strides and expanded_strides(tensor.shape, tensor.strides, result.shape)
         others = [*tensors[:index], *tensors[index + 1 :]]
         result = add_conditions(result, others)
-        results.append(replace(result if are_inputs([tensor, *others]) else mark_change(result), strides=strides))
+        results.append(
+            replace(
+                result if are_unmodified_inputs([tensor, *others]) else mark_untraced_change(result), strides=strides
+            )
+        )
     return tuple(results)
 
 
@@ -135,5 +139,5 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
         pairs = [*zip([tensor.shape for tensor in tensors], strides, strict=True)]
         is_known = main.dialect == "torch" and all(tensor.strides is not None for tensor in tensors)
         ordered = elementwise_strides(result.shape, pairs) if is_known else result.strides
-        return mark_change(replace(result, strides=ordered))
-    return result if are_inputs([main, *others]) else mark_change(result)
+        return mark_untraced_change(replace(result, strides=ordered))
+    return result if are_unmodified_inputs([main, *others]) else mark_untraced_change(result)

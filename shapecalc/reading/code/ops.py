@@ -52,7 +52,7 @@ def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
 
 
 def _pop_order(call: Call) -> tuple[Call, str]:
-    """Return a call of NumPy's `reshape`, `ravel` or `flatten` without its `order`, and the order, C or F.
+    """Return a call of NumPy's `reshape`, `ravel` or `flatten` without its argument `order`, and the order: C or F.
 
     Raises `ShapeError` (usage) for an order that depends on the memory of the array.
     """

@@ -16,7 +16,7 @@ from shapecalc.reading.code.values import Binding
 
 
 class StatementRecord(Record):
-    """An interpreted statement, with what it binds or returns."""
+    """An interpreted statement, with the values that it binds or returns."""
 
     line: int
     end_line: int
@@ -39,7 +39,7 @@ class CodeChain(Record):
     is_main: bool
     """Whether the input of the chain is the first input of the code."""
     untraced_change: str = ""
-    """An expression that changes the elements and has no stage; empty if the chain does all that the code does."""
+    """An expression that changes the elements and has no stage; empty if the chain is equivalent to the code."""
     outputs: tuple[Shape, ...] = ()
     """The shapes of all results of code that ends with several, the result of the chain first; otherwise empty."""
     other_chains: tuple[tuple[Shape, tuple[StageRequest, ...], Conditions], ...] = ()
@@ -54,9 +54,9 @@ class CodeChain(Record):
     """The line and the name of each layer whose sizes were not compared."""
 
     def refuse_elements(self, option: str) -> None:
-        """Raise `ShapeError` (usage) if the chain does not have the elements of the code.
+        """Raise `ShapeError` (usage) if the output elements of the chain differ from those of the code.
 
-        `option` is what needs the elements, such as `--as`.
+        `option` is the option that requires equal elements, such as `--as`.
         """
         if self.untraced_change:
             message = f"'{truncate(self.untraced_change)}' is not in the chain of stages, so {option} would be wrong"

@@ -45,7 +45,7 @@ class Scope:
         self.has_unnamed_input = False
         """Whether the name of the input tensor is still unknown."""
         self.frame = Frame("")
-        """The frame of the statement that is interpreted."""
+        """The frame of the statement that is being interpreted."""
         self.skipped_errors: dict[ShapeError, None] = {}
         """The errors of skipped statements, in order."""
         self.records: list[StatementRecord] = []
@@ -60,7 +60,7 @@ class Scope:
         self.function_nodes: dict[ast.FunctionDef, list[ast.AST]] = {}
         """The nodes of functions that were called."""
         self.is_quiet = False
-        """Whether statements are not recorded, and their errors are no notes."""
+        """Whether statements are interpreted without being recorded, and without notes on their errors."""
         self.refused_line = 0
         """The line of the op that is refused; 0 if it is the line of the current statement."""
         self.unchecked: dict[tuple[int, str], None] = {}
@@ -77,10 +77,10 @@ class Scope:
         self.line_starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
         """The character offset of each line."""
 
-    def interpret_inputs(self, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT) -> None:
-        """Bind the names of the input tensors; `strides` has the strides of those that are not row-major.
+    def bind_inputs(self, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT) -> None:
+        """Bind the names of the input tensors; `strides` contains the strides of those that are not row-major.
 
-        An empty name is that of a tensor whose name is not known yet.
+        An empty name denotes a tensor whose name is not known yet.
         """
         numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
         self.has_unnamed_input = "" in inputs
@@ -101,7 +101,7 @@ class Scope:
         self.journal.write(self.frame.variables, name, value)
 
     def find(self, name: str) -> Binding:
-        """Return the variable with a dotted name in the current frame or one around it, or `MISSING`."""
+        """Return the variable with a dotted name in the current frame or an enclosing one, or `MISSING`."""
         frame: Frame | None = self.frame
         while frame is not None:
             if name in frame.variables:

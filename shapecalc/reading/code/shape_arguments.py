@@ -16,7 +16,7 @@ ResultFunction: TypeAlias = Callable[[TracedTensor, Arguments, Call], CodeValue]
 
 
 def replace_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
-    """Return a shape with another size of one axis."""
+    """Return a shape with the size of one axis replaced."""
     return (*shape[:axis], dim, *shape[axis + 1 :])
 
 
@@ -28,7 +28,7 @@ def require_tensor(value: CodeValue, call: Call) -> TracedTensor:
 
 
 def dims_of(value: CodeValue, count: int, call: Call) -> Shape:
-    """Return `count` sizes from a size for all or a tuple."""
+    """Return a tuple of `count` sizes; a single size is repeated."""
     values = value if isinstance(value, tuple) else (value,) * count
     if len(values) != count:
         raise call.error(f"{call.name} needs {count} sizes")

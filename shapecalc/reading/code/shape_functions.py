@@ -1,7 +1,7 @@
-"""Functions whose result has no stage: their shapes, from the shapes of their tensors and from numbers.
+"""Functions whose result has no stage: their result shapes, from the shapes of their tensors and from numbers.
 
-The result is the first tensor of a new chain. Sources: the documents of PyTorch 2.13 and NumPy 2.3; each row is drawn
-beside PyTorch in `tests/engines/test_checks.py`.
+The result is the first tensor of a new chain. Sources: the documents of PyTorch 2.13 and NumPy 2.3;
+`tests/engines/test_checks.py` compares each row with PyTorch on random inputs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ShapeFunction(Record):
 
 
 def _gather(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    """Return a tensor of the shape of the indices, which have the rank of the tensor and are not longer."""
+    """Return a tensor with the shape of the indices, which must have the rank of the tensor and not be longer."""
     index = require_tensor(arguments["index"], call)
     _require_within(index, tensor, call.to_axis(tensor, arguments["dim"]), call)
     return replace(derived_tensor(index.shape, tensor, index), is_bool=tensor.is_bool)
@@ -75,7 +75,7 @@ def _require_within(index: TracedTensor, tensor: TracedTensor, axis: int | None,
 
 
 def _scatter(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    """Return the tensor after elements of another one are written at indices."""
+    """Return the tensor after elements of another tensor are written at indices."""
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     _require_within(index, tensor, axis, call)
     if isinstance(arguments["src"], TracedTensor):
@@ -83,8 +83,8 @@ def _scatter(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValu
     return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
 
 
-def _index_write(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    """Return the tensor after parts of another one are added or written at the positions of a vector."""
+def _write_at_positions(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the tensor after parts of another tensor are added or written at the positions in a vector."""
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     source = arguments["source"]
     if isinstance(source, TracedTensor):
@@ -95,14 +95,14 @@ def _index_write(tensor: TracedTensor, arguments: Arguments, call: Call) -> Code
     return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
 
 
-def _masked_write(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _masked_scatter(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     mask = require_tensor(arguments["mask"], call)
     common = apply_multi_operand(BROADCAST, [tensor, mask], call.error)
     return derived_tensor(common.shape, common)
 
 
-def _take_along(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    """Return a tensor of the shape of the indices, broadcast to the other dims."""
+def _take_along_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return a tensor with the shape of the indices, broadcast to the other dims."""
     index = require_tensor(arguments["index"], call)
     if arguments["dim"] is None:
         return derived_tensor((product(index.shape),), tensor, index)
@@ -121,20 +121,20 @@ def _index_select(tensor: TracedTensor, arguments: Arguments, call: Call) -> Cod
     return derived_tensor(replace_dim(tensor.shape, axis, product(index.shape)), tensor, index)
 
 
-def _same(tensor: TracedTensor, _: Arguments, __: Call) -> CodeValue:
+def _same_shape(tensor: TracedTensor, _: Arguments, __: Call) -> CodeValue:
     return derived_tensor(tensor.shape, tensor)
 
 
-def _pair(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    """Return values and indices of the shape of the tensor; in NumPy, the values only."""
+def _values_and_indices(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return values and indices with the shape of the tensor; in NumPy, only the values."""
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
     result = derived_tensor(tensor.shape, tensor)
     return (result, replace(result, is_bool=False)) if tensor.dialect == "torch" else result
 
 
-def _along_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    """Return numbers for the elements along an axis, such as their order."""
+def _indices_along_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return one integer for each element along an axis, such as its rank in sorted order."""
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
     return replace(derived_tensor(tensor.shape, tensor), is_bool=False)
@@ -162,15 +162,15 @@ def _reduction(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeVa
     return derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
 
 
-def _pair_of_reductions(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    """Return the pair of a reduction along an axis; without an axis, a scalar if the function allows it."""
+def _reduced_values_and_indices(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the values and indices of a reduction along an axis; without an axis, a scalar if it is supported."""
     result = derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
     is_scalar = call.name in ("median", "nanmedian") and arguments.get("dim") is None
     return result if is_scalar else (result, result)
 
 
-def _like(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    """Return the tensor with the shape of another one."""
+def _like_other(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the tensor with the shape of another tensor."""
     other = require_tensor(arguments["other"], call)
     if call.name == "expand_as":
         return add_conditions(tensor.apply(EXPAND, target=other.shape), [other])
@@ -178,7 +178,7 @@ def _like(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     return add_conditions(changed, [other])
 
 
-def _new(tensor: TracedTensor, call: Call) -> CodeValue:
+def _new_tensor(tensor: TracedTensor, call: Call) -> CodeValue:
     """Return a new tensor of the requested shape."""
     keywords = {name: value for name, value in call.keywords.items() if name not in ("size", "shape")}
     sized = [value for name, value in call.keywords.items() if name in ("size", "shape")]
@@ -251,7 +251,7 @@ def _cdist(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     return derived_tensor((*batch.shape, tensor.shape[-2], other.shape[-2]), batch)
 
 
-def _similarity(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _cosine_similarity(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     common = apply_multi_operand(BROADCAST, [tensor, other], call.error)
     axis = call.to_axis(common, arguments["dim"])
@@ -271,8 +271,8 @@ def _elementwise(tensor: TracedTensor, call: Call) -> CodeValue:
     return replace(apply_multi_operand(BROADCAST, [tensor, *others], call.error), is_bool=is_bool or None)
 
 
-def _in_place(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Return the tensor after an elementwise method that changes it; the other tensors are repeated to its shape."""
+def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
+    """Return the tensor after an elementwise method that changes it; the other tensors are broadcast to its shape."""
     others = [value for value in (*call.positional, *call.keywords.values()) if isinstance(value, TracedTensor)]
     for other in others:
         tensor = add_conditions(tensor, [other.apply(EXPAND, target=tensor.shape)])
@@ -334,7 +334,7 @@ def _one_hot(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValu
     return derived_tensor((*tensor.shape, call.to_dim(classes)), tensor)
 
 
-def _masked(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _masked_select(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     """Return a vector whose length depends on the elements."""
     common = apply_multi_operand(BROADCAST, [tensor, require_tensor(arguments["mask"], call)], call.error)
     return derived_tensor((tensor.program.new_name("K"),), common)
@@ -357,7 +357,7 @@ def _glu(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     return derived_tensor(replace_dim(tensor.shape, axis, half), tensor)
 
 
-def _search(_: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _searchsorted(_: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     values = require_tensor(arguments["values"], call)
     return derived_tensor(values.shape, values)
 
@@ -372,12 +372,12 @@ def _multinomial(tensor: TracedTensor, arguments: Arguments, call: Call) -> Code
     return derived_tensor((*tensor.shape[:-1], call.to_dim(arguments["num_samples"])), tensor)
 
 
-def _bins(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _histc(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     return derived_tensor((call.to_dim(arguments["bins"]),), tensor)
 
 
-def _product_sum(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    """Return `addmm` and `baddbmm`: a tensor added to a product."""
+def _add_product(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+    """Return the result of `addmm` or `baddbmm`: a tensor added to a product."""
     one, other = [require_tensor(arguments[name], call) for name in ("mat1", "mat2")]
     rank = 3 if call.name == "baddbmm" else 2
     if (one.rank, other.rank) != (rank, rank) or sizes_differ(one.shape[-1], other.shape[-2]):
@@ -392,39 +392,39 @@ _DIM, _LAST, _KEEP = "dim/axis", "dim/axis=-1", "keepdim/keepdims"
 _WINDOW = ("kernel_size", "dilation", "padding", "stride")
 SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "gather": ShapeFunction(("dim", "index", "sparse_grad"), _gather),
-    **dict.fromkeys(("take_along_dim", "take_along_axis"), ShapeFunction(("index/indices", _DIM), _take_along)),
+    **dict.fromkeys(("take_along_dim", "take_along_axis"), ShapeFunction(("index/indices", _DIM), _take_along_axis)),
     **{
         f"{name}{end}": ShapeFunction(("dim", "index", "src/value", "reduce", "include_self"), _scatter)
         for name in ("scatter", "scatter_add", "scatter_reduce")
         for end in ("", "_")
     },
     **{
-        f"index_{name}{end}": ShapeFunction(("dim", "index", "source/value", "alpha"), _index_write)
+        f"index_{name}{end}": ShapeFunction(("dim", "index", "source/value", "alpha"), _write_at_positions)
         for name in ("add", "copy", "fill")
         for end in ("", "_")
     },
-    "masked_scatter": ShapeFunction(("mask", "source"), _masked_write),
+    "masked_scatter": ShapeFunction(("mask", "source"), _masked_scatter),
     "index_select": ShapeFunction(("dim", "index"), _index_select),
     "topk": ShapeFunction(("k", _LAST, "largest", "sorted"), _topk),
-    "sort": ShapeFunction((_LAST, "descending", "stable"), _pair),
-    "argsort": ShapeFunction((_LAST, "descending", "stable"), _along_axis),
-    **dict.fromkeys(("cummax", "cummin"), ShapeFunction((_DIM,), _pair)),
-    "logcumsumexp": ShapeFunction((_DIM,), _along_axis),
-    "kthvalue": ShapeFunction(("k", _LAST, _KEEP), _pair_of_reductions),
-    "mode": ShapeFunction((_LAST, _KEEP), _pair_of_reductions),
-    **dict.fromkeys(("median", "nanmedian"), ShapeFunction((_DIM, _KEEP), _pair_of_reductions)),
+    "sort": ShapeFunction((_LAST, "descending", "stable"), _values_and_indices),
+    "argsort": ShapeFunction((_LAST, "descending", "stable"), _indices_along_axis),
+    **dict.fromkeys(("cummax", "cummin"), ShapeFunction((_DIM,), _values_and_indices)),
+    "logcumsumexp": ShapeFunction((_DIM,), _indices_along_axis),
+    "kthvalue": ShapeFunction(("k", _LAST, _KEEP), _reduced_values_and_indices),
+    "mode": ShapeFunction((_LAST, _KEEP), _reduced_values_and_indices),
+    **dict.fromkeys(("median", "nanmedian"), ShapeFunction((_DIM, _KEEP), _reduced_values_and_indices)),
     **dict.fromkeys(
-        ("std_mean", "var_mean"), ShapeFunction((_DIM, "unbiased", _KEEP, "correction"), _pair_of_reductions)
+        ("std_mean", "var_mean"), ShapeFunction((_DIM, "unbiased", _KEEP, "correction"), _reduced_values_and_indices)
     ),
     **dict.fromkeys(("logsumexp", "nansum", "nanmean", "count_nonzero"), ShapeFunction((_DIM, _KEEP), _reduction)),
-    **dict.fromkeys(("view_as", "reshape_as", "expand_as"), ShapeFunction(("other",), _like)),
+    **dict.fromkeys(("view_as", "reshape_as", "expand_as"), ShapeFunction(("other",), _like_other)),
     "diagonal": ShapeFunction(("offset=0", "dim1/axis1=0", "dim2/axis2=1"), _diagonal),
     "diag": ShapeFunction(("diagonal/k=0",), _diag),
     "diag_embed": ShapeFunction(("offset=0", "dim1=-2", "dim2=-1"), _diag_embed),
     **dict.fromkeys(("outer", "ger"), ShapeFunction(("other/vec2/b",), _outer)),
     "kron": ShapeFunction(("other/b",), _kron),
     "cdist": ShapeFunction(("other/x2", "p", "compute_mode"), _cdist),
-    "cosine_similarity": ShapeFunction(("other/x2", "dim=1", "eps"), _similarity),
+    "cosine_similarity": ShapeFunction(("other/x2", "dim=1", "eps"), _cosine_similarity),
     "unfold": ShapeFunction(("dimension/dim", "size", "step"), unfold_axis),
     "F.unfold": ShapeFunction(_WINDOW, unfold_image),
     "F.fold": ShapeFunction(("output_size", *_WINDOW), fold_image),
@@ -447,7 +447,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
             "irfftn",
         ]
     },
-    **{f"fft.{name}": ShapeFunction(("dim/axes",), _same) for name in ("fftshift", "ifftshift")},
+    **{f"fft.{name}": ShapeFunction(("dim/axes",), _same_shape) for name in ("fftshift", "ifftshift")},
     "stft": ShapeFunction(
         (
             *("n_fft", "hop_length", "win_length", "window", "center", "pad_mode"),
@@ -464,11 +464,11 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     ),
     "embedding": ShapeFunction(("weight", "padding_idx", "max_norm"), _embedding),
     "one_hot": ShapeFunction(("num_classes",), _one_hot),
-    "masked_select": ShapeFunction(("mask",), _masked),
+    "masked_select": ShapeFunction(("mask",), _masked_select),
     "nonzero": ShapeFunction(("as_tuple",), _nonzero),
     "glu": ShapeFunction(("dim=-1",), _glu),
-    "searchsorted": ShapeFunction(("values/v", "right", "side", "sorter"), _search),
-    "bucketize": ShapeFunction(("boundaries", "right"), _same),
+    "searchsorted": ShapeFunction(("values/v", "right", "side", "sorter"), _searchsorted),
+    "bucketize": ShapeFunction(("boundaries", "right"), _same_shape),
     **dict.fromkeys(
         ("mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"),
         ShapeFunction(("target", "weight", "pos_weight", "reduction"), _loss),
@@ -480,9 +480,9 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
         ),
     ),
     "multinomial": ShapeFunction(("num_samples", "replacement", "generator"), _multinomial),
-    "bernoulli": ShapeFunction(("p",), _same),
-    "histc": ShapeFunction(("bins", "min", "max"), _bins),
-    **dict.fromkeys(("addmm", "baddbmm"), ShapeFunction(("mat1/batch1", "mat2/batch2", "beta", "alpha"), _product_sum)),
+    "bernoulli": ShapeFunction(("p",), _same_shape),
+    "histc": ShapeFunction(("bins", "min", "max"), _histc),
+    **dict.fromkeys(("addmm", "baddbmm"), ShapeFunction(("mat1/batch1", "mat2/batch2", "beta", "alpha"), _add_product)),
 }
 """The functions of one tensor and others, by name; `F.unfold` is the function, `unfold` the method."""
 ELEMENTWISE_FUNCTIONS = {
@@ -496,7 +496,7 @@ TRUTH_FUNCTIONS = {
     *("eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "greater", "less_equal", "greater_equal"),
     *("logical_and", "logical_or", "logical_xor", "isclose"),
 }
-"""The elementwise functions that return truth values."""
+"""The elementwise functions that return booleans."""
 IN_PLACE_METHODS = {
     *("add_", "sub_", "mul_", "div_", "copy_", "fill_", "zero_", "clamp_", "clip_", "pow_", "relu_", "sigmoid_"),
     *("tanh_", "exp_", "sqrt_", "rsqrt_", "abs_", "neg_", "round_", "floor_", "ceil_", "normal_", "uniform_"),
@@ -524,9 +524,9 @@ def call_shape_function(name: str, tensor: TracedTensor, call: Call) -> CodeValu
     if name in ELEMENTWISE_FUNCTIONS:
         return _elementwise(tensor, call)
     if name in IN_PLACE_METHODS:
-        return _in_place(tensor, call)
+        return _elementwise_in_place(tensor, call)
     if name in NEW_METHODS:
-        return _new(tensor, call)
+        return _new_tensor(tensor, call)
     return SHAPE_FUNCTIONS[name].apply(tensor, call)
 
 

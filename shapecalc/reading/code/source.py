@@ -194,7 +194,7 @@ IGNORED_STATEMENTS = (
 """The statements that have no effect on tensors."""
 
 
-def is_print(statement: ast.stmt) -> bool:
+def is_print_or_constant(statement: ast.stmt) -> bool:
     """Return whether a statement is a constant, such as a docstring, or prints something."""
     return isinstance(statement, ast.Expr) and (
         isinstance(statement.value, ast.Constant)

@@ -28,7 +28,7 @@ from shapecalc.reading.code.source import (
     Entry,
     dotted_name,
     first_variable,
-    is_print,
+    is_print_or_constant,
     names_in_statement,
     select_entry,
 )
@@ -65,9 +65,9 @@ class CodeInterpreter(FunctionEvaluator):
     ) -> CodeChain:
         """Interpret code and return the chain that it performs.
 
-        `inputs` maps the names of tensors to shapes, and `strides` those of some tensors to their strides. If a name is
-        empty, the method finds the name in the code and raises `UnnamedInputIdentified`. Raises `ShapeError` (usage)
-        for code that is not supported.
+        `inputs` maps the names of tensors to shapes, and `strides` maps the names of some tensors to their strides. If
+        a name is empty, the method finds the name in the code and raises `UnnamedInputIdentified`. Raises `ShapeError`
+        (usage) for code that is not supported.
         """
         try:
             value = self.result_of_module(tree, inputs, strides)
@@ -88,7 +88,7 @@ class CodeInterpreter(FunctionEvaluator):
         self, tree: ast.Module, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT
     ) -> Binding:
         """Interpret code and return its result, or the error of its result; raises `StageRefused` for a refused op."""
-        self.interpret_inputs(inputs, strides)
+        self.bind_inputs(inputs, strides)
         self.given_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
         self.imported_names = {
             alias.asname or alias.name
@@ -203,7 +203,7 @@ class CodeInterpreter(FunctionEvaluator):
         statement assigns only inputs, the inputs keep their shapes.
         """
         for statement in statements:
-            self.count_turn(statement)
+            self.count_iteration(statement)
             self.line, self.in_shape_argument = statement.lineno, False
             try:
                 self.interpret_statement(statement)
@@ -212,14 +212,14 @@ class CodeInterpreter(FunctionEvaluator):
             if self.frame.state["exit"]:
                 return
 
-    def count_turn(self, node: ast.AST) -> None:
-        """Count a statement or a turn of a loop; raise `ShapeError` (usage) if there are too many."""
+    def count_iteration(self, node: ast.AST) -> None:
+        """Count a statement or an iteration of a loop; raise `ShapeError` (usage) if there are too many."""
         self.statement_count += 1
         if self.statement_count > MAX_STATEMENTS:
             raise MAX_STATEMENTS.error(f"{self.statement_count} statements of code", PASTE_HINT, argument="line")
 
     def skip_statement(self, statement: ast.stmt, error: ShapeError) -> None:
-        """Give the names that a statement assigns its error as their value."""
+        """Bind the names that a statement assigns to the error of the statement."""
         if self.statement_count > MAX_STATEMENTS:
             raise error
         state = self.frame.state
@@ -230,7 +230,7 @@ class CodeInterpreter(FunctionEvaluator):
             self.record(statement, {"": error})
             return
         stored = names_in_statement(statement, ast.Store)
-        self.note_in_place_change(statement)
+        self.record_in_place_change(statement)
         self.forget_changes(statement, error)
         if not stored or stored - (self.inputs.keys() - names_in_statement(statement, ast.Load)):
             self.journal.write(state, "last", error)
@@ -241,7 +241,7 @@ class CodeInterpreter(FunctionEvaluator):
             self.record(statement, dict.fromkeys(sorted(stored), error))
 
     def forget_changes(self, statement: ast.stmt, error: ShapeError) -> None:
-        """Forget the lists and dicts that a statement may change although it was not interpreted completely."""
+        """Mark the lists and dicts as unknown that an incompletely interpreted statement may change."""
         for node in ast.walk(statement):
             target: ast.expr | None = None
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LIST_METHODS:
@@ -256,7 +256,7 @@ class CodeInterpreter(FunctionEvaluator):
                 self.journal.write(value.state, "items", error)
 
     def peek(self, name: str) -> Binding:
-        """Return the value of a dotted name, or `MISSING`; the error of the name is returned."""
+        """Return the value or the error of a dotted name, or `MISSING`."""
         value = self.find(name)
         if value is not MISSING or "." not in name:
             return value
@@ -273,8 +273,8 @@ class CodeInterpreter(FunctionEvaluator):
         else:
             self.bind(name, value)
 
-    def note_in_place_change(self, statement: ast.stmt) -> None:
-        """Record that a statement may change a tensor in place, if it was not interpreted and names a tensor.
+    def record_in_place_change(self, statement: ast.stmt) -> None:
+        """Record that a statement that was not interpreted may change the tensors in it in place.
 
         Examples are `x.fill_(0)`, `np.random.shuffle(x)` and a loop that assigns to `x[i]`.
         """
@@ -292,7 +292,7 @@ class CodeInterpreter(FunctionEvaluator):
         """Interpret one statement; record the values that it binds or returns."""
         if isinstance(node, ast.Raise | ast.Break | ast.Continue):
             self.journal.write(self.frame.state, "exit", type(node).__name__.lower())
-        if isinstance(node, IGNORED_STATEMENTS) or is_print(node):
+        if isinstance(node, IGNORED_STATEMENTS) or is_print_or_constant(node):
             return
         match node:
             case ast.If():
@@ -343,7 +343,7 @@ class CodeInterpreter(FunctionEvaluator):
             self.journal.write(state, "last", value)
 
     def record(self, node: ast.stmt, names: Mapping[str, Binding]) -> None:
-        """Store what a statement binds or returns."""
+        """Record the values that a statement binds or returns."""
         frame, end = self.frame, node.end_lineno or node.lineno
         if not self.is_quiet:
             text = self.source_text(node)
@@ -368,7 +368,7 @@ class CodeInterpreter(FunctionEvaluator):
         self.bind(node.name, ClassValue(node, outer, bases, members))
 
     def interpret_if(self, node: ast.If) -> None:
-        """Interpret the branch that is taken; if it is unknown, join what both branches do."""
+        """Interpret the branch that is taken; if it is unknown, join the changes of both branches."""
         is_true = self.truth_of(node.test)
         if is_true is not None:
             self.interpret_body(node.body if is_true else node.orelse)
@@ -378,7 +378,7 @@ class CodeInterpreter(FunctionEvaluator):
     def interpret_alternatives(
         self, node: ast.If | ast.Try, bodies: Sequence[Sequence[ast.stmt]], test: ast.expr | None = None
     ) -> None:
-        """Interpret bodies of which one is run, and join what they do; `test` is the condition that decides."""
+        """Interpret bodies of which one is executed, and join their changes; `test` is the condition."""
         branches = [self.interpret_branch(body) for body in bodies]
         error = self.branch_error(node, test) if test else self.error(node, "whether this raises is not known")
         possible = [branch for branch in branches if not isinstance(branch, StageRefused)]
@@ -390,7 +390,7 @@ class CodeInterpreter(FunctionEvaluator):
             raise branches[0]  # type: ignore[misc]  # all are refusals
 
     def interpret_branch(self, body: Sequence[ast.stmt]) -> Changes | StageRefused:
-        """Interpret a branch, undo it, and return its changes; or the refusal of an op in it."""
+        """Interpret a branch, undo its changes and return them; return the refusal if an op is refused."""
         self.journal.start()
         try:
             self.interpret_body(body)
@@ -404,7 +404,7 @@ class CodeInterpreter(FunctionEvaluator):
         return self.journal.roll_back()
 
     def leave_undecided(self, node: ast.If | ast.Try, branches: Sequence[Changes], error: ShapeError) -> None:
-        """Make the changes of a condition unknown, because an op in one of its branches is refused."""
+        """Mark the values that a condition changes as unknown, because an op in one of its branches is refused."""
         for changes in branches:
             for container, key, _ in changes.values():
                 if container is not self.frame.state:
@@ -469,26 +469,26 @@ class CodeInterpreter(FunctionEvaluator):
             self.interpret_while(node)
             return
         for item in self.iterate(node.iter):
-            self.count_turn(node)
+            self.count_iteration(node)
             self.assign(node.target, item)
             self.interpret_body(node.body)
-            if self.end_turn(node):
+            if self.ends_loop(node):
                 return
         self.interpret_body(node.orelse)
 
     def interpret_while(self, node: ast.While) -> None:
         """Interpret the body of a loop while its condition holds."""
         while (is_true := self.truth_of(node.test)) is not False:
-            self.count_turn(node)
+            self.count_iteration(node)
             if is_true is None:
                 raise self.error(node, "how often this loop is run is not known")
             self.interpret_body(node.body)
-            if self.end_turn(node):
+            if self.ends_loop(node):
                 return
         self.interpret_body(node.orelse)
 
-    def end_turn(self, node: ast.For | ast.While) -> bool:
-        """Return whether the loop ends after this turn; raise `ShapeError` (usage) if that is not known."""
+    def ends_loop(self, node: ast.For | ast.While) -> bool:
+        """Return whether the loop ends after this iteration; raise `ShapeError` (usage) if this is unknown."""
         leaves = self.frame.state["exit"]
         if leaves in ("break", "continue", "unknown"):
             self.journal.write(self.frame.state, "exit", "")
@@ -499,7 +499,7 @@ class CodeInterpreter(FunctionEvaluator):
     def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
         """Return the value of a target after an augmented assignment.
 
-        PyTorch and NumPy update a tensor in place, so that it keeps its strides and other names of it change, too.
+        PyTorch and NumPy update a tensor in place: it keeps its strides, and all variables that refer to it change.
         """
         before = self.evaluate(node.target)
         if isinstance(before, CodeList) and isinstance(value, CodeList):
@@ -514,7 +514,7 @@ class CodeInterpreter(FunctionEvaluator):
         return replace(value, strides=before.strides, untraced_change=change)
 
     def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
-        """Return a tensor with the conditions under which it has a shape; raise `CheckRefused` if it never has it."""
+        """Return a tensor with the conditions under which it has a shape; raise `CheckRefused` if there are none."""
         conditions = list[Condition]()
         try:
             for dim, wanted in zip(value.shape, shape, strict=True):

@@ -99,7 +99,7 @@ class Program:
         return [dim]
 
     def divide_dim(self, fraction: Monomial, *, rounds_up: bool) -> Dim:
-        """Return a fraction of a size rounded to an integer, which is a named result."""
+        """Return a fraction of a size, rounded to an integer, as a named result."""
         dividend, divisor = product((fraction, fraction.denominator)), fraction.denominator
         allocator = NameAllocator(self.names, self.names)
         result = allocator.floor_dim([dividend, divisor - 1 if rounds_up else 0], divisor)
@@ -132,7 +132,7 @@ class TracedTensor(Record):
     traces: tuple[Trace, ...] = ()
     """The resolved request of each stage."""
     strides: Shape | None = ()
-    """The strides in elements; None if they are not known, as those that depend on sizes."""
+    """The strides in elements; None if they are unknown, for example because they depend on sizes."""
     untraced_change: str = ""
     """The first expression that changes the elements and has no stage; empty if there is none."""
     input_shape: Shape = ()
@@ -169,7 +169,10 @@ class TracedTensor(Record):
     def apply_to_operands(
         self, op: Op, operand_strides: Sequence[Shape], options: Mapping[str, object]
     ) -> TracedTensor:
-        """Return the tensor after an op, as `apply` does; the other operands have the strides `operand_strides`."""
+        """Return the tensor after an op on several operands, as `apply` does.
+
+        `operand_strides` are the strides of the other operands.
+        """
         request_options = {name: value for name, value in options.items() if value is not None} | {
             "dialect": self.dialect
         }
@@ -208,8 +211,8 @@ class TracedTensor(Record):
     def view(self, target: Shape, error: ErrorFactory) -> TracedTensor:
         """Return the tensor after PyTorch's `view`.
 
-        A chain derives strides from its stages; if these differ, the stage states them or is a reshape. Raises
-        `ShapeError` (usage) if the strides are not known.
+        If the strides that a chain derives from its stages differ from the actual strides, the stage states the actual
+        strides, or a reshape replaces it. Raises `ShapeError` (usage) if the strides are unknown.
         """
         if self.strides is None:
             raise error("the strides of this tensor are not known", "give sizes with --where, or write reshape")
@@ -328,7 +331,7 @@ class Frame:
 
 
 class FunctionValue:
-    """A function, a method or a lambda of the code, with the frame that it is defined in."""
+    """A function, a method or a lambda of the code, with the frame in which it is defined."""
 
     def __init__(
         self,
@@ -353,7 +356,7 @@ class FunctionValue:
 
     @property
     def is_static(self) -> bool:
-        """Whether calls do not get the object."""
+        """Whether calls do not pass the object."""
         return "staticmethod" in self.decorators
 
     def bound_owner(self, owner: ObjectValue | None, cls: ClassValue) -> ObjectValue | ClassValue | None:
@@ -391,7 +394,7 @@ class ObjectValue:
 
 
 class SuperValue:
-    """What `super()` returns: an object whose members are those of the classes after `cls`."""
+    """The value of `super()`: an object whose members are those of the classes after `cls`."""
 
     def __init__(self, owner: ObjectValue, cls: ClassValue) -> None:
         """Store the object and the class of the method that calls `super`."""
@@ -436,7 +439,7 @@ def add_conditions(tensor: TracedTensor, others: Iterable[TracedTensor]) -> Trac
 def derived_tensor(dims: Shape, *sources: TracedTensor) -> TracedTensor:
     """Return the initial tensor of a new chain, whose elements are computed from other tensors."""
     first = sources[0]
-    return mark_change(add_conditions(initial_tensor(dims, first.dialect, first.program), sources))
+    return mark_untraced_change(add_conditions(initial_tensor(dims, first.dialect, first.program), sources))
 
 
 def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorChunks:
@@ -463,13 +466,13 @@ def unbind_first_axis(tensor: TracedTensor, error: ErrorFactory) -> TensorChunks
     return TensorChunks(tensor, 0, tensor.shape[0])
 
 
-def mark_change(tensor: TracedTensor) -> TracedTensor:
-    """Return the tensor with the mark that its stages do not contain a change of its elements."""
+def mark_untraced_change(tensor: TracedTensor) -> TracedTensor:
+    """Mark the tensor as changed by an expression that its stages do not contain."""
     return replace(tensor, untraced_change=tensor.untraced_change or UNNAMED_CHANGE)
 
 
-def are_inputs(tensors: Sequence[TracedTensor]) -> bool:
-    """Return whether all tensors but the first are inputs as they were given, each used once."""
+def are_unmodified_inputs(tensors: Sequence[TracedTensor]) -> bool:
+    """Return whether all tensors except the first are unmodified inputs, each of which is used once."""
     names = [tensor.input_name for tensor in tensors]
     are_fresh = not any(tensor.stages or tensor.untraced_change for tensor in tensors[1:])
     return are_fresh and all(names[1:]) and len({*names}) == len(names)

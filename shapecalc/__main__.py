@@ -34,17 +34,15 @@ class TextualApp:
 
         return question_from_words(words, defaults)
 
-    def open(
-        self, question: Question, step: int | None, course: Course | None, *, big: bool
-    ) -> tuple[QuestionResult | None, int]:
+    def open(self, question: Question, step: int | None, course: Course | None) -> tuple[QuestionResult | None, int]:
         """Run the app; return the result of the last request, and the exit code.
 
         The app opens at the step with the index `step`, or after the last step if `step` is None. If `course` is not
-        None, the app opens its lessons. If `big` is True, the drawing of the step fills the screen.
+        None, the app opens its lessons.
         """
         from shapecalc.tui.app import ShapecalcApp
 
-        app = ShapecalcApp(question, step, lesson=course is not None, big=big)
+        app = ShapecalcApp(question, step, lesson=course is not None)
         app.explore.course = course
         return app.run(), app.return_code or output.ExitCode.OK
 

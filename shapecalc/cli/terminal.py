@@ -190,7 +190,6 @@ TUI_PARAMETERS: tuple[Argument | Option, ...] = (
     *LESSON_OPTIONS,
     Option("path", "Repeat the ten-minute introduction: dims, 0, -1, permutations.", OptionKind.FLAG),
     Option("notes", "Show the speaker's notes of the lessons.", OptionKind.FLAG),
-    Option("big", "Draw the step in large figures, for a projector.", OptionKind.FLAG),
     Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
     NODE_OPTION,
     *select_output_options("no_config"),
@@ -218,13 +217,12 @@ def run_tui(
             message = "the only option that --model takes here is --node"
             raise usage_error(message, "shapecalc tui --model FILE.onnx --node NAME")
         question = read_opening_question(app, words, output_options, _read_shape_from_stdin)
-        big = options.pop("big")
-        course = load_opening_course(**options, without_question=step == 0 and not (words or big))
+        course = load_opening_course(**options, without_question=step == 0 and not words)
         check_terminal()
     except ShapeError as error:
         return _print_opening_error(error, "tui", words, output_options)
     with redirect_stdout_to_terminal():
-        result, code = app.open(question, step, course, big=big)
+        result, code = app.open(question, step, course)
     if result is None:
         return int(code)
     if result.answer is not None:

@@ -58,6 +58,10 @@ class GlyphSet(Record):
     no_axis: str = "·"
     """The label of an output dim without an input axis."""
     ellipsis: str = "…"
+    cuts: str = "▕▏╎"
+    """The start of a tape of elements, and the cuts of its outermost axis and of other axes."""
+    first_dots: str = ""
+    """The braille character without dots, to which dots are added; empty for lines without dots."""
 
     @property
     def horizontal(self) -> str:
@@ -71,7 +75,11 @@ class GlyphSet(Record):
 
 
 UNICODE = GlyphSet()
-ASCII = GlyphSet(" '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...")
+DOTTED = GlyphSet(first_dots="\u2800")
+"""The glyphs for terminals, whose fonts have braille dots."""
+ASCII = GlyphSet(
+    " '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...", "[|:"
+)
 """The glyphs for terminals without Unicode."""
 
 
@@ -109,6 +117,7 @@ def make_style(
     dim: bool = False,
     bold: bool = False,
     reverse: bool = False,
+    background: str = "",
     meta_item: tuple[str, object] | None = None,
 ) -> Style:
     """Return a style, cached by its arguments.
@@ -119,7 +128,12 @@ def make_style(
     True
     """
     return Style(
-        color=colour or None, dim=dim, bold=bold, reverse=reverse, meta=dict([meta_item]) if meta_item else None
+        color=colour or None,
+        bgcolor=background or None,
+        dim=dim,
+        bold=bold,
+        reverse=reverse,
+        meta=dict([meta_item]) if meta_item else None,
     )
 
 
@@ -255,6 +269,26 @@ def clip_line(line: Text, width: int, glyphs: GlyphSet) -> Text:
     return line
 
 
+def wrap_line(line: Text, width: int) -> list[Text]:
+    """Break a line at spaces into lines of at most `width` characters, which keep their styles.
+
+    A word that is wider is broken.
+
+    >>> [part.plain for part in wrap_line(Text("nothing is left over"), 12)]
+    ['nothing is', 'left over']
+    """
+    result, width = list[Text](), max(1, width)
+    while len(line) > width:
+        end = line.plain.rfind(" ", 1, width + 1)
+        end = end if line.plain[:end].strip() and end > 0 else width
+        head, line = line.divide([end])
+        head.rstrip()
+        result.append(head)
+        line = line[len(line.plain) - len(line.plain.lstrip()) :]
+    line.rstrip()
+    return [*result, line]
+
+
 def rows_around(focus: int, row_count: int, limit: int) -> range:
     """Return a range of at most `limit` rows that contains row `focus`.
 
@@ -278,15 +312,15 @@ def fit_pitch(row_count: int, height: int, reserved_lines: int, max_height: int 
     return max(1, min(3, largest, height // 7))  # a larger pitch is slower to draw without being clearer
 
 
-def pack_notes(notes: list[Text], width: int, glyphs: GlyphSet) -> list[Text]:
-    """Join notes into as few lines of at most `width` characters as possible."""
+def pack_notes(notes: list[Text], width: int) -> list[Text]:
+    """Join notes into as few lines of at most `width` characters as possible; long notes are wrapped."""
     lines = list[Text]()
     for note in notes:
         if lines and len(lines[-1]) + NOTE_GAP + len(note) <= width:
             lines[-1] = Text.assemble(lines[-1], " " * NOTE_GAP, note)
         else:
             lines.append(note)
-    return [clip_line(line, width, glyphs) for line in lines]
+    return [part for line in lines for part in wrap_line(line, width)]
 
 
 def stack_texts(texts: list[Text]) -> Text:

@@ -281,7 +281,7 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Tex
         draw_flow(answer, flow_step, width=width, holes=holes, hides_refusal=step_index is not None),
     ]
     if step_index != QUESTION_STEP:
-        parts += [*pack_notes([Text(text, "dim") for text in divisions], width, UNICODE), Text("")]
+        parts += [*pack_notes([Text(text, "dim") for text in divisions], width), Text("")]
         parts += [
             draw_rail(answer, flow_step, width=width),
             draw_strip(answer, flow_step, width=width),

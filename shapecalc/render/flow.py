@@ -48,6 +48,8 @@ Holes = Mapping[tuple[int, int], str]
 NO_HOLES: Holes = {}
 """The empty mapping, for drawings in which all dims are visible."""
 SCALAR_TEXT = "[]"
+OUTPUT_HEADING = "output"
+"""The heading of the last column of a map."""
 MAX_DIM_WIDTH = 14
 MAX_SPACED_AXES = 5
 """The maximum number of axes for which rows are two lines apart by default.
@@ -100,6 +102,8 @@ class ColumnGap(Record):
     tokens: tuple[str, ...]
     """The token on the wire into each output dim; empty for a dim without a token."""
     min_wire_width: int
+    is_beside_heading: bool = False
+    """Whether the next column has a heading, so that the title may not extend over it."""
 
     def width(self, column_width: int) -> int:
         """Return the width of the gap, which fits the wires, the tokens and the title.
@@ -107,6 +111,7 @@ class ColumnGap(Record):
         The title may extend over the next column, which has the width `column_width`.
         """
         tokens = max(map(len, self.tokens), default=0)
+        column_width *= not self.is_beside_heading
         lines = self.wiring.width + self.min_wire_width + (tokens + 2 if tokens else 0)
         return max(lines, len(self.title) + 1 - column_width, self.min_wire_width + 2)
 
@@ -224,6 +229,7 @@ def draw_flow(
     selected_dim: tuple[int, int] | None = None,
     holes: Holes = NO_HOLES,
     hides_refusal: bool = False,
+    is_map: bool = False,
 ) -> Text:
     r"""Draw the flow diagram of an answer at a step, by default after all steps.
 
@@ -231,7 +237,7 @@ def draw_flow(
     `selected_dim` is the (column, index) position of a dim; this dim and the dims that it depends on are highlighted.
     The style of each dim has the position of the dim as the metadata `dim`. `holes` maps the position of each hidden
     dim to its placeholder; hidden dims have no wires. With `hides_refusal`, the refused dim is not marked, and the
-    problem is not reported.
+    problem is not reported. A map has short headings, and shows only what the steps up to the current one determine.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -246,13 +252,16 @@ def draw_flow(
     )
     if hides_refusal:
         all_layouts = tuple(replace(layout, problem=None, refused_dim=None) for layout in all_layouts)
+    if is_map:
+        all_layouts = tuple([replace(layout, title=layout.name) for layout in all_layouts])
     current, room = layout_index(all_layouts, step_index), 16 if height is None else height - 1
-    flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room), height, glyphs)
-    notes = _flow_notes(all_layouts, flow_layout, glyphs, with_explanations=not holes)
-    room -= 0 if height is None else len(pack_notes(notes, width, glyphs))
+    flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room), height, glyphs, is_map=is_map)
+    shown_step = step_index if is_map and not holes else None
+    notes = _flow_notes(all_layouts, flow_layout, glyphs, shown_step, with_explanations=not holes, is_map=is_map)
+    room -= 0 if height is None else len(pack_notes(notes, width))
     if flow_layout.height > room and any(gap.wiring.named_wires for gap in flow_layout.gaps):
-        flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room - 1), height, glyphs)
-        notes = _flow_notes(all_layouts, flow_layout, glyphs, with_explanations=not holes)
+        flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room - 1), height, glyphs, is_map=is_map)
+        notes = _flow_notes(all_layouts, flow_layout, glyphs, shown_step, with_explanations=not holes, is_map=is_map)
     lines = flow_layout.height
     rows = range(lines)
     if lines > room:
@@ -260,10 +269,12 @@ def draw_flow(
         notes.insert(0, Text(f"{glyphs.ellipsis} axes {rows[0]} to {rows[-1]} of {lines}", "dim"))
     lit = _dim_ancestors(all_layouts, None if selected_dim in holes else selected_dim)
     current_step = len(answer.steps) if step_index is None else step_index
-    drawing = _FlowDrawing(Canvas(glyphs, 1 + rows.stop), flow_layout.pitch, current_step, lit, holes, selected_dim)
+    drawing = _FlowDrawing(
+        Canvas(glyphs, 1 + rows.stop), flow_layout.pitch, current_step, lit, holes, selected_dim, shown_step
+    )
     drawing.draw(all_layouts, flow_layout)
     text = drawing.canvas.render(width, [0, *(1 + row for row in rows)])
-    for note in pack_notes(notes, width, glyphs):
+    for note in pack_notes(notes, width):
         text.append("\n").append_text(note)
     return text
 
@@ -275,6 +286,8 @@ def _lay_out_columns(
     size: tuple[int, int],
     height: int | None,
     glyphs: GlyphSet,
+    *,
+    is_map: bool,
 ) -> FlowLayout:
     """Return the layout of the flow diagram with the largest spacing that fits.
 
@@ -283,6 +296,8 @@ def _lay_out_columns(
     """
     input_column = replace(make_column(input_cells(answer), glyphs), min_width=len("input") if all_layouts else 0)
     columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
+    if is_map and all_layouts:
+        columns = (*columns[:-1], replace(columns[-1], min_width=len(OUTPUT_HEADING)))
     axes = max([1, *(len(column.cells) for column in columns)])
     has_knots = any(is_partially_connected(layout, link) for layout in all_layouts for link in layout.links)
     pitch = 1 + (has_knots and axes <= MAX_SPACED_AXES) if height is None else fit_pitch(axes, height, 4, 16)
@@ -291,6 +306,8 @@ def _lay_out_columns(
             continue
         stages = zip(all_layouts, columns, columns[1:], strict=False)
         gaps = tuple([_make_gap(*stage, size, (lines, room), glyphs) for stage in stages])
+        if is_map and gaps:
+            gaps = (*gaps[:-1], replace(gaps[-1], is_beside_heading=True))
         window = _fit_columns([column.width for column in columns], gaps, index, size[0])
         if window == (0, len(all_layouts)):
             break
@@ -308,16 +325,24 @@ def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tu
 
 
 def _flow_notes(
-    all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout, glyphs: GlyphSet, *, with_explanations: bool
+    all_layouts: tuple[StageLayout, ...],
+    flow_layout: FlowLayout,
+    glyphs: GlyphSet,
+    shown_step: int | None,
+    *,
+    with_explanations: bool,
+    is_map: bool,
 ) -> list[Text]:
     """Return the notes below the flow diagram.
 
     Notes on copied sizes, operands and mixed axes are included only with `with_explanations`. Notes on omitted stages
-    and on the refusal are always included.
+    and on the refusal are always included. A stage has notes once the step `shown_step` has completed it.
     """
     notes, (first, last) = list[str](), flow_layout.visible_columns
     shown_layouts = all_layouts[first:last]
-    for layout, gap in zip(shown_layouts, flow_layout.gaps[first:last], strict=True):
+    is_done = [shown_step is None or layout.step_range.stop <= shown_step + 1 for layout in shown_layouts]
+    shown_layouts = tuple([layout for layout, done in zip(shown_layouts, is_done, strict=True) if done])
+    for layout, gap in zip(shown_layouts, flow_layout.gaps[first:last], strict=False):
         if layout.stage.kind is StageKind.SHAPE and layout.stage.is_finished:
             sizes = format_count(len(layout.cells), "size", "sizes")
             notes.append(f"{glyphs.copied_size_line} copies a size: the answer is a vector of {sizes}")
@@ -327,32 +352,26 @@ def _flow_notes(
             notes.append(f"{gap.tokens[out]} copies only the size of {mark}; elements come by {line}")
         if gap.wiring.is_unroutable:
             notes.append("no room for lines: follow the letters")
-    notes += _operand_notes(all_layouts, first, last)
+    notes += _operand_notes(shown_layouts)
     notes += [note for layout in shown_layouts if layout.newly_marked_dims for note in _mixing_notes(layout, glyphs)]
     notes = notes if with_explanations else []
     if flow_layout.visible_columns != (0, len(all_layouts)):
         notes.append(f"{glyphs.ellipsis} stages {first + 1} to {last} of {len(all_layouts)}")
     texts = [Text(note, "dim") for note in dict.fromkeys(notes)]
-    if shown_layouts and (problem := shown_layouts[-1].problem):
+    if shown_layouts and not is_map and (problem := shown_layouts[-1].problem):
         texts.append(Text(f"{glyphs.fail} stopped at {shown_layouts[-1].name}: {problem.rule}", "bold red"))
     return texts
 
 
-def _operand_notes(all_layouts: tuple[StageLayout, ...], first: int, last: int) -> list[str]:
-    """Return a note with the shape of each operand of the visible stages.
-
-    Operands are numbered across all stages. `first` is the index of the first visible stage, and `last` the index after
-    the last visible stage.
-    """
-    numbered = [
-        (index, operand)
-        for index, layout in enumerate(all_layouts)
+def _operand_notes(shown_layouts: Sequence[StageLayout]) -> list[str]:
+    """Return a note with the shape of each operand of the visible stages, such as `w: 64,3,7,7`."""
+    return [
+        f"{layout.operand_names[operand.number - 1]}: {shape_text(operand.shape)}"
+        for layout in shown_layouts
         if not {"kernel", "target"} & {*layout.request.arguments}
         for operand in stage_operands(layout)
-        if operand.number
+        if 0 < operand.number <= len(layout.operand_names)
     ]
-    notes = [(index, f"operand {count}: {shape_text(each.shape)}") for count, (index, each) in enumerate(numbered, 1)]
-    return [note for index, note in notes if first <= index < last]
 
 
 def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
@@ -398,6 +417,8 @@ class _FlowDrawing(Record):
     """The positions of the selected dim and of all dims that it depends on."""
     holes: Holes
     selected_dim: tuple[int, int] | None
+    shown_step: int | None
+    """The index of the last step whose wires are drawn; None for all steps."""
 
     def draw(self, all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout) -> None:
         """Draw the visible columns and the wires between them."""
@@ -416,6 +437,8 @@ class _FlowDrawing(Record):
         widest = column.mark_width
         width = column.width - (widest + 1 if widest else 0)
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
+            if self.shown_step is not None and cell.step_index >= self.shown_step and not cell.hole:
+                mark, dim = mark if cell.step_index == self.shown_step else "", self.canvas.glyphs.hole
             marked = f"{mark.ljust(widest)} " if widest else ""
             self.canvas.write(
                 x, self._canvas_line(row), f"{marked}{dim.rjust(width)}", self._dim_style(cell, (column_index, row))
@@ -440,6 +463,8 @@ class _FlowDrawing(Record):
             draw_token(self.canvas, cell, token, self.step_index, (right, self._canvas_line(row)))
             if layout.refused_dim == row:
                 self.canvas.write(right - 1, self._canvas_line(row), self.canvas.glyphs.fail, "bold red")
+        if gap.is_beside_heading:
+            self.canvas.write(right + 1, 0, OUTPUT_HEADING, "bold")
         return self.draw_column(output_column, column_index, right + 1)
 
     def _canvas_line(self, row: int) -> int:
@@ -448,9 +473,11 @@ class _FlowDrawing(Record):
 
     def _line_style(
         self, layout: StageLayout, out_dims: Collection[int], axes: Collection[int], column_index: int
-    ) -> Style:
-        """Return the style of the wires that connect input axes to output dims."""
+    ) -> Style | None:
+        """Return the style of the wires that connect input axes to output dims; None for hidden wires."""
         hue = "".join([mark_hue(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
+        if self.shown_step is not None and _first_step(layout, out_dims, axes) > self.shown_step:
+            return None
         is_later = (
             out_dims and all(layout.cells[out].step_index > self.step_index for out in out_dims)
         ) or layout.step_range.start > self.step_index
@@ -468,6 +495,16 @@ class _FlowDrawing(Record):
         return make_style(
             mark_hue(cell.mark), dim=bool(is_dimmed), bold=is_current, reverse=is_lit, meta_item=("dim", position)
         )
+
+
+def _first_step(layout: StageLayout, out_dims: Collection[int], axes: Collection[int]) -> int:
+    """Return the index of the first step that determines one of the dims, or that drops one of the axes."""
+    if out_dims:
+        return min(layout.cells[out].step_index for out in out_dims)
+    steps = zip(layout.step_range, layout.stage.steps, strict=False)
+    return next(
+        (index for index, step in steps if step.out is None and {*axes} & {*step.sources}), layout.step_range.start
+    )
 
 
 def draw_rail(

@@ -51,6 +51,8 @@ HEADING_LINES = 3
 TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
+TINTS = ("#F4B6A0", "#F7DC8C", "#B9E3A4", "#9ADBD3", "#A5C8F4", "#C9B6F0", "#F2B3D6", "#D3CDC0")
+"""The backgrounds of elements, by the index along the tinted axis; they repeat after the last one."""
 MAX_COMPARED_ELEMENTS = 4096
 """The maximum number of elements that are compared to find a difference.
 
@@ -86,6 +88,8 @@ class ElementTable(Record):
     element_width: int
     """The maximum width of an element, in character cells."""
     element_at: Callable[[Index], Element]
+    tinted_axis: int | None = None
+    """The input axis whose index determines the background of each element; None for no backgrounds."""
 
     @property
     def columns(self) -> int:
@@ -362,6 +366,14 @@ def _element_text(table: ElementTable, index: Index) -> Text:
     element = table.element_at(index)
     text = element.text.rjust(table.cell_width - 2)
     meta_item = None if element.input_index is None else ("cell", element.input_index)
+    if table.tinted_axis is not None and element.input_index:
+        style = make_style(
+            "#000000",
+            bold=element.is_highlighted,
+            background=TINTS[element.input_index[table.tinted_axis] % len(TINTS)],
+            meta_item=meta_item,
+        )
+        return Text(f"[{text}]" if element.is_highlighted else f" {text} ", style)
     style = make_style(bold=element.is_highlighted, reverse=element.is_highlighted, meta_item=meta_item)
     return Text(f"[{text}]" if element.is_highlighted else f" {text} ", style)
 
@@ -420,13 +432,15 @@ def draw_grid(
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
     value: Callable[[Index], object] | None = None,
+    tinted_axis: int | None = None,
 ) -> Text:
     """Draw the elements of the input and of each stage's output.
 
     `cursor` is the input index of the element to highlight in all tables. `value` returns the input element at an
     index; by default, elements are numbered from 0. If a tensor is too large, only the part around the highlighted
-    element is drawn. `width` and `height` are in character cells. Raises `ShapeError` (usage) if the elements cannot be
-    traced to the output, or if there are no elements.
+    element is drawn. `width` and `height` are in character cells. The elements are tinted by their index along
+    `tinted_axis` of the input. Raises `ShapeError` (usage) if the elements cannot be traced to the output, or if there
+    are no elements.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -444,7 +458,10 @@ def draw_grid(
         raise usage_error("there are no elements to show")
     cursor = (0,) * len(answer.input) if cursor is None else cursor
     tables = [
-        _tensor_table(journey, number, index, lambda _, source: source == cursor, value, glyphs)
+        replace(
+            _tensor_table(journey, number, index, lambda _, source: source == cursor, value, glyphs),
+            tinted_axis=tinted_axis,
+        )
         for number, index in enumerate(journey.indices_of(cursor))
     ]
     lines = arrange_tables(tables, width, height - bool(journey.sizes), glyphs)
@@ -452,7 +469,7 @@ def draw_grid(
         *([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []),
         *division_notes(stage_layouts(answer)),
     ]
-    notes = pack_notes([Text(note, "dim") for note in note_texts], width, glyphs)
+    notes = pack_notes([Text(note, "dim") for note in note_texts], width)
     return stack_texts([*lines, *notes[: max(bool(journey.sizes), height - len(lines))]])
 
 

@@ -25,7 +25,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import format_count, join_with_and
 from shapecalc.core.values import ELLIPSIS, parse_subscripts
-from shapecalc.render.canvas import GlyphSet, clip, clip_line, pack_notes, stack_texts
+from shapecalc.render.canvas import GlyphSet, clip, clip_line, pack_notes, stack_texts, wrap_line
 from shapecalc.render.hints import arithmetic_with_placeholder
 from shapecalc.render.stage_layout import HUES, StageLayout, stage_operands
 
@@ -237,11 +237,11 @@ def draw_operand_table(
     >>> from shapecalc.render.stage_layout import stage_layouts
     >>> made = sc.chain("8,1,6", "broadcast 7,1")
     >>> print(draw_operand_table(made, stage_layouts(made)[0], 3, width=60, glyphs=ASCII))
-    broadcast   -3   -2   -1
-    input        8   >1    6
-    operand 1         7   >1
-    ------------------------
-    answer       8    7    6
+    broadcast  -3   -2   -1
+    input       8   >1    6
+    B                7   >1
+    -----------------------
+    answer      8    7    6
     > a 1 is repeated
     """
     operands, step_index = (
@@ -249,14 +249,19 @@ def draw_operand_table(
         layout.step_range.stop if layout.stage.kind is StageKind.WINDOW else step_index,
     )
     slots, names = operand_columns(layout, operands), layout.request.arguments
-    other = "operand {}" if "operands" in names else "kernel" if "kernel" in names else "weight"
+    other = "" if "operands" in names else "kernel" if "kernel" in names else "weight"
     other = layout.stage.argument if layout.stage.argument == "target" else other
-    heads = [other.format(operand.number) if operand.number else "input" for operand in operands]
+    heads = [
+        (layout.operand_names[operand.number - 1] if layout.operand_names and other in ("", "weight") else other)
+        if operand.number
+        else "input"
+        for operand in operands
+    ]
     answer_texts = [_output_text(layout, slot, step_index, glyphs) for slot in slots]
     pairs = [*zip(slots, answer_texts, strict=True)]
     rows = [[_dim_text(layout, slot, operand.number, end, glyphs) for slot, end in pairs] for operand in operands]
     notes = [*dict.fromkeys(_table_notes(answer, layout, slots, step_index, rows, glyphs))]
-    lines_of_notes = pack_notes([Text(note, style) for note, style in notes], width, glyphs)
+    lines_of_notes = pack_notes([Text(note, style) for note, style in notes], width)
     if len(rows) > height - 3 + 2 * bool(layout.problem):
         row_count = max(1, height - 4)
         lines_of_notes = [
@@ -384,7 +389,7 @@ def draw_windows(
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     equal_dims = [str(other.out) for other in window_steps if _window_parameters(other) == numbers]
     subject = f"dim {step.out}" if len(equal_dims) < 2 else f"dims {join_with_and(equal_dims)}"
-    lines = [Text(f"{layout.name}  {subject}: {why}", "bold")]
+    lines = wrap_line(Text(f"{layout.name}  {subject}: {why}", "bold"), width)
     size, count = (cell.dim, numbers["size"]) if request.get("transposed") else (numbers["size"], cell.dim)
     is_known = is_concrete([numbers[name] for name in WINDOW_DEFAULTS])
     if isinstance(size, int) and isinstance(count, int) and size and is_known:
@@ -446,7 +451,7 @@ def _draw_window_ruler(
     lines = _draw_position_rows(
         rows, range(min(0, begin), max(last, padded_end, begin + size)), cell_width, width, glyphs
     )
-    return [*lines, *pack_notes([Text(note, "dim") for note in notes], width, glyphs)]
+    return [*lines, *pack_notes([Text(note, "dim") for note in notes], width)]
 
 
 def _text_at_positions(text: str, spans: Sequence[range]) -> Callable[[int], str]:

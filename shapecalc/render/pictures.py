@@ -31,6 +31,7 @@ from shapecalc.render.canvas import (
     make_style,
     rows_around,
     stack_texts,
+    wrap_line,
 )
 from shapecalc.render.flow import NO_HOLES, Holes, column_holes, draw_flow, draw_token
 from shapecalc.render.operands import draw_operand_table, draw_windows, is_first_with_parameters, is_window_step
@@ -104,6 +105,8 @@ class PictureKind(Record):
     """The predicate of the steps that the picture can show; None is a refusal."""
     adds_to_flow: Callable[[Trace | Chain, StageLayout, Step | None, int], bool]
     """The predicate of the steps whose picture shows more than the flow diagram."""
+    has_heading: bool = False
+    """Whether the stage's heading is drawn above the picture where it fits."""
 
 
 def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
@@ -190,7 +193,6 @@ def draw_budget(
     >>> from shapecalc.render.canvas import ASCII
     >>> answer = sc.reshape((2, 3), (3, -1))
     >>> print(draw_budget(answer, stage_layouts(answer)[0], 1, width=60, glyphs=ASCII))
-    reshape 2,3 to 3,-1
     have   2 * 3 = 6  ###|###
     known  3     = 3  ###
     -1     6 / 3 = 2  3 fits 2 times, nothing left over
@@ -217,12 +219,10 @@ def draw_budget(
             lines += [
                 Text(f"holds when {condition.phrase}; otherwise refused", "yellow") for condition in step.conditions
             ]
-    if len(lines) < height:
-        lines = [Text(layout.heading, "bold"), *lines]
     summary = _regrouping_summary(layout)
-    if summary and len(lines) < height and len(summary) <= width:
+    if summary and len(lines) < height:
         lines.append(Text(summary, "dim"))
-    return stack_texts([clip_line(line, width, glyphs) for line in lines])
+    return stack_texts([part for line in lines for part in wrap_line(line, width)])
 
 
 def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs: GlyphSet) -> Text:
@@ -248,7 +248,7 @@ def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs
     drawn = [Text(line.ljust(label_width)) for line in lines]
     for line, bar in zip(drawn, bars, strict=False):
         line.append_text(bar)
-    return stack_texts([clip_line(line, width, glyphs) for line in (Text(layout.heading, "bold"), *drawn)])
+    return stack_texts([clip_line(line, width, glyphs) for line in drawn])
 
 
 def _regrouping_summary(layout: StageLayout) -> str:
@@ -309,7 +309,8 @@ def _bar_lines(budget: Budget, have: int, known: int, size: tuple[int, int], gly
     if len(lines[-1]) + 2 + len(words) <= width:
         lines[-1].append(f"  {words}")
     else:
-        lines.append(Text(" " * (len(texts[0]) + 2) + words))
+        indent = len(texts[0]) + 2
+        lines.append(Text(" " * (indent if indent + len(words) <= width else 0) + words))
     return lines if unit == 1 else [*lines, Text(f"each {glyphs.block} is {unit} elements", "dim")]
 
 
@@ -626,8 +627,8 @@ def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Ste
 
 
 PICTURE_KINDS = (
-    PictureKind(draw_budget, _is_count_step, lambda *_: True),
-    PictureKind(draw_rulers, _is_ruler_step, can_draw_rulers),
+    PictureKind(draw_budget, _is_count_step, lambda *_: True, has_heading=True),
+    PictureKind(draw_rulers, _is_ruler_step, can_draw_rulers, has_heading=True),
     PictureKind(draw_windows, is_window_step, is_first_with_parameters),
     PictureKind(draw_operand_table, _is_operand_step, _is_last_operand_step),
     PictureKind(draw_lanes, lambda _layout, _step: True, _is_last_size_copy),
@@ -643,6 +644,20 @@ def _picture_kind(layout: StageLayout, step: Step | None) -> PictureKind:
     return next(kind for kind in PICTURE_KINDS if kind.applies_to(layout, step))
 
 
+def has_own_picture(answer: Trace | Chain, step_index: int) -> bool:
+    """Return whether the picture of a step is not its lanes, which the map shows too."""
+    all_layouts, steps = stage_layouts(answer), answer.steps
+    if not all_layouts:
+        return False
+    layout = all_layouts[drawn_layout_index(all_layouts, step_index)]
+    return _picture_kind(layout, steps[step_index] if step_index < len(steps) else None).draw is not draw_lanes
+
+
+def drawn_layout_index(all_layouts: Sequence[StageLayout], step_index: int) -> int:
+    """Return the index of the stage whose picture a step has; the first one before a request is resolved."""
+    return layout_index(all_layouts, step_index) if all_layouts[0].stage.move or all_layouts[0].problem else 0
+
+
 def draw_picture(
     answer: Trace | Chain,
     step_index: int,
@@ -651,6 +666,7 @@ def draw_picture(
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
     holes: Holes = NO_HOLES,
+    with_heading: bool = True,
 ) -> Text:
     """Draw the picture of a step, or of the refusal for an index past the last step.
 
@@ -666,10 +682,13 @@ def draw_picture(
     all_layouts, steps = stage_layouts(answer), answer.steps
     if not all_layouts:
         return stack_texts([clip_line(Text("nothing is asked for: the tensor stays"), width, glyphs)])
-    index = layout_index(all_layouts, step_index) if all_layouts[0].stage.move or all_layouts[0].problem else 0
+    index = drawn_layout_index(all_layouts, step_index)
     layout = hide_dims(all_layouts[index], column_holes(holes, index + 1))
     kind = _picture_kind(layout, steps[step_index] if step_index < len(steps) else None)
-    return kind.draw(answer, layout, step_index, width=width, height=height, glyphs=glyphs)
+    text = kind.draw(answer, layout, step_index, width=width, height=height, glyphs=glyphs)
+    if not (with_heading and kind.has_heading and text.plain.count("\n") + 1 < height):
+        return text
+    return stack_texts([clip_line(Text(layout.heading, "bold"), width, glyphs), text])
 
 
 def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, hole: str = UNICODE.hole) -> Text:

@@ -28,9 +28,9 @@ from shapecalc.render.canvas import (
     Canvas,
     GlyphSet,
     clip,
-    clip_line,
     pack_notes,
     stack_texts,
+    wrap_line,
 )
 from shapecalc.render.hints import sizes_text
 from shapecalc.render.stage_layout import (
@@ -139,7 +139,6 @@ def draw_rulers(
     >>> from shapecalc.render.canvas import ASCII
     >>> answer = sc.reshape((2, 3), (3, 2))
     >>> print(draw_rulers(answer, stage_layouts(answer)[0], 2, width=78, height=9, glyphs=ASCII))
-    reshape 2,3 to 3,2
                0           3           6
     before a 2 +-----------+-----------+
            b 3 +---+---+---+---+---+---+
@@ -170,10 +169,7 @@ def draw_rulers(
             block = _remove_rulers(
                 first, [ruler for ruler in (*block.before, *block.after) if ruler.stride >= first.volume]
             )
-    text = _fit_rulers(block, notes, (width, height), glyphs)
-    if text.plain.count("\n") + 1 >= height:
-        return text
-    return stack_texts([clip_line(Text(layout.heading, "bold"), width, glyphs), text])
+    return _fit_rulers(block, notes, (width, height), glyphs)
 
 
 def _too_few_elements_text(volume: int) -> Text:
@@ -190,8 +186,7 @@ def _draw_unresolved_rulers(
     if volume < 2:
         return _too_few_elements_text(volume)
     text = _render_rulers(Rulers(before, after, volume, ""), size[0], 1, glyphs, has_scale=False)
-    lines = text.split("\n")[:-1][: size[1] - 1]
-    return stack_texts([clip_line(Text(layout.heading, "bold"), size[0], glyphs), *lines])
+    return stack_texts(text.split("\n")[:-1][: size[1] - 1])
 
 
 def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
@@ -217,10 +212,12 @@ def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs:
         left_out = (
             [f"{glyphs.ellipsis} {format_count(omitted_count, 'axis', 'axes')} left out"] if omitted_count else []
         )
-        return pack_notes([Text(note, "dim") for note in (*notes, *left_out)], width, glyphs)
+        return pack_notes([Text(note, "dim") for note in (*notes, *left_out)], width)
 
     def fits(omitted_count: int) -> bool:
-        return _remove_rulers(rulers, removable[:omitted_count]).height + len(make_notes(omitted_count)) <= height
+        remaining = _remove_rulers(rulers, removable[:omitted_count])
+        conclusion = wrap_line(Text(_ruler_conclusion(remaining, is_to_scale=True)), width)
+        return remaining.height + len(conclusion) - 1 + len(make_notes(omitted_count)) <= height
 
     omitted_count = bisect_left(range(len(removable)), True, key=fits)
     remaining, lines = _remove_rulers(rulers, removable[:omitted_count]), make_notes(omitted_count)
@@ -318,8 +315,9 @@ def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, 
         y += pitch
     conclusion, order_note = _ruler_conclusion(rulers, is_to_scale=rulers.volume > length), " (order is kept)"
     conclusion += order_note if clash and label_width + len(conclusion + order_note) <= width else ""
-    canvas.write(label_width, y, conclusion, "bold" if clash else "dim")
-    return canvas.render(width, range(0 if has_scale else 1, y + 1))
+    indent = label_width if label_width + len(conclusion) <= width else 0
+    lines = wrap_line(Text(" " * indent + conclusion, "bold" if clash else "dim"), width)
+    return stack_texts([canvas.render(width, range(0 if has_scale else 1, y)), *lines])
 
 
 def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:

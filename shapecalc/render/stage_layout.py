@@ -21,6 +21,7 @@ from re import findall
 from shapecalc.core import origins, rules
 from shapecalc.core.answers import Chain, Request, Stage, StageKind, Step, Trace, compute_stage_origins
 from shapecalc.core.dims import Dim, Monomial, dim_names, is_negative, product, quotient
+from shapecalc.core.moves import Combine
 from shapecalc.core.ops.operands import Operand, order_operands
 from shapecalc.core.origins import Origin, Origins
 from shapecalc.core.problem import Problem, ShapeError
@@ -30,6 +31,8 @@ from shapecalc.render.canvas import UNICODE, GlyphSet, clip
 from shapecalc.render.hints import stage_name, stage_title
 
 AXIS_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+OPERAND_LETTERS, WEIGHT_LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ", "wvuzyx"
+"""The letters of the operands after the input."""
 MIXED_LETTERS = "xyzuvwpqrst"
 """The letters of the marks of dims that mix axes."""
 AXIS_HUES = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
@@ -125,6 +128,8 @@ class StageLayout(Record):
     """Whether the stage changes how elements in C order are grouped into axes."""
     request: Request
     """The request that the stage belongs to."""
+    operand_names: tuple[str, ...] = ()
+    """The letters of the operands after the input, such as `w` for a weight."""
 
     @property
     def heading(self) -> str:
@@ -202,6 +207,12 @@ class AxisNames:
         }
         self.letters = [letter if letter not in used else "" for letter in AXIS_LETTERS[: len(self.shape)]]
         self.spare_letters = iter([letter for letter in AXIS_LETTERS[len(self.shape) :] if letter not in used])
+        self.operand_names = [""]
+        """The name of each operand of the stages so far, by its number; the input has none."""
+        self.free_operand_letters, self.free_weight_letters = (
+            iter([letter for letter in letters if letter not in {*used, *self.letters}])
+            for letters in (OPERAND_LETTERS, WEIGHT_LETTERS)
+        )
         self.axis_names = [self._names_of_axis(axis, dim) for axis, dim in enumerate(self.shape)]
         self.boundaries = _axis_boundaries(self.shape, stage_origins)
         self.mixed_count = 0
@@ -219,6 +230,22 @@ class AxisNames:
             return (str(dim),)
         return ("".join(self.letters[axis : axis + 1]) or next(self.spare_letters, f"#{axis}"),)
 
+    def operand_axis_name(self, operand: int, axis: int) -> str:
+        """Return the name of an axis of another operand, such as `B0`."""
+        return f"{self.operand_names[operand]}{axis}"
+
+    def name_operands(self, stage: Stage, request: Request) -> tuple[str, ...]:
+        """Name the operands of a stage after the input: `w` for a weight, otherwise `B`, `C` and so on."""
+        if isinstance(stage.move, Combine):
+            count = len(stage.move.operands) - 1
+        else:
+            count = len(_request_operands(request, stage.before)) - 1 if stage.kind in COMBINING_KINDS else 0
+        is_weight = not {"weight", "out_features"}.isdisjoint(request.arguments)
+        letters = self.free_weight_letters if is_weight else self.free_operand_letters
+        names = [next(letters, f"#{len(self.operand_names) + index}.") for index in range(count)]
+        self.operand_names += names
+        return tuple(names)
+
     def named_parts(self, atoms: Origin) -> list[tuple[str, Dim]]:
         """Return the name and the size of each part of an axis that an origin contains.
 
@@ -229,7 +256,7 @@ class AxisNames:
             if not isinstance(atom, origins.AxisAtom):
                 continue
             if atom.operand:
-                result.append((f"{atom.operand}.{atom.axis}", atom.size))
+                result.append((self.operand_axis_name(atom.operand, atom.axis), atom.size))
                 continue
             cuts, own = self.boundaries[atom.axis], self.axis_names[atom.axis]
             is_whole, are_own = atom.size == self.shape[atom.axis], 1 < len(own) == len(cuts) - 1
@@ -413,6 +440,7 @@ def _build_layout(
     cells = _unmarked_cells(stage, numbered_steps, unresolved_step, trace.request.arguments.get(stage.argument))
     wires = _find_wires(stage, cells, in_stage)
     mixed = frozenset([out for out in origins.mixed_dims(in_stage) if wires[out]])
+    operand_names = axis_names.name_operands(stage, trace.request)
     marks, pieces, fresh = _assign_marks(trace, stage, cells_before, (in_stage, in_input), wires, axis_names)
     cells = [replace(cell, mark=mark) for cell, mark in zip(cells, marks, strict=True)]
     _name_remaining_parts(cells_before, in_stage, pieces)
@@ -433,7 +461,9 @@ def _build_layout(
     all_links = origins.group_axes(len(cells_before), wires, mixed)
     links = tuple([link for link in all_links if link.outputs or link.sources[0] in dropped])
     after = tuple(cells), wires, mixed, frozenset(fresh), pieces, links
-    return StageLayout(stage, name, title, numbers, cells_before, *after, problem, fault, cuts, trace.request)
+    return StageLayout(
+        stage, name, title, numbers, cells_before, *after, problem, fault, cuts, trace.request, operand_names
+    )
 
 
 def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
@@ -528,7 +558,7 @@ def _assign_marks(
         return [cells_before[axes[0]].mark if len(axes) == 1 else None for axes in wires], pieces, fresh
     if stage.kind in COMBINING_KINDS:
         return (
-            [_operand_mark(cells_before, *origin) for origin in zip(wires, *dim_origins, strict=True)],
+            [_operand_mark(cells_before, *origin, axis_names) for origin in zip(wires, *dim_origins, strict=True)],
             pieces,
             fresh,
         )
@@ -558,17 +588,20 @@ def _assign_marks(
 
 
 def _operand_mark(
-    cells_before: Sequence[Cell], axes: tuple[int, ...], atoms: Origin | None, input_origin: Origin | None
+    cells_before: Sequence[Cell],
+    axes: tuple[int, ...],
+    atoms: Origin | None,
+    input_origin: Origin | None,
+    axis_names: AxisNames,
 ) -> DimMark:
     """Return the mark of an output dim of an op with several operands.
 
-    An output dim has the mark of its input axis. If the dim comes from another operand, the mark is `1.2` for axis 2 of
-    operand 1. A trailing plus means that operands are concatenated along the axis.
+    An output dim has the mark of its input axis. If the dim comes from another operand, the mark is `B2` for axis 2 of
+    operand B. A trailing plus means that operands are concatenated along the axis.
     """
     if not axes:
-        return DimMark(
-            tuple([f"{operand}.{axis}" for operand, axis in origins.operand_axes_of(input_origin)][:1]) or ("new",)
-        )
+        names = [axis_names.operand_axis_name(*pair) for pair in origins.operand_axes_of(input_origin)]
+        return DimMark(tuple(names[:1]) or ("new",))
     own = cells_before[axes[0]].mark or DimMark(())
     joins = isinstance(atoms[0], origins.ConcatAtom) if atoms else False
     return replace(own, names=(*own.names[:-1], f"{own.names[-1]}+")) if joins and own.names else own
@@ -637,7 +670,11 @@ def _name_remaining_parts(
 
 def stage_operands(layout: StageLayout) -> list[Operand]:
     """Return the operands of a stage, including the input, in request order."""
-    before, arguments = layout.stage.before, layout.request.arguments
+    return _request_operands(layout.request, layout.stage.before)
+
+
+def _request_operands(request: Request, before: Sequence[Dim]) -> list[Operand]:
+    before, arguments = tuple(before), request.arguments
     if "operands" in arguments:
         return order_operands(before, arguments["operands"])
     other_shape = arguments.get("weight", arguments.get("kernel"))

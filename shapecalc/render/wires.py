@@ -1,7 +1,8 @@
 """The wires of a stage: their routes between two columns of dims.
 
 If axes are permuted, the wires of neighbouring rows cross in pairs, so that the eye can follow each axis. Crossings at
-the same horizontal position form a layer. Axes that merge into the same dims, or split into them, meet at one vertical
+the same horizontal position form a layer. The wires of many permuted axes are straight lines of dots instead, because
+each would bend in several layers. Axes that merge into the same dims, or split into them, meet at one vertical
 line, called a trunk. If the dims of a group depend on different axes, a trunk would join unrelated wires. In this case,
 each part of an axis has its own labelled wire, from its axis on the left to its dims on the right.
 
@@ -23,6 +24,12 @@ from shapecalc.core.record import Record, replace
 from shapecalc.render.canvas import RIGHT, UNICODE, Canvas, GlyphSet
 from shapecalc.render.stage_layout import StageLayout, wire_label
 
+MIN_STRAIGHT_AXES = 5
+"""The minimum number of permuted axes whose wires are straight lines of dots."""
+STRAIGHT_WIDTHS = (6, 24)
+"""The minimum and the maximum width of straight wires, in cells."""
+DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+"""The bit of each dot of a braille character, by row and column."""
 Styles = Sequence[Style | str]
 WireStyleFunction = Callable[[Collection[int], Collection[int]], Style | None]
 """A function that returns the style of the wires from input axes to output dims.
@@ -84,6 +91,8 @@ class Wiring(Record):
     """The output dim of each axis, if axes are permuted; otherwise empty."""
     layers: tuple[tuple[int, ...], ...] = ()
     """For each layer of crossings, the upper row of each pair of crossing wires."""
+    straight_width: int = 0
+    """The width of straight wires of permuted axes, in cells; 0 for other wires."""
     is_unroutable: bool = False
     """Whether the wires do not fit the available size."""
 
@@ -92,6 +101,8 @@ class Wiring(Record):
         """The width of the wires, in cells."""
         if self.is_unroutable:
             return 4
+        if self.straight_width:
+            return self.straight_width
         if self.layers:
             return (self.pitch + 2) * len(self.layers) + 1
         return _trunks_width(self.left_trunks) + (
@@ -133,6 +144,9 @@ def route_wires(
     links, (width, lines) = [link for link in layout.links if link.sources], size
     outs = tuple([axes.outputs[0] for axes in links if axes.outputs])
     if outs != tuple(sorted(outs)) and len(outs) == len(layout.cells_before) == len(layout.cells):
+        if len(outs) >= MIN_STRAIGHT_AXES and glyphs.first_dots and width >= STRAIGHT_WIDTHS[0]:
+            straight_width = min(width, STRAIGHT_WIDTHS[1], 3 * len(outs))
+            return Wiring(pitch, permuted_dims=outs, straight_width=straight_width)
         layers = _swap_layers(outs, (free_width - 1) // 3, 3) or _swap_layers(outs, (width - 1) // 3, 2)
         return Wiring(pitch, permuted_dims=outs, layers=layers or (), is_unroutable=layers is None)
     if not any(is_partially_connected(layout, link) for link in links):
@@ -256,7 +270,9 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
     only the marks of the dims show the mapping.
     """
     left, right = ends
-    if wiring.layers:
+    if wiring.straight_width:
+        _draw_straight_wires(canvas, wiring, left, right, style_of)
+    elif wiring.layers:
         _draw_braid(canvas, wiring, left, right, style_of)
     elif wiring.named_wires:
         middle = left + _trunks_width(wiring.left_trunks)
@@ -324,6 +340,24 @@ def _draw_braid(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of:
         canvas.write_styled(left, y, text, styles_of(styles))
     for row, axis in enumerate(axes):
         canvas.draw_horizontal(1 + pitch * row, left + (pitch + 2) * len(wiring.layers), right, lane_styles[axis])
+
+
+def _draw_straight_wires(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of: WireStyleFunction) -> None:
+    """Draw the wires of permuted axes as straight lines of braille dots."""
+    cells, width = dict[tuple[int, int], tuple[int, Style]](), wiring.straight_width - 2
+    for axis, out in enumerate(wiring.permuted_dims):
+        style = style_of((axis,), (out,))
+        if style is None:
+            continue
+        start, end = (4 * (1 + wiring.pitch * row) + 1 for row in (axis, out))
+        for step in range(2 * width):
+            row = start + round((end - start) * step / (2 * width - 1))
+            cell = left + 1 + step // 2, row // 4
+            cells[cell] = cells.get(cell, (0, style))[0] | DOT_BITS[row % 4][step % 2], style
+        canvas.draw_horizontal(1 + wiring.pitch * axis, left, left + 1, style)
+        canvas.draw_horizontal(1 + wiring.pitch * out, left + 1 + width, right, style)
+    for (x, y), (bits, style) in cells.items():
+        canvas.write(x, y, chr(ord(canvas.glyphs.first_dots) + bits), style)
 
 
 @lru_cache(maxsize=32)

@@ -55,7 +55,7 @@ from shapecalc.tui.question import (
     question_from_words,
 )
 from shapecalc.tui.themes import DEFAULT_THEME, THEMES, initial_theme, line_filters
-from shapecalc.tui.widgets import KEYS, HelpScreen
+from shapecalc.tui.widgets import COMMANDS, GLOBAL_KEYS, KEYS, HelpScreen
 
 CHAIN_HELP = "several ops in a row, each with its own options"
 MODE_NAMES = "work", "learn"
@@ -73,34 +73,38 @@ def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator
     yield from _key_commands(explore)
     if explore.state.is_offered("equiv"):
         about = "say whether it is the same function, and show where they differ"
-        yield SystemCommand("compare with another chain (against)", about, explore.action_equiv)
-    if explore.state.is_offered("mistake") and explore.state.is_available("grid") and explore.state.same_shape_mistake:
-        about = "draw what a mistake gives that has the same sizes; m in the grid of F3"
-        yield SystemCommand("the mistake beside the truth", about, explore.action_mistake)
+        yield SystemCommand("Compare with another chain (against)", about, explore.action_equiv)
+    if (
+        explore.state.is_offered("mistake")
+        and explore.state.is_available("elements")
+        and explore.state.same_shape_mistake
+    ):
+        about = "draw what a mistake gives that has the same sizes; m in the elements"
+        yield SystemCommand("Show the mistake beside the truth", about, explore.action_mistake)
     for kind in ("film", "picture") if explore.state.is_offered("save") else ():
         about = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
-        yield SystemCommand(f"save the {kind}", about, partial(explore.action_save, kind))
+        yield SystemCommand(f"Save the {kind}", about, partial(explore.action_save, kind))
     if explore.state.is_awaiting_input:
-        yield SystemCommand("give a hint", "enter does, in a hole", explore.action_hint)
+        yield SystemCommand("Give a hint", "enter does, in a hole", explore.action_hint)
     about = "a command that opens this question at this step; in a browser, the address of the page is a link to it"
-    yield SystemCommand("share: copy a link to this", about, explore.action_share)
-    about = f"predict random requests without end; F5 asks which topics: {', '.join(TOPICS)}"
-    yield SystemCommand("take exercises without end (drill)", about, explore.action_drill)
+    yield SystemCommand("Copy a link to this question", about, explore.action_share)
+    about = f"predict random requests without end; the lessons ask which topics: {', '.join(TOPICS)}"
+    yield SystemCommand("Take exercises without end (drill)", about, explore.action_drill)
     for name in THEMES:
-        yield SystemCommand(f"theme: {name}", "^T goes on to the next", partial(setattr, explore.app, "theme", name))
+        yield SystemCommand(f"theme: {name}", "change the colours", partial(setattr, explore.app, "theme", name))
     yield from _question_commands(explore, command_lines)
     yield from _setting_commands(explore)
 
 
 def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
-    """Yield a palette command for each key that would not reveal a hidden answer.
+    """Yield a palette command for each command and key that would not reveal a hidden answer.
 
-    Commands for keys without an effect are found by search but not listed.
+    Commands without an effect are found by search but not listed.
     """
-    for key in KEYS:
+    for key in {key.action: key for key in (*COMMANDS[:2], *KEYS, *COMMANDS[2:], *GLOBAL_KEYS)}.values():
         works = explore.state.is_available(key.action)
         if not key.action.endswith("palette") and explore.state.is_offered(key.action) is works:
-            about = key.display if works else f"{key.display}, which would do nothing now"
+            about = key.display if works else f"{key.display} it would do nothing now".lstrip()
             run = partial(explore.run_action, key.action)
             yield SystemCommand(key.help, about, run if works else partial(explore.notify, about, markup=False), works)
 
@@ -262,8 +266,8 @@ class ShapecalcApp(App[QuestionResult]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
     BINDINGS = [
-        Binding("tab", "focus_next", show=False, priority=True),
-        Binding("shift+tab", "focus_previous", show=False, priority=True),
+        Binding("tab", "focus_part(1)", show=False, priority=True),
+        Binding("shift+tab", "focus_part(-1)", show=False, priority=True),
         Binding("f1", "help", show=False, priority=True),
     ]
     """The keys that every screen shares.
@@ -279,7 +283,6 @@ class ShapecalcApp(App[QuestionResult]):
         step: int | None = 0,
         *,
         lesson: bool = False,
-        big: bool = False,
         learns: bool | None = None,
         progress: Progress | None = None,
         user_file: UserFile | None = None,
@@ -289,8 +292,7 @@ class ShapecalcApp(App[QuestionResult]):
 
         If `step` is None, the question is opened after the last step.
 
-        `lesson` opens the lessons over the main screen. `big` enlarges the drawing of the step to the whole screen.
-        `model` is a screen that replaces the main screen.
+        `lesson` opens the lessons over the main screen. `model` is a screen that replaces the main screen.
 
         `learns` selects learning mode. If `learns` is None, the stored mode applies; without a stored mode, learning
         mode applies to the built-in example only.
@@ -309,7 +311,7 @@ class ShapecalcApp(App[QuestionResult]):
                 step is not None
                 and (self.user_file.mode or MODE_NAMES[question == EXAMPLE_QUESTION]) == MODE_NAMES[True]
             )
-        self.explore = Explore(question, step, progress, big=big, learns=learns)
+        self.explore = Explore(question, step, progress, learns=learns)
         self.starts_with_lessons = lesson
         self._last_question: Explore.QuestionShown | None = None
 
@@ -372,6 +374,15 @@ class ShapecalcApp(App[QuestionResult]):
         """Close the current dialog if the user clicks outside its box."""
         if isinstance(self.screen, ModalScreen) and event.widget is self.screen:
             self.simulate_key("escape")
+
+    def action_focus_part(self, direction: int) -> None:
+        """Move the focus to the next part of the screen, or to the previous one."""
+        if self.screen is self.explore:
+            self.explore.action_focus_part(direction)
+        elif direction > 0:
+            self.screen.focus_next()
+        else:
+            self.screen.focus_previous()
 
     def action_help(self) -> None:
         """Open or close the help for the current screen."""

@@ -227,7 +227,7 @@ class Simplify(Dialog[str | None]):
     """A dialog with a chain, its short form and the counts by goal."""
 
     BINDINGS = [
-        Binding("escape,ctrl+l", "dismiss", "close"),
+        Binding("escape", "dismiss", "close"),
         Binding("f7", "copy", "copy"),
         Binding("pagedown", "scroll(1)", "down", priority=True),
         Binding("pageup", "scroll(-1)", "up", priority=True),

@@ -39,10 +39,11 @@ LEGEND = (
     ("█ │", "elements, in pieces as large as the known dims make them"),
     ("▒", "remaining elements, or too many"),
     ("├─┼─┤ ░", "elements in a row, with the cuts of an axis; too many cuts, or padding"),
+    ("▕ ▏ ╎", "elements in a row: the start, the cuts of the outermost axis, the cuts of other axes"),
     ("!", "a new cut inside an old block, where others have none: axes mix"),
     ("[5]", "the element that is followed"),
     ("▸", "the dim of the current step; at a 1, it is repeated"),
-    ("1.0", "axis 0 of operand 1, the input after the first"),
+    ("w0  B1", "axis 0 of the weight; axis 1 of the second operand, B"),
     ("+ x3 by", "longer by other operands; repeated 3 times; shifted by that many"),
     ("✗ ▲", "the failing step, and the wrong characters"),
     ("≠ ✓", "differs; is the same, or right"),
@@ -57,15 +58,19 @@ FIELD_HELP = {
 }
 """The help on the fields that are not parameters of an op, keyed by field name."""
 WIDGET_HELP = {
-    "picture": "The picture of the current step. F3 shows the elements instead; the arrow keys then follow one of them "
-    "through every stage. If a mistake gives the same sizes, such as a reshape instead of a transpose, m draws it "
-    "beside the picture.",
-    "flow": "The flow: the path of each dim to the output. Type whether the request works, then the size of the lit "
-    "hole; enter gives up to three hints. The arrow keys light another dim and its origin.",
+    "": "The panels: the question, the map with the path of each dim, the step, the elements before and after it, and "
+    "the answer. The arrow keys step; tab enters a panel.",
+    "map": "The map: the path of each dim to the output. While it asks, type whether the request works, then the size "
+    "of the lit hole; enter gives up to three hints. The arrow keys light another dim and its origin.",
+    "step": "The step: what the current step does.",
+    "elements": "The elements at every stage. The arrow keys follow one of them. If a mistake gives the same sizes, "
+    "such as a reshape instead of a transpose, m draws it beside them. t colours them by the next axis.",
 }
 """The help on the widgets that are not input fields, keyed by widget id."""
 EXTRA_KEYS = (
-    ("tab", "move to the next field, as enter does in a field"),
+    ("tab", "move to the next field or panel; esc leaves it"),
+    ("0-9 - [", "edit the field that was used last"),
+    ("m", "in the elements: show a mistake with the same sizes beside them"),
     ("mouse", "everything can be clicked: a dim shows its origin, a step opens, a key is pressed"),
     ("^P /", "commands without a key: a second chain, a link to share, settings, earlier requests"),
 )
@@ -73,7 +78,7 @@ EXTRA_KEYS = (
 
 
 class HelpDialog(Dialog[None]):
-    """F1: this screen, its keys, and every sign of the pictures."""
+    """This screen, its keys, and every sign of the pictures."""
 
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 
@@ -117,9 +122,9 @@ def _param_help(param: Param) -> str:
 
 
 class CodeScreen(Dialog[None]):
-    """F8: the frameworks at the left, the code at the right; enter copies it."""
+    """The frameworks at the left, the code at the right; enter copies it."""
 
-    BINDINGS = [Binding("escape,f8", "dismiss", "close")]
+    BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, answer: Trace | Chain) -> None:
         """Create the dialog that shows an answer as code."""

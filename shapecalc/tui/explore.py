@@ -1,11 +1,16 @@
-"""The main screen: the question's fields, a flow diagram and a drawing of a step.
+"""The main screen: panels for the question, the map, the step, the elements and the answer.
 
-A step of an answer applies one rule, which determines a dim. The flow diagram has one column of dims per stage of the
-answer. In learning mode, the user predicts dims before the app shows them; a hole is a dim that the user must predict.
+A step of an answer applies one rule, which determines a dim. The map has one column of dims per stage of the answer,
+and grows with the steps. In learning mode, the user predicts dims before the app shows them; a hole is a dim that the
+user must predict.
+
+While no field and no panel has the focus, letters are commands and the arrow keys step. A field, and a hole that waits,
+take every printable key.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -15,15 +20,20 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.containers import Container
+from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.limits import MAX_FILM_STAGES
+from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable
+from shapecalc.render.canvas import UNICODE, stack_texts
 from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
@@ -32,6 +42,20 @@ from shapecalc.tui.dialogs import EXTRA_KEYS, CodeScreen, DoctorScreen, widget_h
 from shapecalc.tui.files import FilesDialog, save_answer
 from shapecalc.tui.film import FilmScreen
 from shapecalc.tui.lessons import DrillScreen, Lessons
+from shapecalc.tui.panels import (
+    BORDER_LINES,
+    MIN_BESIDE_WIDTH,
+    MIN_PANEL_LINES,
+    FieldPanel,
+    Panel,
+    PanelNeeds,
+    PanelPlan,
+    count_rows,
+    is_cut,
+    plan_panels,
+    set_lines,
+    wanted_width,
+)
 from shapecalc.tui.question import (
     CHAIN,
     FILES_DISABLED_MESSAGE,
@@ -43,16 +67,26 @@ from shapecalc.tui.question import (
     question_command,
     question_from_words,
 )
-from shapecalc.tui.question_dialogs import ChooseDialog, CompareDialog
+from shapecalc.tui.question_dialogs import ChooseDialog, CompareDialog, DialectRow, dialect_rows
 from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
 from shapecalc.tui.themes import next_theme
 
 IDLE_SECONDS = 0.05
 """The time since the last drawing, in seconds, after which the screen is drawn at once."""
-RESERVED_LINES = 12
-"""The number of screen lines that the flow diagram and the step drawing cannot use."""
-BORDER_LINES = 2
-"""The number of border lines in `RESERVED_LINES`; a short terminal shows no borders."""
+COMPARE_SECONDS = 0.15
+"""The time after a change of the question, in seconds, after which the frameworks are compared."""
+COMPARE_LINES = 5
+"""The height of the comparison, in lines, with its border."""
+EDIT_CHARACTERS = frozenset("0123456789-[")
+"""The characters that begin editing the field that was used last."""
+PANEL_ARROWS = (*ARROW_MOVES, "home", "end")
+"""The keys that a panel with the focus takes."""
+BAR = UNICODE.block
+"""The character of the bars that compare element counts, for which a refusal is drawn below the map."""
+MIN_ELEMENTS_LINES = 26
+"""The minimum number of free lines for the elements at every stage, if they are not entered."""
+GRID_MARGIN = 1
+"""The number of blank lines that remain below the elements."""
 
 
 class Explore(widgets.HelpScreen[None]):
@@ -61,8 +95,11 @@ class Explore(widgets.HelpScreen[None]):
     BLANK = True
     AUTO_FOCUS = ""
     BINDINGS = [
-        *(Binding(key.name, key.action, key.label, show=False, tooltip=key.help) for key in widgets.KEYS),
-        Binding("slash", "app.command_palette", show=False),
+        *(
+            Binding(key.name, f"key({index})", key.label, show=False, tooltip=key.help, id=f"main.{key.label}")
+            for index, key in enumerate(widgets.KEYS)
+        ),
+        *(Binding(key.name, key.action, key.label, show=False, tooltip=key.help) for key in widgets.GLOBAL_KEYS),
     ]
 
     @dataclass
@@ -78,17 +115,14 @@ class Explore(widgets.HelpScreen[None]):
         is_final: bool = False
         """Whether the question is about to be replaced."""
 
-    def __init__(
-        self, question: Question, step: int | None, progress: Progress | None, *, big: bool, learns: bool
-    ) -> None:
+    def __init__(self, question: Question, step: int | None, progress: Progress | None, *, learns: bool) -> None:
         """Open a question at a step of its answer; None means after the last step.
 
-        `big` enlarges the drawing of the step to the whole screen. `learns` selects learning mode.
+        `learns` selects learning mode.
         """
         super().__init__()
         self.progress = progress or Progress()
         self.state = ExploreState(question, step, is_learning=learns, score=self.progress.session_score)
-        self.state.shows_big_step = big
         self.course: Course | None = None
         """The lessons from the user's own file; None for the built-in lessons."""
         self._lesson_id = ""
@@ -97,35 +131,37 @@ class Explore(widgets.HelpScreen[None]):
         self._last_draw = 0.0
         self._focus_before_resize: Widget | None = None
         """The widget that had the focus when the terminal became too small."""
+        self._last_field = "input"
+        """The name of the field that was used last."""
+        self._comparison: tuple[Question, Sequence[DialectRow]] | None = None
+        """The question that was compared last, and its answer in each framework."""
+        self._compare_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Compose the widgets from top to bottom."""
+        """Compose the panels from top to bottom."""
         yield widgets.SizeNotice(id="enlarge")
-        yield widgets.ClickableText("title", "choose")
-        yield widgets.FieldRow(*self._make_fields())
-        yield widgets.ClickableText("reason")
-        yield widgets.FocusableText("flow")
-        yield widgets.ClickableText("rail")
-        yield widgets.Pane("picture")
-        yield widgets.ClickableText("sentence", "fix")
+        yield FieldPanel(self._make_fields())
+        yield widgets.ClickableText("reason", "fix")
+        with Container(id="middle"):
+            yield Panel("map")
+            yield Panel("step")
+        yield Panel("elements")
+        yield widgets.ClickableText("answer", "fix")
+        yield Panel("compare")
         yield widgets.ClickableText("command", "copy")
         yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
         """Focus the initial widget, and draw the screen."""
+        self.query_one("#compare", Panel).can_focus = False
+        self.query_one("#step", Panel).can_focus = False
         self.focus_initial_widget()
         self.schedule_draw()
 
     def focus_initial_widget(self) -> None:
-        """Focus the enlarged drawing, the flow diagram if it has holes, or a field."""
-        self.set_class(self.state.shows_big_step, "-big")
+        """Focus the map if it has holes or asks whether the request works; otherwise leave the fields."""
         asks = self.state.asks_validity or self.state.open_holes
-        focused = (
-            self.query_one(widgets.Pane if self.state.shows_big_step else "#flow")
-            if asks or self.state.shows_big_step
-            else None
-        )
-        (focused or self.query(Input).first()).focus()
+        self.set_focus(self.query_one("#map") if asks else None)
 
     def _make_fields(self) -> list[widgets.Field]:
         """Create the fields of the question.
@@ -142,6 +178,9 @@ class Explore(widgets.HelpScreen[None]):
 
     def update_field_text(self, name: str, value: str) -> None:
         """Replace the text of a field in the question, and redraw the screen."""
+        for field in self.query(f"#field-{name}"):
+            if wanted_width(field) != field.size.width:
+                self.query_one(FieldPanel).rearrange()
         if self.state.question.texts.get(name, "") != value:
             self.state.change_question(self.state.question.with_text(name, value), name)
             self.schedule_draw()
@@ -172,9 +211,42 @@ class Explore(widgets.HelpScreen[None]):
             field.post_message(events.Paste(event.text))
 
     @on(Input.Submitted)
-    def focus_next_field(self) -> None:
-        """Focus the next field."""
-        self.focus_next(Input)
+    def focus_next_field(self, event: Input.Submitted) -> None:
+        """Focus the next field, or leave the fields after the last one."""
+        fields = [*self.query(widgets.Field)]
+        following = fields[fields.index(event.input) + 1 :] if event.input in fields else []
+        self.set_focus(following[0]) if following else self.action_leave_field()
+
+    @on(widgets.Field.LetterPressed)
+    async def run_letter(self, event: widgets.Field.LetterPressed) -> None:
+        """Leave the field, and press the letter."""
+        self.action_leave_field()
+        self.app.simulate_key(event.letter)
+
+    def action_leave_field(self) -> None:
+        """Leave the field, the hole or the panel that has the focus."""
+        self.set_focus(None)
+        self._update_focus()
+
+    def action_edit(self, character: str = "") -> None:
+        """Focus the field that was used last; a character replaces its text."""
+        name = self._last_field if self._last_field in self.state.question.fields else "input"
+        field = self.query_one(f"#field-{name}", widgets.Field)
+        self.set_focus(field)
+        if character:
+            field.value = character
+        field.cursor_position = len(field.value)
+
+    def action_focus_part(self, direction: int) -> None:
+        """Focus the next field or panel, or the previous one; one place in the circle is outside of them all."""
+        parts: list[Widget | None] = [*self.query(widgets.Field), None]
+        parts += [panel for panel in self.query(Panel) if panel.can_focus and self._can_enter(panel)]
+        index = parts.index(self.focused) if self.focused in parts else parts.index(None)
+        self.set_focus(parts[(index + direction) % len(parts)])
+        self._update_focus()
+
+    def _can_enter(self, panel: Panel) -> bool:
+        return panel.id != "elements" or self.state.is_offered("elements")
 
     @on(widgets.MetadataClicked)
     async def handle_click(self, event: widgets.MetadataClicked) -> None:
@@ -204,54 +276,92 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def on_descendant_focus(self) -> None:
-        """Resolve the question again when the focus moves.
+        """Resolve the question again when the focus moves."""
+        self._update_focus()
 
-        An incomplete field becomes an error when it loses the focus.
-        """
-        focused = self.focused.id if isinstance(self.focused, Input) else None
-        self.state.change_question(self.state.question, focused and focused.removeprefix("field-"))
+    def _update_focus(self) -> None:
+        """Resolve the question for the focused field; an incomplete field becomes an error when it is left."""
+        field = self.focused if isinstance(self.focused, widgets.Field) else None
+        if field is not None:
+            self._last_field = field.field_name
+        self.state.shows_grid = getattr(self.focused, "id", None) == "elements"
+        self.state.shows_mistake = self.state.shows_mistake and self.state.shows_grid
+        self.state.change_question(self.state.question, None if field is None else field.field_name)
         self.schedule_draw()
 
-    def on_key(self, event: events.Key) -> None:
-        """Handle a key press in the element grid or the flow diagram.
+    @property
+    def is_typing(self) -> bool:
+        """Whether printable keys go to a field, or to a hole or a question that waits."""
+        if self.focused is not None and self.focused.id == "map":
+            return self.state.is_awaiting_input or self.state.asks_validity
+        return isinstance(self.focused, Input)
 
-        Escape closes the enlarged drawing.
-        """
-        if event.key == "escape" and self.state.shows_big_step:
-            self.action_big()
+    def on_key(self, event: events.Key) -> None:
+        """Handle a key press outside of the fields."""
+        focused = getattr(self.focused, "id", None)
+        if isinstance(self.focused, Input) and event.is_printable:  # pressed before the field got the focus
+            self.focused.insert_text_at_cursor(event.character or "")
             return
-        if isinstance(self.focused, widgets.Pane) and not (self.state.shows_big_step and not self.state.shows_grid):
-            acted = self.state.shows_grid and self._handle_grid_key(event.key)
+        if event.key == "escape":
+            self.state.toggle_highlight(None)
+            acted = True
+            self.action_leave_field()
+        elif focused == "elements":
+            acted = event.key in ARROW_MOVES
+            if acted:
+                self.state.move_cursor(event.key)
+            if not acted and event.key == widgets.MISTAKE_KEY_NAME:
+                acted = True
+                self.action_mistake()
+        elif focused == "map":
+            acted = self._handle_map_key(event)
         else:
-            acted = isinstance(self.focused, widgets.FocusableText) and self._handle_flow_key(event)
+            acted = self._handle_outside_key(event)
         if acted:
             self.schedule_draw()
             event.stop()
 
-    def _handle_grid_key(self, key: str) -> bool:
-        """Handle a key press in the element grid; return whether the key has an effect."""
-        if key == widgets.MISTAKE_KEY_NAME and self.state.same_shape_mistake is not None:
-            self.state.shows_mistake = not self.state.shows_mistake
-        elif key in ARROW_MOVES:
-            self.state.move_cursor(key)
-        else:
-            return False
-        return True
-
-    def _handle_flow_key(self, event: events.Key) -> bool:
-        """Handle a key press in the flow diagram; return whether the key has an effect."""
+    def _handle_map_key(self, event: events.Key) -> bool:
+        """Handle a key press in the map; return whether the key has an effect."""
         state = self.state
         if event.key in ARROW_MOVES:
             state.highlight_neighbor(event.key)
         elif event.key == "enter":
             state.submit()
-        elif event.key == "escape":
-            state.toggle_highlight(None)
         elif event.key == "backspace" or (event.character and state.accepts_char(event.character)):
             state.type_char("\b" if event.key == "backspace" else str(event.character))
         else:
             return False
         return True
+
+    def _handle_outside_key(self, event: events.Key) -> bool:
+        """Handle a key press while nothing has the focus; return whether the key has an effect."""
+        if self.focused is not None:
+            return False
+        if event.key == "e":  # not a binding, which would run after the characters that are typed next
+            self.action_edit()
+        elif event.key == "enter":
+            self.run_worker(self._go_on(), exclusive=True)
+        elif event.character and event.character in EDIT_CHARACTERS:
+            self.action_edit(event.character)
+        elif event.key in "yn" and self.state.asks_validity:
+            self.state.type_char(event.key)
+            self.focus_initial_widget()
+        else:
+            return False
+        return True
+
+    async def _go_on(self) -> None:
+        """Apply the fix of a refused request, or go to the next step."""
+        if self.state.result.problem is not None and self.state.is_available("fix"):
+            await self.action_fix()
+        else:
+            self.state.submit()
+            self.schedule_draw()
+
+    async def action_key(self, index: int) -> None:
+        """Run the action of a key that works while nothing has the focus."""
+        await self.run_action(widgets.KEYS[index].action)
 
     def action_step(self, offset: int) -> None:
         """Go to the previous or next step; first reveal the dims of the current step."""
@@ -263,32 +373,38 @@ class Explore(widgets.HelpScreen[None]):
         self.state.go_to_step(self.state.end_step if step < 0 else step)
         self.schedule_draw()
 
-    def action_grid(self) -> None:
-        """Toggle between the grid of all elements and the drawing of the current step."""
-        if self._visible_answer() is None:
-            return
-        self.state.shows_grid, self.state.shows_mistake = not self.state.shows_grid, False
-        (self.query_one(widgets.Pane) if self.state.shows_grid else self.query(Input).first()).focus()
+    def action_elements(self) -> None:
+        """Enter the elements, or leave them."""
+        if self.state.shows_grid:
+            self.action_leave_field()
+        elif self._visible_answer() is not None:
+            self.query_one("#elements").display = True
+            self.set_focus(self.query_one("#elements"))
+
+    def action_dim(self, direction: str) -> None:
+        """Light the next dim of the map in a direction, and what it comes from."""
+        self.state.highlight_neighbor(direction)
+        self.schedule_draw()
+
+    def action_tint(self) -> None:
+        """Colour the elements by their index along the next axis."""
+        self.state.tint_next_axis()
         self.schedule_draw()
 
     def action_mistake(self) -> None:
-        """Show the elements of the answer beside those of a mistake with equal shape."""
+        """Show the elements of the answer beside those of a mistake with equal shape, or stop showing them."""
+        if self.state.same_shape_mistake is None:
+            return
+        self.state.shows_mistake = not self.state.shows_mistake
         if not self.state.shows_grid:
-            self.action_grid()
-        self.state.shows_mistake = self.state.shows_grid
+            self.action_elements()
         self.schedule_draw()
 
     def action_mode(self) -> None:
         """Toggle learning mode."""
         self.state.toggle_learning()
         self.focus_initial_widget()
-        self.schedule_draw()
-
-    def action_big(self) -> None:
-        """Enlarge the drawing of the step to the whole screen, or restore the screen."""
-        self.state.shows_big_step = not self.state.shows_big_step
-        self.focus_initial_widget()
-        self.schedule_draw()
+        self._update_focus()
 
     async def action_undo(self) -> None:
         """Undo the last change of the question."""
@@ -347,14 +463,21 @@ class Explore(widgets.HelpScreen[None]):
                 field.value = question.texts.get(name, "")
             self.schedule_draw()
             return
-        for fields in self.query(widgets.FieldRow):  # the screen has no fields while the app closes
+        for fields in self.query(FieldPanel):  # the screen has no fields while the app closes
+            is_focused = isinstance(self.focused, widgets.Field)
             await fields.replace_fields(self._make_fields())
-            self.query(Input).first().focus()
+            if is_focused:
+                self.query(Input).first().focus()
             self.schedule_draw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action has an effect in the current state."""
-        return self.state.is_available(f"{action}({parameters[0]})" if action in ("step", "go") else action)
+        """Return whether an action has an effect in the current state and with the current focus."""
+        if action == "key":
+            key = widgets.KEYS[int(str(parameters[0]))]
+            is_taken = self.is_typing or (self.focused is not None and key.name in PANEL_ARROWS)
+            return not is_taken and self.state.is_available(key.action)
+        full = f"{action}({parameters[0]})" if action in ("step", "go") else action
+        return self.state.is_available(full)
 
     @on(widgets.TextField.ErrorPasted)
     def show_diagnosis(self, event: widgets.TextField.ErrorPasted) -> None:
@@ -444,8 +567,7 @@ class Explore(widgets.HelpScreen[None]):
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the help for the focused widget, and the keys with their effects."""
         about = widget_help(str(self.focused.id) if self.focused else "", self.state.question.op)
-        keys = widgets.LEARNING_KEYS if self.state.is_learning else widgets.KEYS
-        return about, [*((key.display, key.help) for key in keys), *EXTRA_KEYS, *widgets.COMMON_KEYS]
+        return about, [*((key.display, key.help) for key in (*widgets.KEYS, *widgets.GLOBAL_KEYS)), *EXTRA_KEYS]
 
     async def _open_optional_question(self, question: Question | None) -> None:
         if question is not None:
@@ -485,53 +607,174 @@ class Explore(widgets.HelpScreen[None]):
             return
         state, width = self.state, self.app.size.width - 2
         line = question_command(state.question, state.result.answer)
-        line_text = Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis")
-        shown = widgets.LEARNING_KEYS if state.is_learning else widgets.KEYS
-        works = frozenset(key.action for key in shown if key.action and state.is_offered(key.action))
-        hidden, score = explore_text.hidden_answer_text(state), str(state.score)
-        self._set_text("title", explore_text.title_text(state.question, state.result, width, hidden, score))
-        self._set_text("reason", self._problem_text(width))
-        self._set_text("sentence", explore_text.status_text(state, width))
-        self._set_text("command", line_text)
-        follows = state.shows_grid and isinstance(self.focused, widgets.Pane)
-        focused = (widgets.FOLLOW_KEY, *([widgets.MISTAKE_KEY] if state.same_shape_mistake else [])) if follows else ()
-        if isinstance(self.focused, widgets.FocusableText) and (state.asks_validity or state.is_awaiting_input):
-            focused = (widgets.YES_NO_KEY,) if state.asks_validity else widgets.HINT_KEYS
-        self._set_text("keys", widgets.format_key_line(works, width, shown, focused))
+        self._draw_question()
+        self._set_text("reason", explore_text.reason_text(state, width))
+        self._set_text("command", Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis"))
+        self._draw_panels(width)
+        self._set_text("keys", self._key_line(width))
         self.set_class(state.result.answer is None, "-stale")
-        self._draw_answer(width)
         if state.result.answer is not None:
             self.app.post_message(self.QuestionShown(line, state.current_step, state.is_learning))
         self._last_draw = monotonic()
 
-    def _draw_answer(self, width: int) -> None:
-        """Draw the flow diagram, the list of steps and the current step of the answer."""
-        state = self.state
-        reserved = RESERVED_LINES - BORDER_LINES - 1 if self.has_class("-low") else RESERVED_LINES
-        height = explore_text.flow_height(state, self.app.size.height - reserved)
-        self._set_text("flow", explore_text.flow_text(state, width, height))
-        self._set_text("rail", explore_text.step_line_text(state, width))
-        self.query_one(widgets.Pane).set_renderer(
-            partial(explore_text.picture_text, state, element_reader(state.result.source))
+    def _draw_question(self) -> None:
+        """Draw the title of the question, and the marks below wrong characters."""
+        state, panel = self.state, self.query_one(FieldPanel)
+        panel.border_title = Content(
+            explore_text.question_title(state.question, state.result, is_learning=state.is_learning)
         )
+        panel.border_subtitle = Content(str(state.score))
+        hides = state.result.answer is not None and state.asks_validity
+        shows = state.result.problem is not None and not state.result.is_incomplete and not hides
+        span = find_invalid_text(state.question, state.result) if shows else None
+        fields = self.query(f"#field-{span[0]}") if span else None
+        if panel.carets.mark(span[0] if span and fields else ""):
+            panel.rearrange()
+            self.call_after_refresh(self._draw_carets)
+        if span and fields:
+            self._draw_carets()
+
+    def _draw_carets(self) -> None:
+        """Draw the marks below the wrong characters of the field that has them."""
+        span, panel = find_invalid_text(self.state.question, self.state.result), self.query_one(FieldPanel)
+        for field in self.query(f"#field-{span[0]}").results(Input) if span else ():
+            room = max(1, field.content_region.width)
+            start = field.content_region.x - panel.content_region.x
+            ends = [cell_len(field.value[:end]) - round(field.scroll_offset.x) for end in (span or (0, 0, 0))[1:]]
+            left, right = (max(0, min(end, room)) for end in ends)
+            left = min(left, room - 1)
+            marks = explore_text.CARET * max(1, right - left)
+            panel.carets.set_text(Text(" " * (start + left)).append(marks, "bold red"))
+
+    def _key_line(self, width: int) -> Text:
+        """Return the line of the keys that work with the current focus."""
+        state, focused = self.state, getattr(self.focused, "id", None)
+        if isinstance(self.focused, Input):
+            keys: tuple[widgets.Key, ...] = widgets.FIELD_KEYS
+        elif self.is_typing:
+            keys = (*((widgets.YES_NO_KEY,) if state.asks_validity else widgets.HINT_KEYS), *widgets.LEARNING_KEYS)
+        elif focused is not None:
+            mistake = (widgets.MISTAKE_KEY,) if focused == "elements" and state.same_shape_mistake else ()
+            keys = ((widgets.FOLLOW_KEY if focused == "elements" else widgets.DIM_KEY), *mistake, *widgets.PANEL_KEYS)
+        else:
+            both = state.is_available("step(1)") and state.is_available("step(-1)")
+            shown = [key for key in widgets.KEYS if not key.action.startswith("dim(")]
+            keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY)
+            works = frozenset(key.action for key in keys if state.is_offered(key.action))
+            return widgets.format_key_line(works, width, keys)
+        return widgets.format_key_line(frozenset(key.action for key in keys), width, keys)
+
+    def _draw_panels(self, width: int) -> None:
+        """Give each panel its lines, and draw it."""
+        state, height = self.state, self.app.size.height
+        inner, accent = width - 2, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
+        answer_lines = explore_text.answer_texts(state, width, accent)
+        card = explore_text.card_lines(state, width)
+        fixed = BORDER_LINES + self._question_lines(inner) + len(answer_lines) + 1
+        fixed += len(self.query_one("#reason", widgets.ClickableText).text.plain.splitlines())
+        lines = max(MIN_PANEL_LINES, height - fixed)
+        card_lines = explore_text.answer_texts(state, width, accent, card)
+        needs = self._panel_needs(width, lines, len(card_lines) - len(answer_lines))
+        plan = plan_panels(lines, needs)
+        self._set_text("answer", stack_texts(card_lines if plan.card else answer_lines))
+        self._apply_plan(plan, lines)
+        self._draw_titles()
+        self.query_one("#map", Panel).set_renderer(partial(explore_text.map_text, state))
+        self.query_one("#step", Panel).set_renderer(partial(explore_text.step_text, state))
+        self.query_one("#elements", Panel).set_renderer(self._elements_text)
+        if plan.compare:
+            self.query_one("#compare", Panel).set_renderer(self._comparison_text)
+
+    def _question_lines(self, width: int) -> int:
+        """Return the number of lines of the fields, and of the marks below them."""
+        return count_rows(self.query(widgets.Field), width) + self.query_one(FieldPanel).carets.display
+
+    def _panel_needs(self, width: int, lines: int, card_lines: int) -> PanelNeeds:
+        """Return the number of lines that each panel needs in a width."""
+        state, content = self.state, lines - BORDER_LINES
+        half = width // 2 - 4
+        drawn_map = explore_text.map_text(state, half, content)
+        beside = explore_text.step_text(state, width - width // 2 - 4, content)
+        is_beside = width >= MIN_BESIDE_WIDTH and not (
+            is_cut(drawn_map, half) or is_cut(beside, width - width // 2 - 4)
+        )
+        if is_beside and BAR not in beside.plain and state.answer and state.answer.problem:
+            is_beside = BAR not in explore_text.step_text(state, width - 4, content).plain
+        if not is_beside:
+            drawn_map = explore_text.map_text(state, width - 4, content)
+            beside = explore_text.step_text(state, width - 4, content)
+        elements = "" if state.shows_grid else self._elements_text(width - 4, 0).plain
+        every = self._elements_text(width - 4, lines).plain if elements and lines > MIN_ELEMENTS_LINES else ""
+        return PanelNeeds(
+            map=drawn_map.plain.count("\n") + 1 + BORDER_LINES,
+            step=beside.plain.count("\n") + 1 + BORDER_LINES,
+            card=0 if state.shows_grid else card_lines,
+            elements=elements.count("\n") + 1 + BORDER_LINES if elements else 0,
+            all_elements=every.count("\n") + 1 + BORDER_LINES if every else 0,
+            compare=self._compare_lines(width - 4) if self._may_compare() else 0,
+            is_beside=is_beside,
+        )
+
+    def _apply_plan(self, plan: PanelPlan, lines: int) -> None:
+        """Give each panel its height; a panel that is entered takes the place of the map and the step."""
+        enters = self.state.shows_grid
+        shows_step = getattr(self.focused, "id", None) == "step" and not plan.step
+        middle = self.query_one("#middle")
+        middle.set_class(plan.is_beside, "-beside")
+        set_lines(middle, 0 if enters else plan.map if plan.is_beside else plan.map + plan.step)
+        self.query_one("#step", Panel).can_focus = not plan.step
+        self.query_one("#map", Panel).set_height(0 if shows_step else plan.map)
+        self.query_one("#step", Panel).set_height(plan.map if shows_step else plan.step)
+        self.query_one("#elements", Panel).set_height(lines - GRID_MARGIN if enters else plan.elements)
+        self.query_one("#compare", Panel).set_height(0 if enters else plan.compare)
+        set_lines(self.query_one("#command"), 0 if enters else plan.command)
+        if plan.compare and (self._comparison is None or self._comparison[0] != self.state.question):
+            if self._compare_timer is not None:
+                self._compare_timer.stop()
+            self._compare_timer = self.set_timer(COMPARE_SECONDS, self._compare)
+
+    def _draw_titles(self) -> None:
+        """Set the titles of the panels."""
+        state = self.state
+        dims = "" if self.is_typing else widgets.DIM_KEYS
+        self.query_one("#map", Panel).set_title(explore_text.map_title(state), dims)
+        self.query_one("#step", Panel).set_title(explore_text.step_panel_title(state), "esc")
+        self.query_one("#elements", Panel).set_title(
+            "Elements" if state.shows_grid else "Elements · before and after this step", widgets.FOLLOW_KEYS
+        )
+        self.query_one("#compare", Panel).set_title("Compare")
+
+    def _elements_text(self, width: int, height: int) -> Text:
+        """Draw the elements at every stage if the panel is entered, otherwise before and after the stage."""
+        state = self.state
+        if state.hides_answer or not state.is_available("elements"):
+            return Text(end="")
+        if state.shows_grid:
+            return explore_text.elements_text(state, element_reader(state.result.source), width, height)
+        return explore_text.tapes_text(state, width, height)
+
+    def _compare_lines(self, width: int) -> int:
+        """Return the number of lines of the comparison, with its border."""
+        if self._comparison is None:
+            return COMPARE_LINES
+        count = len(explore_text.comparison_lines(self._comparison[1], width))
+        return min(COMPARE_LINES, count + BORDER_LINES)
+
+    def _may_compare(self) -> bool:
+        """Return whether the frameworks can be compared, and no answer is hidden."""
+        return self.state.is_offered("compare") and len(dialects_with(OPS[self.state.question.op])) > 1
+
+    def _compare(self) -> None:
+        """Compare the frameworks, and draw the comparison."""
+        question = self.state.question
+        if self._may_compare():
+            self._comparison = question, dialect_rows(question)
+            self.schedule_draw()
+
+    def _comparison_text(self, width: int, height: int) -> Text:
+        """Draw the last comparison: a line for each answer that frameworks give."""
+        rows = self._comparison[1] if self._comparison else ()
+        return stack_texts(explore_text.comparison_lines(rows, width)[:height])
 
     def _set_text(self, name: str, text: Text) -> None:
         self.query_one(f"#{name}", widgets.ClickableText).set_text(text)
-
-    def _problem_text(self, width: int) -> Text:
-        """Return the message of the problem, with carets below invalid characters."""
-        state = self.state
-        hides = state.result.answer is not None and state.asks_validity
-        problem = None if state.result.is_incomplete or hides else state.result.problem
-        if problem is None:
-            return Text()
-        span = find_invalid_text(state.question, state.result)
-        fields = self.query(f"#field-{span[0]}") if span else None
-        if span is None or not fields:
-            return explore_text.problem_line_text(problem, 0, 0, width)
-        field = fields.first(Input)
-        start, room = field.content_region.x - 1, field.content_region.width
-        ends = [cell_len(field.value[:end]) - round(field.scroll_offset.x) for end in span[1:]]
-        left, right = (max(0, min(end, room)) for end in ends)
-        left = min(left, room - 1)
-        return explore_text.problem_line_text(problem, start + left, max(1, right - left), width)

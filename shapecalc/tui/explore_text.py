@@ -1,36 +1,41 @@
-"""Render the title, status, problem and drawings of the main screen.
+"""Render the titles, the answer, the problem and the panels of the main screen.
 
-A hole is a dim that the user must predict. An entry is the text that the user has typed into a hole. The flow diagram
-has one column of dims per stage of the answer.
+A hole is a dim that the user must predict. An entry is the text that the user has typed into a hole. The map has one
+column of dims per stage of the answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import chain
+from collections.abc import Callable, Sequence
 from textwrap import wrap
 
 from rich.text import Text
 
-from shapecalc.core.answers import Chain, StageKind, Trace
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import dim_names, product
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, error_reason
+from shapecalc.core.rules import INDIVISIBLE
 from shapecalc.core.text import element_count_text, escape_unprintable, shape_text
 from shapecalc.reasoning.mistakes import Mistake
-from shapecalc.render.big import draw_large_stage
-from shapecalc.render.canvas import UNICODE, clip, stack_texts
-from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
-from shapecalc.render.grid import draw_grid, draw_mistake_grids
-from shapecalc.render.hints import display_name
-from shapecalc.render.pictures import draw_picture
-from shapecalc.render.stage_layout import unresolved_dims
+from shapecalc.render.canvas import DOTTED, UNICODE, clip, stack_texts, wrap_line
+from shapecalc.render.flow import draw_flow
+from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_grids
+from shapecalc.render.hints import display_name, sizes_text
+from shapecalc.render.pictures import main_step
+from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolved_dims
+from shapecalc.render.step import ARROW, answer_card, draw_step, spaced_shape, step_title
 from shapecalc.render.story import operator_text
-from shapecalc.tui.question import Question, QuestionResult
+from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_before
+from shapecalc.tui.question import Question, QuestionResult, question_command
 from shapecalc.tui.state import ExploreState, Hole
 
-WORKS_QUESTION = "Does this work?"
-VALIDITY_HELP = "y for yes, n for no; PgDn shows it. ^G asks nothing and shows everything."
-HOLE_HELP = "Type the size for the lit hole; enter gives a hint, PgDn shows it."
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.tui.question_dialogs import DialectRow
+
+WORKS_QUESTION = "Will it run?"
+VALIDITY_HELP = "y / n   (PgDn shows it, ^G stops asking)"
+HOLE_HELP = "Type the size; enter gives a hint, PgDn shows it."
 NEXT_HINT = "PgDn goes on."
 CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a hole to type into."
 CORRECT_FEEDBACK = "That is right."
@@ -40,25 +45,21 @@ MAX_ENTRY_LENGTH = 12
 WRONG_SYMBOL = UNICODE.fail
 HIDDEN_ANSWER = "answer hidden"
 HIDDEN_ANSWER_WARNING = "this would show the answer, which is hidden: ^G reveals it"
-MAX_LINES = 2
-"""The maximum height, in lines, of the status and of a problem's message."""
 MIN_NAME_WIDTH = 8
 """The minimum width of the operator name in the title, in cells."""
-LINES_ABOVE_HOLE = 3
-"""The number of lines above a hole, for heading, first axis and count of omitted axes."""
 TABLE_HINT_NUMBER = 2
 """The number of the hint that is a table, among the hints on a hole, counted from 1."""
-MIN_FLOW_LINES = 4
-"""The minimum height of the flow diagram, in lines."""
+SENTENCE_GAP = 5
+"""The number of spaces between the answer and a sentence on the same line."""
 CARET = "▲"
-FOLLOW_HELP = "The arrow keys follow another element; it is marked at every stage."
-TRANSPOSE_SENTENCE, RESHAPE_SENTENCE = "Transpose moves axes.", "Reshape only moves the cuts."
-STAGE_SENTENCES = {
-    StageKind.PERMUTE: (TRANSPOSE_SENTENCE, RESHAPE_SENTENCE),
-    StageKind.RESHAPE: (TRANSPOSE_SENTENCE, RESHAPE_SENTENCE),
-    StageKind.MERGE: (RESHAPE_SENTENCE,),
-}
-"""The sentences on the difference between transposes and reshapes, keyed by stage kind."""
+PICTURE_WIDTH = 78
+"""The width for which the most informative step is chosen after the last step, in cells."""
+MIN_GRID_LINES = 6
+"""The minimum height of the elements at every stage, in lines."""
+MAX_DIVISIBLE_COUNT = 100_000
+"""The maximum element count whose divisors are listed."""
+MAX_DIVISORS = 16
+"""The maximum number of divisors that are listed below a refusal."""
 
 
 def title_text(question: Question, result: QuestionResult, width: int, placeholder: str = "", score: str = "") -> Text:
@@ -91,17 +92,54 @@ def _answer_text(answer: Trace | Chain) -> str:
     return f"answer {shape_text(answer.output)}"
 
 
-def problem_line_text(problem: Problem, left: int, length: int, width: int) -> Text:
-    """Draw `length` carets at column `left`, with the message beside or below."""
-    words = escape_unprintable(problem.message)
-    left = max(0, min(left, width - 1))
-    carets = CARET * min(max(1, length), width - left) if length else ""
-    if left + len(carets) + 1 + len(words) <= width:
-        return Text(" " * left).append(carets, "bold red").append(f" {words}", "red")
-    text = Text(" " * left).append(carets, "bold red") if carets else Text()
-    for line in wrap(words, width)[:MAX_LINES]:
-        text.append(f"\n{line}" if text else line, "red")
-    return text
+def question_title(question: Question, result: QuestionResult, *, is_learning: bool) -> str:
+    """Format the title of the question: its operator, version and settings, and the mode.
+
+    >>> from shapecalc.tui.question import question_from_words, resolve_question
+    >>> question = question_from_words(["reshape", "2,3,4", "0,-1"])
+    >>> question_title(question, resolve_question(question), is_learning=True)
+    'Question · onnx Reshape 25 · allowzero off · learn'
+    """
+    answer = result.answer
+    name = question.op if answer is None or isinstance(answer, Chain) else operator_text(answer).replace(", ", " · ")
+    if isinstance(answer, Chain):
+        dialects = dict.fromkeys(trace.dialect for trace in answer.traces)
+        name = f"{', '.join(dialects)} chain"
+    return " · ".join(["Question", name, *(["learn"] if is_learning else [])])
+
+
+def reason_text(state: ExploreState, width: int) -> Text:
+    """Format the problem of the question: its message, and below it the fix or a hint."""
+    problem = state.result.problem
+    hides = state.asks_validity and state.result.answer is not None
+    if problem is None or state.result.is_incomplete or hides:
+        return Text(end="")
+    lines = wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(problem.message)}", "red"), width)
+    fix, divisors = f"f  {state.fix.description}" if state.fix else "", divisors_text(state)
+    why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
+    help_ = fix or escape_unprintable(problem.hint) or why
+    if divisors and len(help_) + len(divisors) + 6 <= width:
+        help_, divisors = f"{help_}    {divisors}", ""
+    for line in filter(None, (help_, divisors)):
+        lines += wrap_line(Text(f"  {line}"), width)
+    return stack_texts(lines)
+
+
+def divisors_text(state: ExploreState) -> str:
+    """List the divisors of the element count, if the count is why the request is refused.
+
+    >>> from shapecalc.tui.question import question_from_words
+    >>> divisors_text(ExploreState(question_from_words(["reshape", "2,3,4", "5,-1"])))
+    'divisors of 24: 1 2 3 4 6 8 12 24'
+    """
+    problem, answer = state.result.problem, state.result.answer
+    if problem is None or answer is None or problem.rule != INDIVISIBLE:
+        return ""
+    count = product(stage_layouts(answer)[-1].stage.before)
+    if not isinstance(count, int) or not 0 < count <= MAX_DIVISIBLE_COUNT:
+        return ""
+    divisors = [number for number in range(1, count + 1) if count % number == 0]
+    return f"divisors of {count}: {' '.join(map(str, divisors))}" if len(divisors) <= MAX_DIVISORS else ""
 
 
 def problem_text(problem: Problem) -> Text:
@@ -110,63 +148,80 @@ def problem_text(problem: Problem) -> Text:
     return text.append(f"\n{escape_unprintable(problem.hint)}" if problem.hint else "", "default")
 
 
-def status_text(state: ExploreState, width: int) -> Text:
-    """Format the status: help with a problem, a prompt, a step, or the conditions."""
+def answer_texts(state: ExploreState, width: int, accent: str = "bold", card: Sequence[Text] = ()) -> list[Text]:
+    """Return the lines of the answer: the shapes, and the sentence, question or conditions that belong to it.
+
+    The output has the style `accent`, which nothing else has. A card has the sentence of the step.
+    """
     answer, problem = state.answer, state.result.problem
-    if (
-        problem is not None
-        and not state.result.is_incomplete
-        and not (state.asks_validity and state.result.answer is not None)
-    ):
-        return _help_text(state, problem, width)
-    if answer is None:
-        return Text()
-    if state.shows_grid:
-        return _wrap_text(
-            mistake_sentence(state.same_shape_mistake)
-            if state.shows_mistake and state.same_shape_mistake
-            else FOLLOW_HELP,
-            width,
-        )
+    if state.result.answer is None or answer is None:
+        typed = escape_unprintable(state.question.texts.get("input", ""))
+        verdict = ("...", "dim") if state.result.is_incomplete else ("cannot be read", "bold red")
+        return [Text.assemble(f"{clip(typed, max(8, width - 20), UNICODE)} {ARROW} ", verdict)]
+    if card:
+        sentences = _answer_sentences(state) if state.is_complete else []
+        return [_spread_answer(answer, accent), *card, *_wrap_sentences(sentences, width)]
+    shape = clip(escape_unprintable(shape_text(answer.input)), max(8, width // 2 - 4), UNICODE)
+    line = Text.assemble(f"{shape} {ARROW} ", _output_text(state, max(8, width - len(shape) - 4), accent))
+    if problem is not None and not state.asks_validity:
+        return [line]
     if state.asks_validity or state.is_awaiting_input:
         question, how = (WORKS_QUESTION, VALIDITY_HELP) if state.asks_validity else (_hole_question(state), HOLE_HELP)
-        return stack_texts([Text(clip(question, width, UNICODE), "bold"), Text(clip(how, width, UNICODE))])
+        return [line, *wrap_line(Text(question, "bold"), width), *wrap_line(Text(how), width)]
+    sentences = _answer_sentences(state)
+    if len(sentences) == 1 and len(line) + len(sentences[0]) + SENTENCE_GAP <= width:
+        return [line.append(" " * SENTENCE_GAP + sentences[0], "default")]
+    return [line, *_wrap_sentences(sentences, width)]
+
+
+def _wrap_sentences(sentences: Sequence[str], width: int) -> list[Text]:
+    return [part for sentence in sentences for part in wrap_line(Text(sentence), width)]
+
+
+def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str]:
+    """Return the output and its style: an underscore for each hidden dim, or the rule that refuses the request."""
+    answer = state.answer
+    if state.asks_validity or answer is None:
+        return UNICODE.unknown, accent
+    if answer.output is None:
+        return f"refused: {answer.problem.rule if answer.problem else ''}", "bold red"
+    hidden = {row for column, row in state.holes if state.predictions.is_in_output((column, row))}
+    if not hidden:
+        return clip(shape_text(answer.output), width, UNICODE), accent
+    dims = (UNICODE.hole if row in hidden else str(dim) for row, dim in enumerate(answer.output))
+    return clip(",".join(dims), width, UNICODE), accent
+
+
+def _answer_sentences(state: ExploreState) -> list[str]:
+    """Return the sentences below the answer: of the step, or the conditions after the last step."""
+    answer = state.answer
+    if answer is None:
+        return []
     if state.is_complete:
-        provisos = _condition_sentences(answer) + (
-            [f"F6: {state.fix.description}."] if state.fix and problem is None else []
-        )
-        return Text("\n".join([*wrap(" ".join(provisos), width), _stage_summary(answer, width)][:MAX_LINES]))
+        fixes = [f"f  {state.fix.description}."] if state.fix and state.result.problem is None else []
+        return _condition_sentences(answer) + fixes
     if state.current_step >= state.end_step:
-        return Text()
-    step = answer.steps[state.current_step]
-    out_of_turn = _step_to_draw(state) != state.current_step
-    text = _wrap_text(CORRECT_FEEDBACK if out_of_turn else f"{escape_unprintable(step.why)}  [{step.rule}]", width)
+        return []
+    if _step_to_draw(state) != state.current_step:
+        sentence = CORRECT_FEEDBACK
+    else:
+        sentence = escape_unprintable(answer.steps[state.current_step].why)
     onward = CHOOSE_HINT if state.open_holes else NEXT_HINT if state.is_learning else ""
-    return text.append(f"\n{clip(onward, width, UNICODE)}") if onward and "\n" not in text else text
+    return [f"{sentence}  {onward}".rstrip()]
 
 
-def _stage_summary(answer: Trace | Chain, width: int) -> str:
-    """Summarize the effect of each stage of an answer in one line.
-
-    >>> import shapecalc as sc
-    >>> _stage_summary(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
-    'Squeeze drops dims of 1. Expand repeats dims of 1.'
-    """
-    sentences = (
-        STAGE_SENTENCES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",)) for stage in answer.stages
-    )
-    return clip(" ".join(dict.fromkeys(chain.from_iterable(sentences))), width, UNICODE)
+def card_lines(state: ExploreState, width: int) -> list[Text]:
+    """Return the card below the answer: the reason of each output dim; empty while something is hidden."""
+    answer = state.result.answer
+    if answer is None or answer.output is None or (state.is_learning and state.holes) or state.asks_validity:
+        return []
+    indent = len(escape_unprintable(shape_text(answer.input))) + len(ARROW) + 2
+    return answer_card(answer, indent, width, None if state.is_complete else state.current_step)
 
 
-def _help_text(state: ExploreState, problem: Problem, width: int) -> Text:
-    """Format the fix of a problem, its hint, or the command that explains its rule."""
-    help_ = f"F6: {state.fix.description}" if state.fix else escape_unprintable(problem.hint)
-    why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
-    if not state.shows_big_step:
-        return _wrap_text(help_ or why, width)
-    return Text(clip(escape_unprintable(problem.message), width, UNICODE), "red").append(
-        f"\n{clip(help_ or why, width, UNICODE)}"
-    )
+def _spread_answer(answer: Trace | Chain, accent: str) -> Text:
+    """Return the answer line above the card, with blanks around the commas of the output."""
+    return Text.assemble(f"{escape_unprintable(shape_text(answer.input))} {ARROW} ", (spaced_shape(answer), accent))
 
 
 def _condition_sentences(answer: Trace | Chain) -> list[str]:
@@ -176,14 +231,11 @@ def _condition_sentences(answer: Trace | Chain) -> list[str]:
     if answer.conditions:
         sentences.append(f"Holds when {' and '.join(condition.phrase for condition in answer.conditions)}.")
     if answer.assumes:
-        sentences.append(f"Assumes that {' and '.join(map(display_name, answer.assumes))} is not 0.")
+        verb = "is" if len(answer.assumes) == 1 else "are"
+        sentences.append(f"Assumes that {' and '.join(map(display_name, answer.assumes))} {verb} not 0.")
     new_names = {*dim_names(answer.output or ())} - {*dim_names(answer.input)}
     steps = (step for step in answer.steps if str(step.value) in new_names and f"= {step.value}" in step.why)
     return [*sentences, *(f"{escape_unprintable(step.why.partition(':')[0])}." for step in steps)]
-
-
-def _wrap_text(text: str, width: int) -> Text:
-    return Text("\n".join(wrap_lines(text, width, MAX_LINES)))
 
 
 def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
@@ -196,45 +248,40 @@ def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
     )
 
 
-def flow_height(state: ExploreState, height: int) -> int:
-    """Return the height of the flow diagram, in lines.
-
-    The height is half of the available `height`, or more if that is necessary to display the current hole.
-    """
-    return max(MIN_FLOW_LINES, height // 2, state.current_hole[1] + LINES_ABOVE_HOLE if state.current_hole else 0)
-
-
-def flow_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the flow diagram at the current step, in at most `height` lines."""
+def map_text(state: ExploreState, width: int, height: int) -> Text:
+    """Draw the map: the dims after each stage, and the wires of the steps so far, in at most `height` lines."""
     if state.visible_answer is None:
-        return Text()
+        return Text(end="")
     step = None if state.is_complete or state.asks_validity else state.current_step
     return draw_flow(
         state.visible_answer,
         step,
         width=width,
         height=height,
+        glyphs=DOTTED,
         selected_dim=state.highlighted or state.current_hole,
         holes=hole_texts(state),
+        is_map=True,
     )
 
 
-def step_line_text(state: ExploreState, width: int) -> Text:
-    """Draw a line of stages and steps, and below it a line of shapes.
+def map_title(state: ExploreState) -> str:
+    """Return the title of the map, with the current stage of a chain."""
+    if state.asks_validity or state.answer is None or len(all_layouts := stage_layouts(state.answer)) < 2:
+        return "Map"
+    number = layout_index(all_layouts, None if state.is_complete else state.current_step) + 1
+    return f"Map · stage {number} of {len(all_layouts)} · {all_layouts[number - 1].name}"
 
-    The current step is marked. While the user predicts whether the request is valid, draw only the names of the ops and
-    the input shape.
-    """
-    answer, step = state.visible_answer, None if state.is_complete else state.current_step
-    if answer is None:
-        return Text()
-    if not state.asks_validity:
-        return stack_texts([draw_rail(answer, step, width=width), draw_strip(answer, step, width=width)])
-    question = state.question
-    ops = question.texts.get("stages", "").split("|") if question.is_chain else [question.op]
-    names = ["input", *(words[0] for op in ops if (words := escape_unprintable(op).split())), "output"]
-    lines = f" {UNICODE.pointer} ".join(names), f"{shape_text(answer.input)} {UNICODE.maps_to} {UNICODE.unknown}"
-    return stack_texts([Text(clip(line, width, UNICODE)) for line in lines])
+
+def step_panel_title(state: ExploreState) -> str:
+    """Return the title of the step panel."""
+    if state.asks_validity or state.answer is None:
+        return "Request"
+    if not state.is_complete:
+        return step_title(state.answer, _step_to_draw(state))
+    return (
+        f"Done · {step_title(state.answer, main_step(state.answer, PICTURE_WIDTH))}" if state.answer.steps else "Done"
+    )
 
 
 def _step_to_draw(state: ExploreState) -> int:
@@ -243,30 +290,45 @@ def _step_to_draw(state: ExploreState) -> int:
         return state.predictions.cells[state.current_hole].step_index
     if state.asks_validity and state.visible_answer is not None:
         return len(state.visible_answer.steps)
-    return max(0, state.end_step - 1) if state.is_complete else state.current_step
+    return state.current_step
 
 
-def picture_text(
+def step_text(state: ExploreState, width: int, height: int) -> Text:
+    """Draw the current step, with feedback on the prediction."""
+    if state.answer is None or state.visible_answer is None:
+        return Text(end="")
+    drawing = _draw_step(state, width, height)
+    feedback = feedback_text(state, width, height - drawing.plain.count("\n") - 1)
+    if not feedback:
+        return drawing
+    return stack_texts([_draw_step(state, width, height - feedback.plain.count("\n") - 1), feedback])
+
+
+def elements_text(
     state: ExploreState, read_element: Callable[[tuple[int, ...]], object] | None, width: int, height: int
 ) -> Text:
-    """Draw the current step with feedback on the prediction, or the elements.
+    """Draw the elements at every stage, with one of them marked, or beside those of a mistake.
 
     `read_element` returns the value of the input element at an index; without it, elements are drawn as numbers.
     """
-    if state.answer is None or state.visible_answer is None:
-        return Text()
-    if not state.shows_grid:
-        feedback = feedback_text(state, width, height - _draw_step(state, width, height).plain.count("\n") - 1)
-        remaining = height - feedback.plain.count("\n") - 1
-        return (
-            stack_texts([_draw_step(state, width, remaining), feedback])
-            if feedback
-            else _draw_step(state, width, height)
-        )
+    if state.answer is None:
+        return Text(end="")
     try:
         if state.shows_mistake and state.same_shape_mistake:
-            return draw_mistake_grids(state.answer, state.same_shape_mistake.answer, width=width, height=height)
-        return draw_grid(state.answer, state.cursor, width=width, height=height, value=read_element)
+            sentence = wrap_line(Text(mistake_sentence(state.same_shape_mistake)), width)
+            mistaken = state.same_shape_mistake.answer
+            grids = draw_mistake_grids(state.answer, mistaken, width=width, height=height - len(sentence) - 1)
+            return stack_texts([grids, Text(end=""), *sentence])
+        notes = element_notes(state, width)
+        grid = draw_grid(
+            state.answer,
+            state.cursor,
+            width=width,
+            height=height - len(notes),
+            value=read_element,
+            tinted_axis=state.tinted_axis if state.answer.input else None,
+        )
+        return stack_texts([grid, *notes])
     except ShapeError as error:
         text = error.problem.message
     except (OSError, IndexError) as error:
@@ -274,25 +336,26 @@ def picture_text(
     return Text(escape_unprintable(text), "dim")
 
 
-def _draw_step(state: ExploreState, width: int, height: int) -> Text:
-    """Draw a step, or the answer beside the result of the user's mistake.
+def element_notes(state: ExploreState, width: int) -> list[Text]:
+    """Return the NumPy equation of the marked element, and the command that shows it again."""
+    assert state.answer is not None
+    path = build_tensor_path(state.answer)
+    cursor = state.cursor or (0,) * len(path.tensors[0].shape)
+    command = question_command(state.question, state.result.answer).removeprefix("shapecalc ")
+    at = f"--at {','.join(map(str, cursor))} " if cursor else ""
+    lines = [
+        Text(element_equation(path, cursor), "bold"),
+        Text(escape_unprintable(f"$ shapecalc tui {at}{command}"), "dim"),
+    ]
+    return [Text(end=""), *(part for line in lines for part in wrap_line(line, width))]
 
-    If the enlarged drawing of a step does not fit, the flow diagram is drawn instead.
-    """
+
+def _draw_step(state: ExploreState, width: int, height: int) -> Text:
+    """Draw a step, or the answer beside the result of the user's mistake."""
     if (comparison := comparison_text(state, width, height)) or state.visible_answer is None:
         return comparison
-    step, holes = _step_to_draw(state), hole_texts(state)
-    if not state.shows_big_step:
-        return draw_picture(state.visible_answer, step, width=width, height=height, holes=holes)
-    large = draw_large_stage(
-        state.visible_answer,
-        step,
-        width=width,
-        height=height,
-        holes=holes,
-        selected_dim=state.highlighted or state.current_hole,
-    )
-    return large or flow_text(state, width, height)
+    step = main_step(state.visible_answer, PICTURE_WIDTH) if state.is_complete else _step_to_draw(state)
+    return draw_step(state.visible_answer, step, width=width, height=height, holes=hole_texts(state))
 
 
 def hole_texts(state: ExploreState) -> dict[Hole, str]:
@@ -391,4 +454,57 @@ def _entry_error(state: ExploreState, hole: Hole) -> str:
 def _wrap_hint(text: str, width: int) -> list[str]:
     """Wrap a hint to lines; a table has several lines already and is not wrapped."""
     lines = [escape_unprintable(line) for line in text.split("\n")]
-    return lines if len(lines) > 1 else wrap(lines[0], width)
+    return [*wrap(lines[0], width), *lines[1:]]
+
+
+def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
+    """Draw the elements before and after the current stage, tinted; without lines if there are too many.
+
+    If `height` suffices, the elements at every stage are drawn below them.
+    """
+    answer = state.answer
+    path = None if answer is None else tape_path(answer)
+    if answer is None or path is None:
+        return Text(end="")
+    cursor = state.cursor or (0,) * len(path.tensors[0].shape)
+    number = tensor_before(answer, None if state.is_complete else state.current_step)
+    tapes = draw_tapes(path, number, cursor, tinted_axis=state.tinted_axis, width=width)
+    sizes = f"   with {sizes_text(path.sizes)}" if path.sizes else ""
+    lines = [tapes, *wrap_line(Text(f"{element_equation(path, cursor)}{sizes}", "dim"), width)]
+    free = height - sum(line.plain.count("\n") + 1 for line in lines) - 1
+    if free >= MIN_GRID_LINES:
+        grid = draw_grid(answer, cursor, width=width, height=free, tinted_axis=state.tinted_axis)
+        if UNICODE.ellipsis not in grid.plain:
+            lines += [Text(end=""), grid]
+    return stack_texts(lines)
+
+
+def comparison_lines(rows: Sequence[DialectRow], width: int) -> list[Text]:
+    """Return a line for each answer that frameworks give, the most common one first."""
+    by_dialect: dict[str, set[str]] = {}
+    for row in rows:
+        by_dialect.setdefault(row.question.dialect, set()).add(row.answer_text)
+    groups: dict[str, list[str]] = {}
+    for row in rows:
+        setting = row.setting if len(by_dialect[row.question.dialect]) > 1 else ""
+        groups.setdefault(row.answer_text, []).append(" ".join(filter(None, (row.question.dialect, setting))))
+    lines = list[Text]()
+    for answer, names in sorted(groups.items(), key=lambda item: -len(item[1])):
+        verb = "refuse, " if answer.startswith("refused: ") else "answer "
+        head = f"{len(names)} {verb}{escape_unprintable(answer.removeprefix('refused: '))}: "
+        listed = _list_names([*dict.fromkeys(names)], width - len(head))
+        lines.append(Text.assemble((clip(head, width, UNICODE), "bold"), listed))
+    return lines
+
+
+def _list_names(names: Sequence[str], width: int) -> str:
+    """List as many names as fit a width, and the number of the others.
+
+    >>> _list_names(["onnx", "torch", "numpy"], 16)
+    'onnx and 2 more'
+    """
+    for count in range(len(names), 0, -1):
+        more = f" and {len(names) - count} more" if count < len(names) else ""
+        if len(text := ", ".join(names[:count]) + more) <= width:
+            return text
+    return ""

@@ -84,7 +84,7 @@ def describe_entry(entry: Entry) -> str:
 class FilesDialog(Dialog[str | None]):
     """^O: a list of folders and arrays, with the type and shape of the selected array."""
 
-    BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "open_parent", "up")]
+    BINDINGS = [Binding("escape", "dismiss", "close"), Binding("backspace", "open_parent", "up")]
 
     def __init__(self, path: str) -> None:
         """Create the dialog that lists the folder at `path`."""

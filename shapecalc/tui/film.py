@@ -41,7 +41,7 @@ KEYS: tuple[widgets.Key, ...] = (
     widgets.Key("plus", "+", "faster", "hurry(1)", "go faster", 3),
     widgets.Key("minus", "-", "slower", "hurry(-1)", "go slower", 4),
     widgets.Key("a", "a", "ask me", "ask", "ask before each dim is filled", 5),
-    widgets.Key("escape,ctrl+r", "esc", "close", "dismiss", "close the film", 6),
+    widgets.Key("escape", "esc", "close", "dismiss", "close the film", 6),
 )
 """The keys of the film screen."""
 QUESTION_KEYS = (widgets.Key("enter", "enter", "answer; if nothing is typed, show it", "step(1)", "", 0), KEYS[-1])

@@ -207,7 +207,7 @@ class AnswerTable(DataTable[Text], SearchableList):
 class CompareDialog(Dialog[Question | None]):
     """A table of answers."""
 
-    BINDINGS = [Binding("escape,f4", "dismiss", "close")]
+    BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, question: Question) -> None:
         """Create the dialog, and resolve the question in every dialect."""

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from math import prod
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.dims import Dim, is_concrete
+from shapecalc.core.dims import Dim
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_dims, split_outside_brackets
 from shapecalc.reading.commands import stage_line
@@ -220,11 +220,17 @@ class History:
         self._change = change
 
     def undo_or_redo(self, current: Question, *, back: bool) -> Question:
-        """Pop the previous question if `back`, otherwise the last undone question."""
+        """Pop the previous question if `back`, otherwise the last undone question.
+
+        Questions that cannot be read are passed over.
+        """
         self._change = None
         source, target = (self.past, self.future) if back else (self.future, self.past)
-        target.append(current)
-        return source.pop()
+        while True:
+            target.append(current)
+            current = source.pop()
+            if not source or resolve_question(current).answer is not None:
+                return current
 
 
 @lru_cache(maxsize=1)
@@ -278,8 +284,8 @@ class ExploreState:
         self.shows_grid = False
         self.shows_mistake = False
         """Whether the elements are drawn beside those of a common mistake with the same shape."""
-        self.shows_big_step = False
-        """Whether an enlarged drawing of the current step fills the screen."""
+        self.tinted_axis = 0
+        """The input axis whose index determines the background of each element."""
         self.cursor: tuple[int, ...] | None = None
         """The index in the input of the element under the cursor."""
 
@@ -340,7 +346,7 @@ class ExploreState:
             self.requested_step = max(0, step)
         elif not (self.answer and self.answer.problem):
             self.requested_step = None
-        self.shows_grid, self.shows_mistake, self.highlighted, self._last_typed = False, False, None, None
+        self.highlighted, self._last_typed = None, None
 
     def advance(self, direction: int) -> None:
         """Go back one step, or go forward.
@@ -473,8 +479,7 @@ class ExploreState:
         """Return whether a character is accepted as part of the current prediction."""
         if self.asks_validity:
             return char.lower() in YES_NO_KEYS
-        has_names = self.answer is not None and not is_concrete(self.answer.input)
-        return self.current_hole is not None and char.isprintable() and (has_names or char not in "?/q")
+        return self.current_hole is not None and char.isprintable()
 
     def type_char(self, char: str) -> None:
         """Type a character into the current hole.
@@ -513,6 +518,11 @@ class ExploreState:
         if counts[column]:
             self._last_typed = None
             self.highlighted = column, max(0, min(row + rows, counts[column] - 1))
+
+    def tint_next_axis(self) -> None:
+        """Tint the elements by their index along the next axis of the input."""
+        rank = len(self.answer.input) if self.answer else 0
+        self.tinted_axis = (self.tinted_axis + 1) % rank if rank else 0
 
     def move_cursor(self, key: str) -> None:
         """Move the cursor of the element grid in the direction of an arrow key.
@@ -571,11 +581,12 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
     **dict.fromkeys(("film", "save"), lambda state: state.answer is not None),
-    "grid": lambda state: has_elements(state.answer),
+    **dict.fromkeys(("elements", "tint"), lambda state: has_elements(state.answer)),
+    "mode": lambda state: bool(state.answer and state.answer.traces),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
 """The condition under which each action is available; other actions are always available."""
-REVEALING_ACTIONS = ("grid", "compare", "equiv", "simplify", "code", "save", "mistake")
+REVEALING_ACTIONS = ("elements", "tint", "compare", "equiv", "simplify", "code", "save", "mistake")
 """The actions that reveal the answer."""
 
 

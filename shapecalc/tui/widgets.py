@@ -17,6 +17,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import Reactive
@@ -26,7 +27,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.record import Record, replace
+from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable
 from shapecalc.diagnosis.report import Diagnosis, diagnose
 from shapecalc.reading.code import is_code
@@ -50,51 +51,85 @@ class Key(Record):
 
 
 KEYS = (
-    Key("f1", "F1", "help", "app.help", "explain the focused widget and every key; also ?", 2),
-    Key("f2", "F2", "op", "choose", "choose the operator, the dialect and its settings", 3),
-    Key("f3", "F3", "grid", "grid", "show the elements, and follow one with the arrow keys", 6),
-    Key("f4", "F4", "compare", "compare", "ask the same under every dialect", 7),
-    Key("f5", "F5", "lessons", "lessons", "take a lesson: predict, then look", 8),
-    Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 5),
-    Key("f7", "F7", "copy", "copy", "copy the command line", 10),
-    Key("f8", "F8", "code", "code", "show equivalent code, to copy", 11),
-    Key("f9", "F9", "svg", "app.save_screen('svg')", "save a picture of the screen as SVG", 12),
-    Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 9),
-    Key("ctrl+g", "^G", "learn", "mode", "predict before anything is shown, or see everything; it is remembered", 4),
-    Key("ctrl+b", "^B", "big", "big", "draw the step in large figures, for a room, and hide the rest", 14),
-    Key("ctrl+z", "^Z", "undo", "undo", "undo the last change of the question", 15),
-    Key("ctrl+y", "^Y", "redo", "redo", "redo it", 16),
-    Key("pagedown", "PgDn", "next", "step(1)", "go to the next step", 0),
-    Key("pageup", "PgUp", "back", "step(-1)", "go to the previous step", 1),
-    Key("ctrl+l", "^L", "short", "simplify", "show the shortest chain that does the same", 13),
-    Key("ctrl+home", "^Home", "first", "go(0)", "go to the first step", 17),
-    Key("ctrl+end", "^End", "last", "go(-1)", "go past the last step, to the output", 18),
-    Key("ctrl+t", "^T", "theme", "theme", "switch to the next theme: shapecalc, dark, light, without colour", 19),
-    Key("ctrl+p", "^P", "find", "app.command_palette", "find a command by name; so does /", 20),
-    Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
-    Key("ctrl+o", "^O", "files", "files", "choose an array of a file as the input", 22),
-    Key("ctrl+s", "^S", "text", "app.save_screen('text')", "copy the screen as text, and save it", 23),
-    Key("ctrl+r", "^R", "film", "film", "play the request as a film, with questions for hidden dims", 24),
+    Key("right", "→", "step", "step(1)", "Go to the next step", 0),
+    Key("left", "←", "back", "step(-1)", "Go to the previous step", 1),
+    Key("up", "↑", "dim up", "dim('up')", "Light the dim above, and what it comes from", 15),
+    Key("down", "↓", "dim down", "dim('down')", "Light the dim below, and what it comes from", 16),
+    Key("f", "f", "fix", "fix", "Apply the fix that is suggested", 2),
+    Key("e", "e", "edit", "edit", "Edit the fields", 4),
+    Key("g", "g", "elements", "elements", "Follow an element with the arrow keys", 5),
+    Key("c", "c", "compare", "compare", "Compare all frameworks", 6),
+    Key("l", "l", "learn", "mode", "Predict before anything is shown, or see everything (kept)", 7),
+    Key("question_mark", "?", "keys", "app.help", "Explain the keys and the signs", 8),
+    Key("slash", "/", "all", "app.command_palette", "Find a command by its name", 9),
+    Key("s", "s", "copy", "app.save_screen('text')", "Copy the screen as text, and save it", 10),
+    Key("t", "t", "tint", "tint", "Colour the elements by the next axis", 11),
+    Key("q", "q", "leave", "app.quit", "Quit and print nothing", 12),
+    Key("home", "Home", "first", "go(0)", "Go to the first step", 13),
+    Key("end", "End", "last", "go(-1)", "Go past the last step", 14),
 )
-"""The keys of the main screen, in the order in which the help lists them."""
+"""The keys that work while no field and no panel has the focus, most useful first."""
+GLOBAL_KEYS = (
+    Key("pagedown", "PgDn", "next", "step(1)", "Go to the next step", 20),
+    Key("pageup", "PgUp", "back", "step(-1)", "Go to the previous step", 21),
+    Key("f10", "F10", "done", "done", "Quit and print the answer", 22),
+    Key("ctrl+g", "^G", "learn", "mode", "Predict before anything is shown, or see everything (kept)", 23),
+    Key("ctrl+z", "^Z", "undo", "undo", "Undo the last change of the question", 24),
+    Key("ctrl+p", "^P", "all", "app.command_palette", "Find a command by its name", 25),
+    Key("ctrl+q", "^Q", "quit", "app.quit", "Quit and print nothing", 26),
+    Key("f1", "F1", "keys", "app.help", "Explain the keys and the signs", 27),
+)
+"""The keys that work everywhere on the main screen."""
+COMMANDS = (
+    Key("", "", "", "choose", "Choose the operation and the framework", 0),
+    Key("", "", "", "lessons", "Open the lessons", 0),
+    Key("", "", "", "code", "Show equivalent code", 0),
+    Key("", "", "", "copy", "Copy the command line", 0),
+    Key("", "", "", "film", "Play the request as a film", 0),
+    Key("", "", "", "simplify", "Shorten the chain", 0),
+    Key("", "", "", "files", "Open an array of a file as the input", 0),
+    Key("", "", "", "redo", "Redo the last undone change", 0),
+    Key("", "", "", "theme", "Switch to the next theme", 0),
+    Key("", "", "", "app.save_screen('svg')", "Save a picture of the screen as SVG", 0),
+)
+"""The commands of the main screen without a key."""
+FIELD_KEYS = (
+    Key("", "enter", "next field", "", "", 0),
+    Key("", "esc", "leave the field", "leave_field", "", 1),
+    Key("", "PgDn", "step", "step(1)", "", 2),
+    Key("", "F1", "keys", "app.help", "", 3),
+    Key("", "^P", "all", "app.command_palette", "", 4),
+)
+"""The key hints while a field has the focus."""
 YES_NO_KEY = Key("", "y n", "answer", "", "answer whether the request works", -1)
 HINT_KEYS = (
-    Key("", "enter", "hint", "", "give a hint, or go on once it is right", -2),
-    Key("", "←→↑↓", "choose", "", "choose a hole to type into", -1),
+    Key("", "enter", "hint, go on", "", "give a hint, or go on once it is right", 0),
+    Key("", "↑↓", "place", "", "choose a hole to type into", 1),
 )
-LEARNING_LABELS = {
-    **{key.action: key.label for key in KEYS if key.name in ("pagedown", "pageup", "f1", "f2", "f5", "f10", "ctrl+p")},
-    "mode": "work",
-}
 LEARNING_KEYS = (
-    *(replace(key, label=LEARNING_LABELS[key.action]) for key in KEYS if key.action in LEARNING_LABELS),
-    *HINT_KEYS,
+    Key("", "PgDn", "show", "step(1)", "", 2),
+    Key("", "esc", "leave the hole", "leave_field", "", 3),
+    Key("", "^G", "stop asking", "mode", "", 4),
+    Key("", "F1", "keys", "app.help", "", 5),
+    Key("", "^P", "all", "app.command_palette", "", 6),
 )
-"""The keys of the main screen in learning mode."""
-FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "follow another element", -1)
-"""The key hint that is displayed while the grid of elements has the focus."""
+"""The key hints while a hole waits for a size."""
+STEP_KEY, DIM_STEP_KEY = Key("", "← →", "step", "step(1)", "", 0), Key("", "↑ ↓", "dim", "dim('down')", "", 3)
+"""The key hints for two arrow keys."""
+DIM_KEYS = "←→↑↓ dims · esc"
+FOLLOW_KEYS = "←→↑↓ follow · esc"
+"""The keys in the titles of panels that have the focus."""
+DIM_KEY = Key("", "←→↑↓", "dims", "", "light a dim and what it comes from", 0)
+FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "follow another element", 0)
+PANEL_KEYS = (
+    Key("", "esc", "leave", "leave_field", "", 3),
+    Key("", "PgDn", "step", "step(1)", "", 4),
+    Key("", "?", "keys", "app.help", "", 5),
+    Key("", "/", "all", "app.command_palette", "", 6),
+)
+"""The key hints while a panel has the focus."""
 MISTAKE_KEY_NAME = "m"
-MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "", "draw a mistake with the same sizes beside it", -1)
+MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "mistake", "draw a mistake with the same sizes beside it", 1)
 """The key hint that is displayed while the grid can show the result of a common mistake."""
 MIN_LIST_WIDTH = 4
 """The width, in cells, that replaces smaller widths when the height of a list is computed."""
@@ -102,8 +137,6 @@ KEY_NAME = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
 """The pattern of a key name in a sentence."""
 EDIT_ACTIONS = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
 """The action of each key that edits or submits an input field."""
-FIELD_GAP = 2
-"""The number of spaces between two fields."""
 COMMON_KEYS = (
     ("F1 ?", "explain this"),
     ("/", "find an entry of a list"),
@@ -274,7 +307,7 @@ class SearchableList(Widget):
             self.search_text = "" if event.key == "slash" else None
         elif event.is_printable or event.key == "backspace":
             self.search_text = before + str(event.character) if event.is_printable else before[:-1]
-        self.border_subtitle = None if self.search_text is None else escape_unprintable(f"/{self.search_text}")
+        self.border_subtitle = None if self.search_text is None else Content(escape_unprintable(f"/{self.search_text}"))
         if self.search_text is not None or (before is not None and event.key in ("enter", "escape")):
             event.prevent_default().stop()
         text = (self.search_text or "").casefold()
@@ -395,6 +428,18 @@ class AnswerField(TextField):
 class Field(TextField):
     """An input field for an argument or setting of the question."""
 
+    @dataclass
+    class LetterPressed(Message):
+        """A message posted when Alt and a letter are pressed, which terminals send for Esc and the letter."""
+
+        letter: str
+
+    def on_key(self, event: events.Key) -> None:
+        """Post a message for Alt and a letter, which is no text."""
+        if event.key.startswith("alt+"):
+            event.prevent_default().stop()
+            self.post_message(self.LetterPressed(event.key.removeprefix("alt+")))
+
     def __init__(self, name: str, value: str = "") -> None:
         """Create a field with a name and an initial text."""
         super().__init__(value, id=f"field-{name}", classes=f"-{name}")
@@ -406,12 +451,7 @@ class FieldRow(Horizontal):
 
     def __init__(self, *fields: Field) -> None:
         """Create a row of fields, with a label before each field."""
-        super().__init__(*_make_labelled_fields(fields))
-
-    async def replace_fields(self, fields: Sequence[Field]) -> None:
-        """Replace all fields of the row."""
-        await self.remove_children()
-        await self.mount(*_make_labelled_fields(fields))
+        super().__init__(*label_fields(fields))
 
 
 @lru_cache(maxsize=16)
@@ -423,9 +463,9 @@ def format_key_line(
     Keys that do not fit the width are omitted. The style of each key has its action as the metadata `key`.
 
     >>> format_key_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
-    'PgDn next  PgUp back'
-    >>> format_key_line(frozenset({"step(1)", "step(-1)"}), 24, focused=(FOLLOW_KEY,)).plain
-    '←→↑↓ follow  PgDn next'
+    '→ step  ← back'
+    >>> format_key_line(frozenset({"step(1)", "step(-1)"}), 20, focused=(FOLLOW_KEY,)).plain
+    '←→↑↓ follow  → step'
     """
     shown = [*focused]
     for key in sorted((key for key in keys if key.action in active_actions), key=lambda key: key.priority):
@@ -467,10 +507,9 @@ def make_keys_clickable(sentence: str) -> Text:
     return text
 
 
-def _make_labelled_fields(fields: Sequence[Field]) -> list[Widget]:
-    """Return each field after its label, with spaces between the fields."""
-    names = [" " * FIELD_GAP * bool(number) + field.field_name for number, field in enumerate(fields)]
-    labels = [Label(f"{name.replace('_', '-')} ", markup=False) for name in names]
+def label_fields(fields: Sequence[Field]) -> list[Widget]:
+    """Return each field after its label."""
+    labels = [Label(f"{field.field_name.replace('_', '-')} ", markup=False) for field in fields]
     return [widget for pair in zip(labels, fields, strict=True) for widget in pair]
 
 

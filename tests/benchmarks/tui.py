@@ -39,7 +39,7 @@ from textual.app import App
 from textual.widgets import Input, Label
 class A(App):
     def compose(self):
-        yield Label('answer hidden')
+        yield Label('2,3,4')
 """
 ECHO = LABEL.replace("yield", "yield Input()\n        yield") + (
     "    def on_input_changed(self, event):\n        self.query_one(Label).update(f'typed {event.value}!')\n"
@@ -48,12 +48,12 @@ LEAST_APPS = [[sys.executable, "-c", f"{code}A().run()"] for code in (LABEL, ECH
 TUI = [*ASK, "tui"]
 APPS = {"Textual app with a Label": LEAST_APPS[0], "shapecalc tui": [*TUI, "reshape", "2,3,4", "0,-1"]}
 TYPED = {
-    "a step": [(b"\x1b[5~", b"move axes]"), (b"\x1b[6~", b"Transpose moves")],
-    "a digit": [(b"0", b"8,20 --f"), (b"\x7f", b"7,8,2 --f")],
+    "a step": [(b"\x1b[5~", b"Step 13 of"), (b"\x1b[6~", b"Done")],
+    "a digit": [(b"0", "8,20 ─".encode()), (b"\x7f", "8,2 ─".encode())],
     LEAST: [(b"0", b"typed 0!"), (b"\x7f", b"typed !")],
 }
 """Keys as a terminal sends them, with the text that each displays; the last are for the minimal app."""
-PAINTED = b"answer"
+PAINTED = b"2,3,4"
 """A text in the first picture of all apps."""
 
 
@@ -71,6 +71,10 @@ class Terminal:
         )
         os.close(child)
         self.until(PAINTED)
+
+    def edit(self) -> None:
+        """Focus the first field of the app, if nothing has the focus."""
+        os.write(self.parent, b"e")
 
     def until(self, text: bytes) -> None:
         """Wait until the program writes a text."""
@@ -109,6 +113,10 @@ def print_key_times(size: tuple[int, int]) -> None:
     ours = [*TUI, *RANK_8, "--step", "last"]
     terminals = {name: Terminal(LEAST_APPS[1] if name == LEAST else ours, size) for name in TYPED}
     sleep(1)
+    for name, terminal in terminals.items():
+        if name == "a digit":
+            terminal.edit()
+    sleep(0.5)
     before = {name: used_seconds(terminal.running.pid) for name, terminal in terminals.items()}
     keys = {name: cycle(pairs) for name, pairs in TYPED.items()}
     results = in_turns(

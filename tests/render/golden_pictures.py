@@ -13,7 +13,7 @@ from pathlib import Path
 
 from shapecalc.core.answers import Answer
 from shapecalc.core.problem import ShapeError
-from shapecalc.render import big, code, film, flow, grid, hints, pictures, scenes
+from shapecalc.render import code, film, flow, grid, hints, pictures, scenes
 from shapecalc.render.canvas import ASCII, UNICODE
 from shapecalc.render.rulers import draw_rulers
 from shapecalc.render.stage_layout import stage_layouts
@@ -91,7 +91,7 @@ def rulers_text(answer: Answer, width: int = 100) -> str:
 DRAWS = {
     "calls": code_text,
     "code": lambda answer: code_text(answer, tuple(code.TARGETS)),
-    "big": lambda answer, **options: big.draw_large_stage(answer, **options).plain,
+    "map": lambda answer, step_index=None, **options: flow.draw_flow(answer, step_index, is_map=True, **options).plain,
     "explain": lambda answer, **options: pictures.draw_explanation(answer, **options).plain,
     "film": film_text,
     "flow": lambda answer, **options: flow.draw_flow(answer, **options).plain,

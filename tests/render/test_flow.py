@@ -9,10 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
 
-from shapecalc.render.canvas import ASCII, DOWN, LEFT, RIGHT, UNICODE, UP, Canvas, contrast_ratio, glyphs_for_encoding
+from shapecalc.render.canvas import (
+    ASCII,
+    DOTTED,
+    DOWN,
+    LEFT,
+    RIGHT,
+    UNICODE,
+    UP,
+    Canvas,
+    contrast_ratio,
+    glyphs_for_encoding,
+)
 from shapecalc.render.flow import draw_flow, draw_rail
 from shapecalc.render.stage_layout import HUES, input_cells, mark_text, stage_layouts
-from shapecalc.render.wires import route_wires
+from shapecalc.render.wires import draw_wires, route_wires
 from tests.render.questions import answer_to
 from tests.render.reading import dim_spans
 from tests.sampling import each_row
@@ -47,6 +58,19 @@ def test_flow_crossings_swap_neighbours(perm):
         for row in layer:
             order[row], order[row + 1] = order[row + 1], order[row]
     assert order == sorted(perm)
+
+
+@given(st.integers(5, 9).flatmap(lambda rank: st.permutations(range(rank))))
+def test_flow_straight_wires_join_each_axis_to_its_dim(perm):
+    (layout,) = stage_layouts(answer_to(f"transpose {','.join('2' * len(perm))} {','.join(map(str, perm))}"))
+    wiring, canvas = route_wires(layout, glyphs=DOTTED), Canvas(DOTTED, 1 + len(perm))
+    assert bool(wiring.straight_width) == ([*perm] != sorted(perm))
+    if not wiring.straight_width:
+        return
+    draw_wires(canvas, wiring, (0, wiring.width + 2), lambda axes, _: Style(color=f"color({axes[0]})"))
+    for out, line in enumerate(canvas.render(80).split("\n")[1:]):
+        styles = {span.start: span.style.color.number for span in line.spans}
+        assert (styles[0], styles[max(styles)]) == (out, perm[out])
 
 
 @each_row(("line", "before", "after"), rows(Path(__file__).with_name("marks.txt")))

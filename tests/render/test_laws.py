@@ -22,7 +22,6 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import GIVEN_DIM
 from shapecalc.reasoning.examples import example_sizes, index_text, trace_element
-from shapecalc.render.big import GLYPH_ROWS, Scale, draw_large_stage, render_large_text
 from shapecalc.render.canvas import ASCII, UNICODE, clip
 from shapecalc.render.files import MAX_PICTURE_HEIGHT, draw_still
 from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
@@ -59,20 +58,8 @@ def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, heigh
     sentences = [step.why for step in answer.steps]
     sentences += [answer.problem.message, answer.problem.hint] if answer.problem else []
     assert not [sentence for sentence in sentences if PLURAL.search(sentence)]
-    few = step_index in range(len(answer.steps)) and len(answer.input) < 6
-    if few and (large := draw_large_stage(answer, step_index, width=width, height=height)):
-        assert len(large.plain.split("\n")) <= height
-        assert max(map(len, large.plain.split("\n"))) <= width
     rows = [line for line in draw_flow(answer, step_index, height=height).plain.split("\n") if line[:1] not in [*"…~✗"]]
     assert len([row for row in rows if row[:2] != "0┄"]) <= height
-
-
-@pytest.mark.parametrize("scale", [*Scale])
-def test_figures_have_one_size_and_differ(scale):
-    figures = {char: tuple(render_large_text(char, scale)) for char in GLYPH_ROWS if char != "✗"}
-    assert {len(line) for lines in figures.values() for line in lines} == {scale.columns - scale.gap}
-    assert {len(lines) for lines in figures.values()} == {scale.rows}
-    assert len({*figures.values()}) == len(figures)
 
 
 def check_dims_in_flow(answer, width):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import re
 
 from textual import events
 from textual.css.stylesheet import Stylesheet
 from textual.widgets import OptionList
 
 from shapecalc.core.text import shape_text, split_outside_brackets
-from shapecalc.render.big import Scale, render_large_text
+from shapecalc.render.step import ARROW
 from shapecalc.tui.app import ShapecalcApp
-from shapecalc.tui.question import question_from_words
+from shapecalc.tui.question import question_command, question_from_words
 
 PARSED = {}
 """The parsed rules by style sheet and theme: each app parses them at its start, which is slow."""
@@ -51,16 +52,37 @@ class User:
         return self.text.splitlines()
 
     @property
-    def title(self):
-        return self.lines[0].strip()
+    def question(self):
+        """The title of the question, and the score."""
+        below = next(line for line in self.lines if line.startswith("╰"))
+        parts = [re.sub(r"^Question · ", "", text.strip("╭╮╰╯─ ")) for text in (self.lines[0], below)]
+        return "   ".join(filter(None, parts))
 
     @property
-    def rail(self):
-        return next(line.strip() for line in self.lines if line.startswith(" input ▸"))
+    def output(self):
+        """The output on the answer line: a shape, `hidden`, or why there is none."""
+        line = next(line for line in self.lines if ARROW in line and line.startswith(" "))
+        shown = re.split(r" {3,}", line.partition(ARROW)[2].strip().replace(" , ", ","))[0]
+        is_shape = not re.match(r"refused|cannot|\.\.\.", shown)
+        return f"answer {'hidden' if {'_', '?'} & {*shown} else shown}" if is_shape else shown
+
+    @property
+    def title(self):
+        """The title of the question, the score and the answer, in one line; of other screens, the first line."""
+        if self.app.screen is not self.app.explore:
+            return self.lines[0].strip()
+        return f"{self.question}   {self.output}"
+
+    @property
+    def step(self):
+        """The title of the panel of the step."""
+        return next(match[1] for line in self.lines if (match := re.search(r"╭─ ((?:Step|Done|Request).*?) ─", line)))
 
     @property
     def command(self):
-        return next(line.strip() for line in self.lines if line.startswith(" $ "))
+        """The command line, or what stands for it where it has no room."""
+        shown = next((line.strip() for line in self.lines if line.startswith(" $ ")), "")
+        return shown or f"$ {question_command(self.state.question, self.state.result.answer)}"
 
     @property
     def keys(self):
@@ -121,21 +143,10 @@ class User:
         """The shape that the app printed at exit."""
         return self.app.return_value and shape_text(self.app.return_value.answer.output)
 
-    def shows_large(self, text):
-        """Return whether the screen shows a text in large figures."""
-        lines = [line.ljust(self.app.size.width) for line in self.lines]
-        figures = render_large_text(text, Scale.LARGE)
-        return any(
-            all(lines[row + offset].startswith(part, x) for offset, part in enumerate(figures))
-            for row in range(len(lines) - len(figures))
-            for x in range(self.app.size.width)
-        )
-
     async def press(self, *keys):
-        """Press keys, and wait after each until the app is idle."""
+        """Press keys, and wait after each until the app is idle; `:copy` runs an action of the main screen."""
         for key in keys:
-            self._send(key)
-            await self.settle()
+            await self.hurry(key)
 
     async def type(self, text):
         """Type a text without pauses."""
@@ -144,7 +155,12 @@ class User:
     async def hurry(self, *keys):
         """Press keys without pauses, then wait until the app is idle."""
         for key in keys:
-            self._send(key)
+            if key.startswith(":") and len(key) > 1:
+                await self.settle()
+                await self.app.explore.run_action(key[1:])
+                await self.settle()
+            else:
+                self._send(key)
         await self.settle()
 
     async def burst(self, *keys, turns):

@@ -34,7 +34,6 @@ class Scene(NamedTuple):
     lesson: bool = False
     learns: bool = False
     """Whether it opens in learning mode, at the first step."""
-    big: bool = False
     model_at: int | None = None
     """The index of the selected node of a model, instead of a command line."""
 
@@ -46,15 +45,14 @@ SCENES = {
     "predict": Scene(("reshape", "2,2,3,2", "-1,0,0"), ("y", "3"), learns=True),
     "hole": Scene(("reshape", "2,3,4", "0,-1"), ("y", "2", "enter", "1"), learns=True),
     "mistake": Scene(TURNED, ("y", "4", "down", "2", "down", "3", *["pagedown"] * 5), learns=True),
-    "room": Scene(("reshape", "2,2,3,2", "-1,0,0"), ("y", "pagedown"), (120, 40), learns=True, big=True),
     "shuffle": Scene(SHUFFLE, ("pageup", "pageup")),
     "rulers": Scene(("reshape", "4,6", "3,8"), ("pageup",)),
-    "comparison": Scene(("reshape", "0,3,4", "0,-1"), ("f4", "down", "down", "down", "down", "down", "down")),
-    "grid": Scene(("reshape", "2,3,4", "4,6"), ("f3", "down", "down", "right")),
+    "comparison": Scene(("reshape", "0,3,4", "0,-1"), (":compare", "down", "down", "down", "down", "down", "down")),
+    "grid": Scene(("reshape", "2,3,4", "4,6"), (":elements", "down", "down", "right")),
     "refused": Scene(("reshape", "2,3,4", "5,-1")),
     "heads": Scene(("chain", "2,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3"), (), (100, 30)),
     "names": Scene(("reshape", "N,C,H,W", "0,-1,64"), (), (100, 30)),
-    "short": Scene(("chain", f"N,C,H,W | {MIXED} | transpose 0,2,3,1 | transpose 0,3,1,2"), ("ctrl+l",), (100, 24)),
+    "short": Scene(("chain", f"N,C,H,W | {MIXED} | transpose 0,2,3,1 | transpose 0,3,1,2"), (":simplify",), (100, 24)),
     "against": Scene(("equiv", "N,C,3 | transpose 1,0,2", "| reshape C,N,3")),
     "lesson": Scene((), ("enter", *["pagedown"] * 3, *"2,3,2", "enter"), lesson=True),
     "model": Scene((), ("f",), model_at=2),
@@ -80,7 +78,7 @@ def picture(scene: Scene) -> str:
         os.environ["XDG_DATA_HOME"] = folder
         try:
             model = None if scene.model_at is None else ModelScreen(YOLO, scene.model_at, list)
-            opening = {"lesson": scene.lesson, "learns": scene.learns, "big": scene.big, "model": model}
+            opening = {"lesson": scene.lesson, "learns": scene.learns, "model": model}
             opening |= {"step": 0 if scene.learns else None}
             asyncio.run(using(play, *scene.words, size=scene.size, **opening))
         finally:

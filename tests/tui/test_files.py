@@ -12,7 +12,7 @@ async def test_file_screen_marks_long_folders(user, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number in range(MAX_ENTRIES + 1):
         (tmp_path / f"{number}.npy").touch()
-    await user.press("ctrl+o")
+    await user.press(":files")
     assert len(user.listed) == MAX_ENTRIES
     assert f"the first {MAX_ENTRIES} of " in user.text
 
@@ -20,6 +20,6 @@ async def test_file_screen_marks_long_folders(user, tmp_path, monkeypatch):
 @driven("flatten", "2,3")
 async def test_served_app_lists_no_files(user, monkeypatch):
     monkeypatch.setattr(question, "_are_files_enabled", False)
-    await user.press("ctrl+o")
+    await user.press(":files")
     assert user.app.screen is user.app.explore
     assert user.notes == [("", "a served app opens no files and writes none")]

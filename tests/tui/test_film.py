@@ -27,7 +27,7 @@ def shows_frame(user, number):
 @pytest.mark.slow
 @driven("shuffle", "2,2", "--first", "1,0", "--to", "0,-1", size=(60, 18))
 async def test_film_frames_fit_every_size(user):
-    await user.press("ctrl+r", "space", "home")
+    await user.press(":film", "space", "home")
     last = len(user.app.screen.player.film.frames) - 1
     for number in range(last):
         assert shows_frame(user, number)
@@ -46,7 +46,7 @@ async def test_film_frames_fit_every_size(user):
 
 @driven()
 async def test_film_click_on_the_progress_bar_seeks(user):
-    await user.press("ctrl+r", "space", "home")
+    await user.press(":film", "space", "home")
     await user.click("●", after=20)
     player = user.app.screen.player
     assert player.time == pytest.approx(player.film.seconds / 2, rel=0.3)
@@ -54,7 +54,7 @@ async def test_film_click_on_the_progress_bar_seeks(user):
 
 @driven("chain", "2,3" + " | transpose 1,0" * 101)
 async def test_film_refuses_chains_beyond_the_limit(user):
-    await user.press("ctrl+r")
+    await user.press(":film")
     assert "101 stages to film, and the limit" in user.text
 
 

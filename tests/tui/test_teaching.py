@@ -6,7 +6,7 @@ import pytest
 
 from shapecalc.teaching.lessons import load_lessons
 from shapecalc.tui.lessons import DrillScreen, Lessons
-from shapecalc.tui.widgets import KEYS
+from shapecalc.tui.widgets import GLOBAL_KEYS, KEYS
 from tests.tui.driven import driven
 
 LONGEST_FIRST = sorted(
@@ -42,8 +42,8 @@ async def test_lesson_screen_shows_question_and_field(user, indices):
 
 
 def test_lesson_screen_keys_do_not_reuse_main_keys():
-    actions = {key.name: key.action for key in KEYS}
-    shared = {"f1", "f5", "ctrl+g", "ctrl+s", "pagedown", "pageup"}
+    actions = {key.name: key.action for key in (*KEYS, *GLOBAL_KEYS)}
+    shared = {"f1", "ctrl+g", "pagedown", "pageup", "up", "down"}
     own = {key.name for screen in (Lessons, DrillScreen) for key in screen.KEYS}
     assert all(len({key.display for key in screen.KEYS}) <= 10 for screen in (Lessons, DrillScreen))
     assert own & actions.keys() <= shared

@@ -4,7 +4,7 @@ Files: `@` a name, `|` a line of it; `arrays` creates a folder of them, `remove`
 disk. Input: `.` keys (`up*3` three times, quoted text is typed), `burst N` keys N turns of the event loop apart,
 `click` on a text (`click+3` three cells to the right), `paste`, `resize`, `find` a palette command, `wait` for
 background work, `ask` another question in the open app, `keep` the screen. Checks: `+` a text on the screen (`2+`
-twice), `-` a text not on it, `same` as the kept screen, `large` figures, `caret` the text over the first mark,
+twice), `-` a text not on it, `same` as the kept screen, `caret` the text over the first mark,
 `line N`, `file` and `kept` the contents of a file, here or in the data folder, `without` a text that no file contains,
 `folder` the file names, and every attribute of `User`, with `...` for any text. No line is wider than the screen.
 """
@@ -32,15 +32,15 @@ from tests.tui.driven import using
 
 pytestmark = pytest.mark.sampled(5)
 
-READ = "title|rail|command|keys|lit|screen|focus|value|listed|note|theme|clipboard|answer"
+READ = "title|step|command|keys|lit|screen|focus|value|listed|note|theme|clipboard|answer"
 DONE = r"@|\||arrays|remove|full|\.|burst|click(?:\+\d+)?|paste|resize|find|wait|ask|keep"
-SEEN = rf"\d*\+|-|same|large|caret|line|file|without|kept|folder|{READ}"
+SEEN = rf"\d*\+|-|same|caret|line|file|without|kept|folder|{READ}"
 OPENING = argparse.ArgumentParser(prog="shapecalc tui", allow_abbrev=False)
 OPENING.add_argument("--size", default="80x24")
 OPENING.add_argument("--step", type=int)
 for option in ("course", "drill", "model"):
     OPENING.add_argument(f"--{option}")
-for option in ("learns", "as-left", "lesson", "big", "path", "notes"):
+for option in ("learns", "as-left", "lesson", "path", "notes"):
     OPENING.add_argument(f"--{option}", action="store_true")
 
 
@@ -128,8 +128,6 @@ class Player:
         """Return the actual and the expected value of a line."""
         if sign == "same":
             return user.text, self.text
-        if sign == "large":
-            return user.shows_large(text) and text, text
         if sign == "caret":
             return user.lines[1][user.lines[2].index("▲") :][: len(text)], text
         if sign == "folder":
@@ -139,7 +137,7 @@ class Player:
             return " | ".join(value) if isinstance(value, list) else value, text
         name, _, text = text.partition(" ")
         if sign == "line":
-            return user.lines[int(name)].strip(), text
+            return user.lines[int(name)].strip(" │"), text
         folder = Path(os.environ["XDG_DATA_HOME"], "shapecalc") if sign == "kept" else Path()
         if sign == "without":
             files = [file.read_text("utf-8") for file in folder.glob(name)]
@@ -200,7 +198,6 @@ def test_app_transcripts(lines, tmp_path, monkeypatch):
                 "step": 0 if opened.learns else opened.step,
                 "learns": None if opened.as_left else opened.learns,
                 "lesson": opened.lesson,
-                "big": opened.big,
                 "model": opened.model and ModelScreen(YOLO, int(opened.model), write_fixed_model),
             }
             asyncio.run(using(play, *words, **opening))

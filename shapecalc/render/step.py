@@ -1,0 +1,163 @@
+"""The step panel and the answer card: what one step does, and the reason for each dim of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import pairwise
+
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, StageKind, Trace
+from shapecalc.core.text import escape_unprintable, shape_text
+from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts, wrap_line
+from shapecalc.render.flow import NO_HOLES, Holes, column_holes
+from shapecalc.render.pictures import draw_picture, drawn_layout_index, has_own_picture
+from shapecalc.render.stage_layout import (
+    INFER_RULES,
+    StageLayout,
+    mark_hue,
+    mark_text,
+    stage_layouts,
+)
+
+ARROW = "─▸"
+"""The arrow of the answer line."""
+MAX_CARD_DIMS = 8
+"""The maximum number of output dims with a reason each."""
+
+
+def step_title(answer: Trace | Chain, step_index: int) -> str:
+    """Return the title of the panel of a step; an index past the last step is the answer or the refusal.
+
+    >>> import shapecalc as sc
+    >>> step_title(sc.reshape((2, 3, 4), (0, -1)), 1)
+    'Step 2 of 3 · solve -1'
+    >>> step_title(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), 0)
+    'Step 1 of 6 · dim 0'
+    """
+    steps = answer.steps
+    if not stage_layouts(answer):
+        return "Step"
+    if step_index >= len(steps):
+        return "Step · refused" if answer.problem else "Step · done"
+    step = steps[step_index]
+    name = f"dim {step.out}" if step.out is not None and step.rule not in INFER_RULES else step.name
+    return f"Step {step_index + 1} of {len(steps)} · {name}"
+
+
+def draw_step(
+    answer: Trace | Chain,
+    step_index: int,
+    *,
+    width: int,
+    height: int,
+    glyphs: GlyphSet = UNICODE,
+    holes: Holes = NO_HOLES,
+) -> Text:
+    """Draw what a step does: its picture, or the reasons of the dims of its stage so far.
+
+    The wires of the dims are drawn on the map beside it.
+    """
+    all_layouts = stage_layouts(answer)
+    if not all_layouts or has_own_picture(answer, step_index):
+        return draw_picture(
+            answer, step_index, width=width, height=height, glyphs=glyphs, holes=holes, with_heading=False
+        )
+    index = drawn_layout_index(all_layouts, step_index)
+    layout, hidden = all_layouts[index], column_holes(holes, index + 1)
+    if hidden and layout.stage.kind is StageKind.PERMUTE:
+        return draw_slots(layout, hidden, width=width, height=height, glyphs=glyphs)
+    lines = _reason_lines(answer, layout, step_index, width, hidden)
+    return stack_texts(lines[max(0, len(lines) - height) :])
+
+
+def draw_slots(
+    layout: StageLayout, hidden: Mapping[int, str], *, width: int, height: int, glyphs: GlyphSet = UNICODE
+) -> Text:
+    """Draw a permutation as slots, each of which fetches a dim of the input.
+
+    `hidden` maps the index of each hidden output dim to its placeholder.
+
+    >>> import shapecalc as sc
+    >>> (layout,) = stage_layouts(sc.transpose((2, 3, 4), (1, 2, 0)))
+    >>> print(draw_slots(layout, {1: "[    ]", 2: "_"}, width=60, height=9))
+    input   a 2     b 3     c 4
+            dim 0   dim 1   dim 2
+    <BLANKLINE>
+    place 0 fetches dim 1   b 3
+    place 1 fetches dim 2   [    ]
+    place 2 fetches dim 0   _
+    """
+    marked = [f"{mark_text(cell.mark, glyphs)} {cell.dim}" for cell in layout.cells_before]
+    cells = [max(len(text), len(f"dim {axis}")) + 3 for axis, text in enumerate(marked)]
+    lines = list[Text]()
+    if len("input   ") + sum(cells) <= width:
+        lines.append(Text("input   "))
+        for cell, text, size in zip(layout.cells_before, marked, cells, strict=True):
+            lines[0].append(text.ljust(size), mark_hue(cell.mark))
+        dims = "".join(f"dim {axis}".ljust(size) for axis, size in enumerate(cells))
+        lines += [Text(f"        {dims}", "dim"), Text()]
+    for out, axis in enumerate(layout.stage.requested or [axes[0] for axes in layout.wires]):
+        text = hidden.get(out) or marked[int(str(axis))]
+        lines.append(Text(f"place {out} fetches dim {axis}   ").append(text, "bold" if out in hidden else ""))
+    for line in lines:
+        line.rstrip()
+    return stack_texts(lines if len(lines) <= height else lines[-height:])
+
+
+def _reason_lines(
+    answer: Trace | Chain, layout: StageLayout, step_index: int, width: int, hidden: Collection[int]
+) -> list[Text]:
+    """Return the reasons of a stage up to a step, of which the last one is bold; hidden dims have none."""
+    lines = list[Text]()
+    for number in layout.step_range:
+        if number > step_index:
+            break
+        step = answer.steps[number]
+        if hidden and (step.out is None or step.out in hidden):
+            continue
+        style = "bold" if number == min(step_index, layout.step_range.stop - 1) else "dim"
+        lines += wrap_line(Text(escape_unprintable(step.why), style), width)
+    if layout.problem and step_index >= layout.step_range.stop:
+        lines += wrap_line(Text(f"refused: {layout.problem.rule}", "bold red"), width)
+    return lines
+
+
+def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int | None = None) -> list[Text]:
+    """Return the lines that give each output dim its reason, below the dims of the answer line.
+
+    The answer line has its output at column `indent`, with blanks around the commas. A line is never cut: without room
+    for all reasons, no lines are returned.
+
+    >>> import shapecalc as sc
+    >>> for line in answer_card(sc.reshape((2, 3, 4), (0, -1)), 0, 78):
+    ...     print(line)
+    │   └ -1 is 24 elements (2*3*4) / 2 known = 12
+    └ 0 copies dim 0, which is 2
+    """
+    all_layouts = stage_layouts(answer)
+    if answer.output is None or not all_layouts or all_layouts[-1].stage.kind is StageKind.SHAPE:
+        return []
+    cells = all_layouts[-1].cells
+    if not 0 < len(cells) <= MAX_CARD_DIMS or any(cell.step_index >= len(answer.steps) for cell in cells):
+        return []
+    starts, x = list[int](), indent
+    for cell in cells:
+        starts.append(x)
+        x += len(str(cell.dim)) + 3
+    lines = list[Text]()
+    for out in reversed(range(len(cells))):
+        step = answer.steps[cells[out].step_index]
+        if step.out != out:
+            return []
+        mark = "   (this step)" if cells[out].step_index == step_index else ""
+        bars = "".join("│".ljust(after - start) for start, after in pairwise(starts[: out + 1]))
+        lines.append(
+            Text(" " * indent + bars).append("└ ").append(escape_unprintable(step.why) + mark, "" if mark else "dim")
+        )
+    return lines if all(len(line) <= width for line in lines) else []
+
+
+def spaced_shape(answer: Trace | Chain) -> str:
+    """Format the output of an answer with blanks around the commas, as above its card."""
+    return " , ".join(shape_text((dim,)) for dim in answer.output or ()) or "[]"

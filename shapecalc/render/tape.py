@@ -1,0 +1,148 @@
+"""Tapes: the elements of a tensor in one row, in C order, with the cuts of its axes between them.
+
+The elements before and after a stage are two tapes below each other. The background of an element shows its index along
+one axis of the input, so that equal colours stay together or are taken apart. A tape that is longer than the line is
+folded at its outermost cuts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from rich.style import Style
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.moves import Index, ShapeVector, ravel, unravel
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import shape_text
+from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
+from shapecalc.render.grid import TINTS, TensorPath, build_tensor_path
+from shapecalc.render.stage_layout import layout_index, stage_layouts
+
+MAX_TAPE_ELEMENTS = 96
+"""The maximum number of elements that are drawn without a request."""
+LABEL_GAP = 2
+"""The number of spaces between the label of a tape and its first element."""
+
+
+def tensor_before(answer: Trace | Chain, step_index: int | None) -> int:
+    """Return the number of moves before the stage of a step; by default, of the last stage.
+
+    >>> import shapecalc as sc
+    >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))
+    >>> tensor_before(answer, 0), tensor_before(answer, None)
+    (0, 1)
+    """
+    all_layouts = stage_layouts(answer)
+    moving = [not isinstance(layout.stage.move, ShapeVector | None) for layout in all_layouts]
+    return min(sum(moving[: layout_index(all_layouts, step_index)]), max(0, sum(moving) - 1))
+
+
+def tape_path(answer: Trace | Chain) -> TensorPath | None:
+    """Return the path of the elements if there are few enough of them to draw tapes; otherwise None."""
+    try:
+        path = build_tensor_path(answer)
+    except ShapeError:
+        return None
+    counts = [prod(tensor.shape) for tensor in path.tensors]
+    return path if len(counts) > 1 and min(counts) > 0 and max(counts) <= MAX_TAPE_ELEMENTS else None
+
+
+def tint_style(index: int, *, is_marked: bool = False) -> Style:
+    """Return the style of an element at an index along the tinted axis."""
+    return Style(color="#000000", bgcolor=TINTS[index % len(TINTS)], bold=is_marked, underline=is_marked)
+
+
+def draw_tapes(
+    path: TensorPath,
+    number: int,
+    cursor: Index | None = None,
+    *,
+    tinted_axis: int = 0,
+    width: int = 78,
+    glyphs: GlyphSet = UNICODE,
+) -> Text:
+    """Draw the tapes of tensor `number` of a path and of the tensor after it.
+
+    `cursor` is the input index of the element to mark. Elements are numbered from 0 and tinted by their index along
+    `tinted_axis` of the input.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_tapes(build_tensor_path(sc.transpose((2, 3), (1, 0))), 0, (0, 1), glyphs=ASCII))
+    before 2,3  [0 1 2|3 4 5|
+    after  3,2  [0 3|1 4|2 5|
+    """
+    labels = [f"{word} {shape_text(path.tensors[number + index].shape)}" for index, word in enumerate(TAPE_WORDS)]
+    indent = max(map(len, labels)) + LABEL_GAP
+    lines = list[Text]()
+    for index, label in enumerate(labels):
+        tape = tape_lines(path, number + index, cursor, tinted_axis=tinted_axis, width=width - indent, glyphs=glyphs)
+        lines += [Text((label if row == 0 else "").ljust(indent)).append_text(line) for row, line in enumerate(tape)]
+    return stack_texts(lines)
+
+
+TAPE_WORDS = ("before", "after ")
+
+
+def tape_lines(
+    path: TensorPath, number: int, cursor: Index | None, *, tinted_axis: int, width: int, glyphs: GlyphSet
+) -> list[Text]:
+    """Return the lines of the tape of one tensor, each with whole blocks of its outermost axes."""
+    shape, first = path.tensors[number].shape, path.tensors[0].shape
+    count, digits = prod(shape), len(str(prod(first) - 1))
+    room = max(1, (width - 1) // (digits + 1))
+    blocks = [prod(shape[axis:]) for axis in range(len(shape) + 1)]
+    block = next((size for size in blocks if size <= room), 1)
+    per_line = room // block * block
+    cells = [_cell(path, number, position, digits, glyphs) for position in range(count)]
+    lines = list[Text]()
+    for start in range(0, count, per_line):
+        line = Text()
+        for position in range(start, min(count, start + per_line)):
+            text, source = cells[position]
+            cut = glyphs.cuts[0] if position == start else cut_before(shape, position, glyphs)
+            tint = source[tinted_axis] if source and tinted_axis < len(source) else 0
+            style = tint_style(tint, is_marked=source is not None and source == cursor) if source is not None else ""
+            line.append(cut, style if cut == " " else "dim").append(text, style)
+        lines.append(line.append(glyphs.cuts[1], "dim"))
+    return lines
+
+
+def cut_before(shape: Sequence[int], position: int, glyphs: GlyphSet = UNICODE) -> str:
+    """Return the cut before an element: of the outermost axis, of another axis, or none.
+
+    >>> [cut_before((2, 3, 4), position) for position in (12, 4, 5)]
+    ['▏', '╎', ' ']
+    """
+    strides = [prod(shape[axis + 1 :]) for axis, size in enumerate(shape[:-1]) if size > 1]
+    cuts = [stride for stride in strides if position % stride == 0]
+    return glyphs.cuts[1 + (cuts[0] != strides[0])] if cuts else " "
+
+
+def _cell(path: TensorPath, number: int, position: int, digits: int, glyphs: GlyphSet) -> tuple[str, Index | None]:
+    """Return the text of an element, and its input index; None for an element that a pad adds."""
+    source = path.source(number, unravel(position, path.tensors[number].shape))
+    if not isinstance(source, tuple):
+        return (glyphs.shade * digits).rjust(digits), None
+    return str(ravel(source, path.tensors[0].shape)).rjust(digits), source
+
+
+def element_equation(path: TensorPath, cursor: Index) -> str:
+    """Format the NumPy equation of one element in the input and in the output.
+
+    In the equation, the input `x` is `np.arange(x.size).reshape(x.shape)`, and `y` is the output.
+
+    >>> import shapecalc as sc
+    >>> element_equation(build_tensor_path(sc.transpose((2, 3), (1, 0))), (0, 1))
+    'x[0,1] == y[1,0] == 1'
+    """
+    target, value = path.indices_of(cursor)[-1], ravel(cursor, path.tensors[0].shape)
+    parts = [
+        f"{name}[{','.join(map(str, index)) or '()'}]"
+        for name, index in (("x", cursor), ("y", target))
+        if index is not None
+    ]
+    return " == ".join([*parts, str(value)]) + ("" if target is not None else ", left out of y")

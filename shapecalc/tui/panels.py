@@ -1,0 +1,255 @@
+"""The panels of the app: their titles, the rows that each of them gets, and fields that wrap.
+
+The plan of the panels is independent of widgets and of what the panels show, so that every screen can use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+from textual.containers import Container
+from textual.content import Content
+from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.widget import Widget
+
+from shapecalc.core.record import Record
+from shapecalc.render.canvas import UNICODE
+from shapecalc.tui import widgets
+
+BORDER_LINES = 2
+"""The number of border lines of a panel."""
+MIN_PANEL_LINES = 5
+"""The minimum height of a panel whose content scrolls, in lines, with its border."""
+MAX_SPARE_LINES = 3
+"""The number of spare lines that the map and the step use."""
+MIN_BESIDE_WIDTH = 76
+"""The minimum width for two panels side by side, in cells."""
+NO_ROOM = "no room"
+"""The start of the note on wires that have no room."""
+ENTERED_SYMBOL = "▸"
+"""The symbol in the title of a panel that has the focus."""
+FIELD_STEP = 6
+"""Fields grow by this number of cells, so that few keys change the layout."""
+MIN_FIELD_WIDTH, FIELD_GAP = 8, 2
+"""The minimum width of a field, and the number of spaces between two fields."""
+
+
+class PanelNeeds(Record):
+    """The number of lines that each panel needs, with its border; 0 for a panel that is not shown."""
+
+    map: int
+    step: int
+    card: int = 0
+    elements: int = 0
+    command: int = 1
+    compare: int = 0
+    all_elements: int = 0
+    """The lines of the elements at every stage, which replace the others where there is room for all panels."""
+    is_beside: bool = True
+    """Whether the step fits beside the map; otherwise it is below the map."""
+
+
+class PanelPlan(Record):
+    """The number of lines that each panel gets; 0 for a hidden panel."""
+
+    map: int
+    step: int
+    card: int
+    elements: int
+    command: int
+    compare: int
+    is_beside: bool
+
+
+def plan_panels(lines: int, needs: PanelNeeds) -> PanelPlan:
+    """Return the lines of each panel, if `lines` lines are free for them.
+
+    If lines are short, the panels give way in this order: the comparison, the command line, the elements, the card, the
+    step, and lines of the map.
+
+    >>> needs = PanelNeeds(6, 8, card=2, elements=5, compare=4)
+    >>> [getattr(plan_panels(30, needs), name) for name in ("map", "step", "card", "elements", "command", "compare")]
+    [11, 11, 2, 5, 1, 4]
+    >>> [getattr(plan_panels(11, needs), name) for name in ("map", "step", "card", "elements", "command", "compare")]
+    [8, 8, 2, 0, 1, 0]
+    """
+    map_lines = min(lines, needs.map)
+    if needs.is_beside:
+        map_lines = step_lines = min(lines, max(needs.map, needs.step))
+        free = lines - map_lines
+    else:
+        free = lines - map_lines
+        step_lines = min(needs.step, free) if free >= min(needs.step, MIN_PANEL_LINES) else 0
+        free -= step_lines
+    others = list[int]()
+    for need in (needs.card, needs.elements, needs.command, needs.compare):
+        others.append(need if need <= free else 0)
+        free -= others[-1]
+    if needs.all_elements and others[1] and 0 <= needs.all_elements - others[1] <= free:
+        free -= needs.all_elements - others[1]
+        others[1] = needs.all_elements
+    extra = min(free, MAX_SPARE_LINES)
+    grow_map, grow_step = (extra, extra) if needs.is_beside else (extra // 2, extra - extra // 2)
+    card, elements, command, compare = others
+    return PanelPlan(
+        map_lines + grow_map,
+        step_lines and step_lines + grow_step,
+        card,
+        elements,
+        command,
+        compare,
+        needs.is_beside,
+    )
+
+
+class Panel(widgets.Pane):
+    """A pane with a border and a title, which can be entered."""
+
+    def __init__(self, widget_id: str) -> None:
+        """Create an empty panel."""
+        super().__init__(widget_id)
+        self._shown_title = ""
+
+    def set_title(self, title: str, keys: str = "") -> None:
+        """Set the title; a focused panel has a mark and its keys instead of details in the title."""
+        shown = f"{ENTERED_SYMBOL} {title.partition(' · ')[0]} · {keys}" if self.has_focus and keys else title
+        if shown != self._shown_title:
+            self._shown_title = shown
+            self.border_title = Content(shown)
+
+    def set_height(self, lines: int) -> None:
+        """Set the height in lines, with the border; 0 hides the panel."""
+        set_lines(self, lines)
+
+
+def set_lines(widget: Widget, lines: int) -> None:
+    """Set the height of a widget in lines, if it changes; 0 hides the widget."""
+    if widget.display != bool(lines):
+        widget.display = bool(lines)
+    if lines and (widget.styles.height is None or widget.styles.height.value != lines):
+        widget.styles.height = lines
+
+
+class WrappingLayout(Layout):
+    """A layout of labelled fields in as few rows as possible.
+
+    The children are pairs of a label and a field, and at last the carets, which are below the row of the wrong field.
+    """
+
+    name = "wrapping"
+
+    def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
+        """Return the place of each child."""
+        carets = [child for child in children if isinstance(child, Carets)]
+        pairs = zip(*[iter(child for child in children if not isinstance(child, Carets))] * 2, strict=False)
+        rows = arrange_rows([(label, field, label_width(field)) for label, field in pairs], size.width)
+        placements, y = list[WidgetPlacement](), 0
+        for row in rows:
+            x = 0
+            for label, field, name_width in row:
+                width = max(1, size.width - x - name_width)
+                if field is not row[-1][1]:
+                    width = min(width, wanted_width(field))
+                placements.append(_place(label, Region(x, y, name_width, 1)))
+                placements.append(_place(field, Region(x + name_width, y, width, 1)))
+                x += name_width + width + FIELD_GAP
+            y += 1
+            if carets and carets[0].field_name in [getattr(field, "field_name", "") for _, field, _ in row]:
+                placements.append(_place(carets[0], Region(0, y, size.width, 1)))
+                y += 1
+        return placements
+
+
+LabelledField = tuple[Widget, Widget, int]
+"""A label, its field, and the width of the label."""
+
+
+def arrange_rows(fields: Sequence[LabelledField], width: int) -> list[list[LabelledField]]:
+    """Return labelled fields in as few rows of a width as possible, in order."""
+    rows, x = list[list[LabelledField]]([[]]), 0
+    for label, field, name_width in fields:
+        cells = name_width + wanted_width(field)
+        if rows[-1] and x + cells > width:
+            rows.append([])
+            x = 0
+        rows[-1].append((label, field, name_width))
+        x += cells + FIELD_GAP
+    return rows
+
+
+def count_rows(fields: Iterable[Widget], width: int) -> int:
+    """Return the number of rows of fields in a width."""
+    return len(arrange_rows([(field, field, label_width(field)) for field in fields], width))
+
+
+def label_width(field: Widget) -> int:
+    """Return the width of the label of a field, with the space after it."""
+    return len(getattr(field, "field_name", "")) + 1
+
+
+def is_cut(text: Text, width: int) -> bool:
+    """Return whether some line of a drawing is cut off at a width, or stages or axes are left out."""
+    return any(
+        (len(line) >= width and line.endswith(UNICODE.ellipsis)) or line.startswith((UNICODE.ellipsis, NO_ROOM))
+        for line in text.plain.split("\n")
+    )
+
+
+def _place(widget: Widget, region: Region) -> WidgetPlacement:
+    return WidgetPlacement(region, NULL_OFFSET, NULL_SPACING, widget)
+
+
+def wanted_width(field: Widget) -> int:
+    """Return the width of a field that shows its whole text and the cursor."""
+    text = getattr(field, "value", "")
+    return max(MIN_FIELD_WIDTH, FIELD_STEP * -(-(len(text) + 2) // FIELD_STEP))
+
+
+class Carets(widgets.ClickableText):
+    """The marks below the wrong characters of a field."""
+
+    def __init__(self) -> None:
+        """Create hidden marks."""
+        super().__init__("carets")
+        self.field_name = ""
+        self.display = False
+
+    def mark(self, field_name: str) -> bool:
+        """Show the marks below the row of a field, or hide them; return whether they have moved."""
+        if field_name == self.field_name and self.display == bool(field_name):
+            return False
+        self.field_name, self.display = field_name, bool(field_name)
+        return True
+
+
+class FieldPanel(Container):
+    """The panel of the question: labelled fields, which wrap."""
+
+    def __init__(self, fields: Sequence[widgets.Field]) -> None:
+        """Create the panel with fields."""
+        super().__init__(*widgets.label_fields(fields), Carets(), id="question")
+        self._wrapping_layout = WrappingLayout()
+
+    @property
+    def layout(self) -> Layout:
+        """The layout, which no style sheet can name."""
+        return self._wrapping_layout
+
+    def rearrange(self) -> None:
+        """Arrange the fields again after a text has changed."""
+        self._clear_arrangement_cache()
+        self.refresh(layout=True)
+
+    @property
+    def carets(self) -> Carets:
+        """The marks below the wrong characters."""
+        return self.query_one(Carets)
+
+    async def replace_fields(self, fields: Sequence[widgets.Field]) -> None:
+        """Replace all fields."""
+        carets = self.carets
+        carets.mark("")
+        await self.remove_children("Label, Field")
+        await self.mount(*widgets.label_fields(fields), before=carets)

@@ -157,13 +157,14 @@ def print_answer(
     outputs: Sequence[Shape] = (),
     others: Sequence[Chain] = (),
     unchecked: Sequence[tuple[int, str]] = (),
+    extra_json: Callable[[], dict[str, object]] = dict,
 ) -> int:
     """Print an answer, write the output file if requested, and return the exit code.
 
     `source` is the input file, and `operand_sources` are the files of the other operands. `opset` is the opset of the
     generated ONNX code. `request_options` are the options of the request, or of each stage of a chain. `outputs` are
     the shapes of all results of code that has several, and `others` the chains of further results. `unchecked` has the
-    line and the name of each layer of the code whose sizes are not compared.
+    line and the name of each layer of the code whose sizes are not compared. `extra_json` returns further JSON fields.
     Raises `ShapeError` (usage) for an option that does not apply, (file) if a file cannot be used, and (differs) if the
     output file fails its verification.
     """
@@ -195,7 +196,8 @@ def print_answer(
         parts = _parts_json(answer, outputs, others) if outputs and answer.output is not None else {}
         if unchecked:
             parts["unchecked"] = [{"line": line, "name": name} for line, name in unchecked]
-        return answer.as_json() | parts | hint | paths | picture | ({"code": fields(emitted)} if emitted else {})
+        emitted_json: dict[str, object] = {"code": fields(emitted)} if emitted else {}
+        return answer.as_json() | parts | hint | paths | picture | emitted_json | extra_json()
 
     if output.print_json_if_requested(output_options, build_json):
         _print_text(answer, output_options, source, emitted, paths, operand_sources, outputs)

@@ -8,7 +8,7 @@ from os.path import isfile
 from pathlib import Path
 from shlex import quote
 
-from shapecalc.cli.answer import add_as_option_hint, print_answer, print_error, print_notes
+from shapecalc.cli.answer import add_as_option_hint, answer_exit_code, print_answer, print_error, print_notes
 from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
@@ -40,7 +40,8 @@ from shapecalc.reasoning.answers import answer_code, answer_further_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.reading.code.results import CodeChain
+    from shapecalc.engine.arrays import Source
+    from shapecalc.reading.code.results import CodeChain, StatementRecord
 
 MAX_LOG_BYTES = 1 << 28
 """Maximum size of a log in bytes."""
@@ -120,7 +121,7 @@ or not about a shape.""",
 
 
 CODE_ARGUMENT = Argument(
-    "line", "statements, a function or a class that return one tensor; a file, or - for standard input", "'LINE'"
+    "line", "statements, a function or a class; a file, FILE.py::NAME, or - for standard input", "'LINE'"
 )
 INPUT_OPTION = Option(
     "input",
@@ -209,55 +210,93 @@ def run_code(
     where: str | None,
     output_options: OutputOptions,
     text: str | None = None,
+    *,
+    lines: bool | None = None,
+    annotate: bool = False,
+    in_place: bool = False,
     **options: object,
 ) -> int:
     """Convert Python code to a chain, and print the answer to the chain.
 
     `line` is the code or the name of a file; `-` denotes `text`, or standard input if `text` is None. `input`
     contains the shapes of the input tensors, and `where` contains sizes. The assumptions about the code are printed to
-    stderr. `options` apply to every stage that supports them.
+    stderr, and the shapes of its lines if `lines` asks for them. With `annotate`, the source with these shapes is
+    printed instead of the answer, or written over the file with `in_place`. `options` apply to every stage that
+    supports them.
     """
-    from shapecalc.reading.code import interpret_code  # imports `ast`, which is slow
-    from shapecalc.reading.code.source import normalize_pasted_code
+    from shapecalc.cli.code_lines import lines_json, print_annotated, print_lines, split_entry
 
-    code_text, source, is_path = line, None, isfile(line)  # noqa: PTH113 - it never raises
+    line, entry = split_entry(line)
+    file_text, path, records = line, line if isfile(line) else None, list["StatementRecord"]()  # noqa: PTH113
     try:
-        code_text = normalize_pasted_code(_read_text(line.strip(), text) if is_path or line.strip() == "-" else line)
-        if "add_shuffle" in code_text:
-            raise usage_error("this builds TensorRT layers", "write shapecalc FILE 4,64,20,20, with its input")
-        texts = dict(_split_inputs(input or ""))
-        for name, dims in [*texts.items()][:1]:
-            parsed = read_input(dims, {"dialect": dialect}, "reshape")
-            texts[name], source = parsed.shape, parsed.source
-        inputs = {name: parse_typed_shape(dims) for name, dims in texts.items()}
+        if in_place and not (annotate and path):
+            raise usage_error("--in-place needs --annotate and a file", "write code FILE.py --annotate --in-place")
+        file_text = _read_text(line.strip(), text) if path or line.strip() == "-" else line
+        inputs, source = _parse_inputs(input or "", dialect)
         sizes = {} if where is None else _parse_sizes(where)
-        strides = {name: tensor.strides for name, tensor in inputs.items() if tensor.strides is not None}
-        code = interpret_code(
-            code_text, {name: tensor.dims for name, tensor in inputs.items()}, dialect, sizes, strides
-        )
+        code = _interpret_text(file_text, inputs, dialect, sizes, records, entry)
+        if not annotate:
+            print_lines(records, lines, output_options)
         notes = [f"not checked: {name} (line {number})" for number, name in code.unchecked]
         print_notes([*_input_notes(inputs, dialect, options), *code.notes, *notes], output_options)
-        numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
         answer = answer_code(code, options)
         others = answer_further_results(code, options)
         _check_element_options(code, output_options)
+        if annotate:
+            print_annotated(file_text, records, path if in_place else None)
+            return answer_exit_code(answer, None, strict=output_options.strict)
         return print_answer(
             answer,
             output_options,
             source if code.is_main else None,
-            request_options=[{"where": numbers}],
+            request_options=[{"where": {name: size for name, size in sizes.items() if isinstance(size, int)}}],
             outputs=code.outputs,
             others=others,
             unchecked=code.unchecked,
+            extra_json=lambda: lines_json(records, len(code.outputs) or 1),
         )
     except ShapeError as error:
         if _is_expected(error.problem, output_options):
             return ExitCode.OK
+        print_lines(records, lines, output_options)
         error = add_as_option_hint(error)
-        if is_path:
-            hint = error.problem.hint.replace("--input ", f"shapecalc {escape_unprintable(quote(line))} ")
-            error = ShapeError(replace(error.problem, hint=hint))
-        return print_error(error, "code", {"line": code_text, "input": input}, output_options)
+        error = _name_file_in_hint(error, path) if path else error
+        return print_error(error, "code", {"line": file_text, "input": input}, output_options)
+
+
+def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
+    """Return the error with a hint that is a command for the file."""
+    hint = error.problem.hint.replace("--input ", f"shapecalc {escape_unprintable(quote(path))} ")
+    return ShapeError(replace(error.problem, hint=hint))
+
+
+def _parse_inputs(text: str, dialect: str | None) -> tuple[dict[str, TypedShape], Source | None]:
+    """Parse the value of `--input`; return the tensors by name, and the file that the first one is read from."""
+    texts, source = dict(_split_inputs(text)), None
+    for name, dims in [*texts.items()][:1]:
+        parsed = read_input(dims, {"dialect": dialect}, "reshape")
+        texts[name], source = parsed.shape, parsed.source
+    return {name: parse_typed_shape(dims) for name, dims in texts.items()}, source
+
+
+def _interpret_text(
+    text: str,
+    inputs: Mapping[str, TypedShape],
+    dialect: str | None,
+    sizes: Mapping[str, int | Shape],
+    records: list[StatementRecord],
+    entry: str,
+) -> CodeChain:
+    """Interpret pasted code; append the interpreted statements to `records`."""
+    from shapecalc.reading.code import interpret_code  # imports `ast`, which is slow
+    from shapecalc.reading.code.source import normalize_pasted_code
+
+    code_text = normalize_pasted_code(text)
+    if "add_shuffle" in code_text:
+        raise usage_error("this builds TensorRT layers", "write shapecalc FILE 4,64,20,20, with its input")
+    dims = {name: tensor.dims for name, tensor in inputs.items()}
+    strides = {name: tensor.strides for name, tensor in inputs.items() if tensor.strides is not None}
+    return interpret_code(code_text, dims, dialect, sizes, strides, records=records, entry=entry)
 
 
 def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
@@ -293,6 +332,9 @@ CODE_COMMAND = Command(
         CODE_ARGUMENT,
         INPUT_OPTION,
         *[option for option in RULE_OPTIONS.values() if option.name != "opset"],
+        Option("lines", "Print the shapes of each line to stderr; by default on a terminal.", OptionKind.SWITCH),
+        Option("annotate", "Print the source with the shapes of each line as comments.", OptionKind.FLAG),
+        Option("in_place", "With --annotate, write the result over the file.", OptionKind.FLAG),
         *OUTPUT_OPTIONS.values(),
     ],
     summary="Compute the output shape of PyTorch, NumPy, TensorFlow or JAX code, without running it.",
@@ -301,10 +343,11 @@ CODE_COMMAND = Command(
   shapecalc code 'x @ w + b' --input 'x=B,T,768 w=768,3072 b=3072'
   shapecalc code 'torch.zeros(2, 3, 4).flatten(1)'
   shapecalc code 'x.chunk(3, -1)' --input x=B,T,768 --expect B,T,256
-  shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
+  shapecalc code net.py::Net.forward --input x=B,3,224,224 --lines
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
-    details=""" The code is one or more statements, a function, or a file, of which the last function is
-used. The output is that of chain; several results are printed one per line. Every name that is not
+    details=""" The code is one or more statements, a function, or a file, of which the last function
+or class is used; FILE.py::NAME selects another one. The shapes of all lines are printed to stderr on
+a terminal. The output is that of chain; several results are printed one per line. Every name that is not
 a tensor is a size; --where sets names to numbers or lists of numbers. The shapes of tensors created
 in the code are known. Shapes in comments are checked. Without --dialect, the modules and
 methods in the code select the dialect.""",

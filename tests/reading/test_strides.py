@@ -15,7 +15,7 @@ from tests.sampling import each_row
 
 def strides_of(code, inputs):
     """Return the strides of the last tensor of code; None if it is refused or not read."""
-    interpreter = CodeInterpreter(code, "torch", {})
+    interpreter = CodeInterpreter(code, "torch", {}, [])
     try:
         result = interpreter.result_of_module(parse_code(code), inputs)
     except StageRefused:
@@ -34,6 +34,6 @@ def test_strides_of_code_are_those_recorded(code, inputs, expected):
 @pytest.mark.parametrize("rank", [3, 5])
 def test_memory_format_needs_its_rank(rank):
     code = "x.to(memory_format=torch.channels_last)"
-    interpreter = CodeInterpreter(code, "torch", {})
+    interpreter = CodeInterpreter(code, "torch", {}, [])
     with pytest.raises(ShapeError, match=f"channels_last needs 4 dims, and the tensor has {rank}"):
         interpreter.interpret(parse_code(code), {"x": (2,) * rank})

@@ -16,7 +16,7 @@ from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.requests import lookup_dialect
 from shapecalc.core.text import parse_dims
-from shapecalc.reading.code.results import CodeChain, UnnamedInputIdentified
+from shapecalc.reading.code.results import CodeChain, StatementRecord, UnnamedInputIdentified
 from shapecalc.reading.code.source import (
     PASTE_HINT,
     detect_dialect,
@@ -33,12 +33,17 @@ def interpret_code(
     dialect: str | None = None,
     sizes: Mapping[str, int | Shape] = EMPTY_DICT,
     strides: Mapping[str, Shape] = EMPTY_DICT,
+    *,
+    records: list[StatementRecord] | None = None,
+    entry: str = "",
 ) -> CodeChain:
     """Return the chain that code applies to the first of its input tensors.
 
     `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. `sizes` maps names
-    to the sizes that replace them. `strides` maps the names of tensors that are not row-major to their strides. Raises
-    `ShapeError` (usage) with a span for code that is not supported.
+    to the sizes that replace them. `strides` maps the names of tensors that are not row-major to their strides. The
+    interpreted statements are appended to `records`, also if the code is refused. `entry` is the name of the function,
+    class or method to interpret, such as `Net.forward`; by default it is the last one. Raises `ShapeError` (usage) with
+    a span for code that is not supported.
 
     >>> from shapecalc.core.text import parse_dims
     >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
@@ -48,15 +53,16 @@ def interpret_code(
     """
     if len(text) > MAX_CODE_LENGTH:
         raise MAX_CODE_LENGTH.error(f"{len(text)} characters of code", PASTE_HINT, argument="line")
-    tree = parse_code(text)
+    tree, records = parse_code(text), [] if records is None else records
     try:
         dialect_name = lookup_dialect(dialect).name if dialect else detect_dialect(tree)
         try:
-            return CodeInterpreter(text, dialect_name, sizes).interpret(tree, inputs, strides)
+            return CodeInterpreter(text, dialect_name, sizes, records).interpret(tree, inputs, strides, entry)
         except UnnamedInputIdentified as claimed:
             name = claimed.args[0]
-            return CodeInterpreter(text, dialect_name, sizes).interpret(
-                tree, _name_input(inputs, name), _name_input(strides, name)
+            records.clear()
+            return CodeInterpreter(text, dialect_name, sizes, records).interpret(
+                tree, _name_input(inputs, name), _name_input(strides, name), entry
             )
     except RecursionError:
         raise usage_error("the code is nested too deep", argument="line") from None

@@ -17,6 +17,7 @@ from shapecalc.reading.code.calls import call_function, is_known_function
 from shapecalc.reading.code.expressions import ExpressionEvaluator
 from shapecalc.reading.code.logic import freeze_value
 from shapecalc.reading.code.operands import apply_multi_operand
+from shapecalc.reading.code.results import StatementRecord
 from shapecalc.reading.code.source import dotted_name, is_preserving_layer
 from shapecalc.reading.code.values import (
     Binding,
@@ -79,13 +80,14 @@ class LayerEvaluator(ExpressionEvaluator):
     ) -> CodeValue:
         """Apply a layer, or each layer of a `Sequential`, to a tensor."""
         if layer.name == "Sequential" and values:
-            for inner in layer.positional:
+            for index, inner in enumerate(layer.positional):
                 if isinstance(inner, ObjectValue):
                     values = [self.call_object(inner, values, {}, error)]
                     continue
                 if not isinstance(inner, LayerInstance):
                     raise error("this is no layer")
                 values = [self.apply_layer(inner, values, {}, error)]
+                self.record_layer(index, inner, values[0])
             return values[0]
         if keeps_shape(layer.name) and values:
             first = values[0]
@@ -103,6 +105,12 @@ class LayerEvaluator(ExpressionEvaluator):
         if not is_known_function(layer.name):
             raise error(f"{truncate(layer.name)} is not known here")
         return call_function(layer.name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
+
+    def record_layer(self, index: int, layer: LayerInstance, value: CodeValue) -> None:
+        """Store what a layer of a `Sequential` returns."""
+        if not self.is_quiet and layer.name != "Sequential":
+            place = (self.line, self.line, self.frame.function, self.frame.depth + 1)
+            self.records.append(StatementRecord(*place, {"": value}, f"{index}  {layer}", layer))
 
     def apply_preserving(
         self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]

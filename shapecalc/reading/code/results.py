@@ -12,7 +12,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest
 from shapecalc.core.results import SizeExpression
 from shapecalc.core.text import truncate
-from shapecalc.reading.code.values import Binding
+from shapecalc.reading.code.values import Binding, LayerInstance
 
 
 class StatementRecord(Record):
@@ -27,7 +27,9 @@ class StatementRecord(Record):
     names: Mapping[str, Binding]
     """The value of each name that the statement binds, or its error; the name of a returned value is empty."""
     text: str
-    """The source of the statement on one line."""
+    """The source of the statement on one line; for a layer of a `Sequential`, its index and its arguments."""
+    layer: LayerInstance | None = None
+    """The layer of a `Sequential` that is applied; None for a statement."""
 
 
 class CodeChain(Record):
@@ -48,8 +50,6 @@ class CodeChain(Record):
     """The conditions of the results, and those of the tensors that they are computed from."""
     names: Mapping[str, SizeExpression | None] = EMPTY_DICT
     """The named results of all chains in the code; other names map to None."""
-    records: tuple[StatementRecord, ...] = ()
-    """The interpreted statements, in order."""
     unchecked: tuple[tuple[int, str], ...] = ()
     """The line and the name of each layer whose sizes were not compared."""
 

@@ -37,8 +37,13 @@ SIZE_LIST_NAME = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
 class Scope:
     """The names that code binds, the sizes and shapes that the user gives, and errors with spans."""
 
-    def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
-        """Create an interpreter of `text`; `sizes` maps names in it to their values."""
+    def __init__(
+        self, text: str, dialect: str, sizes: Mapping[str, int | Shape], records: list[StatementRecord]
+    ) -> None:
+        """Create an interpreter of `text`; `sizes` maps names in it to their values.
+
+        The interpreted statements are appended to `records`.
+        """
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.program, self.journal = Program(), Journal()
         self.inputs: dict[str, TracedTensor] = {}
@@ -48,7 +53,7 @@ class Scope:
         """The frame of the statement that is being interpreted."""
         self.skipped_errors: dict[ShapeError, None] = {}
         """The errors of skipped statements, in order."""
-        self.records: list[StatementRecord] = []
+        self.records = records
         """The interpreted statements, in order."""
         self.notes: dict[str, None] = {}
         self.used_size_names: set[str] = set()

@@ -43,7 +43,7 @@ def normalize_pasted_code(text: str) -> str:
     """
     if PROMPT.match(text):
         text = "\n".join([PROMPT.sub("", line, 1) for line in text.splitlines() if PROMPT.match(line)])
-    text = dedent(text).strip()
+    text = dedent(text).rstrip()
     first, _, rest = text.partition("\n")
     is_indented = rest[:1].isspace() and not first.partition("#")[0].rstrip().endswith((*":([{,\\",))
     return f"{first}\n{dedent(rest)}" if is_indented else text
@@ -118,12 +118,15 @@ class Entry(Record):
         return names[0] if len(names) == 1 else ""
 
 
-def select_entry(statements: Sequence[ast.stmt]) -> tuple[Entry | None, list[ast.stmt]]:
+def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[Entry | None, list[ast.stmt]]:
     """Return the function or method to interpret, and the statements of the module to interpret before it.
 
-    If a statement outside of definitions operates on a tensor, there is no such function, and the statements are the
-    code. Otherwise it is the last function, or the `forward` of the last class.
+    `name` is the name of a function, a class or a method of a class. Without it, and if a statement outside of
+    definitions operates on a tensor, there is no such function, and the statements are the code. Otherwise it is the
+    last function, or the `forward` of the last class. Raises `ShapeError` (usage) if there is no function of this name.
     """
+    if name:
+        return _find_entry(statements, name), [*statements]
     defined = [node for node in statements if isinstance(node, DEFINITIONS)]
     lines = [node for node in statements if not isinstance(node, DEFINITIONS)]
     if not defined or has_tensor_operation(lines):
@@ -135,12 +138,32 @@ def select_entry(statements: Sequence[ast.stmt]) -> tuple[Entry | None, list[ast
         ast.copy_location(last, first)
     if isinstance(last, ast.FunctionDef):
         return Entry(last), [*statements]
-    methods = [node for node in last.body if isinstance(node, ast.FunctionDef)]
-    named = {method.name: method for method in methods}
-    entry = next((named[name] for name in (*ENTRY_METHODS, *reversed(named)) if name in named), None)
-    if entry is None:
-        return None, [*statements]
-    return Entry(entry, last), [*statements]
+    entry = _entry_method(last)
+    return (Entry(entry, last) if entry else None), [*statements]
+
+
+def _entry_method(node: ast.ClassDef) -> ast.FunctionDef | None:
+    """Return the method of a class that its calls run: `forward` or its kin, or the last method; None without any."""
+    named = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
+    return next((named[name] for name in (*ENTRY_METHODS, *reversed(named)) if name in named), None)
+
+
+def _find_entry(statements: Sequence[ast.stmt], name: str) -> Entry:
+    """Return the function, or the method of a class, with a name such as `scale`, `Net` or `Net.forward`."""
+    defined = {node.name: node for node in statements if isinstance(node, DEFINITIONS)}
+    outer, _, inner = name.partition(".")
+    node = defined.get(outer)
+    if isinstance(node, ast.FunctionDef) and not inner:
+        return Entry(node)
+    if isinstance(node, ast.ClassDef):
+        named = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
+        method = named.get(inner) if inner else _entry_method(node)
+        if method is not None:
+            return Entry(method, node)
+    known = ", ".join(defined) or "no functions and classes"
+    raise usage_error(
+        f"'{escape_unprintable(truncate(name))}' is no function or class of this file", f"it has {truncate(known)}"
+    )
 
 
 def first_variable(statements: Iterable[ast.stmt]) -> str:
@@ -167,6 +190,12 @@ def has_tensor_operation(statements: Iterable[ast.AST]) -> bool:
 def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
     """Return the names that a statement loads or stores, depending on `context`."""
     return {dotted_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
+
+
+def bound_names(statement: ast.stmt) -> list[str]:
+    """Return the dotted names that a statement binds, in the order in which they are written."""
+    stored = [node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store)]
+    return [*dict.fromkeys(filter(None, map(dotted_name, stored)))]
 
 
 def is_preserving_layer(layer_name: str) -> bool:

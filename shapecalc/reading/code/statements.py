@@ -26,6 +26,7 @@ from shapecalc.reading.code.source import (
     IGNORED_STATEMENTS,
     PASTE_HINT,
     Entry,
+    bound_names,
     dotted_name,
     first_variable,
     is_print_or_constant,
@@ -61,16 +62,21 @@ class CodeInterpreter(FunctionEvaluator):
     """
 
     def interpret(
-        self, tree: ast.Module, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT
+        self,
+        tree: ast.Module,
+        inputs: Mapping[str, Shape],
+        strides: Mapping[str, Shape] = EMPTY_DICT,
+        entry_name: str = "",
     ) -> CodeChain:
         """Interpret code and return the chain that it performs.
 
         `inputs` maps the names of tensors to shapes, and `strides` maps the names of some tensors to their strides. If
-        a name is empty, the method finds the name in the code and raises `UnnamedInputIdentified`. Raises `ShapeError`
-        (usage) for code that is not supported.
+        a name is empty, the method finds the name in the code and raises `UnnamedInputIdentified`. `entry_name` is the
+        name of the function, class or method to interpret; by default it is the last one. Raises `ShapeError` (usage)
+        for code that is not supported.
         """
         try:
-            value = self.result_of_module(tree, inputs, strides)
+            value = self.result_of_module(tree, inputs, strides, entry_name)
         except CheckRefused as refused:
             raise refused.args[0] from None
         except StageRefused as refused:
@@ -85,7 +91,11 @@ class CodeInterpreter(FunctionEvaluator):
         return self.build_chain(value)
 
     def result_of_module(
-        self, tree: ast.Module, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT
+        self,
+        tree: ast.Module,
+        inputs: Mapping[str, Shape],
+        strides: Mapping[str, Shape] = EMPTY_DICT,
+        entry_name: str = "",
     ) -> Binding:
         """Interpret code and return its result, or the error of its result; raises `StageRefused` for a refused op."""
         self.bind_inputs(inputs, strides)
@@ -96,7 +106,7 @@ class CodeInterpreter(FunctionEvaluator):
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }
-        entry, statements = select_entry(tree.body)
+        entry, statements = select_entry(tree.body, entry_name)
         if entry is not None and self.has_unnamed_input and (name := entry.only_parameter):
             raise UnnamedInputIdentified(name)
         self.frame.variables.update(self.inputs)
@@ -153,7 +163,6 @@ class CodeInterpreter(FunctionEvaluator):
             tuple([(tensor.input_shape, tensor.stages, tensor.conditions) for tensor in others]),
             tuple(dict.fromkeys((*self.program.conditions, *first.conditions))),
             self.program.names,
-            tuple(self.records),
             tuple(sorted(self.unchecked)),
         )
 
@@ -238,7 +247,7 @@ class CodeInterpreter(FunctionEvaluator):
                 self.skipped_errors[error] = None
             for name in stored:
                 self.assign_name(name, error)
-            self.record(statement, dict.fromkeys(sorted(stored), error))
+            self.record(statement, dict.fromkeys(bound_names(statement), error))
 
     def forget_changes(self, statement: ast.stmt, error: ShapeError) -> None:
         """Mark the lists and dicts as unknown that an incompletely interpreted statement may change."""
@@ -332,7 +341,7 @@ class CodeInterpreter(FunctionEvaluator):
                 value = self.update_in_place(node, value)
                 self.assign(target, value)
         state = self.frame.state
-        names |= {name: self.peek(name) for name in sorted(names_in_statement(node, ast.Store))}
+        names |= {name: self.peek(name) for name in bound_names(node)}
         self.record(node, {name: binding for name, binding in names.items() if binding is not MISSING})
         tensors = value if isinstance(value, tuple) else value.bindings if isinstance(value, CodeList) else (value,)
         if isinstance(node, ast.Return):

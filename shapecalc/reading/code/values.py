@@ -277,6 +277,24 @@ class LayerInstance(Record):
     positional: tuple[CodeValue, ...]
     keywords: Mapping[str, CodeValue]
 
+    def __str__(self) -> str:
+        """Format the layer with short names of common arguments, as in `Conv2d(3,64,7,s2,p3)`."""
+        words = [*map(_argument_text, self.positional)]
+        marks = {name: ARGUMENT_MARKS.get(name, f"{name}=") for name in self.keywords}
+        words += [f"{marks[name]}{_argument_text(value)}" for name, value in self.keywords.items()]
+        return f"{self.name}({','.join(words)})"
+
+
+ARGUMENT_MARKS = {"stride": "s", "padding": "p", "dilation": "d", "groups": "g"}
+"""The short names of the arguments of layers."""
+
+
+def _argument_text(value: CodeValue) -> str:
+    """Format an argument of a layer; a tuple without blanks, and anything but numbers, sizes and strings as `...`."""
+    if isinstance(value, tuple):
+        return f"({','.join(map(_argument_text, value))})"
+    return str(value) if value is None or isinstance(value, int | float | str | Monomial) else "..."
+
 
 class CodeList:
     """A mutable list."""

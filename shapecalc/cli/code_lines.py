@@ -1,0 +1,74 @@
+"""The shapes of every line of code: their listing, their JSON, and source with them as comments."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from shapecalc.cli.answer import write_file
+from shapecalc.cli.output import OutputOptions, print_renderable, print_stderr, print_stdout, stderr_width
+from shapecalc.core.problem import usage_error
+from shapecalc.core.text import escape_unprintable
+from shapecalc.reading.code.annotate import annotate
+from shapecalc.reading.code.lines import format_lines, list_lines, result_names
+from shapecalc.reading.code.results import StatementRecord
+from shapecalc.reading.code.source import normalize_pasted_code
+
+ENTRY_MARK = "::"
+"""What separates a file from the function, class or method in it that the user asks for."""
+
+
+def split_entry(line: str) -> tuple[str, str]:
+    """Split `FILE.py::Net.forward` into the file and the name; the name is empty for a file or code alone.
+
+    >>> split_entry("net.py::Net.forward"), split_entry("x[::2]")
+    (('net.py', 'Net.forward'), ('x[::2]', ''))
+    """
+    file, mark, entry = line.rpartition(ENTRY_MARK)
+    is_entry = mark and entry.replace(".", "").isidentifier() and os.path.isfile(file)  # noqa: PTH113 - never raises
+    return (file, entry) if is_entry else (line, "")
+
+
+def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, output_options: OutputOptions) -> None:
+    """Print the shapes of each line to stderr, if they are requested or stderr is a terminal.
+
+    On a terminal, a single line is left out unless it is requested.
+    """
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    if is_requested is False or output_options.json or output_options.quiet or not (is_requested or is_terminal):
+        return
+    lines = list_lines(records)
+    if len(lines) < 2 and not is_requested:
+        return
+    from rich.text import Text
+
+    entry = next((record.function for record in records if record.depth == 0), "")
+    rows = format_lines(lines, entry, stderr_width())
+    print_renderable(Text("\n".join(rows), no_wrap=True, overflow="ignore")) if is_terminal else print_stderr(
+        "\n".join(rows)
+    )
+
+
+def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[str, object]:
+    """Return the JSON fields with the lines and with the names of the results; None stands for one without a name."""
+    lines = [line.as_json() for line in list_lines(records)]
+    return {"lines": lines, "output_names": result_names(records, result_count)}
+
+
+def print_annotated(text: str, records: Sequence[StatementRecord], path: str | None) -> None:
+    """Print source with the shapes of each line as comments, or write it over the file at `path`.
+
+    Raises `ShapeError` (usage) if the text is not source as it stands in a file, such as a session with prompts, and
+    (file) if the file cannot be written.
+    """
+    if normalize_pasted_code(text) != text.rstrip() or "\N{REPLACEMENT CHARACTER}" in text:
+        raise usage_error("only source in UTF-8, without prompts and indentation, can be annotated", argument="line")
+    annotated = annotate(text, list_lines(records))
+    if path is None:
+        print_stdout(annotated.removesuffix("\n"))
+        return
+    if annotated != text:
+        write_file(path, annotated.encode(), force=True)
+    changed = sum(before != after for before, after in zip(text.split("\n"), annotated.split("\n"), strict=True))
+    print_stderr(f"shapecalc: {escape_unprintable(path)}: {changed} comments written")

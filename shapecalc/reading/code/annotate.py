@@ -1,0 +1,84 @@
+"""Source code with a comment on each line that tells the shapes of the line."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+
+from shapecalc.core.text import shape_text
+from shapecalc.reading.code.comments import SHAPE_COMMENT
+from shapecalc.reading.code.lines import RESULT, CodeLine
+
+_NAMES = r"([A-Za-z_][^,;#\s]*(?:, [A-Za-z_][^,;#\s]*)*): "
+_SHAPE = r"(?:\[\]|[\w?*/+()-]+(?:,[\w?*/+()-]+)*)"
+ANNOTATION_PART = re.compile(rf"(?:{_NAMES})?{_SHAPE}")
+"""A part of a comment that `annotate` writes, such as `q, k: B,T,64`; group 1 has the names."""
+
+
+def annotate(text: str, lines: Iterable[CodeLine]) -> str:
+    """Return source code with the shapes of lines as comments at their ends.
+
+    A comment that is a shape is replaced. Every other comment stays, and the shapes follow it. A line whose shapes are
+    not known, or that is executed with different shapes, is unchanged.
+    """
+    by_end: dict[int, list[CodeLine]] = {}
+    for line in lines:
+        if line.shapes and not line.is_layer:
+            by_end.setdefault(line.end, []).append(line)
+    starts = _comment_starts(text)
+    result = []
+    for number, source in enumerate(io.StringIO(text, newline=""), 1):
+        told = by_end.get(number, [])
+        comments = {_format_shapes(line) for line in told}
+        if len(comments) != 1 or "" in comments:
+            result.append(source)
+            continue
+        body = source.rstrip("\r\n")
+        start = starts.get(number, len(body))
+        kept = _without_shapes(body[start:], told[0].shapes)
+        result.append("  ".join(filter(None, [body[:start].rstrip(), kept, *comments])) + source[len(body) :])
+    return "".join(result)
+
+
+def _format_shapes(line: CodeLine) -> str:
+    """Format the shapes of a line, as in `# q, k, v: B,12,T,64`; empty if one is not known."""
+    if None in line.shapes.values():
+        return ""
+    groups: dict[str, list[str]] = {}
+    for name, shape in line.shapes.items():
+        groups.setdefault(shape_text(shape or ()), []).append(name)
+    pieces = []
+    for text, group in groups.items():
+        joined = ", ".join(name for name in group if name != RESULT)
+        pieces.append(f"{joined}: {text}" if joined else text)
+    return f"# {'; '.join(pieces)}"
+
+
+def _without_shapes(comment: str, names: Collection[str]) -> str:
+    """Return a comment without the shapes at its end; empty if it is a shape alone.
+
+    `names` are the names that the line binds.
+    """
+    if SHAPE_COMMENT.match(comment) or _is_annotation(comment, names):
+        return ""
+    head, mark, tail = comment.rpartition("  #")
+    return head.rstrip() if mark and _is_annotation(f"#{tail}", names) else comment.rstrip()
+
+
+def _is_annotation(comment: str, names: Collection[str]) -> bool:
+    """Return whether `annotate` writes such a comment for a line that binds `names`."""
+    parts = [ANNOTATION_PART.fullmatch(part) for part in comment.removeprefix("# ").rstrip().split("; ")]
+    return all(part and set((part[1] or RESULT).split(", ")) <= {*names} for part in parts)
+
+
+def _comment_starts(text: str) -> dict[int, int]:
+    """Return the column of the comment of each line that has one."""
+    starts = {}
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                starts[token.start[0]] = token.start[1]
+    return starts

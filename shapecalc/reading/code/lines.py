@@ -1,0 +1,223 @@
+"""The shape that each line of code produces."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+
+from shapecalc.core.conditions import Condition, Conditions
+from shapecalc.core.dims import Dim, Shape, to_json
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import shape_text
+from shapecalc.reading.code.parameter_counts import count_parameters
+from shapecalc.reading.code.results import StatementRecord
+from shapecalc.reading.code.source import dotted_name
+from shapecalc.reading.code.values import (
+    Binding,
+    CodeDict,
+    CodeList,
+    CodeValue,
+    TensorChunks,
+    TracedTensor,
+    is_dim,
+    tensors_in,
+)
+
+RESULT = ""
+"""The name of a value that a statement returns or computes, and does not bind."""
+UNKNOWN = "?"
+"""What stands for the shape of a value that is not known."""
+
+
+class CodeLine(Record):
+    """A line of code that binds or returns tensors or sizes."""
+
+    line: int
+    end: int
+    text: str
+    depth: int
+    shapes: Mapping[str, Shape | None]
+    """The shape of each tensor by its name; None if it is not known."""
+    sizes: Mapping[str, Dim]
+    conditions: Conditions = ()
+    """The conditions that this line adds to those of the lines above."""
+    times: int = 1
+    """How often the line is executed with these shapes."""
+    is_layer: bool = False
+    """Whether this is a layer of a `Sequential` instead of a statement."""
+    parameters: int | None = None
+    """The number of parameters of the layer, or of all layers below a statement; None if it is not known."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the line as a JSON object."""
+        return {
+            "line": self.line,
+            "end": self.end,
+            "text": self.text,
+            "names": {name: None if shape is None else to_json(shape) for name, shape in self.shapes.items()},
+            "sizes": {name: to_json(size) for name, size in self.sizes.items()},
+            "depth": self.depth,
+            "times": self.times,
+            "conditions": [*map(str, self.conditions)],
+        } | ({} if self.parameters is None else {"parameters": self.parameters})
+
+    def format_values(self) -> str:
+        """Format the shapes and sizes, as in `q, k B,T,64` and `B=N  T=196`; names of equal shapes share one."""
+        names_by_shape: dict[str, list[str]] = {}
+        for name, shape in self.shapes.items():
+            names_by_shape.setdefault(UNKNOWN if shape is None else shape_text(shape), []).append(name)
+        shapes = [f"{', '.join(names)} {shape}".strip() for shape, names in names_by_shape.items()]
+        return "  ".join([*shapes, *[f"{name}={size}" for name, size in self.sizes.items()]])
+
+
+def list_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
+    """Return the lines that bind or return a tensor or a size.
+
+    A statement that is executed several times with the same shapes, as in a loop, is one line. The lines of a function
+    that is called several times are those of its first call.
+    """
+    lines: dict[tuple[object, ...], CodeLine] = {}
+    known_conditions = set[Condition]()
+    for record in _order_calls_first(records):
+        shapes, sizes = _shapes_and_sizes(record)
+        if not (shapes or sizes):
+            continue
+        added = [each for each in _conditions_of(record.names.values()) if each not in known_conditions]
+        known_conditions.update(added)
+        key = (record.line, record.end_line, record.depth, record.text, *shapes.items(), *sizes.items())
+        if key in lines:
+            lines[key] = replace(lines[key], times=lines[key].times + 1)
+        else:
+            place = (record.line, record.end_line, record.text, record.depth)
+            layer = record.layer
+            parameters = None if layer is None else count_parameters(layer.name, layer.positional, layer.keywords)
+            added_here = tuple(dict.fromkeys(added))
+            lines[key] = CodeLine(*place, shapes, sizes, added_here, 1, layer is not None, parameters)
+    return _add_totals([*lines.values()])
+
+
+def _add_totals(lines: Sequence[CodeLine]) -> list[CodeLine]:
+    """Return the lines with the number of parameters of the layers that a statement applies, if all are known."""
+    result = list[CodeLine]()
+    for index, line in enumerate(lines):
+        layers = [*takewhile(lambda other: other.is_layer, lines[index + 1 :])]
+        counts = [layer.parameters for layer in layers]
+        known = [count for count in counts if count is not None]
+        is_total = layers and not line.is_layer and len(known) == len(counts)
+        result.append(replace(line, parameters=sum(known)) if is_total else line)
+    return result
+
+
+def result_names(records: Sequence[StatementRecord], count: int) -> list[str | None]:
+    """Return the names of the `count` results of code, as its last statement binds or returns them.
+
+    A result that is not a name, such as that of a call, is None.
+    """
+    last = next((record for record in reversed(records) if record.depth == 0), None)
+    names: list[str | None] = [None] * count
+    if last is None:
+        return names
+    if RESULT not in last.names:
+        bound = [*last.names]
+        return [*bound] if len(bound) == count else names
+    written = _returned_names(last.text)
+    return [*written] if len(written) == count else names
+
+
+def _returned_names(text: str) -> list[str | None]:
+    """Return the names that a `return` or an expression lists; None for an item that is not a name.
+
+    >>> _returned_names("return q, k.T"), _returned_names("x")
+    (['q', None], ['x'])
+    """
+    try:
+        value = getattr(ast.parse(text).body[0], "value", None)
+    except (SyntaxError, ValueError, IndexError):  # a layer's row is not code
+        return []
+    parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value] if isinstance(value, ast.AST) else []
+    return [dotted_name(part) or None for part in parts]
+
+
+def _order_calls_first(records: Iterable[StatementRecord]) -> list[StatementRecord]:
+    """Return statements with each call before the statements that it executes.
+
+    An interpreter records a statement when it is finished, after those of the functions that it calls.
+    """
+    blocks: list[list[StatementRecord]] = []
+    for record in records:
+        start = len(blocks)
+        while start and blocks[start - 1][0].depth > record.depth:
+            start -= 1
+        called = [inner for block in blocks[start:] for inner in block]
+        blocks[start:] = [[record, *called]]
+    return [record for block in blocks for record in block]
+
+
+def _shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], dict[str, Dim]]:
+    """Split the values of a statement into the shapes of tensors and the sizes; leave out other values."""
+    shapes: dict[str, Shape | None] = {}
+    sizes: dict[str, Dim] = {}
+    for name, value in record.names.items():
+        if isinstance(value, ShapeError):
+            shapes[name] = None
+        elif isinstance(value, TracedTensor):
+            shapes[name] = value.shape
+        elif is_dim(value):
+            sizes[name or "result"] = value
+        else:
+            parts = [*_parts(value)]
+            written = _returned_names(record.text) if name == RESULT else []
+            labels = [f"{name}[{index}]" for index in range(len(parts))]
+            if len(written) == len(parts):
+                labels = [text or label for text, label in zip(written, labels, strict=True)]
+            elif len(parts) > 1 and len({part.shape for part in parts}) == 1:
+                labels = [f"{name}[:]"] * len(parts)
+            shapes |= {label: part.shape for label, part in zip(labels, parts, strict=True)}
+    return shapes, sizes
+
+
+def _parts(value: CodeValue) -> Iterable[TracedTensor]:
+    """Return the tensors of a value: itself, the items of a list or a tuple, or the parts of a split tensor."""
+    if isinstance(value, TensorChunks):
+        return [value.chunk(index) for index in range(value.count or 0)]
+    if isinstance(value, CodeList | CodeDict):
+        items = value.state["items"]
+        bindings = () if isinstance(items, ShapeError) else items.values() if isinstance(items, dict) else items
+        return tensors_in(tuple([item for item in bindings if not isinstance(item, ShapeError)]))
+    return tensors_in(value)
+
+
+def _conditions_of(values: Iterable[Binding]) -> Iterator[Condition]:
+    """Yield the conditions under which the tensors of values exist."""
+    for value in values:
+        for tensor in () if isinstance(value, ShapeError) else _parts(value):
+            yield from tensor.conditions
+
+
+def format_lines(lines: Iterable[CodeLine], function: str, width: int) -> Iterator[str]:
+    """Yield the rows of a listing: the name of the function, and a row with number, source and shapes for each line.
+
+    The source text is cut so that a row has at most `width` columns where the shapes leave room.
+    """
+    rows = [(str(line.line), "  " * line.depth + line.text, line.format_values(), _remarks(line)) for line in lines]
+    if not rows:
+        return
+    if function:
+        yield function
+    number_width = max(len(number) for number, *_ in rows)
+    value_width = max(len(values) for _, _, values, _ in rows)
+    text_width = max(min(max(len(text) for _, text, _, _ in rows), width - number_width - value_width - 5), 24)
+    for number, text, values, remarks in rows:
+        shown = text if len(text) <= text_width else f"{text[: text_width - 3]}..."
+        yield f" {number:>{number_width}}  {shown:{text_width}}  {values}{remarks}"
+
+
+def _remarks(line: CodeLine) -> str:
+    """Format how often a line is executed, and its conditions."""
+    times = f"  x{line.times}" if line.times > 1 else ""
+    times += f"  {line.parameters:,} parameters" if line.parameters else ""
+    return times + (
+        f"  when {' and '.join(condition.phrase for condition in line.conditions)}" if line.conditions else ""
+    )

@@ -298,7 +298,7 @@ INFERRED_EMPTY = StepRule(
     "excludes the copied dims from both products, and defines 0/0 as 1. ONNX Runtime excludes all zeros from both "
     "products. Most runtimes refuse the request.",
     "shapecalc reshape 0,3,4 0,-1 --dialect openvino --special-zero",
-    "measured with OpenVINO 2026.4.1 and ONNX Runtime 1.31.1",
+    "measured with OpenVINO 2026.4.1 and ONNX Runtime 1.32.0",
     name="solve -1",
     why="-1 is {have} / {known}, {left_out.value} = {step.value}",
 )

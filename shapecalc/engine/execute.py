@@ -322,11 +322,10 @@ def pad_array(array: Any, pad: Any, backend: Backend = NUMPY) -> Any:
             padded = library.take(padded, library.asarray(sources), axis)
         return padded.view(kind)
     result = library.full(pad.shape, fill.item() if backend.name == "cupy" else fill, array.dtype)
-    ends = [*zip(pad.begins, pad.ends, array.shape, strict=True)]
-    inner = tuple(
-        [slice(max(begin, 0), max(begin, 0) + size + min(begin, 0) + min(end, 0)) for begin, end, size in ends]
-    )
-    kept = tuple([slice(max(-begin, 0), size - max(-end, 0)) for begin, end, size in ends])
+    sizes = zip(pad.begins, pad.ends, array.shape, strict=True)
+    ranges = [(max(-begin, 0), min(size, size + end), begin) for begin, end, size in sizes]
+    kept = tuple([slice(first, max(first, stop)) for first, stop, _ in ranges])
+    inner = tuple([slice(first + begin, max(first, stop) + begin) for first, stop, begin in ranges])
     result[inner] = array[kept]
     return result.view(kind)
 

@@ -202,14 +202,14 @@ def paddle_library():
 
     def pad(x, padding, axes=None, mode="constant", fill=0):
         pairs = pairs_of(x.ndim, padding, axes)
-        if mode == "constant":
+        if mode == "constant" and min(map(min, pairs)) >= 0:
             return paddle.nn.functional.pad(x, [number for ends in pairs for number in ends], value=fill)
         name = {"edge": "replicate", "wrap": "circular"}.get(mode, mode)
         layout = {3: "NCL", 4: "NCHW", 5: "NCDHW"}[x.ndim]
         last = [number for ends in pairs[:1:-1] for number in ends]
         if any(map(any, pairs[:2])) or 0 in x.shape:  # it fills an empty input with 0
             raise ValueError
-        return paddle.nn.functional.pad(x, last, name, data_format=layout)
+        return paddle.nn.functional.pad(x, last, name, value=fill, data_format=layout)
 
     table = operators(paddle, names, paddle.split) | {"pad": pad}
     return lambda array, dtype: paddle.to_tensor(array).astype(getattr(paddle, dtype)), table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import onnx
+import onnxruntime
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from tests.sampling import each_row, examples
 from tests.strategies import shapes
 
 ROWS = rows("onnx")
+RUNTIME_VERSION = tuple(map(int, onnxruntime.__version__.split(".")[:2]))
 ENGINES = {
     "inference": inferred_shape,
     "known": runtime_shape,
@@ -46,6 +48,8 @@ NAMED = {operator.name: operator for operator in (*OPERATORS.values(), *VARIANTS
 @given(data=st.data())
 def test_onnx_engines_agree_or_both_refuse(row, data):
     op, dialect, engine, opsets, *differs = row
+    if op == "split" and "18" in opsets and RUNTIME_VERSION < (1, 32):
+        pytest.skip("ONNX Runtime 1.31 refuses an empty last part")
     opset, (shape, arguments) = int(data.draw(st.sampled_from(opsets.split()))), data.draw(DRAWN[op])
     if op == "reshape" and opset >= 14:
         arguments = {**arguments, "allowzero": int(data.draw(st.booleans()))}
@@ -56,7 +60,6 @@ def test_onnx_engines_agree_or_both_refuse(row, data):
         assume(opset >= 10 or all(step is None for _, _, step in parse_slices(arguments["slices"])))
     elif op == "split":
         assume(0 <= arguments["part"] < arguments["parts"])  # a model cannot request other outputs
-        assume(opset < 18 or 0 not in shape)  # it refuses num_outputs; the specification is silent
     ours = resolve(make_request(op, shape, {**arguments, "dialect": dialect, "opset": opset}))
     if not (ours.problem and differs and ours.problem.rule in differs[0].split()):
         assert ours.output == ENGINES[engine](op, shape, arguments, opset)
@@ -91,6 +94,8 @@ def test_onnx_newest_opset_matches_the_package():
 @pytest.mark.parametrize("op", OPERATORS)
 def test_onnxruntime_element_types_at_opset_25(op):
     shape, arguments = TYPED[op]
+    if op == "pad" and RUNTIME_VERSION < (1, 32):
+        pytest.skip("ONNX Runtime 1.31 has no kernel of Pad for bfloat16")
 
     def runs(dtype):
         kind = getattr(TensorProto, element_type_name(dtype, ONNX).upper())

@@ -19,13 +19,13 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import sizes_with_results, substitute_results
-from tests.engines.onnx_models import each, runtime_shape
+from tests.engines.onnx_models import runtime_shape
 
 COUNT = 150
 SIZES = (1, 2, 3, 3, 4)
 OR_EMPTY = (*SIZES, 0)
 OPSET = 22
-DIALECTS = {"numpy": {}, "torch": {}, "tensorflow": {}, "onnx": {"opset": OPSET}}
+DIALECTS = {"numpy": {}, "torch": {}, "tensorflow": {}, "onnx": {"opset": OPSET}, "onnxruntime": {"opset": OPSET}}
 NAMES = {"N": 4, "M": 4, "K": 3, "H": 2, "W": 1}
 
 
@@ -147,12 +147,13 @@ def draw_upsample(random, _batched):
 
 OPERANDS = ("broadcast", "matmul", "linear", "concat", "stack", "einsum")
 WINDOWS = {"conv": draw_conv, "pool": draw_pool, "pad": draw_pad, "upsample": draw_upsample}
+WINDOW_DIALECTS = ("onnx", "onnxruntime", "torch")
 
 
 def requests(op, dialect, sizes=SIZES):
     for seed in range(COUNT):
         random = Random(f"{op} {seed}")
-        yield WINDOWS[op](random, dialect == "onnx") if op in WINDOWS else draw_operands(op, random, sizes)
+        yield WINDOWS[op](random, dialect != "torch") if op in WINDOWS else draw_operands(op, random, sizes)
 
 
 def answer(op, shape, arguments, dialect):
@@ -162,46 +163,19 @@ def answer(op, shape, arguments, dialect):
         return Trace(Request(op, shape), problem=error.problem)
 
 
-def has_known_deviation(op, shape, arguments, ours):
-    """Return whether ONNX Runtime is known to deviate from the specification for a request.
-
-    It pools with windows that are too large, with no padding of the kernel's size or more, and no SAME whose kernel is
-    less than its stride. It rounds up with VALID, dilates no SAME of Conv, and pads that of MaxPool as if it were not
-    dilated. Of transposed SAME it pads none whose kernel is less than its stride, and adds no output padding. It adds
-    nothing at the end if the stride is 1, and crops more than there is beside a pad at the other end.
-    """
-    count, padding = max(len(shape) - 2, 0), arguments.get("padding")
-    stride, reach = (each(arguments.get(name, (1,)), count) for name in ("stride", "dilation"))
-    rule, same = ours.problem and ours.problem.rule, padding in ("same", "same-lower")
-    if op == "pad":
-        pairs = [*zip(padding, padding[len(padding) // 2 :], strict=False)]
-        return rule == "nothing-left" and any(max(pair) > 0 > min(pair) for pair in pairs)
-    if arguments.get("transposed"):
-        kernel = [d * (k - 1) + 1 for k, d in zip(arguments["weight"][2:], reach, strict=False)]
-        added = each(arguments.get("output_padding", (0,)), count)
-        short = same and (any(added) or any(k < s for k, s in zip(kernel, stride, strict=False)))
-        return short or any(more >= s for more, s in zip(added, stride, strict=False))
-    dilated = same and max(reach) > 1
-    if op == "pool" and arguments["kernel"] != "global":
-        kernel = each(arguments["kernel"], count)
-        if same and any(k < s for k, s in zip(kernel, stride, strict=False)):
-            return True
-        pads = (0,) if padding is None or isinstance(padding, str) else padding
-        padded = any(p >= k for p, k in zip(each(pads, 2 * count), kernel * 2, strict=False))
-        return padded or rule == "window-too-large" or (padding, "ceil" in arguments) == ("valid", True) or dilated
-    return (op == "conv" and dilated) or rule == "rest-differs"
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", [*OPERANDS, *WINDOWS])
 def test_onnxruntime_operand_shapes_agree(op):
-    agreed = 0
+    agreed, as_specified = 0, 0
     for shape, arguments in requests(op, "onnx"):
-        ours = answer(op, shape, arguments, "onnx")
-        if not has_known_deviation(op, shape, arguments, ours):
-            assert ours.output == runtime_shape(op, shape, arguments, OPSET), (shape, arguments, ours.problem)
-            agreed += ours.output is not None
-    assert agreed > COUNT / 4
+        ours = answer(op, shape, arguments, "onnxruntime")
+        if ours.problem and ours.problem.rule == "rest-differs":
+            continue
+        assert ours.output == runtime_shape(op, shape, arguments, OPSET), (shape, arguments, ours.problem)
+        agreed += ours.output is not None
+        as_specified += ours.output is not None and ours.output == answer(op, shape, arguments, "onnx").output
+    assert as_specified > COUNT / 4
+    assert as_specified < agreed or op not in ("conv", "pool")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +203,7 @@ def named_requests(op, dialect):
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize(("op", "dialect"), [*product(OPERANDS, DIALECTS), *product(WINDOWS, ("onnx", "torch"))])
+@pytest.mark.parametrize(("op", "dialect"), [*product(OPERANDS, DIALECTS), *product(WINDOWS, WINDOW_DIALECTS)])
 def test_substituted_names_match_concrete_sizes(op, dialect):
     met = 0
     for shape, arguments, sizes in named_requests(op, dialect):
@@ -249,6 +223,6 @@ def test_substituted_names_match_concrete_sizes(op, dialect):
         if named.output is not None and can_hold(named.conditions, sizes_with_results(named.results, sizes)):
             assert plain == substitute_results(named.output, named.results, sizes), (shape, arguments, sizes)
             met += 1
-        elif op in WINDOWS:
+        elif op in WINDOWS and dialect != "onnxruntime":  # it rounds the size of a window that fits nowhere towards 0
             assert plain is None, (shape, arguments)
     assert met > COUNT / 8

@@ -25,7 +25,7 @@ def draw_pad(random, ranks=(1, 5), empty=True):
     axes = random.sample(range(len(shape)), random.randint(1, min(3, len(shape))))
     if random.random() < 0.6:
         axes = [*range(len(shape))][-len(axes) :]
-    numbers = [random.choice((0, 0, 1, 2, 3, 4)) for _ in range(2 * len(axes))]
+    numbers = [random.choice((0, 0, 1, 2, 3, 4, -1, -2)) for _ in range(2 * len(axes))]
     arguments = {"padding": tuple(numbers), "axes": tuple([axis - random.choice((0, len(shape))) for axis in axes])}
     mode = random.choice(MODE_PARAM.choices)
     if mode != "constant" or random.random() < 0.5:
@@ -58,8 +58,12 @@ def test_library_pads_agree_or_both_refuse(engine, name):
     for seed in range(COUNT):
         shape, arguments = draw_pad(Random(seed), empty=name != "paddle")
         expected = elements_of(ours := answer(shape, arguments, name))
+        if name == "torch" and arguments.get("mode") == "wrap" and min(arguments["padding"]) < 0 and ours.problem:
+            continue  # 2.13 reads memory that it has not written if nothing is left
         output, elements, *_ = library.query("pad", shape, arguments)
         found = None if output is None else (output, elements if elements is not None else [])
+        if name == "torch" and ours.problem and found and 0 in output and min(arguments["padding"]) < 0:
+            continue  # in modes it refuses an output without elements, but only if all dims that it pads are then empty
         agreed += expected is not None
         if expected is None or found is None or 0 in output:
             assert (expected and expected[0]) == (found and found[0]), (shape, arguments, ours.problem)

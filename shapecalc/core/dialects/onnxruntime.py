@@ -26,7 +26,7 @@ ONNXRUNTIME = replace(
     ONNX,
     name="onnxruntime",
     aliases=("ort",),
-    source="ONNX Runtime 1.31.1 on a CPU, measured with shapes that are unknown when the model is loaded",
+    source="ONNX Runtime 1.32.0 on a CPU, measured with shapes that are unknown when the model is loaded",
     reshape_semantics={
         False: ZERO_COPIES,
         True: ReshapeSemantics(ZeroMeaning.LITERAL, empty=ZeroVolumeInfer.WITHOUT_ZEROS),
@@ -46,7 +46,7 @@ ONNXRUNTIME = replace(
         **dict.fromkeys(("split", "concat", "stack", "take"), COMPLEX),
         **dict.fromkeys(("broadcast", "matmul", "linear", "pool"), frozenset({"bfloat16"})),
         "conv": frozenset({"bfloat16", "float64"}),
-        "pad": UNSUPPORTED_TYPES | {"bfloat16", "int16", "uint16", "string"},
+        "pad": UNSUPPORTED_TYPES | {"int16", "uint16", "string"},
         "upsample": SINCE_13 - {"float16", "float32", "int32", "int8", "uint8"},
     },
     note="If the shapes are known when the model is loaded, ONNX Runtime refuses the same requests as ONNX",

@@ -189,7 +189,7 @@ CONV = Op(
             Operator("conv"), Operator("conv_transpose", params_since=WITHOUT_GROUPS)
         ),
         "tflite": _with_transposed_variant(
-            Operator("CONV_2D"), Operator("TRANSPOSE_CONV", params_since=WITHOUT_GROUPS)
+            Operator("CONV_2D"), Operator("TRANSPOSE_CONV", params_since=WITHOUT_GROUPS | {"output_padding": None})
         ),
         "openvino": _with_transposed_variant(
             *[Operator(name, params_since=WITHOUT_GROUPS) for name in ("Convolution", "ConvolutionBackpropData")]

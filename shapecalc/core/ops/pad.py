@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
-from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
 from shapecalc.core.dialects.base import (
     FLOATS,
     INTEGERS,
@@ -21,6 +21,7 @@ from shapecalc.core.moves import CONSTANT, EDGE, REFLECT, SYMMETRIC, WRAP, Pad
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices, scalar_axis_error
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors, operators_by_dialect
+from shapecalc.core.ops.slice import slice_
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import truncate
@@ -48,8 +49,9 @@ MODE_UNSUPPORTED = Rule(
     "support constant, reflect, edge (replicate) and wrap (circular). TensorFlow and TensorFlow Lite support constant, "
     "reflect and symmetric; OpenVINO also supports edge. NumPy and JAX support all modes. In modes other than "
     "constant, PyTorch pads the last dim of rank 2 or 3, the last two dims of rank 3 or 4, or the last three dims of "
-    "rank 4 or 5. Paddle pads the dims after the channels, and TensorFlow supports at most 5 dims. Negative padding "
-    "requires the mode constant.",
+    "rank 4 or 5. Paddle pads the dims after the channels, and TensorFlow supports at most 5 dims. In modes other than "
+    "constant, negative padding removes positions before the others are added in ONNX, ONNX Runtime and the mode wrap "
+    "of PyTorch, and afterwards in the modes reflect and edge of PyTorch and in Paddle. Other frameworks refuse it.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1 --mode symmetric",
     SOURCE,
 )
@@ -79,6 +81,18 @@ class PadSemantics(Record):
     """The modes that refuse an empty dim even if it is not padded, except for the batch dim in PyTorch."""
     allows_negative_padding: bool = True
     """Whether the mode `constant` accepts negative padding, which removes elements."""
+    removes_new_positions: bool = False
+    """Whether negative padding may remove positions that the other end adds, in the mode `constant`."""
+    crops_first: tuple[str, ...] = ()
+    """The modes whose negative padding removes positions before the others are added."""
+    crops_last: tuple[str, ...] = ()
+    """The modes whose negative padding removes positions after the others are added; `constant` does it everywhere."""
+    limits_negative_padding: bool = False
+    """Whether negative padding in the mode `constant` is limited to `last_dims`, too."""
+
+    def limits_dims(self, mode: str, ends: Iterable[tuple[int, ...]]) -> bool:
+        """Return whether only some dims can be padded in a mode, with these numbers for both ends of each axis."""
+        return mode != CONSTANT or (self.limits_negative_padding and any(min(both) < 0 for both in ends))
 
     def last_dims_of(self, rank: int) -> tuple[int, ...]:
         """Return the possible numbers of trailing dims that a call pads in a tensor of rank `rank`."""
@@ -97,19 +111,32 @@ class PadSemantics(Record):
 
 PAD_SEMANTICS = DialectTable(
     {
-        "onnx": PadSemantics(FrozenDict(reflect=1, edge=1, wrap=19)),
-        "onnxruntime": PadSemantics(FrozenDict(reflect=1, edge=1, wrap=19), FrozenDict(reflect=-1), nonempty=(WRAP,)),
+        "onnx": PadSemantics(
+            FrozenDict(reflect=1, edge=1, wrap=19), removes_new_positions=True, crops_first=(REFLECT, EDGE, WRAP)
+        ),
+        "onnxruntime": PadSemantics(
+            FrozenDict(reflect=1, edge=1, wrap=19),
+            FrozenDict(reflect=-1),
+            nonempty=(WRAP,),
+            removes_new_positions=True,
+            crops_first=(REFLECT, EDGE, WRAP),
+        ),
         "numpy jax": PadSemantics(FrozenDict(reflect=1, symmetric=1, edge=1, wrap=1), allows_negative_padding=False),
         "torch": PadSemantics(
             FrozenDict(reflect=1, edge=1, wrap=1),
             FrozenDict(reflect=-1, wrap=0),
             last_dims=((), (), (1,), (1, 2), (2, 3), (3,)),
             nonempty=(REFLECT, EDGE),
+            crops_first=(WRAP,),
+            crops_last=(REFLECT, EDGE),
         ),
         "paddle": PadSemantics(
             FrozenDict(reflect=1, edge=1, wrap=1),
             FrozenDict(reflect=-1),
             last_dims=((), (), (), (1,), (2,), (3,)),
+            crops_last=(REFLECT, EDGE, WRAP),
+            limits_negative_padding=True,
+            removes_new_positions=True,
         ),
         "tensorflow": PadSemantics(
             FrozenDict(reflect=1, symmetric=1),
@@ -153,28 +180,63 @@ def pad(
     with StageBuilder(StageKind.LENGTHEN, "pad", "padding", shape) as stage:
         semantics = PAD_SEMANTICS.of(rules.dialect)
         _check_mode(mode, semantics, rules)
-        if axes and not shape:
-            raise scalar_axis_error(axes[0], "axes", 0)
-        padded_axes = (
-            range(len(shape))
-            if axes is None
-            else normalize_axis_indices(axes, len(shape), rules, RepeatedAxesPolicy.REFUSED)
-        )
-        count = len(padded_axes)
-        least = -INT64_MAX if semantics.allows_negative_padding else 0
-        padding = windows.numbers_per_axis(padding, [2 * count], "padding", least)
-        both_ends = sorted([(axis, padding[index::count]) for index, axis in enumerate(padded_axes)])
-        ends = {axis: both for axis, both in both_ends if any(both)}
-        if mode != CONSTANT:
-            _check_padded_dims(shape, ends, mode, semantics, rules)
-        max_excess, fill = semantics.max_excess.get(mode), 0 if fill is None else fill
-        steps = {
-            axis: partial(_padded_dim_step, rules, axis, max_excess, _pad_facts(shape[axis], both, mode, fill))
-            for axis, both in ends.items()
-        }
-        begins, lasts = ([ends.get(axis, (0, 0))[end] for axis in range(len(shape))] for end in (0, 1))
-        make_move = partial(Pad, begins=tuple(begins), ends=tuple(lasts), mode=mode, fill=fill)
-        return windows.finish_window_stage(stage, steps, ends, make_move=make_move)
+        ends = _padding_by_axis(shape, rules, padding, axes)
+        crops = mode in semantics.crops_first and any(min(both) < 0 for both in ends.values())
+        if not crops:
+            return _finish_pad(stage, rules, ends, mode, fill)
+        added = {axis: (max(begin, 0), max(end, 0)) for axis, (begin, end) in ends.items() if max(begin, end) > 0}
+        must_keep = ends if semantics.removes_new_positions else added  # PyTorch leaves axes empty that it does not pad
+        for axis, both in ends.items():
+            least = (axis in must_keep) - sum(min(end, 0) for end in both)
+            message = f"{mode} reads the new positions from what is left of dim {axis}, and that is empty"
+            if least:
+                windows.at_least_conditions(shape[axis], least, rule_error(PADDING_LIMIT, message, argument="padding"))
+    slices = [ends.get(axis, (0, 0)) for axis in range(len(shape))]
+    text = ",".join([f"{-min(begin, 0) or ''}:{min(end, 0) or ''}" for begin, end in slices])
+
+    def pad_rest(cropped: Shape) -> Stages:
+        with StageBuilder(StageKind.LENGTHEN, "pad", "padding", cropped) as stage:
+            return _finish_pad(stage, rules, added, mode, fill)
+
+    return run_in_sequence(shape, partial(slice_, rules=rules, slices=text, must_keep=tuple(must_keep)), pad_rest)
+
+
+def _padding_by_axis(
+    shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None
+) -> dict[int, tuple[int, ...]]:
+    """Return the padding of the start and of the end of each padded axis.
+
+    Raises `ShapeError`: window-values, axis-out-of-range, repeated-axis.
+    """
+    if axes and not shape:
+        raise scalar_axis_error(axes[0], "axes", 0)
+    padded_axes = (
+        range(len(shape))
+        if axes is None
+        else normalize_axis_indices(axes, len(shape), rules, RepeatedAxesPolicy.REFUSED)
+    )
+    count = len(padded_axes)
+    least = -INT64_MAX if PAD_SEMANTICS.of(rules.dialect).allows_negative_padding else 0
+    padding = windows.numbers_per_axis(padding, [2 * count], "padding", least)
+    both_ends = sorted([(axis, padding[index::count]) for index, axis in enumerate(padded_axes)])
+    return {axis: both for axis, both in both_ends if any(both)}
+
+
+def _finish_pad(
+    stage: StageBuilder, rules: Setting, ends: Mapping[int, tuple[int, ...]], mode: str, fill: float | None
+) -> Stages:
+    """Finish a stage that pads axes; `ends` has the padding of both ends of each padded axis."""
+    shape, semantics = stage.before, PAD_SEMANTICS.of(rules.dialect)
+    if semantics.limits_dims(mode, ends.values()):
+        _check_padded_dims(shape, ends, mode, semantics, rules)
+    max_excess, fill = semantics.max_excess.get(mode), 0 if fill is None else fill
+    steps = {
+        axis: partial(_padded_dim_step, rules, axis, max_excess, _pad_facts(shape[axis], both, mode, fill))
+        for axis, both in ends.items()
+    }
+    begins, lasts = ([ends.get(axis, (0, 0))[end] for axis in range(len(shape))] for end in (0, 1))
+    make_move = partial(Pad, begins=tuple(begins), ends=tuple(lasts), mode=mode, fill=fill)
+    return windows.finish_window_stage(stage, steps, ends, make_move=make_move)
 
 
 def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
@@ -195,9 +257,9 @@ def _check_padded_dims(
 ) -> None:
     """Raise `ShapeError` (mode-unsupported, padding-limit) for dims that a mode other than constant cannot pad."""
     rank, first = len(shape), min(ends, default=len(shape) - 1)
-    if any(number < 0 for both in ends.values() for number in both):
+    if mode not in (CONSTANT, *semantics.crops_last) and any(number < 0 for both in ends.values() for number in both):
         raise rule_error(
-            MODE_UNSUPPORTED, f"{mode} removes no positions: only constant takes negative padding", argument="padding"
+            MODE_UNSUPPORTED, f"{mode} removes no positions: it takes no negative padding", argument="padding"
         )
     if semantics.max_rank is not None and rank > semantics.max_rank:
         message = (
@@ -224,18 +286,21 @@ def _pad_facts(dim: Dim, ends: tuple[int, ...], mode: str, fill: float) -> Froze
 
 def _padded_dim_step(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDict) -> Step:
     dim, begin, end, mode = (facts[name] for name in ("dim", "begin", "end", "mode"))
-    removed = -min(begin, 0) - min(end, 0)
+    semantics = PAD_SEMANTICS.of(rules.dialect)
+    removes_any = mode in semantics.crops_last or (mode == CONSTANT and semantics.removes_new_positions)
+    removed = max(0, -begin - end) if removes_any else -min(begin, 0) - min(end, 0)
     message = f"dim {axis} is {truncate(str(dim))}, and {removed} are taken away"
     error = rule_error(windows.NOTHING_LEFT, message, argument="padding")
-    conditions = windows.at_least_conditions(dim, removed, error) if removed else ()
-    if mode != CONSTANT:
+    least = removed + (removed > 0 and mode in semantics.nonempty)
+    conditions = windows.at_least_conditions(dim, least, error) if removed else ()
+    if mode != CONSTANT and max(begin, end) > 0:
         largest = max(begin, end)
-        least = 1 if max_excess is None else largest - max_excess
         message = f"{mode} reads the new positions from dim {axis}, and it is empty"
         if max_excess is not None and isinstance(dim, int) and dim:
             message = f"{mode} adds at most {dim + max_excess} at each end of dim {axis}, which is {dim}, not {largest}"
         error = rule_error(PADDING_LIMIT, message, argument="padding")
-        conditions = windows.at_least_conditions(dim, least, error)
+        limit = 1 if max_excess is None else largest - max_excess
+        conditions = windows.at_least_conditions(dim, max(limit, least), error)
     size = rules.names.floor_dim((dim, begin, end))
     return Step(LENGTHENED, axis, (axis,), size, conditions, facts)
 

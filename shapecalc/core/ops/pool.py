@@ -43,6 +43,8 @@ def pool(
             raise usage_error(f"a global pool has no {name}: its window is over all of the spatial dims", argument=name)
         else:
             window_list = [windows.Window(axis, shape[axis]) for axis in axes]
+        if kind == "average" and len(axes) == POOL_SEMANTICS.of(rules.dialect).average_rank_within:
+            window_list = [replace(window, must_fit=True) for window in window_list]
         steps = {
             window.axis: partial(windows.window_dim_step, shape[window.axis], window, rules) for window in window_list
         }
@@ -106,12 +108,15 @@ class PoolSemantics(Record):
 
     strides_by_kernel: bool = False
     """Whether the default stride of a pool is its kernel size instead of 1."""
+    average_rank_within: int | None = None
+    """The number of spatial dims of which an average pool's kernel must lie within the input without padding."""
 
 
 POOL_SEMANTICS = DialectTable(
     {
         "onnx tensorrt openvino": PoolSemantics(),
-        "torch paddle tensorflow tflite": PoolSemantics(strides_by_kernel=True),
+        "torch": PoolSemantics(strides_by_kernel=True, average_rank_within=3),
+        "paddle tensorflow tflite": PoolSemantics(strides_by_kernel=True),
     }
 )
 KERNEL_HELP = "the size of the window, or global for all spatial dims"

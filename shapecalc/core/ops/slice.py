@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_positions
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
-from shapecalc.core.dims import Dim, Monomial, Shape
+from shapecalc.core.dims import Axes, Dim, Monomial, Shape
 from shapecalc.core.moves import StridedSlice
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
@@ -71,9 +71,10 @@ SLICED = StepRule(
 )
 
 
-def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
+def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -> Stages:
     """Slice each axis by start, stop and step; axes without a slice are unchanged.
 
+    Each axis of `must_keep` that is not empty must keep a position; in a dialect without empty tensors, all axes must.
     Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
     slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, no-such-attribute,
     slice-out-of-bounds, keeps-nothing.
@@ -84,10 +85,14 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
             count_text = format_count(len(parsed), "slice is", "slices are")
             message = f"{count_text} given, and the input has {rank_text(len(shape))}"
             raise rule_error(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
+        keeps_all = SLICE_SEMANTICS.of(rules.dialect).refuses_empty_slices
         kept: list[AxisSlice] = []
         for axis, dim in enumerate(shape):
-            axis_slice = _slice_axis(dim, parsed[axis], axis, rules) if axis < len(parsed) else (0, 1, dim, ())
-            if axis_slice[2] == 0 != dim and SLICE_SEMANTICS.of(rules.dialect).refuses_empty_slices:
+            axis_slice: AxisSlice = (0, 1, dim, ())
+            keeps_any = keeps_all or axis in must_keep
+            if axis < len(parsed):
+                axis_slice = _slice_axis(dim, parsed[axis], axis, rules, keeps_any)
+            if axis_slice[2] == 0 != dim and keeps_any:
                 raise rule_error(EMPTY_SLICE, f"no position of dim {axis} is kept", argument="slices", index=axis)
             kept.append(axis_slice)
             if axis_slice[:3] == (0, 1, dim):
@@ -108,7 +113,7 @@ def slice_(shape: Shape, rules: Setting, slices: str) -> Stages:
         return stage.finish(StridedSlice(starts, steps, sizes))
 
 
-def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting) -> AxisSlice:
+def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool) -> AxisSlice:
     """Return the slice of an axis; `slice_parts` are its start, stop and step.
 
     Raises `ShapeError`: bad-step, no-such-attribute, slice-out-of-bounds, needs-size.
@@ -123,7 +128,7 @@ def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting) ->
         )
         raise rule_error(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
     if isinstance(dim, Monomial):
-        return _slice_symbolic_axis(dim, slice_parts, axis, rules)
+        return _slice_symbolic_axis(dim, slice_parts, axis, rules, keeps_any)
     outside = SLICE_SEMANTICS.of(rules.dialect).outside
     if outside is SliceBoundsPolicy.REFUSED:
         _check_bounds(dim, slice_parts, axis, rules)
@@ -142,7 +147,9 @@ def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: Setting) 
             raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
 
 
-def _slice_symbolic_axis(dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting) -> AxisSlice:
+def _slice_symbolic_axis(
+    dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool
+) -> AxisSlice:
     """Return the slice of an axis with a symbolic size, with the condition under which no end is clamped.
 
     Raises `ShapeError`: needs-size, slice-out-of-bounds.
@@ -162,7 +169,7 @@ def _slice_symbolic_axis(dim: Monomial, slice_parts: SliceParts, axis: int, rule
     length, dim_count = sign * (last - first), sign * (last_from_end - (first < 0))
     if dim_count > 0:  # from one end of the axis to the other: a condition is needed for a size of at least 0
         size = rules.names.floor_dim((dim, length, stride - 1), stride)
-        least_length = 1 if semantics.refuses_empty_slices else 1 - stride
+        least_length = 1 if keeps_any else 1 - stride
         return first, step, size, require_positions(dim, max(least, least_length - length))
     if dim_count < 0 and length > 1 and (stop, sign) != (0, 1):
         message = f"how much this slice keeps of dim {axis}, {truncate(str(dim))}, depends on its size"

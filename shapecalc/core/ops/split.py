@@ -46,9 +46,9 @@ BAD_PARTS = Rule(
 UNEQUAL_PARTS = Rule(
     "unequal-parts",
     "the number of parts does not divide the size of the axis",
-    "Since Split 18, ONNX makes the last part smaller. PyTorch's chunk does the same, and it may return fewer parts. "
-    "Other operators split only into equal parts. With --uneven, the first parts are one position longer than the "
-    "others. ONNX refuses an empty last part.",
+    "Since Split 18, ONNX makes the last part smaller: the others have the size H/n, rounded up, and together at most "
+    "H. PyTorch's chunk does the same, and it may return fewer parts. Other operators split only into equal parts. "
+    "With --uneven, the first parts are one position longer than the others.",
     "shapecalc split 7,4 0 3 --dialect numpy",
     "numpy.split: 'array split does not result in an equal division'; ONNX Split: 'the last chunk will be smaller'",
 )
@@ -151,10 +151,13 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
         return ((dim % parts, dim // parts + 1), (parts - dim % parts, dim // parts)), ()
     is_old = rules.version is not None and rules.version < SMALLER_LAST_PART_SINCE
     rest_rule = UnevenSplitPolicy.REFUSED if is_old else SPLIT_SEMANTICS.of(rules.dialect).left_over
-    runs = _parts_by_size(dim, axis, -(-dim // parts))
-    if rest_rule is UnevenSplitPolicy.REFUSED or (rest_rule is UnevenSplitPolicy.LAST and part_count(runs) < parts):
+    rounded_up = -(-dim // parts)
+    last = dim - rounded_up * (parts - 1)
+    if rest_rule is UnevenSplitPolicy.FEWER:
+        return _parts_by_size(dim, axis, rounded_up), ()
+    if rest_rule is UnevenSplitPolicy.REFUSED or last < 0:
         raise error
-    return runs, ()
+    return ((parts - 1, rounded_up), (1, last)), ()
 
 
 def _parts_by_size(dim: Dim, axis: int, size: int) -> PartRuns:

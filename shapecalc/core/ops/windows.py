@@ -12,8 +12,8 @@ from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.op import DialectTable
 from shapecalc.core.problem import Rule, ShapeError, rule_error
-from shapecalc.core.record import FrozenDict, Record
-from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
 from shapecalc.core.text import format_count, rank_text, truncate
 
 T = TypeVar("T")
@@ -57,7 +57,8 @@ WINDOW_TOO_LARGE = Rule(
 NOTHING_LEFT = Rule(
     "nothing-left",
     "the resulting dim is smaller than the framework allows",
-    "A negative pad removes positions, but no more than the axis has. A transposed convolution must produce more "
+    "A negative pad removes positions, but no more than the axis has; in ONNX, it may also remove those that the other "
+    "end adds. A transposed convolution must produce more "
     "positions than the padding removes. A scaled size is rounded down. PyTorch and Paddle refuse a rounded size of "
     "0, but ONNX accepts it.",
     "shapecalc upsample 1,3,4,4 0.1 -d torch",
@@ -69,7 +70,8 @@ BAD_PADDING = Rule(
     "PyTorch pads both ends of an axis equally, limits the padding of a pool to half of the kernel, and accepts the "
     "padding same only with a stride of 1. TensorFlow Lite accepts only the paddings same and valid. TensorRT does "
     "not accept the padding valid. The output padding of a transposed convolution must be less than its stride or its "
-    "dilation.",
+    "dilation. ONNX Runtime pads a pool by less than its kernel, takes no dilation with the padding same of a "
+    "convolution, and no output padding of the stride or more.",
     "shapecalc conv 1,3,8,8 8,3,3,3 --padding same --stride 2 -d torch",
     SOURCE,
 )
@@ -100,11 +102,20 @@ class WindowSemantics(Record):
     """Whether ceil mode counts windows that start in the padding at the end."""
     allows_dilated_strides: bool = True
     """Whether stride and dilation may both exceed 1."""
+    computes_as_runtime: bool = False
+    """Whether sizes are those that ONNX Runtime computes where it departs from the text of ONNX.
+
+    A convolution has no dilation with `same`. A pool pads less than its kernel, and rounds up with `valid`, too; its
+    `same` padding is that of the kernel without dilation, and the size of a window that fits nowhere is rounded towards
+    0. A transposed convolution with `same` adds no positions to reach H*s, and its output padding is less than the
+    stride.
+    """
 
 
 WINDOW_SEMANTICS = DialectTable(
     {
         "onnx": WindowSemantics(),
+        "onnxruntime": WindowSemantics(computes_as_runtime=True),
         "tensorrt": WindowSemantics("numbers same same-lower", (2, 3), counts_padding_windows=True),
         "openvino": WindowSemantics(
             "numbers valid same:conv,max,average same-lower:conv,max,average", (1, 3), counts_padding_windows=True
@@ -128,6 +139,8 @@ class Window(Record):
 
     axis: int
     kernel: Dim
+    operator_kind: str = ""
+    """`conv`, `transposed`, `max` or `average`."""
     stride: int = 1
     dilation: int = 1
     begin: int = 0
@@ -136,6 +149,15 @@ class Window(Record):
     """The automatic padding, `same` or `same-lower`; empty for explicit padding."""
     ceil: bool = False
     """Whether the last window may extend past the end (ceil mode)."""
+    is_dilated: bool = False
+    """Whether the window is dilated along any axis."""
+    must_fit: bool = False
+    """Whether the dim without its padding must be at least the kernel."""
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether the window is that of a pool."""
+        return self.operator_kind in ("max", "average")
 
     @property
     def is_identity(self) -> bool:
@@ -164,7 +186,15 @@ def _explain_window_count(step: Step, dim: Dim, window: Window) -> str:
     length = kernel if window.dilation == 1 else f"({window.dilation}*({kernel} - 1) + 1)"
     text = f"{window.format_padded(dim, '+')} - {length}"
     divided = f"({text}) / {stride}, rounded up," if window.ceil else text if stride == 1 else f"({text})//{stride}"
+    if stride > 1 and not window.ceil and isinstance(dim, int) and dim + window.begin + window.end < _extent(window):
+        divided = f"({text}) / {stride}, rounded towards 0,"
     return f"{divided} + 1 = {step.value}"
+
+
+def _extent(window: Window) -> int:
+    """Return the number of positions that a window spans; 0 if its kernel is symbolic."""
+    spanned, length = window.dilated_kernel_terms
+    return 0 if spanned else length
 
 
 WINDOW_SLIDE = StepRule(
@@ -173,7 +203,9 @@ WINDOW_SLIDE = StepRule(
     "Let H be the size of the dim, k the size of the kernel, d the dilation, s the stride, and begin and end the "
     "paddings. The number of positions is then (H + begin + end - d*(k - 1) - 1)//s + 1. With ceil, the last window "
     "may extend past the end. If a window starts in the padding at the end, ONNX and PyTorch omit it, but Paddle, "
-    "OpenVINO and TensorRT count it. With same padding, there are H/s positions, rounded up.",
+    "OpenVINO and TensorRT count it. With same padding, there are H/s positions, rounded up. A "
+    "pool of ONNX Runtime ignores the dilation in its same padding, and its windows may fit nowhere: (H - k)//s is "
+    "then rounded towards 0.",
     "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
     SOURCE,
     why=_explain_window_count,
@@ -193,8 +225,8 @@ WINDOW_SPREAD = StepRule(
     "spread",
     "each element is spread over a window, and consecutive windows are one stride apart",
     "A transposed convolution is the opposite of a convolution: the size is (H - 1)*s - begin - end + d*(k - 1) + 1, "
-    "plus the output padding. With same padding, the size is H*s. The layers of Keras give H*s + max(d*(k - 1) + 1 - "
-    "s, 0) if no output padding is given.",
+    "plus the output padding. With same padding, the size is H*s, whatever the output padding is; ONNX Runtime adds no "
+    "positions to reach it. The layers of Keras give H*s + max(d*(k - 1) + 1 - s, 0) if no output padding is given.",
     "shapecalc conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
     "ONNX ConvTranspose, torch.nn.ConvTranspose2d, keras.layers.Conv2DTranspose, OpenVINO ConvolutionBackpropData",
     why=_explain_transposed_dim,
@@ -285,7 +317,7 @@ def build_windows(
         word for word, operators in operators_by_word.items() if not operators or operator_kind in operators.split(",")
     ]
     word = padding if isinstance(padding, str) else "numbers"
-    ceil = options.get("ceil", False) and word != "valid"
+    ceil = options.get("ceil", False) and (word != "valid" or semantics.computes_as_runtime)
     if word not in words and padding is not None:
         message = f"{rules.dialect.name} {rules.operator.name} takes {' or '.join(words)} as padding, not {word}"
         raise rule_error(BAD_PADDING, message, argument="padding")
@@ -293,28 +325,30 @@ def build_windows(
     result = list[Window]()
     for index, axis in enumerate(axes):
         pads = paddings[index], paddings[index + count], word if word[:4] == "same" else ""
-        window = Window(axis, kernel[index], strides[index], dilations[index], *pads, ceil)
-        fault = _padding_fault(window, rules, operator_kind)
+        own = kernel[index], operator_kind, strides[index], dilations[index]
+        window = Window(axis, *own, *pads, ceil, max(dilations) > 1)
+        fault = _padding_fault(window, rules)
         if fault:
             raise rule_error(BAD_PADDING, f"{rules.dialect.name} {fault}", argument="padding")
         result.append(window)
     return result
 
 
-def _padding_fault(window: Window, rules: Setting, operator_kind: str) -> str:
+def _padding_fault(window: Window, rules: Setting) -> str:
     """Return the reason why the dialect refuses a padding, or an empty string."""
     semantics, kernel = WINDOW_SEMANTICS.of(rules.dialect), window.kernel
     if semantics.requires_symmetric_padding and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"
     if semantics.requires_symmetric_padding and window.auto_padding and window.stride > 1:
         return f"takes same with a stride of 1 alone, and it is {window.stride}"
-    if (
-        semantics.requires_symmetric_padding
-        and operator_kind in ("max", "average")
-        and isinstance(kernel, int)
-        and 2 * window.begin > kernel
-    ):
-        return f"pads at most half of the kernel, which is {kernel}, and this is {window.begin}"
+    if window.is_pool and isinstance(kernel, int):
+        padding = max(window.begin, window.end)
+        if semantics.requires_symmetric_padding and 2 * padding > kernel:
+            return f"pads at most half of the kernel, which is {kernel}, and this is {padding}"
+        if semantics.computes_as_runtime and padding >= kernel:
+            return f"pads less than the kernel, which is {kernel}, and this is {padding}"
+    if semantics.computes_as_runtime and window.operator_kind == "conv" and window.auto_padding and window.is_dilated:
+        return f"takes {window.auto_padding} without a dilation alone"
     return ""
 
 
@@ -334,18 +368,53 @@ def window_dim_step(dim: Dim, window: Window, rules: Setting) -> Step:
     `ShapeError` (window-too-large) if no window fits.
     """
     conditions: Conditions = ()
+    semantics = WINDOW_SEMANTICS.of(rules.dialect)
+    as_runtime = window.is_pool and semantics.computes_as_runtime
+    if as_runtime and window.auto_padding:
+        window = _pad_undilated(dim, window, rules)
     stride, (spanned, length) = window.stride, window.dilated_kernel_terms
     rest = window.begin + window.end - length + (stride - 1) * window.ceil
-    if window.ceil and not WINDOW_SEMANTICS.of(rules.dialect).counts_padding_windows:
+    if window.ceil and not semantics.counts_padding_windows:
         rest = window.begin + min(window.end - length + stride, 0) - 1
+    message = f"a window of {truncate(str(spanned or length))} fits nowhere in {truncate(str(dim))} and its padding"
+    error = rule_error(WINDOW_TOO_LARGE, message, argument="input", index=window.axis)
     if window.auto_padding:
         size = rules.names.floor_dim((dim, -1), stride, 1)
+    elif as_runtime and isinstance(dim, int):
+        size = _count_runtime_windows(dim, rest, window)
+        if size < 0 or dim == 0:
+            raise error
     else:
-        message = f"a window of {truncate(str(spanned or length))} fits nowhere in {truncate(str(dim))} and its padding"
-        error = rule_error(WINDOW_TOO_LARGE, message, argument="input", index=window.axis)
-        conditions = at_least_conditions(dim, spanned or -rest, error)
+        least = max(-rest, length if window.must_fit else 0)
+        conditions = at_least_conditions(dim, spanned or least, error)
         size = rules.names.floor_dim((dim, rest, product((-1, spanned))), stride, 1)
     return Step(WINDOW_SLIDE, window.axis, (window.axis,), size, conditions, FrozenDict(dim=dim, window=window))
+
+
+def _count_runtime_windows(dim: int, rest: int, window: Window) -> int:
+    """Return the size of a pool in ONNX Runtime, which rounds towards 0 unless it rounds up."""
+    if window.ceil or dim + rest >= 0:
+        return (dim + rest) // window.stride + 1
+    return 1 - -(dim + rest) // window.stride
+
+
+def _pad_undilated(dim: Dim, window: Window, rules: Setting) -> Window:
+    """Return a pool's window with the numbers of its `same` padding, which ignore the dilation.
+
+    Source: ONNX Runtime, measured. Raises `ShapeError`: bad-padding, needs-size.
+    """
+    kernel, stride = window.kernel, window.stride
+    if not isinstance(kernel, int) or (not isinstance(dim, int) and window.dilation == 1 and kernel >= stride):
+        return window
+    if not isinstance(dim, int) and stride > 1:
+        message = f"how much {window.auto_padding} pads dim {window.axis}, {truncate(str(dim))}, depends on its size"
+        raise rule_error(NEEDS_SIZE, message, argument="padding")
+    total = kernel - 1 if not isinstance(dim, int) else (-(-dim // stride) - 1) * stride + kernel - dim
+    if total < 0 and window.operator_kind == "max" and not window.is_dilated:
+        message = f"{rules.dialect.name} takes {window.auto_padding} with a kernel of at least the stride alone here"
+        raise rule_error(BAD_PADDING, message, argument="padding")
+    begin = total // 2 if window.auto_padding == "same" else total - total // 2
+    return replace(window, begin=begin, end=total - begin, auto_padding="")
 
 
 def transposed_conv_dim_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> Step:
@@ -355,22 +424,31 @@ def transposed_conv_dim_step(dim: Dim, window: Window, extra: int | None, rules:
     (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] -
     pads[end_i]"), keras.layers.Conv2DTranspose. Raises `ShapeError`: bad-padding, nothing-left.
     """
-    stride, keras = window.stride, not WINDOW_SEMANTICS.of(rules.dialect).allows_dilated_strides
-    if extra and extra >= max(stride, 1 if keras else window.dilation):
-        message = f"what is added is less than the stride{'' if keras else ' or the dilation'}, and this is {extra}"
+    semantics, stride = WINDOW_SEMANTICS.of(rules.dialect), window.stride
+    keras, as_runtime = not semantics.allows_dilated_strides, semantics.computes_as_runtime
+    below_stride = keras or as_runtime
+    if extra and extra >= max(stride, 1 if below_stride else window.dilation):
+        message = (
+            f"what is added is less than the stride{'' if below_stride else ' or the dilation'}, and this is {extra}"
+        )
         raise rule_error(BAD_PADDING, message, argument="output_padding")
     spanned, length = window.dilated_kernel_terms
+    needs_extent = bool(spanned) and (bool(window.auto_padding) if as_runtime else keras and extra is None)
     rest = length - stride - window.begin - window.end + (extra or 0)
     if keras and extra is not None and window.auto_padding:
         spanned, rest = 0, extra - stride + (1 if spanned else length % 2)
+    elif window.auto_padding and as_runtime and not spanned:
+        rest = min(rest, 0)
     elif window.auto_padding or (keras and extra is None and not spanned and length < stride):
-        spanned, rest = 0, extra or 0
+        spanned, rest = 0, 0
     apart = product((stride, dim))
     message = f"nothing is left of {truncate(str(dim))}: the padding is more than the windows"
     error = rule_error(NOTHING_LEFT, message, argument="input", index=window.axis)
     conditions = at_least_conditions(apart, 1 - rest - (window.dilation if spanned else 0), error)
-    if keras and extra is None and spanned:  # Keras adds max(extent - stride, 0): require extent >= stride
-        conditions += at_least_conditions(window.kernel, -(-(stride - length) // window.dilation), error)
+    if needs_extent and not (keras and window.auto_padding):
+        # Keras adds max(extent - stride, 0), and ONNX Runtime min(extent - stride, 0): require extent >= stride
+        least = -(-(stride - length - (extra or 0)) // window.dilation)
+        conditions += at_least_conditions(window.kernel, least, error)
     size = rules.names.floor_dim((apart, spanned, rest))
     facts = FrozenDict(dim=dim, window=window, more=extra or 0)
     return Step(WINDOW_SPREAD, window.axis, (window.axis,), size, conditions, facts)

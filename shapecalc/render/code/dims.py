@@ -533,7 +533,7 @@ def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: Resha
     switch = {rules.switch: switch_value} if rules.switch else {}
     options = {"target": dims, "dialect": rules.dialect, "opset": rules.opset, **switch}
     if problem := resolve(make_request("reshape", before, options)).problem:
-        raise usage_error(f"{rules.dialect} cannot be asked for it: {problem.message}")
+        raise usage_error(f"{rules.dialect} refuses this reshape: {problem.message}")
 
 
 class ReadableSizes:

@@ -11,6 +11,8 @@ from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT, Trace
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.onnx import ONNX
+from shapecalc.core.dims import Shape
 from shapecalc.core.moves import CONSTANT, Combine, Pad
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.calls import signatures_of
@@ -27,7 +29,7 @@ from shapecalc.core.ops.stack import STACK
 from shapecalc.core.ops.upsample import UPSAMPLE
 from shapecalc.core.ops.windows import WINDOW_SEMANTICS, Window, numbers_per_axis
 from shapecalc.core.problem import usage_error
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.render.code.calls import find_signature, format_call
@@ -167,9 +169,14 @@ class OperandCall(Record):
     def read_pads(self) -> list[tuple[int, int]]:
         """Return, for each axis, the number of positions that a pad adds at the start and at the end."""
         self.arguments.mark_read("padding", "axes")
-        move = self.trace.stages[0].move
-        assert isinstance(move, Pad)
+        _, move = self.pad_stage
         return [*zip(move.begins, move.ends, strict=True)]
+
+    @property
+    def pad_stage(self) -> tuple[Shape, Pad]:
+        """The input shape and the move of the stage that pads."""
+        [found] = [(stage.before, stage.move) for stage in self.trace.stages if isinstance(stage.move, Pad)]
+        return found
 
     def read_mode(self) -> str | None:
         """Return the framework's name of the mode of a pad, in quotes; None for the mode `constant`."""
@@ -196,7 +203,7 @@ class OperandCall(Record):
         if self.framework not in ("torch", "paddle"):
             return str(pairs)
         count: int | None = len(pairs)
-        if mode != CONSTANT:
+        if PAD_SEMANTICS[self.framework].limits_dims(mode, pairs):
             first = next((axis for axis, ends in enumerate(pairs) if any(ends)), len(pairs) - 1)
             count = PAD_SEMANTICS[self.framework].count_last_dims(len(pairs), first)
         elif self.framework == "paddle":
@@ -205,8 +212,9 @@ class OperandCall(Record):
 
     def read_pad_options(self) -> str:
         """Return Paddle's keyword arguments for the mode of a pad, with its layout, and for the fill value."""
-        mode = self.read_mode()
-        layout = None if mode is None else f'"{PADDLE_LAYOUTS[len(self.trace.input)]}"'
+        mode, (_, move) = self.read_mode(), self.pad_stage
+        limited = PAD_SEMANTICS[self.framework].limits_dims(move.mode, zip(move.begins, move.ends, strict=True))
+        layout = f'"{PADDLE_LAYOUTS[len(self.trace.input)]}"' if limited else None
         options = {"mode": mode, "data_format": layout, "value": self.read_fill()}
         return "".join([f", {name}={text}" for name, text in options.items() if text is not None])
 
@@ -253,16 +261,21 @@ def has_transposed_weight(trace: Trace) -> bool:
 
 
 def check_pad_accepted(call: OperandCall, opset: int | None = None) -> None:
-    """Raise `ShapeError` (usage) if the framework refuses the mode of a pad, or negative padding."""
-    request, pairs, framework = call.trace.request, call.read_pads(), call.framework
-    mode = request.arguments.get("mode", CONSTANT)
-    padding = [ends[index] for index in (0, 1) for ends in pairs]
-    options = {"padding": padding, "mode": mode, "dialect": framework, "opset": opset}
-    problem = None if mode == CONSTANT else resolve(make_request(PAD.name, request.input, options)).problem
-    if problem is not None:
-        raise usage_error(f"{framework} cannot be asked for it: {problem.message}", argument="mode")
+    """Raise `ShapeError` (usage) if the framework refuses a pad, or computes another one."""
+    framework, (shape, move) = call.framework, call.pad_stage
+    padding = (*move.begins, *move.ends)
     if not PAD_SEMANTICS[framework].allows_negative_padding and min(padding, default=0) < 0:
         raise usage_error(f"{framework} takes no pads below 0", "write a slice", argument="padding")
+    if move.mode == CONSTANT and min(padding, default=0) >= 0:
+        return
+    trace = resolve(
+        make_request(PAD.name, shape, {"padding": padding, "mode": move.mode, "dialect": framework, "opset": opset})
+    )
+    if trace.problem is not None:
+        raise usage_error(f"{framework} refuses this pad: {trace.problem.message}", argument="mode")
+    if len(trace.stages) > 1:
+        message = f"{framework} removes positions before it pads, and {call.trace.dialect} afterwards"
+        raise usage_error(message, "write a slice", argument="padding")
 
 
 def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, first_number: int) -> str:
@@ -313,7 +326,7 @@ def read_windows(arguments: ArgumentReader) -> list[Window]:
 def check_window_rules(arguments: ArgumentReader, target: str) -> None:
     """Raise `ShapeError` (usage) if a conv, a pool or an upsampling has rules that PyTorch and ONNX do not have.
 
-    These rules are: channels or filters last, and windows that begin in the padding.
+    These rules are: channels or filters last, windows that begin in the padding, and sizes of ONNX Runtime alone.
     """
     trace, dialect = arguments.trace, DIALECTS[arguments.trace.dialect]
     semantics = WINDOW_SEMANTICS.of(dialect)
@@ -321,6 +334,8 @@ def check_window_rules(arguments: ArgumentReader, target: str) -> None:
     if layout == "nhwc" or (trace.op == CONV.name and CONV_SEMANTICS.of(dialect).filters_last):
         what = "channels" if layout == "nhwc" else "filters"
         raise usage_error(f"{trace.op} with the {what} last is not written as {target} code", argument="layout")
+    if semantics.computes_as_runtime and resolve(replace(trace.request, dialect=ONNX.name)).output != trace.output:
+        raise usage_error(f"a size that {dialect.name} alone computes is not written as {target} code")
     for step in trace.steps if semantics.counts_padding_windows else ():
         window, dim, count = step.facts.get("window"), step.facts.get("dim"), step.value
         if window is None or not window.ceil or window.auto_padding:

@@ -76,7 +76,7 @@ DIALECT_KEYS = (
     *("no_perm", "empty_perm_reverses", "negative_perm"),
     *("not_one", "squeeze_repeats", "unsqueeze_repeats", "inserts_one", "no_axes_is_all"),
     *("negative_axes_since", "scalar_axis", "flattens", "flattens_from", "broadcast", "equal_ranks", "tile_repeats"),
-    *("slices_shape", "out_of_range_index_rule", "takes_from_the_end", "rolls"),
+    *("slices_shape", "out_of_range_index_rule", "takes_from_the_end", "takes_scalars", "skips_indices", "rolls"),
     *("outside", "slices_backwards", "refuses_empty_slices"),
     *("left_over", "splits_by_size", "splits_unevenly", "infers_part"),
     "note",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from functools import partial
+
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Take
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
-from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, INDEX_SEMANTICS, resolve_index
+from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, INDEX_SEMANTICS, TAKEN_INDEX, resolve_index
+from shapecalc.core.ops.unsqueeze import unsqueeze
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import KEPT_DIM
@@ -38,6 +41,14 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     An index may occur several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
     indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range.
     """
+    if not shape and TAKE_SEMANTICS.of(rules.dialect).takes_scalars:
+        return run_in_sequence(
+            shape, partial(unsqueeze, rules=rules, axes=(0,)), partial(_take, rules=rules, axis=axis, indices=indices)
+        )
+    return _take(shape, rules, axis, indices)
+
+
+def _take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     with StageBuilder(StageKind.TAKE, "take", "indices", shape) as stage:
         taken_axis = normalize_nonscalar_axis(
             axis, shape, replace(rules, version=None)
@@ -46,8 +57,11 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
         if negative is not None and not TAKE_SEMANTICS.of(rules.dialect).takes_from_the_end:
             message = f"{rules.operator.name} counts positions from 0, and this is {truncate(str(indices[negative]))}"
             raise rule_error(INDEX_OUT_OF_RANGE, message, argument="indices", index=negative)
+        skips_indices = 0 in shape[:taken_axis] and TAKE_SEMANTICS.of(rules.dialect).skips_indices
         resolved = [
-            resolve_index(index, shape[taken_axis], taken_axis, rules, "indices", entry)
+            (TAKEN_INDEX, 0, ())
+            if skips_indices
+            else resolve_index(index, shape[taken_axis], taken_axis, rules, "indices", entry)
             for entry, index in enumerate(indices)
         ]
         positions = tuple([position for _, position, _ in resolved])
@@ -62,7 +76,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield the indices clamped to the axis size, then these indices counted from 0."""
-    dim = shape[arguments["axis"]]
+    dim = shape[arguments["axis"]] if shape else 1
     if isinstance(dim, int) and dim > 0:
         clamped = tuple([min(max(index, -dim), dim - 1) for index in arguments["indices"]])
         yield from (("indices", indices) for indices in (clamped, tuple([index % dim for index in clamped])))
@@ -73,10 +87,18 @@ class TakeSemantics(Record):
 
     takes_from_the_end: bool = True
     """Whether take accepts negative indices, which count from the end."""
+    takes_scalars: bool = False
+    """Whether a scalar is taken from as if it had one axis, of size 1."""
+    skips_indices: bool = False
+    """Whether no index is looked at if a dim before the axis is 0."""
 
 
 TAKE_SEMANTICS = DialectTable(
-    {"onnx openvino numpy torch jax": TakeSemantics(), "tensorflow": TakeSemantics(takes_from_the_end=False)}
+    {
+        "onnx openvino torch jax": TakeSemantics(),
+        "numpy": TakeSemantics(takes_scalars=True, skips_indices=True),
+        "tensorflow": TakeSemantics(takes_from_the_end=False),
+    }
 )
 TAKE = Op(
     name="take",

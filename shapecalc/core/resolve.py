@@ -9,17 +9,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Stages, Step, Trace, output_of, shapes_in
 from shapecalc.core.conditions import (
+    Condition,
     Conditions,
     Unsatisfiable,
     WorkBudget,
     can_hold,
+    require_at_least,
     require_divisible,
     simplify_conditions,
     substitute_condition,
 )
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import check_rank, check_volume, element_type_name
-from shapecalc.core.dims import Shape, dim_names, is_always_integral, is_concrete
+from shapecalc.core.dims import (
+    Monomial,
+    Shape,
+    dim_names,
+    is_always_integral,
+    is_concrete,
+    is_negative,
+    named_dim,
+    numeric_dims,
+    product,
+    sum_terms,
+)
 from shapecalc.core.limits import MAX_CHAIN_DIMS, MAX_CHAIN_NAMES, MAX_CHAIN_WORK, MAX_STAGES, MAX_ZERO_TESTED_NAMES
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
@@ -292,7 +305,8 @@ def resolve_chain(
         return answer
 
     def assumed_names(chain: Chain) -> tuple[str, ...]:
-        return _zero_sensitive_names(chain, dims, lambda zero: _resolve_chain_with_sizes(requests, zero))
+        names = _zero_sensitive_names(chain, dims, lambda zero: _resolve_chain_with_sizes(requests, zero))
+        return tuple([name for name in names if name not in answer.results])  # conditions keep those from being 0
 
     return replace(answer, assumes=assumed_names)
 
@@ -318,15 +332,21 @@ def _resolve_in_sequence(
     traces: list[Trace] = []
     names: dict[str, SizeExpression | None] = {**known_names}
     conditions: Conditions = ()
+    zero_results: dict[str, Conditions] = {}
+    """The named results that may be 0, with the conditions under which they are not."""
     total_dims, work = 0, WorkBudget(MAX_CHAIN_WORK)
     for request in requests:
         total_dims += len(shape)
         if total_dims > MAX_CHAIN_DIMS:
             raise MAX_CHAIN_DIMS.error(f"{total_dims} dims up to stage {len(traces) + 1}", argument="stages")
         trace = resolve_one(_make_stage_request(shape, request, traces, names))
+        trace = _require_positive_results(trace, zero_results)
         for name in dim_names(trace.request.dims):
             names.setdefault(name)
         names.update(trace.results)
+        for name, result in trace.results.items():
+            if positive := _positive_conditions(name, result, zero_results):
+                zero_results[name] = positive
         try:
             conditions = simplify_conditions((*conditions, *trace.conditions), work) if trace.conditions else conditions
         except Unsatisfiable:
@@ -337,6 +357,48 @@ def _resolve_in_sequence(
             return Chain(requests[0].input, tuple(traces), None, replace(trace.problem, message=message))
         shape = trace.output or ()
     return Chain(requests[0].input, tuple(traces), shape, None, conditions)
+
+
+def _require_positive_results(trace: Trace, zero_results: Mapping[str, Conditions]) -> Trace:
+    """Add the conditions of a stage that is wrong if a named result of an earlier stage is 0.
+
+    Like any named size, a named result is at least 1 in the rules of ops, but a size that is rounded down, or a slice,
+    may be 0. `zero_results` has such names with the conditions under which they are not 0.
+    """
+    request = trace.request
+    used = [name for name in dim_names(request.dims) if name in zero_results] if trace.output is not None else []
+    positive = [
+        condition
+        for name in used
+        if _is_wrong_at_zero(trace, resolve_with_sizes(request, {name: 0}), {name: 0})
+        for condition in zero_results[name]
+    ]
+    return replace(trace, conditions=simplify_conditions((*trace.conditions, *positive))) if positive else trace
+
+
+def _positive_conditions(name: str, result: SizeExpression, zero_results: Mapping[str, Conditions]) -> Conditions:
+    """Return conditions under which a named result is at least 1; empty if it is so for all sizes.
+
+    The result is `floor(sum / divisor)`, which is at least 1 if the sum is at least the divisor.
+    """
+    terms = sum_terms([*result.dividend, *[product((term, result.divisor)) for term in result.terms]])
+    least = result.divisor - sum(numeric_dims(terms))
+    monomials = [term for term in terms if isinstance(term, Monomial)]
+    zeros = [other for other in dim_names(monomials) if other in zero_results]
+    needed = tuple([condition for other in zeros for condition in zero_results[other]])
+
+    def lower_bound(zero_names: Sequence[str]) -> int:
+        present = [one for one in monomials if not any(other in zero_names or power < 0 for other, power in one.powers)]
+        return sum([one.numerator // one.denominator for one in present])
+
+    is_increasing = not any(map(is_negative, monomials))
+    if is_increasing and lower_bound(zeros) >= least:
+        return ()
+    if is_increasing and lower_bound(()) >= least:
+        return needed
+    if is_increasing and len(monomials) == 1:
+        return (*needed, *require_at_least(monomials[0], least))
+    return (*needed, Condition(named_dim(name), ">=", 1))
 
 
 def _make_stage_request(

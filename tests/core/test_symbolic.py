@@ -184,6 +184,50 @@ def read_chain(text, sizes=()):
     return answer_chain(*parse_chain(text), dict(sizes))
 
 
+MAY_BE_EMPTY = ("upsample 0.25", "upsample 0.5,1.5", "slice :,:,2:,1:-1", "pad -1,-2 --axes 2", "slice :,:,::2,:-2")
+"""Stages whose named results may be 0."""
+LATER_STAGES = (
+    "reshape N,3,{2},-1",
+    "reshape 0,-1",
+    "reshape 0,0,-1",
+    "reshape -1,{3}",
+    "reshape N,{2},3*{3}",
+    "pool 1",
+    "pool 2 --stride 2",
+    "select 2 0",
+    "select 3 -2",
+    "slice :,:,1:",
+    "slice :,:,::2,1::2",
+    "take 2 0,1",
+    "concat 2,3,{2},{3}",
+    "flatten",
+    "pad 1 --mode reflect",
+    "squeeze 2",
+    "upsample 0.5",
+)
+
+
+@examples(120)
+@given(
+    st.sampled_from(MAY_BE_EMPTY),
+    st.lists(st.sampled_from(LATER_STAGES), min_size=1, max_size=2),
+    st.fixed_dictionaries({"N": st.integers(1, 2), "H": st.integers(1, 9), "W": st.integers(1, 9)}),
+)
+def test_stages_after_a_result_that_may_be_zero(first, later, known):
+    text = f"N,3,H,W | {first}"
+    for stage in later:
+        output = read_chain(text).output
+        if output is None or len(output) < 4 or not all(isinstance(dim, int) or len(dim.powers) == 1 for dim in output):
+            break
+        text += f" | {stage.format(*output)}"
+    named = read_chain(text)
+    assume(named.output is not None)
+    sizes = sizes_with_results(named.results, known)
+    if can_hold(named.conditions, sizes):
+        concrete = read_chain(text, known)
+        assert concrete.output == substitute_results(named.output, named.results, known), (text, named.conditions)
+
+
 def test_size_that_contradicts_the_definition_of_a_result_is_usage():
     with pytest.raises(ShapeError, match=r"usage: H1 is \(H - 1\)//2, which is 4 here, not 5"):
         read_chain("N,3,H,W | conv 8,3,3,3 --stride 2 | reshape N,8,H1*W1", {"H": 9, "H1": 5})

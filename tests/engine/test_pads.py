@@ -131,7 +131,7 @@ def test_pad_of_a_store_is_refused(shapecalc, tmp_path, monkeypatch, options):
         ("3,4 1 --mode symmetric", 3, "mode-unsupported: onnx Pad has no mode symmetric"),
         ("3,4 1 --mode wrap --opset 18", 3, "mode-unsupported: Pad has the mode wrap since version 19"),
         ("3,4 1 --mode edge -d tflite", 3, "mode-unsupported: tflite PAD has no mode edge"),
-        ("3,4 -1 --mode edge", 3, "mode-unsupported: edge removes no positions"),
+        ("3,4 -1 --mode edge -d openvino", 3, "mode-unsupported: edge removes no positions"),
         ("1,2,3,4 1 --axes 0 --mode edge -d torch", 3, "mode-unsupported: torch pads the last 2 or 3 dims of rank 4"),
         ("3,4 4,0 --axes 1 --mode reflect -d torch", 3, "padding-limit: reflect adds at most 3"),
         ("3,4 5,0 --axes 1 --mode wrap -d torch", 3, "padding-limit: wrap adds at most 4"),

@@ -38,18 +38,18 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
                 kept.append(dim)
                 continue
             keeps_others = drops_all or semantics.not_one is NonUnitAxisPolicy.KEPT
-            step = _optional_drop_step(axis, dim) if keeps_others else _drop_step(axis, dim, named[axis])
+            step = _optional_drop_step(axis, len(kept), dim) if keeps_others else _drop_step(axis, dim, named[axis])
             if step.rule is KEPT_DIM:
                 kept.append(dim)
             stage.add(step)
         return finish_reshape_stage(stage, tuple(kept))
 
 
-def _optional_drop_step(axis: int, dim: Dim) -> Step:
-    """Return the step that drops a dim of 1 and leaves any other dim unchanged."""
+def _optional_drop_step(axis: int, out: int, dim: Dim) -> Step:
+    """Return the step that drops a dim of 1, or keeps any other dim as output dim `out`."""
     if dim == 1:
         return Step(DROPPED_ONE, None, (axis,), dim)
-    return Step(KEPT_DIM, None, (axis,), dim, require_different(dim, 1))
+    return Step(KEPT_DIM, out, (axis,), dim, require_different(dim, 1))
 
 
 def _drop_step(axis: int, dim: Dim, index: int) -> Step:

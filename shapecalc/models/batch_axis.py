@@ -59,18 +59,18 @@ class MixedSamples(SharedSample):
 def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str] | None:
     """Return the axis that contains the batch, and the factor of its size.
 
-    If the batch is one factor of a merged axis, the factor is `major` (varies slowest) or `minor` (varies fastest),
-    otherwise `whole`. Returns None if no axis contains the batch, or if the batch is a middle factor of an axis.
+    If the batch is one factor of a merged axis, the factor is `major` (varies slowest), `minor` (varies fastest) or
+    `middle`, otherwise `whole`. Returns None if no axis contains the batch.
 
     >>> [locate_batch(BatchAxis(axis, inner), (12, 12), 3) for axis, inner in ((0, 4), (1, 1), (1, 2))]
-    [(0, 'major'), (1, 'minor'), None]
+    [(0, 'major'), (1, 'minor'), (1, 'middle')]
     """
     if not isinstance(mark, BatchAxis):
         return None
     whole = batch * mark.inner
     if shape[mark.axis] == whole:
         return mark.axis, "whole" if mark.inner == 1 else "major"
-    return (mark.axis, "minor") if mark.inner == 1 else None
+    return mark.axis, "minor" if mark.inner == 1 else "middle"
 
 
 def reshape_batch_axis(mark: BatchAxis, input_shape: IntTuple, output_shape: IntTuple, batch: int) -> BatchMark:

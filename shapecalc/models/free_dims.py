@@ -39,6 +39,10 @@ DEFAULT_SIZES = (64, 224, 128, 8)
 """The sizes to try for the free dims whose size the user has not set."""
 BATCH_NAMES = ("N", "B", "batch")
 """The candidate names for a batch dim without a name."""
+CERTAIN_BATCH_NAMES = ("batch", "batch_size", "bs")
+"""The names that a file gives to the batch dim on any axis."""
+FIRST_AXIS_BATCH_NAMES = ("N", "B")
+"""The names that a file gives to the batch dim on axis 0."""
 NO_BATCH = "none"
 """The value of `--batch` for a model without a batch dim."""
 VALIDATION_BATCHES = (5, 7, 11, 13, 17)
@@ -339,7 +343,7 @@ class _ShapeGuesser:
         return self.reserve_name(chain(BATCH_NAMES, (f"N{number}" for number in count())))
 
     def set_batch(self, batch_name: str | None) -> None:
-        """Set the batch dim: the dim `batch_name`, or the first dim of the first input.
+        """Set the batch dim: the dim `batch_name`, or a dim with a usual name, or the first dim of the first input.
 
         A fixed batch dim is replaced by a name.
         """
@@ -349,6 +353,7 @@ class _ShapeGuesser:
                 f"no dim is called '{escape_unprintable(truncate(batch_name))}'", "write N or N,1,2,8", argument="batch"
             )
         known = {dim for dims in self.shapes for dim in dims or ()}
+        batch_name = batch_name or self._usual_batch_name()
         first = next((index for index, dims in enumerate(self.shapes) if dims), None)
         if batch_name == NO_BATCH and batch_name not in known:
             pass
@@ -362,6 +367,16 @@ class _ShapeGuesser:
                 name: size for name, size in pairs if isinstance(name, str) and isinstance(size, int)
             }
         self.declared_batch = self.declared_sizes.pop(self.batch, self.declared_batch)
+
+    def _usual_batch_name(self) -> str | None:
+        """Return the dim with a usual name for the batch; None without one."""
+        dims = [dim for shape in self.shapes for dim in shape or ()]
+        firsts = [shape[0] for shape in self.shapes if shape]
+        names = (
+            [name for name in CERTAIN_BATCH_NAMES if name in dims],
+            [n for n in FIRST_AXIS_BATCH_NAMES if n in firsts],
+        )
+        return next((name for group in names for name in group), None)
 
     def _name_first_batch(self, index: int, batch_name: str | None) -> str:
         """Make the first dim of an input the batch dim, and return the name of the dim.

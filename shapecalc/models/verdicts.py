@@ -45,6 +45,7 @@ FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.SCRAMBLES, BatchVerdict.SWA
 """The verdicts on failing nodes, the worst first."""
 NO_SAMPLE_AXIS = "no axis separates the samples"
 BATCH_POSITION_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
+BATCH_POSITION_TEXTS |= {"middle": "a middle part of axis {}"}
 """The description of the position of the batch, by the second result of `locate_batch`; `{}` is the axis."""
 MAX_TARGETS = 256
 """The maximum number of candidate targets for each choice of the entry that is the batch dim."""
@@ -97,9 +98,7 @@ class BatchRun:
         """The verdict on this run: `SAFE`, `SWALLOWS`, `SCRAMBLES` or `UNKNOWN`."""
         here, there = self.batch_in, self.batch_out
         if there is None:
-            certain = isinstance(self.output_mark, BatchAxis) or (
-                isinstance(self.output_mark, LostBatch) and self.output_mark.certain
-            )
+            certain = isinstance(self.output_mark, LostBatch) and self.output_mark.certain
             return BatchVerdict.SCRAMBLES if here is not None and certain else BatchVerdict.UNKNOWN
         if here is None or here[0] or not there[0] or there[1] == "whole" or not self.input or not self.output:
             return BatchVerdict.SAFE

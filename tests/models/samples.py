@@ -115,15 +115,16 @@ def are_apart(bits, axis, inner, batch):
 
 
 def separating_axes(bits, batch):
-    """Return the axes that separate the samples, in equal runs or by the index mod the batch size."""
+    """Return the axes that separate the samples: index `i` belongs to sample `i // inner % batch` for some `inner`."""
     found = []
     for axis, size in enumerate(bits.shape):
-        if size % batch == 0:
-            parts = np.moveaxis(bits, axis, 0)
-            runs = [np.bitwise_or.reduce(part, axis=None) for part in parts.reshape(batch, -1)]
-            turns = [np.bitwise_or.reduce(parts[at::batch], axis=None) for at in range(batch)]
-            if any(sorted(each) == [1 << at for at in range(batch)] for each in (runs, turns)):
+        parts = np.moveaxis(bits, axis, 0)
+        for inner in [inner for inner in range(1, size // batch + 1) if size % (inner * batch) == 0]:
+            numbers = np.arange(size) // inner % batch
+            samples = [np.bitwise_or.reduce(parts[numbers == at], axis=None) for at in range(batch)]
+            if sorted(samples) == [1 << at for at in range(batch)]:
                 found.append(axis)
+                break
     return found
 
 

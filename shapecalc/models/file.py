@@ -250,11 +250,13 @@ def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[by
     return b"".join(pieces or [data]), payloads
 
 
-def restore_payloads(message: bytes, payloads: Mapping[int, Payload], data: Buffer) -> list[Buffer]:
+def restore_payloads(
+    message: bytes, payloads: Mapping[int, Payload], data: Buffer, fields: Mapping[int, object] = MODEL_FIELDS
+) -> list[Buffer]:
     """Restore the payloads of a model message; return the message as pieces to join.
 
     `data` is the content of the file that the message was read from. The pieces are slices of `message` and `data`, so
-    that no payload is copied.
+    that no payload is copied. `fields` is the table of the message, if it is not a ModelProto.
     """
     view = memoryview(message)
     markers = [match.start() for match in re.finditer(re.escape(MARKER_TAG), message)] if payloads else []
@@ -273,7 +275,7 @@ def restore_payloads(message: bytes, payloads: Mapping[int, Payload], data: Buff
             ):
                 yield first, last, [data[payloads[mark].start : payloads[mark].end]]
 
-    return _rewrite_tensors(view, (0, len(view)), MODEL_FIELDS, has_marker, replace_markers) or [view]
+    return _rewrite_tensors(view, (0, len(view)), fields, has_marker, replace_markers) or [view]
 
 
 def _rewrite_tensors(
@@ -642,5 +644,21 @@ def parse_elements(proto: Any) -> ElementArray | None:
 
     try:
         return np.asarray(numpy_helper.to_array(proto)).astype(kind, copy=False)
+    except (ValueError, TypeError):
+        return None
+
+
+def load_elements(model: Model, proto: Any) -> ElementArray | None:
+    """Load all elements of a TensorProto of a model, stripped or not; None for external and unsupported elements."""
+    if proto.data_location == 1 or proto.data_type not in DTYPE_NAMES:
+        return None
+    from onnx import numpy_helper
+
+    with model.path.open("rb") as file:
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        pieces = restore_payloads(proto.SerializeToString(), model.payloads, data, TENSOR_FIELDS)
+        complete = type(proto).FromString(b"".join(pieces))
+    try:
+        return np.asarray(numpy_helper.to_array(complete))
     except (ValueError, TypeError):
         return None

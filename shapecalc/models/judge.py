@@ -123,7 +123,7 @@ class JudgedModel(Record):
         declared = next(
             index for index, lane in enumerate(self.walk.lanes) if lane.batch == self.tracker.declared_batch
         )
-        errors = [stop for stop in self.tracker.stops if not stop.silent]
+        errors = [stop for stop in self.tracker.stops if not (stop.silent or stop.fix)]
         return not errors and all(visit.problems[declared] is None for visit, _ in self.tracker.judged_nodes)
 
     @property

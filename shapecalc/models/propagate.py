@@ -447,8 +447,24 @@ class BatchTracker:
             return marks
         is_recorded = bool(self.stops) and self.stops[-1].node is node
         if not is_recorded and any(map(self._are_elements_used, filter(None, node.outputs))):
+            if fixed := self._repair_indices(node):
+                self.stops.append(UnlistedFailure(node, shared[0].why, None, True, fix=fixed[0]))
+                self._walk.set_shape(node.outputs[0], fixed[1], self._walk.dtypes[node.outputs[0]])
+                return fixed[2]
             self.stops.append(UnlistedFailure(node, shared[0].why, None, True, isinstance(shared[0], MixedSamples)))
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
+
+    def _repair_indices(self, node: Node) -> tuple[NodeFix, LaneShapes, LaneMarks] | None:
+        """Return the fix of a node whose indices count the declared batch, with its output shapes and marks."""
+        mark = repairs.first_axis(self.marks_of(node.inputs[0])) if len(node.inputs) > 1 else None
+        if mark is None or self._walk.declared_batch is None:
+            return None
+        found = repairs.find_index_fix(node, self._walk, mark, self.declared_batch)
+        if found is None:
+            return None
+        fix, shapes, after = found
+        self.cause_fixes[node.path] = node, fix
+        return fix, shapes, tuple([after if followed else None for followed in self._tracked_lanes])
 
     def _are_elements_used(self, tensor: int) -> bool:
         """Return whether some node or model output uses the elements of a tensor.
@@ -546,6 +562,44 @@ class BatchTracker:
             return self.core_queries.query(visit.node, switch, visit.input, arguments).outputs
 
         return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
+
+    def find_repeats(self, node: Node) -> tuple[NodeFix, tuple[Node, NodeFix] | None] | None:
+        """Return the fix of a failing node that repeats its constant inputs for each sample.
+
+        The second element of the result is the upstream Expand or Tile to fix instead, with its fix.
+        """
+        fix = repairs.find_repeat_fix(node, self._walk, self.marks_of, self.declared_batch)
+        return None if fix is None else (fix, self._find_cause(node))
+
+    def add_fixed_failure(
+        self, node: Node, failures: LaneFailures, fix: NodeFix, cause: tuple[Node, NodeFix] | None
+    ) -> None:
+        """Record a failing node that repeated inputs fix, and propagate the batch as if they were repeated.
+
+        If an upstream node is the cause, this node is fixed instead.
+        """
+        why = next((reason for reason in failures if reason), "it fails")
+        self.stops.append(UnlistedFailure(node, why, cause and cause[0].path, fix=None if cause else fix))
+        self.cause_fixes[cause[0].path if cause else node.path] = cause or (node, fix)
+        repeated = {node.inputs[index]: BatchAxis(axis, block) for index, axis, block in fix.repeats}
+        for number, mark in repeated.items():
+            self._store_marks(number, [mark if followed else None for followed in self._tracked_lanes])
+        self.propagate(node)
+        for number in repeated:
+            del self._marks[number]
+
+    def add_fixed_indices(self, node: Node, failures: LaneFailures) -> LaneShapes | None:
+        """Record a failing node whose indices count the batch; return its fixed output shapes.
+
+        Returns None without a fix.
+        """
+        fixed = self._repair_indices(node)
+        if fixed is None:
+            return None
+        why = next((reason for reason in failures if reason), "it fails")
+        self.stops.append(UnlistedFailure(node, why, None, fix=fixed[0]))
+        self._store_marks(node.outputs[0], fixed[2])
+        return fixed[1]
 
     def record_failure(self, node: Node, failures: LaneFailures) -> None:
         """Record a failing node that is not listed, and its cause.

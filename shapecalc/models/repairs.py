@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from shapecalc.core.dims import IntTuple
 from shapecalc.models.batch_axis import BatchAxis, BatchMark, LaneShapes
-from shapecalc.models.file import Node
+from shapecalc.models.file import ABSENT, Node, load_elements
+from shapecalc.models.operators import find_operator
 from shapecalc.models.verdicts import NodeFix
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
+REPEATABLE_INPUTS: Mapping[str, Sequence[int] | None] = {
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), (5, 6)),
+    **dict.fromkeys(("Concat", "GridSample", "MatMul", "GatherElements", "ScatterElements"), None),
+}
+"""The inputs that must have the batch size, by operator; None means all inputs.
+
+All inputs of elementwise operators are repeated, too.
+"""
+INSERTED_SINCE = 11
+"""The first opset in which all inserted operators (Range, and Slice with inputs) exist."""
+BATCH_NODES = ("Shape", "Gather")
+"""The operators that read the batch size from an input of the model."""
 RESIZE_SIZES_INPUT = 3
 """The index of the input `sizes` of a Resize. Source: the ONNX operator Resize, since opset 11."""
 RESIZE_AXES_SINCE = 18
@@ -46,3 +62,110 @@ def find_resize_fix(
     inserts = () if node.opset >= RESIZE_AXES_SINCE else ("Shape", "Gather", "Concat")
     fix = NodeFix(None, None, "", "resizes the other axes", inserts, resize=(kept, tuple(new_sizes.values())))
     return fix, sizes, tuple(fixed)
+
+
+def find_repeat_fix(
+    node: Node, walk: WalkState, marks_of: Callable[[int], Sequence[BatchMark] | None], declared_batch: int
+) -> NodeFix | None:
+    """Return the fix that repeats the constant inputs of a node for each sample; None without such inputs.
+
+    A constant input has the size of the declared batch where another input has the batch axis. If the declared batch is
+    larger than 1, its samples must be equal.
+    """
+    allowed = REPEATABLE_INPUTS.get(node.op, () if not find_operator(node).is_pointwise else None)
+    marked = next(
+        (
+            (mark, shapes[0])
+            for number in node.inputs
+            if (mark := first_axis(marks_of(number))) and (shapes := walk.shapes_of(number))[0] is not None
+        ),
+        None,
+    )
+    if marked is None or node.domain or node.opset < INSERTED_SINCE or "/@" in node.path:
+        return None
+    mark, shape = marked
+    repeats = []
+    for index, number in enumerate(node.inputs):
+        lanes = [walk.shapes_of(number)[lane] for lane in walk.judged_lanes]
+        own = lanes[0]
+        if number == ABSENT or marks_of(number) or own is None or lanes.count(own) < len(lanes):
+            continue
+        axis = mark.axis - len(shape or ()) + len(own)
+        if axis < 0 or own[axis] != declared_batch * mark.inner or (allowed is not None and index not in allowed):
+            continue
+        if declared_batch == 1 or _has_equal_samples(walk, number, axis, declared_batch):
+            repeats.append((index, axis, mark.inner))
+    inserts = (*BATCH_NODES, "Tile")
+    return NodeFix(None, None, "", "repeats a constant", inserts, repeats=tuple(repeats)) if repeats else None
+
+
+def first_axis(marks: Sequence[BatchMark] | None) -> BatchAxis | None:
+    """Return the first batch mark with an axis."""
+    return next((mark for mark in marks or () if isinstance(mark, BatchAxis)), None)
+
+
+def _has_equal_samples(walk: WalkState, number: int, axis: int, batch: int) -> bool:
+    """Return whether a constant is known to consist of equal samples along an axis."""
+    known = walk.elements_of(number)
+    array = known[0] if known else None
+    if array is None and number in walk.initializers:
+        array = load_elements(walk.model, walk.initializers[number].proto)
+    if array is None:
+        return False
+    first, *others = np.split(array, batch, axis)
+    return all(np.array_equal(first, other) for other in others)
+
+
+def find_index_fix(
+    node: Node, walk: WalkState, mark: BatchAxis, declared_batch: int
+) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
+    """Return the fix of a Gather, GatherND or ScatterND whose indices count the declared batch, with its output.
+
+    `mark` is the batch mark of the data. On one axis, the indices of each sample are those of the first sample plus a
+    constant step. The result contains the output shapes and the batch mark of the output. Returns None for other
+    indices and operators.
+    """
+    data = walk.shapes_of(node.inputs[0])
+    values, step = walk.elements_of(node.inputs[1]), mark.inner
+    is_nd = node.op.endswith("ND")
+    first = 0 if is_nd else node.attributes.get("axis", 0)
+    if (
+        node.op not in ("Gather", "GatherND")
+        or node.domain
+        or node.opset < INSERTED_SINCE
+        or "/@" in node.path
+        or values is None
+    ):
+        return None
+    array, shape = values[walk.judged_lanes[0]], data[walk.judged_lanes[0]]
+    if array is None or shape is None or not array.size or node.attributes.get("batch_dims", 0):
+        return None
+    first %= len(shape)
+    coordinates = array.shape[-1] if is_nd else 1
+    if array.ndim < 1 + is_nd or not (mark.axis < coordinates if is_nd else mark.axis == first):
+        return None
+    column = array[..., mark.axis] if is_nd else array
+    axis = next((axis for axis, size in enumerate(column.shape) if size == declared_batch), None)
+    if axis is None or any(_changes(value, array) for value in values):
+        return None
+    along = np.moveaxis(column, axis, 0)
+    numbers = np.arange(declared_batch).reshape(-1, *[1] * (along.ndim - 1)) * step
+    if not (along == along[:1] + numbers).all() or along[:1].min() < 0 or along[:1].max() >= step:
+        return None
+    steps = tuple([step * (place == mark.axis) for place in range(coordinates)]) if is_nd else (step,)
+    output = []
+    for lane, sizes in zip(walk.lanes, data, strict=True):
+        index = (*array.shape[:axis], lane.batch, *array.shape[axis + 1 :])
+        rest = () if sizes is None else sizes[coordinates:] if is_nd else sizes[first + 1 :]
+        before = () if sizes is None or is_nd else sizes[:first]
+        output.append(None if sizes is None else (*before, *(index[:-1] if is_nd else index), *rest))
+    fix = NodeFix(None, None, "", "counts the batch", (*BATCH_NODES, "Range"), counts=(axis, declared_batch, steps))
+    if node.op != "ScatterND":
+        return fix, tuple(output), BatchAxis(axis if is_nd else first + axis, 1)
+    updates = walk.shapes_of(node.inputs[2])
+    return (fix, data, mark) if all(updates[lane] == output[lane] for lane in walk.judged_lanes) else None
+
+
+def _changes(value: Any, array: Any) -> bool:
+    """Return whether the indices in a lane differ from the indices in another lane."""
+    return value is not None and not np.array_equal(value, array)

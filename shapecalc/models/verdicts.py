@@ -123,6 +123,10 @@ class NodeFix(Record):
     """The index of the target entry that the inserted nodes compute; None if `target` is set."""
     resize: tuple[IntTuple, IntTuple] | None = None
     """The axes that a Resize still resizes, and their sizes; None for other operators."""
+    repeats: tuple[tuple[int, int, int], ...] = ()
+    """The inputs that are repeated for each sample, each as input index, axis, and size of one sample on the axis."""
+    counts: tuple[int, int, tuple[int, ...]] | None = None
+    """The new indices of a Gather: the axis of the samples, their number in the file, the step for each coordinate."""
 
 
 class FixCandidate(Record):

@@ -70,6 +70,8 @@ class Walker:
         self.walk, self.tracker = walk, tracker
         self.trial_depth = 0
         """The number of enclosing loops whose bodies are currently walked as a trial."""
+        self._probe: list[tuple[Sequence[LaneShapes | None], Sequence[int], LaneFailures | None]] | None = None
+        """The outputs of a node that is only tried, as arguments of `record_outputs`; None if nodes are recorded."""
         self._listed, self._others, self._bodies = (
             ListedNodeVisitor(self),
             UnlistedNodeVisitor(self),
@@ -108,10 +110,15 @@ class Walker:
         unknown if the node fails in a judged lane.
         """
         walk, why = self.walk, ""
+        if self._probe is not None:
+            self._probe.append((outputs, dtypes, failures))
+            return
         if failures is not None:
             failures = walk.mask_skipped_lanes(failures)
         fails = failures is not None and any(failures[lane] for lane in walk.judged_lanes)
         if fails and failures is not None:
+            if self._record_repaired(node, failures):
+                return
             self.tracker.record_failure(node, failures)
             why = f"{NO_SHAPE}: {node.op} {node.name or node.path} above it fails"
         for number, shapes, dtype in zip(node.outputs, outputs, dtypes, strict=False):
@@ -120,6 +127,43 @@ class Walker:
             walk.set_shape(number, shapes, dtype, why)
         if not fails:
             self.tracker.propagate(node)
+
+    def _record_repaired(self, node: Node, failures: LaneFailures) -> bool:
+        """Record the outputs of a failing node that has a fix; return whether it has one.
+
+        The outputs are those of the node with its constant inputs repeated for each sample, or with new indices.
+        """
+        walk, repeats = self.walk, self.tracker.find_repeats(node)
+        if repeats is None:
+            fixed = self.tracker.add_fixed_indices(node, failures)
+            if fixed is not None:
+                walk.set_shape(node.outputs[0], fixed, walk.dtypes[node.inputs[0]])
+            return fixed is not None
+        fix, cause = repeats
+        saved = {
+            node.inputs[index]: (walk.shapes[node.inputs[index]], walk.values.get(node.inputs[index]))
+            for index, _, _ in fix.repeats
+        }
+        for index, axis, block in fix.repeats:
+            lanes = zip(walk.shapes_of(node.inputs[index]), walk.lanes, strict=True)
+            walk.shapes[node.inputs[index]] = tuple(
+                [shape and (*shape[:axis], block * lane.batch, *shape[axis + 1 :]) for shape, lane in lanes]
+            )
+            walk.values[node.inputs[index]] = walk.all_unknown
+        self._probe = []
+        self._others.record_shapes(node)
+        (outputs, dtypes, problems), self._probe = self._probe[0], None
+        judged = [(shapes or walk.all_unknown)[lane] for shapes in outputs for lane in walk.judged_lanes]
+        works = not any((problems or walk.all_unknown)[lane] for lane in walk.judged_lanes) and None not in judged
+        if works:
+            for number, shapes, dtype in zip(node.outputs, outputs, dtypes, strict=False):
+                walk.set_shape(number, shapes, dtype)
+            self.tracker.add_fixed_failure(node, failures, fix, cause)
+        for number, (old_shapes, values) in saved.items():
+            walk.shapes[number] = old_shapes
+            walk.values.pop(number)
+            walk.values |= {} if values is None else {number: values}
+        return works
 
 
 class ListedNodeVisitor:
@@ -229,10 +273,11 @@ class UnlistedNodeVisitor:
             if known and self._record_elements(node, row):
                 self._walker.tracker.propagate(node)
                 return
-        self._record_shapes(node, row)
+        self.record_shapes(node)
 
-    def _record_shapes(self, node: Node, spec: OperatorSpec) -> None:
+    def record_shapes(self, node: Node) -> None:
         """Record the output shapes of a node with the shape rule of its operator."""
+        spec = operators.find_operator(node)
         walk, inputs, rule = self._walk, node.inputs, spec.shape_rule
         if not inputs:
             self._record_inferred(node, spec)
@@ -320,7 +365,7 @@ class UnlistedNodeVisitor:
         walk = self._walk
         folded = all(walk.is_constant(number) for number in node.inputs if number)
         if any(lane is None for lane in outputs):
-            self._record_shapes(node, spec)
+            self.record_shapes(node)
         for index, number in enumerate(node.outputs):
             arrays = [None if lane is None or index >= len(lane) else lane[index] for lane in outputs]
             dtype = next((DTYPE_NUMBERS.get(array.dtype.name, 0) for array in arrays if array is not None), 0)

@@ -16,6 +16,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+from shapecalc.core.dims import IntTuple
 from shapecalc.core.packages import missing_package_message
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
@@ -136,9 +137,8 @@ class ModelEditor:
         `source`; the other entries are unchanged.
         """
         old = node.input[1]
-        shape = self._build_node("Shape", [source], f"{old}_sizes")
-        index = self._build_constant((axis,), f"{old}_axis")
-        size = self._build_node("Gather", [shape.output[0], index.output[0]], f"{old}_batch")
+        reading = self._read_batch((source, axis), old)
+        size = reading[-1]
         before, after = (
             self._gather_entries(old, kept) if kept else []
             for kept in (range(entry_index), range(entry_index + 1, rank))
@@ -146,8 +146,68 @@ class ModelEditor:
         parts = [nodes[-1].output[0] for nodes in (before, [size], after) if nodes]
         concat = self._build_node("Concat", parts, f"{old}_mended")
         _set_attribute(concat, "axis", 0)
-        self._insert_before(graph, node, [shape, index, size, *before, *after, concat])
+        self._insert_before(graph, node, [*reading, *before, *after, concat])
         node.input[1] = concat.output[0]
+
+    def repeat_inputs(
+        self, graph: Any, node: Any, fix: NodeFix, shapes: Sequence[IntTuple | None], source: tuple[str, int]
+    ) -> None:
+        """Insert nodes that repeat the first sample of some inputs of a node for each sample.
+
+        `shapes` are the shapes of the inputs. The batch size is the size of an axis of the tensor `source`.
+        """
+        reading = self._read_batch(source, node.output[0])
+        new = [*reading]
+        for index, axis, block in fix.repeats:
+            old, rank = node.input[index], len(shapes[index] or ())
+            data = [self._build_constant(values, f"{old}_part") for values in ((0,), (block,), (axis,))]
+            first = self._build_node("Slice", [old, *[part.output[0] for part in data]], f"{old}_first")
+            ones = [self._build_constant((1,) * many, f"{old}_once") for many in (axis, rank - axis - 1) if many]
+            parts = [*ones[: bool(axis)], reading[-1], *ones[bool(axis) :]]
+            repeats = self._build_node("Concat", [part.output[0] for part in parts], f"{old}_times")
+            _set_attribute(repeats, "axis", 0)
+            tile = self._build_node("Tile", [first.output[0], repeats.output[0]], f"{old}_mended")
+            new += [*data, first, *ones, repeats, tile]
+            node.input[index] = tile.output[0]
+        self._insert_before(graph, node, new)
+
+    def count_indices(self, graph: Any, node: Any, fix: NodeFix, rank: int, source: tuple[str, int]) -> None:
+        """Insert nodes that add the number of each sample, times a step, to the indices of the first sample.
+
+        `rank` is the rank of the indices. The batch size is the size of an axis of the tensor `source`.
+        """
+        assert fix.counts is not None
+        axis, _, steps = fix.counts
+        old = node.input[1]
+        reading = self._read_batch(source, old)
+        part = [self._build_constant(values, f"{old}_part") for values in ((0,), (1,), (axis,))]
+        first = self._build_node("Slice", [old, *[each.output[0] for each in part]], f"{old}_first")
+        zero, one = (self._build_scalar(value, f"{old}_{name}") for value, name in ((0, "zero"), (1, "one")))
+        empty = self._build_constant((), f"{old}_scalar")
+        count = self._build_node("Reshape", [reading[-1].output[0], empty.output[0]], f"{old}_count")
+        numbers = self._build_node("Range", [each.output[0] for each in (zero, count, one)], f"{old}_numbers")
+        target = self._build_constant([-1 if place == axis else 1 for place in range(rank)], f"{old}_shape")
+        column = self._build_node("Reshape", [numbers.output[0], target.output[0]], f"{old}_samples")
+        step = self._build_constant(steps, f"{old}_step")
+        offsets = self._build_node("Mul", [column.output[0], step.output[0]], f"{old}_offsets")
+        cast = self._build_node("Cast", [first.output[0]], f"{old}_long")
+        _set_attribute(cast, "to", INT64)
+        indices = self._build_node("Add", [cast.output[0], offsets.output[0]], f"{old}_mended")
+        new = [*reading, *part, first, zero, one, empty, count, numbers, target, column, step, offsets, cast, indices]
+        self._insert_before(graph, node, new)
+        node.input[1] = indices.output[0]
+
+    def _read_batch(self, source: tuple[str, int], name: str) -> list[Any]:
+        """Build nodes that read the size of an axis of a tensor; the output of the last node is a vector."""
+        shape = self._build_node("Shape", [source[0]], f"{name}_sizes")
+        index = self._build_constant(source[1:], f"{name}_axis")
+        return [shape, index, self._build_node("Gather", [shape.output[0], index.output[0]], f"{name}_batch")]
+
+    def _build_scalar(self, value: int, name: str) -> Any:
+        """Build a Constant node with an int64 scalar."""
+        node = self._build_constant((value,), name)
+        del node.attribute[0].t.dims[:]
+        return node
 
     def set_resize_sizes(self, graph: Any, node: Any, fix: NodeFix) -> None:
         """Resize only some axes of the data; the other axes keep the sizes of the data.
@@ -510,13 +570,19 @@ def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: N
     if fix.resize is not None:
         editor.set_resize_sizes(graph, message, fix)
         return True
-    if fix.entry_index is None:
+    if fix.target is not None:
         editor.set_target(graph, message, node.opset, fix)
         return True
     inputs = zip(walk.model.inputs, walk.inputs, strict=True)
     source = next(((value.name, dims.index(walk.batch)) for value, dims in inputs if dims and walk.batch in dims), None)
+    if source is not None and fix.repeats:
+        editor.repeat_inputs(graph, message, fix, [walk.shapes_of(number)[0] for number in node.inputs], source)
+        return True
+    if source is not None and fix.counts is not None:
+        editor.count_indices(graph, message, fix, len(walk.shapes_of(node.inputs[1])[0] or ()), source)
+        return True
     entries = walk.shapes[node.inputs[1]] if len(node.inputs) > 1 else None
-    if source is None or "/@" in node.path or entries is None or entries[0] is None:
+    if source is None or "/@" in node.path or entries is None or entries[0] is None or fix.entry_index is None:
         return False
     editor.insert_target_nodes(graph, message, entries[0][0], fix.entry_index, *source)
     return True

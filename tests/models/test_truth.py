@@ -1,0 +1,51 @@
+"""Fixed models hold beside ONNX Runtime, and no file that does not hold is written with exit code 0."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from tests.models import truth
+from tests.models.judging import with_shapes
+from tests.models.text import model
+
+HOLD = """
+x = (1,3,4,4); y = Resize x _ _ [1,3,8,8] mode=linear
+x = (1,4); m = (1,6); a = Reshape x [1,2,2]; b = Reshape m [1,2,3]; y = Concat a b axis=2
+x = (1,6); i = Constant value=[[0]]; g = Gather x i; y = Concat g floats(1,1,2) axis=2
+x = (8,6); y = Reshape x [8,2,3]
+x = (N,2,4); two = Concat x x axis=0; f = Reshape two [-1,2,2,2]; g = Reshape f [-1,2,4]; y z = Split g num_outputs=2
+"""
+FAIL = """
+x = (N,6); m = ReduceMean x [0]; y = Sub x m
+x = (1,6); m = ReduceMax x [0]; y = Sub x m
+x = (N,3,4); y = Slice x [0] [1] [0]
+x = (2,3); y = Concat x floats(2,2) axis=1
+x = (1,6); a = Reshape x [1,2,3]; s = Shape x end=1; n = Cast s to=1; y = Mul a n
+x = (1,6); a = Reshape x [1,2,3]; b = RandomNormalLike a; y = Add a b
+"""
+
+
+@pytest.mark.parametrize(("texts", "code"), [(HOLD, 0), (FAIL, 1)], ids=["hold", "fail"])
+def test_exit_code_zero_is_proved(texts, code, tmp_path, capsys):
+    paths = []
+    for index, text in enumerate(texts.strip().splitlines()):
+        paths.append(tmp_path / f"{index}.onnx")
+        onnx.save(with_shapes(model(text)), paths[-1])
+    assert truth.main(paths) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[1] for line in lines] == [f"exit {code}"] * len(paths), lines
+    assert code or all(line.split(": ")[2] == "holds" for line in lines)
+
+
+def test_truth_reports_a_file_that_does_not_hold(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "m.onnx"
+    onnx.save(with_shapes(model("x = (N,6); m = ReduceMean x [0]; y = Sub x m")), path)
+
+    def copy(path, target):
+        target.write_bytes(path.read_bytes())
+        return 0, {"declared_batch": None, "batch": "N", "assumed": {}}
+
+    monkeypatch.setattr(truth, "fix", copy)
+    assert truth.main([path]) == 1
+    assert "y differs at 2" in capsys.readouterr().out

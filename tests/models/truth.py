@@ -1,0 +1,108 @@
+"""Judge `model --fix` beside ONNX Runtime: `python -m tests.models.truth FILE...`.
+
+Each file is fixed, and the written file runs at 1, 2, 3 and 5 samples. Each sample must be as in the model that was
+read, at its declared batch. Prints a line per file, and exits with 1 if a file with exit code 0 does not hold.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from shapecalc.models.prove import FLOAT_TYPES, INTEGER_TYPES
+from tests.models.samples import dims_of, session
+
+SIZES = (1, 2, 3, 5)
+DTYPES = FLOAT_TYPES | INTEGER_TYPES
+
+
+def fix(path, target):
+    """Run `model --fix --json`; return the exit code and the JSON object."""
+    command = [sys.executable, "-m", "shapecalc", "model", str(path), "--fix", "-o", str(target), "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    return ran.returncode, json.loads(ran.stdout)
+
+
+def difference(path, target, report):
+    """Return the first difference between a model and its fixed file; empty if every sample agrees."""
+    declared, batch, proto = report["declared_batch"] or 1, report["batch"], onnx.load(target)
+    before, after = session(onnx.load(path)), session(proto)
+    dims = {value.name: dims_of(value) for value in proto.graph.input}
+    samples = {}
+    for value in after.get_inputs():
+        shape = [report["assumed"].get(dim, max(SIZES)) if isinstance(dim, str) else dim for dim in dims[value.name]]
+        dtype = np.dtype(DTYPES[value.type])
+        drawn = np.random.default_rng(sum(map(ord, value.name))).uniform(-1, 1, shape)
+        samples[value.name] = (drawn if dtype.kind == "f" else drawn > 0).astype(dtype)
+
+    def feeds(chosen):
+        return {
+            name: array.take(chosen, dims[name].index(batch)) if batch in dims[name] else array
+            for name, array in samples.items()
+        }
+
+    names = [output.name for output in after.get_outputs()]
+    alone = [before.run(names, feeds([sample] * declared)) for sample in range(max(SIZES))]
+    for size in SIZES:
+        try:
+            outputs = after.run(names, feeds(range(size)))
+        except Exception as error:  # the exceptions of ONNX Runtime have no common base class
+            return f"fails at {size}: {str(error).splitlines()[-1]}"
+        for index, name in enumerate(names):
+            if not has_samples(outputs[index], [output[index] for output in alone[:size]], declared):
+                return f"{name} differs at {size}"
+    return ""
+
+
+def has_samples(array, alone, declared):
+    """Return whether some axis of an array holds the samples; each of `alone` is one sample at the declared batch."""
+    homes = [*axes(alone[0].shape, declared)]
+    return any(
+        all(is_close(take(array, axis, len(alone), at), take(one, home, declared, 0)) for at, one in enumerate(alone))
+        for axis in axes(array.shape, len(alone))
+        for home in homes
+    )
+
+
+def axes(shape, batch):
+    """Yield the axes that may hold the samples, each with the number of elements of one sample; None is no axis."""
+    yield None
+    for axis, size in enumerate(shape):
+        yield from ((axis, inner) for inner in range(1, size // batch + 1) if size % (inner * batch) == 0)
+
+
+def take(array, axis, batch, sample):
+    """Return one sample of an array."""
+    if axis is None:
+        return array
+    return array.take(np.flatnonzero(np.arange(array.shape[axis[0]]) // axis[1] % batch == sample), axis[0])
+
+
+def is_close(array, other):
+    """Return whether two arrays are equal up to rounding."""
+    if array.shape != other.shape or array.dtype != other.dtype:
+        return False
+    return (array.dtype.kind != "f" and np.array_equal(array, other)) or np.allclose(array, other, 1e-3, 1e-4, True)
+
+
+def main(paths):
+    """Judge the files; return 1 if a file with exit code 0 does not hold."""
+    wrong = 0
+    for path in map(Path, paths):
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder) / "fixed.onnx"
+            code, report = fix(path, target)
+            found = difference(path, target, report) if target.exists() else report.get("problem") and "refused"
+        wrong += code == 0 and found != ""
+        print(f"{path.name}: exit {code}: {found or 'holds'}: {(report.get('fixed') or {}).get('why', '')}")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
